@@ -1,0 +1,5 @@
+"""``python -m kgfs`` is ``kgfs``."""
+
+from kgfs.cli import main
+
+main()

@@ -1,0 +1,162 @@
+"""Configuration: one TOML file in the home, every setting with a ``KGFS_*`` twin that wins over it.
+
+``[pipeline] settle = 2`` in ``config.toml`` is ``KGFS_PIPELINE_SETTLE=2`` in the environment.
+Unknown sections and keys are errors, so that a typing mistake is not silently a default.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+from kgfs.errors import BadInputError
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    settle: float = 2.0
+    """Seconds of quiet after which a written file becomes a version."""
+    chunk_tokens: int = 400
+    overlap_tokens: int = 60
+    concepts_per_document: int = 40
+    match_threshold: float = 0.88
+    """Cosine of label embeddings from which two labels are one concept."""
+    known_concepts: int = 50
+    """How many existing concepts the strategy shows to the extractor and offers for matching by embedding."""
+    strategy: str = "hybrid"
+    max_attempts: int = 3
+    lease: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    mark_start: str = "=="
+    mark_end: str = "=="
+    trash_days: int = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    embedder: str = "auto"
+    """``auto`` (the offline model if it is there), ``none``."""
+    extractor: str = "auto"
+    """``auto`` (grammar if it is there, else statistics), ``grammar``, ``statistics``."""
+    threads: int = 0
+    """Threads of the embedding runtime; 0 means one a core."""
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    home: Path
+    pipeline: Pipeline = field(default_factory=Pipeline)
+    tree: Tree = field(default_factory=Tree)
+    models: Models = field(default_factory=Models)
+
+    # The layout of a home. Everything below is 0700/0600 whatever the umask.
+    @property
+    def front_db(self) -> Path:
+        """Names, inbox, journal and the ledger's front."""
+        return self.home / "front.sqlite"
+
+    @property
+    def graph_db(self) -> Path:
+        return self.home / "graph.sqlite"
+
+    @property
+    def vectors_db(self) -> Path:
+        return self.home / "vectors.sqlite"
+
+    @property
+    def garage(self) -> Path:
+        return self.home / "garage"
+
+    @property
+    def spool(self) -> Path:
+        return self.home / "spool"
+
+    @property
+    def run(self) -> Path:
+        """Locks, process ids and records of mounts."""
+        return self.home / "run"
+
+    @property
+    def logs(self) -> Path:
+        return self.home / "log"
+
+    @property
+    def errors_log(self) -> Path:
+        """What ``.kgfs/errors.ndjson`` shows: one JSON object a line, appended by every process."""
+        return self.logs / "errors.ndjson"
+
+    def shown(self) -> dict[str, Any]:
+        """All settings as plain data for ``kgfs config show``."""
+        plain = asdict(self)
+        plain["home"] = str(self.home)
+        return plain
+
+
+_SECTIONS: Mapping[str, type] = {"pipeline": Pipeline, "tree": Tree, "models": Models}
+
+
+def default_home(environ: Mapping[str, str] = os.environ) -> Path:
+    configured = environ.get("KGFS_HOME")
+    return Path(configured) if configured else Path(platformdirs.user_data_dir("kgfs", appauthor=False))
+
+
+def load(home: Path | None = None, file: Path | None = None, environ: Mapping[str, str] = os.environ) -> Config:
+    """The configuration of a home: defaults, then ``config.toml`` (or ``file``, or ``KGFS_CONFIG``), then environment."""
+    home = (home or default_home(environ)).expanduser().absolute()
+    named = file or (Path(environ["KGFS_CONFIG"]) if environ.get("KGFS_CONFIG") else None)
+    path = named or home / "config.toml"
+    data: dict[str, Any] = {}
+    try:
+        data = tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        if named:
+            raise BadInputError(f"{path}: no such configuration file.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadInputError(f"{path}: not valid TOML: {error}. Mend the file or remove it.") from error
+    except OSError as error:
+        raise BadInputError(f"{path}: cannot be read: {error.strerror}.") from error
+    unknown = sorted(set(data) - set(_SECTIONS))
+    if unknown:
+        raise BadInputError(f"{path}: unknown section [{unknown[0]}]; known are {', '.join(sorted(_SECTIONS))}.")
+    sections = {name: _section(name, kind, data.get(name, {}), path, environ) for name, kind in _SECTIONS.items()}
+    return Config(home=home, **sections)
+
+
+def _section(name: str, kind: type, data: Any, path: Path, environ: Mapping[str, str]) -> Any:
+    if not isinstance(data, dict):
+        raise BadInputError(f"{path}: [{name}] must be a table.")
+    known = {item.name: item for item in fields(kind)}
+    unknown = sorted(set(data) - set(known))
+    if unknown:
+        raise BadInputError(f"{path}: unknown key '{unknown[0]}' in [{name}]; known are {', '.join(sorted(known))}.")
+    values: dict[str, Any] = {}
+    for key, item in known.items():
+        twin = f"KGFS_{name}_{key}".upper()
+        if twin in environ:
+            values[key] = _typed(environ[twin], item.default, twin)
+        elif key in data:
+            values[key] = _typed(data[key], item.default, f"{path}: {name}.{key}")
+    return kind(**values)
+
+
+def _typed(value: Any, default: Any, where: str) -> Any:
+    wanted = type(default)
+    try:
+        if isinstance(value, str) and wanted is not str:
+            return wanted(value)
+        if wanted is float and isinstance(value, int) and not isinstance(value, bool):
+            return float(value)
+    except ValueError as error:
+        raise BadInputError(f"{where}: '{value}' is not a {wanted.__name__}.") from error
+    if not isinstance(value, wanted) or isinstance(value, bool) is not (wanted is bool):
+        raise BadInputError(f"{where}: '{value}' is not a {wanted.__name__}.")
+    return value

@@ -1,0 +1,34 @@
+"""The log people read at ``.kgfs/errors.ndjson``: one JSON object a line, appended whole by any process."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+
+class ErrorLog:
+    """Appending is atomic for lines of ordinary length (O_APPEND); never raises, a log must not hide an error by its own."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def add(self, where: str, error: BaseException | str, **about: str | int) -> None:
+        kind = "Note" if isinstance(error, str) else type(error).__name__
+        line = {"at": time.time(), "where": where, "error": kind, "message": str(error), **about}
+        try:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                os.write(descriptor, json.dumps(line, ensure_ascii=True).encode() + b"\n")
+            finally:
+                os.close(descriptor)
+        except OSError:
+            return
+
+    def read(self) -> bytes:
+        try:
+            return self._path.read_bytes()
+        except FileNotFoundError:
+            return b""

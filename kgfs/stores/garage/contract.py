@@ -1,0 +1,110 @@
+"""What a garage promises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+BLOCK = 1 << 20
+"""Rot is noticed by blocks of one MiB: each has its own XXH3 (64 bits, hex)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """What is known about some bytes: enough to notice any later change of them."""
+
+    size: int
+    sha256: str
+    blocks: tuple[str, ...]
+    """XXH3-64 of each MiB block in order, 16 hex digits each; empty for no bytes."""
+
+
+class Objects(Protocol):
+    """Immutable bytes under keys like ``sources/Philosophy/<32 hex>.txt``.
+
+    A key is one or more ``/``-separated parts of ``[A-Za-z0-9._~%+-]`` (other characters are refused with
+    BadInputError, as are empty parts, ``.`` and ``..``). Durable when ``put`` returns: a ``kill -9`` or power loss
+    leaves an object whole or absent. Any number of threads and processes may call at once.
+    """
+
+    def put(self, key: str, content: bytes | Path, sums: Sums | None = None, *, move: bool = False) -> Sums:
+        """Keep ``content`` under ``key`` unless the key is there already.
+
+        ``sums`` are trusted when given (the writer hashed inline), else computed. With ``move`` the file at
+        ``content`` (on the garage's file system or not, no writer may hold it) is given up by the caller and may be
+        renamed into place; without, it is copied. If the key exists with the same SHA-256 this is a no-op that still
+        takes the moved file away; with another one, ExistsError and nothing changes. Memory stays flat.
+        """
+        ...
+
+    def stat(self, key: str) -> Sums:
+        """MissingError if absent. Quick."""
+        ...
+
+    def exists(self, key: str) -> bool: ...
+
+    def get(self, key: str, start: int = 0, length: int | None = None) -> bytes:
+        """Bytes ``start:start+length`` (shorter at the end), each touched block verified: RotError instead of wrong
+        bytes, MissingError if absent. For many reads of one object use :meth:`open`."""
+        ...
+
+    def open(self, key: str) -> Reader:
+        """A reader that verifies each block once. MissingError if absent. It goes on reading if the key is deleted."""
+        ...
+
+    def delete(self, key: str) -> bool:
+        """Whether it was there. Deleting is durable."""
+        ...
+
+    def keys(self, prefix: str = "") -> Iterator[tuple[str, int]]:
+        """(key, size) of all objects whose key starts with ``prefix``, in order of key, lazily."""
+        ...
+
+
+class Reader(Protocol):
+    """One open object. Not for several threads at once."""
+
+    @property
+    def sums(self) -> Sums: ...
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """As ``get``; RotError names the key and the block."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Ledger(Protocol):
+    """Every fact that is not bytes, in the order it became true. Entries are never changed or removed.
+
+    An entry is one line of JSON (bytes without LF). The writer numbers entries itself (``seq``, consecutive from 1);
+    the ledger keeps the numbers, so that the front can send again what it is not sure about.
+    """
+
+    def append(self, first_seq: int, entries: Sequence[bytes]) -> int:
+        """Make entries durable, the first with number ``first_seq``. Those whose number is already kept are skipped,
+        so a repeated send is harmless; a gap is a StoreError. Returns the last number kept. One writer at a time
+        across processes (a lock file); a second one waits."""
+        ...
+
+    def last_seq(self) -> int:
+        """0 for an empty ledger. A torn tail (a crash in mid-append) is not counted."""
+        ...
+
+    def replay(self, after: int = 0) -> Iterator[tuple[int, bytes]]:
+        """(seq, entry) in order. RotError where a checksum fails before the tail, naming segment and number."""
+        ...
+
+
+class Garage(Protocol):
+    """Objects and ledger of one home."""
+
+    @property
+    def objects(self) -> Objects: ...
+
+    @property
+    def ledger(self) -> Ledger: ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,334 @@
+"""What a graph promises.
+
+A document version is prepared in bounded batches (:meth:`Graph.stage`) that no reader sees, and made visible by one
+small transaction (:meth:`Graph.publish`) in which its predecessors leave: a reader sees the version before or the one
+after, never both and never neither. Each publication and each forgetting raises the epoch by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from kgfs.domain import Mention
+from kgfs.render.concept import ConceptPage
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRow:
+    """Columns are those of CITE 1.1 and 2.4, FULL 2.1 and LIFECYCLE 4; what is not given here stays empty in the store
+    until a later format fills it (e-mail, attachments, hierarchy)."""
+
+    doc_id: str
+    ontology: str
+    source_id: str
+    content_hash: str
+    garage_key: str
+    original_filename: str
+    size_bytes: int
+    chunk_count: int
+    ingested_at: int
+    deposit: int
+    source_title: str
+    source_uri: str
+    document_type: str
+    """The media type."""
+    text_sha256: str
+    content_length: int
+    """Characters of the Text."""
+    reading: str
+    ingest_version: int
+    content_version: int = 1
+    status: str = "done"
+    text_md_size: int = 0
+    """Size of ``text/<path>.md`` without the path shown in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """Columns are those of CITE 1.2 and 2.4 and LIFECYCLE 4."""
+
+    doc_id: str
+    chunk_index: int
+    chunk_id: str
+    full_text: str
+    """Exactly ``text[char_start:char_end]``."""
+    char_start: int
+    char_end: int
+    line_start: int
+    line_end: int
+    byte_start: int
+    byte_end: int
+    section_path: tuple[str, ...]
+    chunk_method: str
+    overlap_chars: int
+    tokens: int
+    gated: str = ""
+    """The gate's reason; '' when it passed."""
+    page_number: int | None = None
+    paragraph: int | None = None
+    context_summary: str = ""
+    embedding_text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ConceptRow:
+    """A concept as this publication speaks of it; new ones are made, known ones gain the mention."""
+
+    concept_id: str
+    ontology: str
+    norm: str
+    """The normalised label it was founded with."""
+    name: str
+    """Its directory's name without ``.concept``, decided when it was founded; ignored for a known concept."""
+    mention: Mention
+
+
+@dataclass(frozen=True, slots=True)
+class RelationshipRow:
+    relationship_id: str
+    ontology: str
+    subject: str
+    type: str
+    object: str
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceRow:
+    """A quote that is evidence for a concept or a relationship."""
+
+    instance_id: str
+    owner: str
+    """A concept id or a relationship id."""
+    owner_kind: str
+    """``concept`` or ``relationship``."""
+    n: int
+    """The number of its evidence folder: decided once, never used again for another thing."""
+    doc_id: str
+    chunk_index: int
+    chunk_id: str
+    quote: str
+    char_start: int
+    char_end: int
+    byte_start: int
+    byte_end: int
+    line_start: int
+    line_end: int
+    section_path: tuple[str, ...]
+    page: int | None
+    defines: bool
+    confidence: float
+    source_size: int
+    """Bytes of ``source.txt``, of ``citation.json``: without the path shown in them, not stale."""
+    citation_size: int
+    mtime: int
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One bounded piece of a preparation."""
+
+    sources: Sequence[SourceRow] = ()
+    instances: Sequence[InstanceRow] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    commit_id: str
+    document: DocumentRow
+    concepts: Sequence[ConceptRow]
+    relationships: Sequence[RelationshipRow]
+    supersedes: Sequence[str]
+    """Documents that leave in the same transaction (with cascade=orphans)."""
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Concept:
+    """A living concept. Label, aliases and description come from its surviving mentions alone."""
+
+    concept_id: str
+    ontology: str
+    norm: str
+    name: str
+    label: str
+    aliases: tuple[str, ...]
+    description: str
+    kind: str
+    evidence: int
+    """How many pieces of evidence live."""
+    related: int
+    """How many relationships live, in both directions."""
+    size: int
+    """Bytes of ``concept.md``."""
+    mtime: int
+    """When ``concept.md`` last changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """A relationship as seen from one of its concepts."""
+
+    relationship_id: str
+    type: str
+    """The inverse type when the concept looked from is the object."""
+    name: str
+    """The other concept's directory name without ``.concept``."""
+    concept_id: str
+    """The other concept."""
+    label: str
+    incoming: bool
+    confidence: float
+    """The highest of its living evidence."""
+    mtime: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One entry that appeared, changed or left in a derived directory."""
+
+    epoch: int
+    what: str
+    """added, changed, removed."""
+    kind: str
+    """document (owner: ontology id, name: doc_id), concept (owner: ontology id, name: directory name), evidence (owner:
+    concept or relationship id, name: the number), related (owner: concept id, name: ``<type>/<name>``)."""
+    ontology: str
+    owner: str
+    name: str
+
+
+class Graph(Protocol):
+    """Reads are *quick* (indexed) and see the newest epoch, from any number of threads and processes. Lists are in
+    order of their key and paged: ``after`` is the last key of the page before."""
+
+    # ------------------------------------------------------------------------------------------- writing
+
+    def stage(self, commit_id: str, document: str, batch: Batch) -> None:
+        """Keep rows of document ``document`` for ``commit_id``; invisible until published. Repeating a row is harmless.
+        A commit that was published already is left alone."""
+        ...
+
+    def publish(self, publication: Publication) -> int:
+        """Make all that was staged under the commit id visible and return the epoch. A commit id that was published
+        before changes nothing and returns the epoch it had then. A document shown already under another commit is
+        replaced (its rows of before leave, as a predecessor's do)."""
+        ...
+
+    def abandon(self, commit_id: str) -> None:
+        """Drop what was staged and not published. Harmless if there is nothing."""
+        ...
+
+    def forget(self, commit_id: str, doc_ids: Sequence[str], at: int) -> int:
+        """Take documents out with their sources, instances and mentions, relationships without evidence, concepts
+        without evidence (cascade=orphans). One transaction; the cost grows with what is removed. Unknown documents are
+        passed over. Returns the epoch; repeating a commit id changes nothing."""
+        ...
+
+    def staged(self) -> list[str]:
+        """Commit ids that were staged and neither published nor abandoned."""
+        ...
+
+    def clear(self) -> None:
+        """Drop everything, epoch included: what ``rebuild`` starts with."""
+        ...
+
+    # ------------------------------------------------------------------------------------------- reading
+
+    def epoch(self) -> int: ...
+
+    def published(self, commit_id: str) -> int | None:
+        """The epoch in which that commit became visible."""
+        ...
+
+    def changed(self) -> bool:
+        """Whether any process committed since this was last asked by this object. For polling."""
+        ...
+
+    def changes(self, after: int, limit: int = 10000) -> list[Change] | None:
+        """The feed above an epoch, whole epochs only; None when it is not kept that far back."""
+        ...
+
+    def counts(self, ontology: str = "") -> Mapping[str, int]:
+        """documents, sources, concepts, relationships, instances. Not a scan."""
+        ...
+
+    def document(self, doc_id: str) -> DocumentRow | None: ...
+
+    def documents(self, ontology: str, after: str = "", limit: int = 1000) -> list[DocumentRow]:
+        """By doc_id."""
+        ...
+
+    def source(self, doc_id: str, chunk_index: int) -> SourceRow | None: ...
+
+    def sources(self, doc_id: str, after: int = -1, limit: int = 1000) -> list[SourceRow]: ...
+
+    def source_by_chunk_id(self, chunk_id: str) -> SourceRow | None: ...
+
+    def concept(self, concept_id: str) -> Concept | None: ...
+
+    def concept_named(self, ontology: str, name: str) -> Concept | None: ...
+
+    def concepts(self, ontology: str, after: str = "", limit: int = 1000) -> list[Concept]:
+        """By name."""
+        ...
+
+    def concepts_of(self, doc_id: str) -> list[Concept]:
+        """The concepts a document is evidence for, by name."""
+        ...
+
+    def documents_of(self, concept_id: str) -> list[str]:
+        """doc_ids that mention it, in order of deposit."""
+        ...
+
+    def page(self, concept_id: str) -> ConceptPage | None:
+        """All that ``concept.md`` shows."""
+        ...
+
+    def instance(self, owner: str, n: int) -> InstanceRow | None:
+        """A piece of evidence of a concept or relationship, by its number."""
+        ...
+
+    def instances(self, owner: str, after: int = 0, limit: int = 1000) -> list[InstanceRow]:
+        """By number."""
+        ...
+
+    def instances_of(self, doc_id: str) -> list[InstanceRow]: ...
+
+    def related_types(self, concept_id: str) -> list[str]:
+        """Types (inverse ones for incoming) that have a living relationship, in order."""
+        ...
+
+    def related(self, concept_id: str, type_: str = "", after: str = "", limit: int = 1000) -> list[Related]:
+        """In order of (type, name); with ``type_`` only that one's."""
+        ...
+
+    def find_text(self, words: str, ontology: str = "", limit: int = 10) -> list[tuple[SourceRow, float]]:
+        """Full-text hits, best first, scored by BM25 (higher is better). The words are taken literally."""
+        ...
+
+    # ------------------------------------------------------------------------------------- for matching
+
+    def match(self, ontology: str, norms: Sequence[str]) -> dict[str, str]:
+        """Normalised label or alias → concept id, for those that are known. An exact label wins over an alias, an
+        alias of several concepts belongs to the one founded first."""
+        ...
+
+    def next_n(self, owner: str) -> int:
+        """The lowest evidence number never used for this concept or relationship; 1 for a new one."""
+        ...
+
+    def name_taken(self, ontology: str, name: str) -> str | None:
+        """The concept id that has or ever had that directory name."""
+        ...
+
+    def popular(self, ontology: str, limit: int) -> list[Concept]:
+        """By number of living relationships and evidence, most first, ties by concept id."""
+        ...
+
+    def sample(self, ontology: str, limit: int, seed: int) -> list[Concept]:
+        """A random choice, the same for the same seed and graph."""
+        ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,200 @@
+"""What a journal promises.
+
+The state is a fold: ``record`` appends facts and applies them to the tables in one durable transaction, and
+replaying the same facts from an empty journal gives the same tables (ids, numbers, times, what is owed; not leases
+and attempts, which are of the moment). Reads are *quick* (indexed, microseconds) unless said otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from kgfs.domain import Document, Name, Ontology, State, Version
+from kgfs.stores.journal.facts import Fact
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A piece of owed work."""
+
+    kind: str
+    """``read`` (parse … index a Document) or ``forget`` (its last name is gone)."""
+    doc_id: str
+    ontology: str
+    deposit: int
+    attempts: int = 0
+    state: str = "queued"
+    """queued, working."""
+    stage: str = ""
+    """The stage a worker is at, for people."""
+    progress: float = 0.0
+    """0 to 1 within the document, for people."""
+    reason: str = ""
+    """Why the last attempt failed."""
+    worker: str = ""
+    not_before: int = 0
+    lease_until: int = 0
+
+
+class Names(Protocol):
+    """Reading names, versions and documents. All *quick*; a page of ``limit`` rows costs in proportion to the page."""
+
+    def ontologies(self) -> list[Ontology]:
+        """In order of name."""
+        ...
+
+    def ontology(self, ontology_id: str) -> Ontology | None: ...
+
+    def ontology_named(self, name: str) -> Ontology | None: ...
+
+    def name(self, name_id: int) -> Name | None:
+        """A live name; None once removed or trashed."""
+        ...
+
+    def child(self, parent: int, name: str) -> Name | None: ...
+
+    def children(self, parent: int, after: str = "", limit: int = 1000) -> list[Name]:
+        """Live entries with a name greater than ``after``, in order of name (by code point)."""
+        ...
+
+    def resolve(self, ontology_id: str, path: str) -> Name | None:
+        """``a/b/c`` below documents/; ``''`` is documents/ itself."""
+        ...
+
+    def path(self, name_id: int) -> str | None:
+        """The path below documents/; None if the name, or a folder above it, is not live."""
+        ...
+
+    def names_of(self, doc_id: str) -> list[Name]:
+        """Live files whose newest version is this Document, in order of that version's deposit."""
+        ...
+
+    def versions(self, name_id: int) -> list[Version]:
+        """Of the path's lineage, in order of n. Works for trashed names too."""
+        ...
+
+    def version_of(self, doc_id: str) -> tuple[Version, Name | None] | None:
+        """The newest version that was this Document, with the live name that now continues its lineage, if any."""
+        ...
+
+    def document(self, doc_id: str) -> Document | None: ...
+
+    def document_with(self, ontology_id: str, sha256: str) -> Document | None: ...
+
+    def documents(self, ontology_id: str, after: str = "", limit: int = 1000) -> list[Document]:
+        """By doc_id."""
+        ...
+
+    def counts(self, ontology_id: str = "") -> Mapping[State, int]:
+        """Documents by state, of one ontology or all. Not a scan."""
+        ...
+
+    def predecessors(self, doc_id: str) -> list[str]:
+        """Documents shown by the graph that were an earlier version of a path whose newest version is ``doc_id``, and
+        that are no live path's newest version any more: what a publication of ``doc_id`` must take out."""
+        ...
+
+    def unsettled(self, *, session: str | None = None, quiet_before: int, alive: Sequence[str] = ()) -> list[Name]:
+        """Names that wait for their settling and last changed at or before ``quiet_before``. With ``session`` those
+        touched last by it; without, those of sessions not in ``alive`` (their process is dead, or they had none)."""
+        ...
+
+    def settings(self, ontology_id: str = "") -> Mapping[str, str]: ...
+
+
+class Jobs(Protocol):
+    """Owed work. Handing out is by order of deposit, oldest first, whatever the kind."""
+
+    def claim(self, worker: str, lease: float) -> Job | None:
+        """The oldest due job that nobody holds (or whose lease has run out), leased for ``lease`` seconds and with
+        ``attempts`` one higher. Two claimers never get the same job while its lease lasts."""
+        ...
+
+    def renew(self, job: Job, lease: float, stage: str = "", progress: float = 0.0) -> None:
+        """LostLeaseError if the lease ran out and somebody else holds it."""
+        ...
+
+    def put_back(self, job: Job, reason: str, delay: float) -> None:
+        """Give it up, to be tried again after ``delay`` seconds. Keeps ``attempts``."""
+        ...
+
+    def drop(self, job: Job) -> None:
+        """The work turned out not to be owed (the document is nobody's current version)."""
+        ...
+
+    def owe(self, kind: str, doc_id: str, not_before: int = 0) -> None:
+        """Owe a job by hand (retrying a failed document). A job of that kind for that document is owed once."""
+        ...
+
+    def all(self) -> list[Job]:
+        """In order of deposit."""
+        ...
+
+    def owed(self) -> int:
+        """Jobs of any state."""
+        ...
+
+
+class Journal(Protocol):
+    """Names, jobs, inbox and the ledger's front, in one durable file. Any number of threads and processes."""
+
+    @property
+    def names(self) -> Names: ...
+
+    @property
+    def jobs(self) -> Jobs: ...
+
+    def record(self, *facts: Fact, inbox: Mapping[str, bytes] | None = None, session: str = "") -> int:
+        """Make the facts true, all or none, and durable (full sync) before it returns the number of the last.
+
+        ``inbox`` holds small contents by SHA-256, made durable in the same transaction. ``session`` is the mount that
+        acts. Calls of several threads share a transaction (group commit), each still all or none on its own.
+        What cannot become true is refused: MissingError (id or parent not live), ExistsError (name taken, also an
+        ontology's), NotEmptyError, NotAFolderError, IsAFolderError (a file replacing a folder and the reverse),
+        BadInputError (a folder moved below itself), NameTooLongError, RefusedError; FullError and StoreError if the
+        disk says no. Blocks for one sync; call it from a thread.
+
+        Effects beside the rows named by the fact: a parent's mtime and ctime follow every entry that appears in or
+        leaves it; a VersionMinted that owes a reading owes the ``read`` job (deposit = the fact's number) and sets the
+        document's state to queued; what ends a job removes it and sets the state; a document that loses its last
+        live name while the graph shows it is owed a ``forget`` (``not_before`` two seconds later, so that an editor's
+        save in passing owes nothing), or, if it was never read, loses its job; one that gains a name again loses its
+        ``forget``. A predecessor that became nobody's newest version turns ``stale`` until it leaves the graph, when
+        its successor is owed a reading; when the successor needs none (alias), it is owed a ``forget``.
+        """
+        ...
+
+    def inbox(self, sha256: str) -> bytes | None:
+        """A small content not yet in the garage. Quick."""
+        ...
+
+    def drop_inbox(self, sha256s: Sequence[str]) -> None:
+        """Only contents that no live name has with place ``inbox`` go; others are left."""
+        ...
+
+    def seq(self) -> int:
+        """The number of the newest fact; it moves when another process records one. Quick."""
+        ...
+
+    def facts(self, after: int, limit: int = 1000) -> list[tuple[int, Fact]] | None:
+        """The change feed: facts above ``after`` in order; None when they are no longer kept here (at least the last
+        10,000 are), and the caller must look at everything anew."""
+        ...
+
+    def unshipped(self, limit: int = 1000) -> tuple[int, list[bytes]]:
+        """The oldest entries the ledger does not have for certain: (first number, encoded facts)."""
+        ...
+
+    def shipped(self, upto: int) -> None: ...
+
+    def replay(self, entries: Iterator[tuple[int, bytes]]) -> int:
+        """Fill an empty journal from the ledger; how many facts were applied. StoreError if it is not empty."""
+        ...
+
+    def changed(self) -> bool:
+        """Whether any process committed since this was last asked by this object. Quick; meant for polling."""
+        ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,248 @@
+"""The vocabulary of the ledger: everything that can become true about names, versions, documents and settings.
+
+A fact is a change that was decided once, with all that was chosen at the time (ids, numbers, times), so that
+applying the facts in order always gives the same state. One user action is one fact, also the rename of a folder.
+Encoding: one JSON object a line, ``{"fact": <class name>, ...fields}``; unknown facts stop a replay with StoreError.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any, get_args
+
+from kgfs.errors import StoreError
+
+
+@dataclass(frozen=True, slots=True)
+class OntologyMade:
+    ontology: str
+    name: str
+    prefix: str
+    root: int
+    mode: int
+    uid: int
+    gid: int
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class OntologyRenamed:
+    ontology: str
+    name: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class OntologyRemoved:
+    """Refused while a live name stands below it. Its trash stays."""
+
+    ontology: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class FolderMade:
+    id: int
+    ontology: str
+    parent: int
+    name: str
+    mode: int
+    uid: int
+    gid: int
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileMade:
+    """An empty file: a name without content."""
+
+    id: int
+    ontology: str
+    parent: int
+    name: str
+    mode: int
+    uid: int
+    gid: int
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class LinkMade:
+    """A symbolic link, kept and never followed."""
+
+    id: int
+    ontology: str
+    parent: int
+    name: str
+    target: str
+    mode: int
+    uid: int
+    gid: int
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class ContentKept:
+    """The working copy's bytes are durable at ``place``. Makes the name unsettled. With size 0: place ``none``, sha256 ''."""
+
+    id: int
+    sha256: str
+    size: int
+    place: str
+    key: str
+    """The spool file's name with place ``spool``; the garage key with ``garage``; else empty."""
+    mtime: int
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class AttributesSet:
+    """Only what is not None changes; ctime becomes ``at``. Never unsettles a name."""
+
+    id: int
+    at: int
+    mode: int | None = None
+    uid: int | None = None
+    gid: int | None = None
+    atime: int | None = None
+    mtime: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A rename, within or across folders and ontologies; what stood at the goal (``replaces``, 0 for nothing) leaves.
+    The moved file continues the version history of the path it replaces."""
+
+    id: int
+    ontology: str
+    """The ontology of the new parent."""
+    parent: int
+    name: str
+    replaces: int
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """A file with versions goes to the trash, everything else is gone. A folder must be empty."""
+
+    id: int
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The decision about a quiet path that makes no version (empty, a dot-name, a link, the same bytes again).
+    ``key``/``place`` say where its bytes stand from now on."""
+
+    id: int
+    place: str
+    key: str
+    reason: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class VersionMinted:
+    """The path's content became version ``n``: Document ``doc_id``. With ``decision`` insert, update, reprocess or
+    revive a reading is owed; with alias or in_progress nothing is."""
+
+    id: int
+    ontology: str
+    n: int
+    doc_id: str
+    sha256: str
+    size: int
+    key: str
+    source_id: str
+    path: str
+    decision: str
+    reason: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRead:
+    """A Reading of the Document is published in the graph: the end of its job. ``state`` is done or gated."""
+
+    doc_id: str
+    state: str
+    reading: str
+    decisions: str
+    """Garage key of the match decisions; '' when gated."""
+    commit_id: str
+    superseded: tuple[str, ...]
+    """The Documents that left the graph in the same publication."""
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentFailed:
+    """``state`` is unsupported or failed: the end of its job. The original is kept."""
+
+    doc_id: str
+    state: str
+    reason: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentForgotten:
+    """Its knowledge left the graph; its Reading stays for a revival."""
+
+    doc_id: str
+    cascade: str
+    commit_id: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class SettingChanged:
+    """A setting of the store or, with an ontology id, of one ontology."""
+
+    ontology: str
+    key: str
+    value: str
+    at: int
+
+
+Fact = (
+    OntologyMade
+    | OntologyRenamed
+    | OntologyRemoved
+    | FolderMade
+    | FileMade
+    | LinkMade
+    | ContentKept
+    | AttributesSet
+    | Moved
+    | Removed
+    | Settled
+    | VersionMinted
+    | DocumentRead
+    | DocumentFailed
+    | DocumentForgotten
+    | SettingChanged
+)
+
+_KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Fact)}
+
+
+def encode(fact: Fact) -> bytes:
+    body = {"fact": type(fact).__name__, **{k: v for k, v in asdict(fact).items() if v is not None}}
+    return json.dumps(body, ensure_ascii=True, separators=(",", ":")).encode()
+
+
+def decode(entry: bytes) -> Fact:
+    try:
+        body = json.loads(entry)
+        kind = _KINDS[body.pop("fact")]
+        if "superseded" in body:
+            body["superseded"] = tuple(body["superseded"])
+        fact: Fact = kind(**body)
+    except (ValueError, KeyError, TypeError) as error:
+        raise StoreError(
+            f"Ledger entry not understood ({error}): {entry[:200]!r}. A newer kgfs may have written it."
+        ) from error
+    return fact

@@ -1,0 +1,93 @@
+"""What a vector store promises."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Vector = npt.NDArray[np.float32]
+"""Shape (dimensions,), length 1 (the store normalises what it is given)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One embedding. (kind, item, window) is its key: long items have several windows."""
+
+    kind: str
+    """``source``, ``concept``, ``claim``."""
+    item: str
+    """Chunk row id, concept id, …"""
+    window: int
+    vector: Vector
+    ontology: str = ""
+    doc_id: str = ""
+    chunk_index: int = -1
+    source_variant: str = "raw"
+    """``raw`` or ``normalized`` (COMPILER 4)."""
+    role: str = ""
+    domain: str = ""
+    authority: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """All given conditions must hold; an empty one lets everything pass."""
+
+    kind: str = ""
+    ontology: str = ""
+    doc_id: str = ""
+    items: frozenset[str] | None = None
+    equal: Mapping[str, str] = field(default_factory=dict)
+    """source_variant, role, domain, authority."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    kind: str
+    item: str
+    window: int
+    """The best window of the item."""
+    score: float
+    """Cosine, exact for the embedded store."""
+    doc_id: str
+    chunk_index: int
+
+
+class Vectors(Protocol):
+    """Rows of one embedding model (``model`` is fixed when the store is opened; rows of another are not seen).
+
+    Durable when a call returns. Any number of threads and processes; a reader sees a write of another process at its
+    next query.
+    """
+
+    @property
+    def model(self) -> str: ...
+
+    def upsert(self, rows: Sequence[Row]) -> None:
+        """Insert or replace by key. BadInputError on a vector of another dimension than the rows already kept."""
+        ...
+
+    def delete(self, where: Filter) -> int:
+        """How many rows went. An empty filter is refused with BadInputError."""
+        ...
+
+    def query(self, vector: Vector, where: Filter, limit: int = 10, threshold: float = -1.0) -> list[Hit]:
+        """The best ``limit`` items (an item once, by its best window) with a score of at least ``threshold``,
+        best first, ties by item."""
+        ...
+
+    def fetch(self, where: Filter) -> list[Row]:
+        """All rows that pass, in order of key."""
+        ...
+
+    def count(self, where: Filter | None = None) -> int: ...
+
+    def clear(self) -> None:
+        """Drop every row of every model: what ``rebuild`` starts with."""
+        ...
+
+    def close(self) -> None: ...

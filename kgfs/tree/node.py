@@ -1,0 +1,199 @@
+"""What every entry of the tree is. Views subclass these; ``vfs`` and the views know nothing else of each other.
+
+All methods are synchronous. *Quick* ones (attributes, lookups, listings: local indexed reads) are called on the event
+loop; those marked *blocks* may wait for a disk and are called in a thread. Names are encoded (``domain.encode_name``).
+What a view does not allow raises the error the design states: derived things DerivedError (EROFS).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import stat
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+from kgfs.errors import DerivedError, NoSuchAttributeError, UnsupportedError
+
+ROOT_INODE = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Attr:
+    inode: int
+    mode: int
+    """Type and permission bits, as in st_mode."""
+    nlink: int
+    uid: int
+    gid: int
+    size: int
+    atime: int
+    mtime: int
+    ctime: int
+    """Nanoseconds since the epoch."""
+    direct_io: bool = False
+    """The size is not to be relied on (``.kgfs/`` only)."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttrChange:
+    """What setattr asks for; None leaves a thing alone."""
+
+    mode: int | None = None
+    uid: int | None = None
+    gid: int | None = None
+    size: int | None = None
+    atime: int | None = None
+    mtime: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks: becomes the owner of what is made."""
+
+    uid: int
+    gid: int
+    pid: int = 0
+
+
+def inode_of(key: Hashable) -> int:
+    """The inode number of a derived node: a hash of its key, the same after every mount. Bit 61 is clear, so it never
+    meets a name id of documents/ (see ``domain.new_id``), and it is never 0 or ROOT_INODE."""
+    digest = hashlib.blake2b(repr(key).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return (int.from_bytes(digest, "big") & ((1 << 61) - 1)) | 2
+
+
+class Node:
+    """One thing in the tree. Cheap to make; two nodes with one key are the same thing."""
+
+    __slots__ = ()
+
+    @property
+    def inode(self) -> int:
+        raise NotImplementedError
+
+    def attr(self) -> Attr:
+        """*Quick*, exact size and true times. MissingError once the thing is gone."""
+        raise NotImplementedError
+
+    def change(self, wanted: AttrChange) -> Attr:
+        """chmod, chown, utimens, truncate by path. *Blocks*."""
+        raise DerivedError("This is derived from the documents and cannot be changed. Change the documents instead.")
+
+    def attributes(self) -> Sequence[str]:
+        """Names of extended attributes, all in ``user.``. *Quick*."""
+        return ()
+
+    def attribute(self, name: str) -> bytes:
+        """*Quick*."""
+        raise NoSuchAttributeError(f"No extended attribute {name}.")
+
+    def set_attribute(self, name: str, value: bytes) -> None:
+        """*Blocks*."""
+        raise UnsupportedError("kgfs keeps no extended attributes of others.")
+
+
+class Folder(Node):
+    __slots__ = ()
+
+    def lookup(self, name: str) -> Node | None:
+        """*Quick*. Also finds unlisted entries."""
+        raise NotImplementedError
+
+    def entries(self) -> Sequence[tuple[str, Node]]:
+        """The whole listing in a stable order, without ``.`` and ``..``. *Quick* in proportion to its length."""
+        raise NotImplementedError
+
+    def token(self) -> Hashable | None:
+        """Changes whenever the listing, or an attribute shown in it, may have; None means never reuse a listing."""
+        return None
+
+    def make_file(self, name: str, mode: int, caller: Caller) -> File:
+        """*Blocks*, as all below. ExistsError if the name is taken."""
+        raise DerivedError("This folder is derived from the documents. Make files in documents/ instead.")
+
+    def make_folder(self, name: str, mode: int, caller: Caller) -> Folder:
+        raise DerivedError("This folder is derived from the documents. Make folders in documents/ instead.")
+
+    def make_link(self, name: str, target: str, caller: Caller) -> Link:
+        raise DerivedError("This folder is derived from the documents. Make links in documents/ instead.")
+
+    def remove_file(self, name: str) -> None:
+        """A file or a link."""
+        raise DerivedError("This is derived from the documents and leaves with them.")
+
+    def remove_folder(self, name: str) -> None:
+        raise DerivedError("This is derived from the documents and leaves with them.")
+
+    def move(self, name: str, goal: Folder, new_name: str, *, replace: bool) -> None:
+        """Rename an entry of this folder into ``goal``. With ``replace`` false an existing goal is ExistsError."""
+        raise DerivedError("This is derived from the documents and cannot be renamed.")
+
+
+class File(Node):
+    __slots__ = ()
+
+    def open(self, *, read: bool, write: bool, truncate: bool, append: bool = False) -> Handle:
+        """*Blocks*. Writing to a derived file is DerivedError."""
+        raise NotImplementedError
+
+
+class Link(Node):
+    __slots__ = ()
+
+    def target(self) -> bytes:
+        """*Quick*."""
+        raise NotImplementedError
+
+
+class Handle:
+    """An open file. Calls for one handle may come from several threads in turn, not at once."""
+
+    __slots__ = ()
+
+    keep_cache: bool = False
+    """Whether pages the kernel has of this inode from before are still right."""
+    direct_io: bool = False
+    quick: bool = False
+    """Whether read is quick (in memory)."""
+
+    def read(self, offset: int, length: int) -> bytes:
+        raise NotImplementedError
+
+    def write(self, offset: int, data: bytes) -> int:
+        """*Blocks*."""
+        raise DerivedError("This file is derived from the documents and cannot be written.")
+
+    def truncate(self, size: int) -> None:
+        """*Blocks*."""
+        raise DerivedError("This file is derived from the documents and cannot be written.")
+
+    def flush(self) -> None:
+        """At each close(): what was written since the last flush becomes durable, or the error is raised. *Blocks*."""
+
+    def sync(self) -> None:
+        """fsync. *Blocks*."""
+        self.flush()
+
+    def release(self) -> None:
+        """The last descriptor is gone. Flushes again if writes followed the last flush. *Blocks*."""
+
+
+class Rendered(Handle):
+    """A handle on bytes that were rendered when it was opened; later changes are for later opens."""
+
+    __slots__ = ("_content", "direct_io", "keep_cache")
+    quick = True
+
+    def __init__(self, content: bytes, *, keep_cache: bool = True, direct_io: bool = False) -> None:
+        self._content = content
+        self.keep_cache = keep_cache
+        self.direct_io = direct_io
+
+    def read(self, offset: int, length: int) -> bytes:
+        return self._content[offset : offset + length]
+
+
+FOLDER_MODE = stat.S_IFDIR | 0o755
+FILE_MODE = stat.S_IFREG | 0o644
+LINK_MODE = stat.S_IFLNK | 0o777
+"""Modes of derived things: with 0555 the kernel would answer EACCES to the owner where EROFS is the truth."""

@@ -1,0 +1,24 @@
+"""What the views look at: the stores, the settings and the deposits of one home."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kgfs.config import Config
+from kgfs.ingest.deposit import Deposits
+from kgfs.stores.stores import Stores
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    config: Config
+    stores: Stores
+    deposits: Deposits
+    """Where writes go."""
+    session: str
+    """Of this mount."""
+    uid: int
+    gid: int
+    """Who owns derived things: the user who mounted."""
+    mounted_at: int
+    """Nanoseconds; the time of fixed files."""
