@@ -1,8 +1,15 @@
-"""``concept.md``: a concept with its description, evidence and relationships."""
+"""``concept.md``: a concept with its description, evidence and relationships.
+
+The page depends on nothing but the :class:`ConceptPage`: no path, no name of the ontology and no time stand in it, so
+that renaming never changes it and its size can be stored at commit.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+
+from kgfs.render.words import encode, fold, lines_of, yaml_list, yaml_word
 
 SHOWN_EVIDENCE = 50
 SHOWN_RELATED = 100
@@ -43,3 +50,47 @@ class ConceptPage:
     """The first SHOWN_EVIDENCE by number."""
     related: tuple[RelatedLine, ...]
     """The first SHOWN_RELATED by (type, name)."""
+
+
+def render(page: ConceptPage) -> bytes:
+    """The whole ``concept.md`` as UTF-8, ending in a newline."""
+    return encode("\n".join(_lines(page)) + "\n")
+
+
+def _lines(page: ConceptPage) -> Iterator[str]:
+    yield "---"
+    yield f"id: {yaml_word(page.concept_id)}"
+    yield f"label: {yaml_word(page.label)}"
+    yield f"aliases: {yaml_list(page.aliases)}"
+    yield f"kind: {yaml_word(page.kind)}"
+    yield f"ontology: {yaml_word(page.ontology)}"
+    yield f"documents: {page.documents}"
+    yield f"evidence: {page.evidence_count}"
+    yield f"relationships: {page.related_count}"
+    yield "---"
+    yield ""
+    yield f"# {fold(page.label)}"
+    if page.description:
+        yield ""
+        yield fold(page.description)
+    if page.evidence_count:
+        yield ""
+        yield "## Evidence"
+        yield ""
+        for line in page.evidence:
+            where = f"{fold(line.title)}, {lines_of(line.line_start, line.line_end)}"
+            yield f"- [{line.n}](evidence/{line.n}/source.txt) “{fold(line.quote)}” ({where})"
+        yield from _rest(page.evidence_count - len(page.evidence), "evidence")
+    if page.related_count:
+        yield ""
+        yield "## Related"
+        yield ""
+        for related in page.related:
+            link = f"related/{related.type}/{related.name}/concept.md"
+            yield f"- {related.type} [{fold(related.label)}]({link}) ({related.confidence:.2f})"
+        yield from _rest(page.related_count - len(page.related), "related")
+
+
+def _rest(hidden: int, folder: str) -> Iterator[str]:
+    if hidden > 0:
+        yield f"- {hidden} more in [{folder}/]({folder}/)"

@@ -1,0 +1,39 @@
+"""Words and phrases that the rendered files share."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+_NOT_IN_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff]")
+
+
+def encode(text: str) -> bytes:
+    """UTF-8 as it stands in files; a lone surrogate of a Text keeps its three bytes, as in the Text's own hash."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def fold(text: str) -> str:
+    """On one line: every run of white space is one space."""
+    return " ".join(text.split())
+
+
+def yaml_word(text: str) -> str:
+    """A string as a YAML double-quoted scalar that is JSON, too."""
+    return _NOT_IN_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text, ensure_ascii=False))
+
+
+def yaml_list(texts: Sequence[str]) -> str:
+    """A YAML flow sequence, on one line."""
+    return f"[{', '.join(yaml_word(text) for text in texts)}]"
+
+
+def counted(count: int, singular: str, plural: str = "") -> str:
+    """``1 concept``, ``2 concepts``."""
+    return f"{count} {singular if count == 1 else plural or singular + 's'}"
+
+
+def lines_of(start: int, end: int) -> str:
+    """``line 3`` or ``lines 3-5``."""
+    return f"line {start}" if start == end else f"lines {start}-{end}"
