@@ -135,6 +135,8 @@ class Document:
     deposited_at: int = 0
     deposit: int = 0
     """Order of deposit: documents are matched in this order."""
+    removed_at: int = 0
+    """When the last live name that had it went; 0 while one has it."""
 
 
 # ---------------------------------------------------------------------------------------------- text

@@ -134,19 +134,22 @@ class Removed:
 @dataclass(frozen=True, slots=True)
 class Settled:
     """The decision about a quiet path that makes no version (empty, a dot-name, a link, the same bytes again).
-    ``key``/``place`` say where its bytes stand from now on."""
+    ``key``/``place`` say where its bytes stand from now on. Refused (BusyError) if the name has other bytes by now."""
 
     id: int
     place: str
     key: str
     reason: str
     at: int
+    sha256: str | None = None
+    """The content that was decided about."""
 
 
 @dataclass(frozen=True, slots=True)
 class VersionMinted:
     """The path's content became version ``n``: Document ``doc_id``. With ``decision`` insert, update, reprocess or
-    revive a reading is owed; with alias or in_progress nothing is."""
+    revive a reading is owed; with alias or in_progress nothing is. Refused (BusyError) if the name has other bytes, or
+    stands in another ontology, by now."""
 
     id: int
     ontology: str
