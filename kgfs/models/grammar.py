@@ -1,0 +1,70 @@
+"""English grammar by spaCy's small pipeline: words with tags, sentences, dependencies, named entities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from kgfs.errors import ModelMissingError
+from kgfs.models import carriers
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc
+
+PIECE = 20_000
+"""Characters that are parsed at once; memory grows with it, not with the text."""
+BATCH = 32
+
+
+class English:
+    """Reads texts. Several threads may call; they take turns."""
+
+    def __init__(self) -> None:
+        """Takes about two seconds the first time. ModelMissingError without the pipeline's files or spaCy."""
+        self._pipeline = _load()
+        self._turn = Lock()
+        self.model = f"en_core_web_sm-3.8@{carriers.ENGLISH.sha256[:12]}"
+
+    def read(self, texts: Sequence[str]) -> list[list[tuple[int, Doc]]]:
+        """For each text its parsed pieces, each with the offset of its first character. A text of at most PIECE
+        characters is one piece; a longer one is cut at paragraphs, else lines, else spaces."""
+        cuts = [pieces_of(text) for text in texts]
+        pieces = [text[start:end] for text, spans in zip(texts, cuts, strict=True) for start, end in spans]
+        with self._turn:
+            parsed = iter(list(self._pipeline.pipe(pieces, batch_size=BATCH)))
+        return [[(start, next(parsed)) for start, _ in spans] for spans in cuts]
+
+    def has_verb(self, text: str) -> bool:
+        """Whether some word of the first PIECE characters is a verb."""
+        with self._turn, self._pipeline.select_pipes(enable=["tok2vec", "tagger", "attribute_ruler"]):
+            return any(word.pos_ in ("VERB", "AUX") for word in self._pipeline(text[:PIECE]))
+
+
+def pieces_of(text: str, size: int = PIECE) -> list[tuple[int, int]]:
+    """Spans of at most ``size`` characters that cover the text."""
+    spans: list[tuple[int, int]] = []
+    start = 0
+    while len(text) - start > size:
+        end = start + size
+        for border in ("\n\n", "\n", " "):
+            found = text.rfind(border, start + size // 2, end)
+            if found >= 0:
+                end = found + len(border)
+                break
+        spans.append((start, end))
+        start = end
+    spans.append((start, len(text)))
+    return spans
+
+
+@cache
+def _load() -> Language:
+    folder = carriers.path_of(carriers.ENGLISH)
+    try:
+        import spacy
+    except ImportError as error:
+        raise ModelMissingError(f"{error.name} is not installed. Get it with: pip install 'kgfs[models]'") from error
+    return spacy.load(folder, exclude=["senter"])
