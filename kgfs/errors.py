@@ -133,6 +133,13 @@ class TimedOutError(KgfsError):
     exit_code = 8
 
 
+class StoppingError(KgfsError):
+    """The mount is being taken down; what was asked was not done."""
+
+    errno = errno.ENOTCONN
+    exit_code = 5
+
+
 class NoWorkerError(KgfsError):
     """Work is owed and no worker is alive to do it."""
 
