@@ -120,7 +120,8 @@ class InstanceRow:
     defines: bool
     confidence: float
     source_size: int
-    """Bytes of ``source.txt``, of ``citation.json``: without the path shown in them, not stale."""
+    """Bytes of ``source.txt`` (``render.source.base_size``: without path, note and marks), of ``citation.json``
+    (``render.citation.base_size``: without the path, not stale)."""
     citation_size: int
     mtime: int
 
@@ -251,7 +252,8 @@ class Graph(Protocol):
         ...
 
     def counts(self, ontology: str = "") -> Mapping[str, int]:
-        """documents, sources, concepts, relationships, instances. Not a scan."""
+        """documents, sources, concepts, relationships, instances; and ``changed_at``, when the newest publication or
+        forgetting there was (nanoseconds; 0 or absent: never). Not a scan."""
         ...
 
     def document(self, doc_id: str) -> DocumentRow | None: ...
