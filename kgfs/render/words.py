@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from typing import Any
 
 _NOT_IN_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def encode(text: str) -> bytes:
@@ -19,9 +21,19 @@ def fold(text: str) -> str:
     return " ".join(text.split())
 
 
+def json_page(content: Any) -> bytes:
+    """A JSON file for people and programs: two spaces of indent, words in UTF-8, a newline at the end."""
+    text = json.dumps(content, indent=2, ensure_ascii=False)
+    return f"{_SURROGATE.sub(_escaped, text)}\n".encode()
+
+
 def yaml_word(text: str) -> str:
     """A string as a YAML double-quoted scalar that is JSON, too."""
-    return _NOT_IN_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text, ensure_ascii=False))
+    return _NOT_IN_YAML.sub(_escaped, json.dumps(text, ensure_ascii=False))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"
 
 
 def yaml_list(texts: Sequence[str]) -> str:

@@ -1,0 +1,76 @@
+"""``citation.json``: what a quote is, where it stands in the Text, and where in the shown ``source.txt``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kgfs.render.source import Span
+from kgfs.render.words import json_page
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    document: str
+    """The path that ``source.txt`` shows."""
+    ontology: str
+    """Its name."""
+    concept: str
+    """The concept's directory name without ``.concept``."""
+    content_hash: str
+    key: str
+    doc_id: str
+    chunk_id: str
+    text_sha256: str
+    quote: str
+    char_start: int
+    char_end: int
+    byte_start: int
+    byte_end: int
+    """Of the Text as UTF-8."""
+    line_start: int
+    line_end: int
+    page: int | None
+    section_path: tuple[str, ...]
+    stale: bool
+    spans: tuple[Span, ...]
+    """Of ``source.txt``."""
+
+
+def render(citation: Citation) -> bytes:
+    fields: dict[str, Any] = {
+        "document": citation.document,
+        "ontology": citation.ontology,
+        "concept": citation.concept,
+        "content_hash": citation.content_hash,
+        "key": citation.key,
+        "doc_id": citation.doc_id,
+        "chunk_id": citation.chunk_id,
+        "text_sha256": citation.text_sha256,
+        "quote": citation.quote,
+        "char_start": citation.char_start,
+        "char_end": citation.char_end,
+        "byte_start": citation.byte_start,
+        "byte_end": citation.byte_end,
+        "line_start": citation.line_start,
+        "line_end": citation.line_end,
+        "page": citation.page,
+        "section_path": list(citation.section_path),
+        "stale": citation.stale,
+    }
+    if len(citation.spans) == 1:
+        fields["source_start"], fields["source_end"] = citation.spans[0]
+    else:
+        fields["source_spans"] = [list(span) for span in citation.spans]
+    return json_page(fields)
+
+
+def base_size(citation: Citation) -> int:
+    """Bytes without the path and not stale, as stored at commit."""
+    return len(render(replace(citation, document="", stale=False)))
+
+
+def size(citation: Citation) -> int:
+    """Bytes of the file. The positions move with the path's length, and their digits with them, so the few hundred
+    bytes are rendered rather than computed from the base."""
+    return len(render(citation))
