@@ -25,9 +25,9 @@ class Pipeline:
     chunk_tokens: int = 400
     overlap_tokens: int = 60
     concepts_per_document: int = 40
-    match_threshold: float = 0.88
+    match_threshold: float = 0.92
     """Cosine of label embeddings from which two labels are one concept."""
-    known_concepts: int = 50
+    known_concepts: int = 500
     """How many existing concepts the strategy shows to the extractor and offers for matching by embedding."""
     strategy: str = "hybrid"
     max_attempts: int = 3

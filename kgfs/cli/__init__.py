@@ -1,1 +1,66 @@
-"""The command line: one file a verb. Read words, call a use case, print, exit."""
+"""The command line: one file a verb. Read words, call a use case, print, exit.
+
+Data goes to stdout, talk to stderr. Typed errors become one line on stderr and the exit code of their kind
+(``kgfs.errors`` has the table); anything else is a bug and shows its traceback.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+import click
+
+from kgfs import __version__
+from kgfs.errors import KgfsError
+
+VERBS = {
+    "mount": "Mount a home as directories.",
+    "umount": "Unmount; works on dead mounts too.",
+    "ingest": "Deposit files into an ontology.",
+    "wait": "Wait until nothing is owed.",
+    "status": "What is kept, what is owed, who works.",
+    "worker": "Read what is owed (mount starts one by itself).",
+    "doctor": "What this machine lacks, and how to get it.",
+    "config": "Show the configuration.",
+}
+
+
+class _Verbs(click.Group):
+    """Loads the file of a verb only when it is used: ``kgfs mount`` imports no model and no driver it does not need."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in VERBS:
+            return None
+        command: click.Command = importlib.import_module(f"kgfs.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Verbs"):
+            formatter.write_dl(list(VERBS.items()))
+
+
+@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="kgfs")
+def cli() -> None:
+    """A semantic filesystem: documents go in, concepts with highlighted evidence come out.
+
+    \b
+    Example:
+      kgfs mount ~/knowledge
+      mkdir ~/knowledge/Notes && cp *.md ~/knowledge/Notes/documents/
+      kgfs wait && ls ~/knowledge/Notes/concepts
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The process's entry point; always ends by SystemExit."""
+    try:
+        cli.main(args=None if arguments is None else list(arguments), prog_name="kgfs")
+    except KgfsError as error:
+        click.echo(f"kgfs: {error}", err=True)
+        sys.exit(error.exit_code)

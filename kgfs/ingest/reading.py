@@ -122,13 +122,26 @@ class Decisions:
     concepts: tuple[MatchedConcept, ...]
     relationships: tuple[MatchedRelationship, ...]
 
+    epoch: int
+    """Of the graph they were decided on."""
+
     @property
     def key(self) -> str:
-        return f"decisions/{self.doc_id}/{hashlib.sha256(self.encode()).hexdigest()[:16]}.json"
+        return f"{decisions_prefix(self.doc_id, self.reading)}{self.epoch}.json"
+
+    @property
+    def commit_id(self) -> str:
+        """Of the publication that carries them out: the same decisions twice are the same commit."""
+        return hashlib.sha256(f"{self.doc_id}:{self.reading}:{self.epoch}".encode()).hexdigest()[:24]
 
     def encode(self) -> bytes:
         body = {"format": FORMAT, **asdict(self)}
         return json.dumps(body, ensure_ascii=True, sort_keys=True, separators=(",", ":")).encode()
+
+
+def decisions_prefix(doc_id: str, reading: str) -> str:
+    """Keys of all decisions ever made about that Reading start with it."""
+    return f"decisions/{doc_id}/{reading}-"
 
 
 def decode_decisions(raw: bytes, key: str) -> Decisions:

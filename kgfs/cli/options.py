@@ -1,0 +1,30 @@
+"""Options that every verb takes."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
+
+import click
+
+from kgfs.config import Config, load
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def with_config(verb: Callable[Concatenate[Config, P], R]) -> Callable[P, R]:
+    """Adds ``--home`` and ``--config`` and passes the loaded configuration first."""
+
+    @click.option("--home", type=click.Path(path_type=Path), help="Where kgfs keeps its state. [KGFS_HOME]")
+    @click.option("--config", "file", type=click.Path(path_type=Path), help="Configuration file. [KGFS_CONFIG]")
+    @functools.wraps(verb)
+    def wrapped(home: Path | None, file: Path | None, *args: P.args, **kwargs: P.kwargs) -> R:
+        return verb(load(home, file), *args, **kwargs)
+
+    return wrapped  # type: ignore[return-value]  # click adds the two options to the signature
+
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")

@@ -1,0 +1,81 @@
+"""``kgfs wait``: until nothing is owed."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from kgfs.app import open_stores, request_settling
+from kgfs.cli.options import with_config
+from kgfs.cli.progress import Bar
+from kgfs.config import Config
+from kgfs.domain import State
+from kgfs.errors import KgfsError, NoWorkerError, TimedOutError
+from kgfs.knowledge.owed import Owed, owed
+from kgfs.stores.journal.contract import Journal
+from kgfs.stores.worker_lock import worker_alive
+
+LOOK = 0.1
+PATIENCE = 10.0
+"""Seconds without any worker before the wait is given up: one may just be starting."""
+
+
+class FailedDocumentsError(KgfsError):
+    """Nothing is owed any more, but some documents could not be read."""
+
+    exit_code = 1
+
+
+@click.command()
+@click.option("--timeout", type=float, default=0.0, metavar="SECONDS", help="Give up after this long; 0 waits for ever.")
+@with_config
+def command(config: Config, timeout: float) -> None:
+    """Wait until everything that was written has become knowledge.
+
+    Asks for settling at once instead of after the quiet time. Exit codes: 0 all done (unsupported formats are not a
+    failure), 1 some documents failed, 8 timed out, 9 work is owed and no worker is alive.
+
+    \b
+    Example:
+      cp *.txt ~/knowledge/Notes/documents/ && kgfs wait --timeout 600
+    """
+    with open_stores(config) as stores:
+        request_settling(config)
+        _wait(config, stores.journal, timeout)
+        found = owed(stores.journal)
+        if found.failed:
+            failed = [
+                f"{document.source_id.partition('/')[2]}: {document.reason}"
+                for ontology in stores.journal.names.ontologies()
+                for document in stores.journal.names.documents(ontology.id, limit=1_000_000)
+                if document.state is State.FAILED
+            ]
+            raise FailedDocumentsError(
+                f"{found.failed} of the documents could not be read; the originals are kept. " + "; ".join(failed[:5])
+            )
+
+
+def _wait(config: Config, journal: Journal, timeout: float) -> None:
+    started = worked = time.monotonic()
+    with Bar() as bar:
+        while not (found := owed(journal)).nothing:
+            now = time.monotonic()
+            bar.show(found.done, found.done + len(found.jobs) + found.unsettled, _at(found))
+            if timeout and now - started > timeout:
+                raise TimedOutError(
+                    f"Still owed after {timeout:g} s: {len(found.jobs)} documents, {found.unsettled} unsettled paths. "
+                    "The work goes on; wait again, or look at kgfs status."
+                )
+            if worker_alive(config.run):
+                worked = now
+            elif now - worked > PATIENCE:
+                raise NoWorkerError(
+                    f"{len(found.jobs)} documents are owed and no worker is alive. Start one: kgfs worker, or kgfs mount."
+                )
+            time.sleep(LOOK)
+
+
+def _at(found: Owed) -> str:
+    working = [f"{job.doc_id} {job.stage} {job.progress:.0%}" for job in found.jobs if job.state == "working"]
+    return working[0] if working else f"{found.unsettled} to settle"

@@ -1,0 +1,28 @@
+"""``kgfs worker``: read what is owed."""
+
+from __future__ import annotations
+
+import logging
+
+import click
+
+from kgfs.app import run_worker
+from kgfs.cli.options import with_config
+from kgfs.config import Config
+
+
+@click.command()
+@click.option("--until-idle", is_flag=True, help="Return when nothing is owed any more.")
+@with_config
+def command(config: Config, until_idle: bool) -> None:
+    """Read what is owed: parse, extract, match, commit. Runs until SIGTERM or SIGINT.
+
+    kgfs mount starts a worker by itself; this verb is for a machine without a mount, or a unit of its own.
+    One worker works on a home; a second one says so and exits with 5.
+
+    \b
+    Example:
+      kgfs worker --until-idle
+    """
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
+    run_worker(config, until_idle=until_idle)

@@ -1,0 +1,30 @@
+"""Seconds by stage: where the time of the pipeline goes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class StageClock:
+    """Sums of wall seconds by stage name. Stages of several threads add up, so their sum may pass the wall time."""
+
+    def __init__(self) -> None:
+        self._seconds: defaultdict[str, float] = defaultdict(float)
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._seconds[name] += time.perf_counter() - started
+
+    def seconds(self) -> dict[str, float]:
+        with self._lock:
+            return {name: round(value, 3) for name, value in self._seconds.items()}

@@ -1,0 +1,94 @@
+"""The vectors of a Reading, as one ``.npz`` object of the garage: ``windows`` with ``window_chunks`` and
+``window_numbers`` (which Source, which window of it), and ``concepts`` in the order of the Reading's concepts."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from kgfs.compute.contract import Compute
+from kgfs.domain import Chunk, FoundConcept, Verdict
+from kgfs.errors import StoreError
+from kgfs.ingest.reading import Reading
+from kgfs.stores.garage.contract import Objects
+from kgfs.stores.vectors.contract import Row
+
+BATCH = 64
+"""Sources embedded at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Embeddings:
+    windows: npt.NDArray[np.float32]
+    window_chunks: npt.NDArray[np.int32]
+    window_numbers: npt.NDArray[np.int32]
+    concepts: npt.NDArray[np.float32]
+
+    def encode(self) -> bytes:
+        out = io.BytesIO()
+        np.savez(
+            out,
+            windows=self.windows,
+            window_chunks=self.window_chunks,
+            window_numbers=self.window_numbers,
+            concepts=self.concepts,
+        )
+        return out.getvalue()
+
+
+def key_of(doc_id: str, encoded: bytes) -> str:
+    return f"vectors/{doc_id}/{hashlib.sha256(encoded).hexdigest()[:32]}.npz"
+
+
+def compute_windows(
+    compute: Compute, text: str, chunks: Sequence[Chunk], verdicts: Sequence[Verdict]
+) -> list[tuple[int, npt.NDArray[np.float32]]]:
+    """(chunk index, its windows) of every Source that passed the gate."""
+    passed = [chunk for chunk, verdict in zip(chunks, verdicts, strict=True) if verdict.passed]
+    found: list[tuple[int, npt.NDArray[np.float32]]] = []
+    for at in range(0, len(passed), BATCH):
+        batch = passed[at : at + BATCH]
+        windows = compute.embed([text[chunk.start : chunk.end] for chunk in batch])
+        found.extend((chunk.index, rows) for chunk, rows in zip(batch, windows, strict=True))
+    return found
+
+
+def assemble(
+    compute: Compute, windows: Sequence[tuple[int, npt.NDArray[np.float32]]], concepts: Sequence[FoundConcept]
+) -> Embeddings:
+    """``windows`` with the embeddings of the concepts' labels."""
+    labels = [rows[0] for rows in compute.embed([concept.label for concept in concepts])] if concepts else []
+    return Embeddings(
+        windows=np.concatenate([rows for _, rows in windows]) if windows else np.zeros((0, 0), np.float32),
+        window_chunks=np.array([index for index, rows in windows for _ in range(len(rows))], np.int32),
+        window_numbers=np.array([number for _, rows in windows for number in range(len(rows))], np.int32),
+        concepts=np.stack(labels) if labels else np.zeros((0, 0), np.float32),
+    )
+
+
+def load(objects: Objects, reading: Reading) -> Embeddings | None:
+    """None where the Reading was made without an embedder."""
+    if not reading.vectors_key:
+        return None
+    try:
+        with np.load(io.BytesIO(objects.get(reading.vectors_key)), allow_pickle=False) as arrays:
+            return Embeddings(
+                arrays["windows"], arrays["window_chunks"], arrays["window_numbers"], arrays["concepts"]
+            )
+    except (ValueError, KeyError, OSError) as error:
+        raise StoreError(f"{reading.vectors_key}: not the vectors of a Reading ({error}).") from error
+
+
+def source_rows(embeddings: Embeddings, ontology: str, doc_id: str) -> list[Row]:
+    """One row a window of a Source; its item is ``<doc_id>:<chunk index>``."""
+    return [
+        Row("source", f"{doc_id}:{chunk}", int(number), vector, ontology, doc_id, int(chunk))
+        for vector, chunk, number in zip(
+            embeddings.windows, embeddings.window_chunks, embeddings.window_numbers, strict=True
+        )
+    ]

@@ -1,0 +1,160 @@
+"""The pipeline of one job: read → match → commit → index, and forgetting.
+
+``read`` may run for several documents at once; ``publish`` and ``forget`` run one at a time and in order of deposit, so
+that killed, resumed, parallel and rebuilt runs make the same graph. Each step may run twice with the same result:
+
+- a finished Reading is found again by its key;
+- Decisions are kept before they are carried out, and found again if the graph shows them carried out;
+- publishing is idempotent by commit id, vectors by row key, and the fact that ends the job comes last.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from kgfs.compute.contract import Compute
+from kgfs.config import Config
+from kgfs.domain import INGEST_VERSION, Document, State
+from kgfs.errors import MissingError
+from kgfs.failpoints import border
+from kgfs.ingest import embeddings
+from kgfs.ingest.clock import StageClock
+from kgfs.ingest.match import match
+from kgfs.ingest.publication import carry_out, text_of
+from kgfs.ingest.read import Progress, Reader
+from kgfs.ingest.reading import Decisions, Reading, decisions_prefix, decode_decisions, decode_reading
+from kgfs.stores.journal.facts import DocumentFailed, DocumentForgotten, DocumentRead
+from kgfs.stores.stores import Stores
+from kgfs.stores.vectors.contract import Filter, Row
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    config: Config
+    stores: Stores
+    compute: Compute
+    clock: StageClock
+
+    def read(self, document: Document, progress: Progress) -> Reading:
+        """Any thread. See ``Reader.read`` for errors."""
+        if document.reading and document.ingest_version == INGEST_VERSION:
+            key = f"readings/{document.doc_id}/{document.reading}.json"
+            if self.stores.garage.objects.exists(key):
+                return decode_reading(self.stores.garage.objects.get(key), key)
+        names = self.stores.journal.names
+        live = names.names_of(document.doc_id)
+        filename = live[0].name if live else document.source_id.rpartition("/")[2]
+        earlier = [
+            version.doc_id
+            for name in live
+            for version in names.versions(name.id)
+            if version.doc_id != document.doc_id
+        ]
+        reader = Reader(self.stores.garage.objects, self.compute, self.config.pipeline, self.clock)
+        return reader.read(document, filename, earlier[-3:], progress)
+
+    def publish(self, document: Document, reading: Reading, still_ours: Callable[[], None]) -> None:
+        """Make a Reading visible and end its job. ``still_ours`` raises LostLeaseError when the job is not ours now; it
+        is asked last before the graph changes. In order of deposit, one at a time."""
+        journal, graph = self.stores.journal, self.stores.graph
+        vectors_of_reading = embeddings.load(self.stores.garage.objects, reading)
+        decisions = self._carried_out(document, reading)
+        superseded = tuple(journal.names.predecessors(document.doc_id))
+        touched = [c.concept_id for doc in (*superseded, document.doc_id) for c in graph.concepts_of(doc)]
+        if decisions is None:
+            with self.clock.stage("match"):
+                decisions = match(
+                    graph, self.stores.vectors, document.ontology, reading, vectors_of_reading, self.config.pipeline
+                )
+                self.stores.garage.objects.put(decisions.key, decisions.encode())
+            border("decided")
+            still_ours()
+            at = time.time_ns()
+            with self.clock.stage("commit"):
+                found = journal.names.version_of(document.doc_id)
+                carry_out(
+                    graph,
+                    document,
+                    reading,
+                    decisions,
+                    text=text_of(self.stores.garage.objects, document, reading),
+                    content_version=found[0].n if found else 1,
+                    supersedes=superseded,
+                    at=at,
+                )
+            border("published")
+        else:
+            shown = graph.document(document.doc_id)
+            at = shown.ingested_at if shown else time.time_ns()
+        with self.clock.stage("index"):
+            self._index(document, reading, decisions, vectors_of_reading, superseded, touched)
+        border("indexed")
+        state = State.DONE if any(verdict.passed for verdict in reading.verdicts) else State.GATED
+        journal.record(
+            DocumentRead(
+                document.doc_id, state.value, reading.id, decisions.key, decisions.commit_id, superseded, at
+            )
+        )
+        border("noted")
+
+    def forget(self, document: Document, commit_id: str) -> None:
+        """Take a document nobody names any more out of graph and index (cascade=orphans)."""
+        graph = self.stores.graph
+        touched = [concept.concept_id for concept in graph.concepts_of(document.doc_id)]
+        at = time.time_ns()
+        graph.forget(commit_id, [document.doc_id], at)
+        self._unindex([document.doc_id], touched)
+        border("forgotten")
+        self.stores.journal.record(DocumentForgotten(document.doc_id, "orphans", commit_id, at))
+
+    def fail(self, document: Document, state: State, reason: str) -> None:
+        """End a job that cannot succeed; the original and its name stay."""
+        self.stores.journal.record(DocumentFailed(document.doc_id, state.value, reason, time.time_ns()))
+
+    def _carried_out(self, document: Document, reading: Reading) -> Decisions | None:
+        """The Decisions about this Reading that the graph shows already: a kill came before the job was ended."""
+        shown = self.stores.graph.document(document.doc_id)
+        if shown is None or shown.reading != reading.id:
+            return None
+        objects = self.stores.garage.objects
+        for key, _ in objects.keys(decisions_prefix(document.doc_id, reading.id)):
+            decisions = decode_decisions(objects.get(key), key)
+            if self.stores.graph.published(decisions.commit_id) is not None:
+                return decisions
+        raise MissingError(f"The match decisions of document {document.doc_id} are not in the garage. Run kgfs doctor.")
+
+    def _index(
+        self,
+        document: Document,
+        reading: Reading,
+        decisions: Decisions,
+        found: embeddings.Embeddings | None,
+        superseded: Sequence[str],
+        touched: Sequence[str],
+    ) -> None:
+        self._unindex((*superseded, document.doc_id), touched)
+        if found is None or self.stores.vectors is None or self.stores.vectors.model != reading.embedding_model:
+            return
+        rows = embeddings.source_rows(found, document.ontology, document.doc_id)
+        rows += concept_rows(document.ontology, decisions, found)
+        self.stores.vectors.upsert(rows)
+
+    def _unindex(self, doc_ids: Sequence[str], concept_ids: Sequence[str]) -> None:
+        if self.stores.vectors is None:
+            return
+        for doc_id in doc_ids:
+            self.stores.vectors.delete(Filter(kind="source", doc_id=doc_id))
+        gone = frozenset(concept for concept in concept_ids if self.stores.graph.concept(concept) is None)
+        if gone:
+            self.stores.vectors.delete(Filter(kind="concept", items=gone))
+
+
+def concept_rows(ontology: str, decisions: Decisions, found: embeddings.Embeddings) -> list[Row]:
+    """The label embedding of each concept that was founded by these decisions."""
+    return [
+        Row("concept", matched.concept_id, 0, found.concepts[index], ontology)
+        for index, matched in enumerate(decisions.concepts)
+        if matched.how == "new"
+    ]

@@ -1,0 +1,272 @@
+"""Commit: carry out match decisions, from a Reading to rows of the graph.
+
+What is carried out depends on nothing but what is kept (the original, the Reading, the Decisions, the numbers and times
+of the ledger), so that ``rebuild`` makes the same graph as the one built step by step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from kgfs.domain import Chunk, Document, FoundConcept, Mention, Quote, chunk_id_of, instance_id_of
+from kgfs.errors import RotError
+from kgfs.failpoints import border
+from kgfs.ingest.reading import Decisions, Reading
+from kgfs.render import source as source_txt
+from kgfs.render import text as text_md
+from kgfs.stores.garage.contract import Objects
+from kgfs.stores.graph.contract import (
+    Batch,
+    ConceptRow,
+    DocumentRow,
+    Graph,
+    InstanceRow,
+    Publication,
+    RelationshipRow,
+    SourceRow,
+)
+
+T = TypeVar("T")
+
+STAGED_AT_ONCE = 200
+"""Rows of a batch: small enough that no other writer waits long."""
+
+CHUNK_ID_LENGTHS = (12, 16, 24, 64)
+
+
+def text_of(objects: Objects, document: Document, reading: Reading) -> str:
+    """The Text of a Reading: the exact decoding of the original, or the object the parser made."""
+    if reading.text_key:
+        text = objects.get(reading.text_key).decode("utf-8", "surrogatepass")
+    else:
+        text = objects.get(document.key).decode(reading.encoding)
+    if len(text) != reading.text_length:
+        raise RotError(f"{document.key}: does not give the Text that was read from it.")
+    return text
+
+
+def carry_out(
+    graph: Graph,
+    document: Document,
+    reading: Reading,
+    decisions: Decisions,
+    *,
+    text: str,
+    content_version: int,
+    supersedes: Sequence[str],
+    at: int,
+) -> int:
+    """Stage everything in batches, publish it in one small transaction; the epoch. Idempotent."""
+    build = _Build(graph, document, reading, decisions, text, at)
+    for batch in build.batches():
+        graph.stage(decisions.commit_id, document.doc_id, batch)
+    border("staged")
+    return graph.publish(
+        Publication(
+            commit_id=decisions.commit_id,
+            document=build.document_row(content_version),
+            concepts=build.concepts(),
+            relationships=build.relationships(),
+            supersedes=supersedes,
+            at=at,
+        )
+    )
+
+
+class _Build:
+    def __init__(
+        self, graph: Graph, document: Document, reading: Reading, decisions: Decisions, text: str, at: int
+    ) -> None:
+        self._graph = graph
+        self._document = document
+        self._reading = reading
+        self._decisions = decisions
+        self._text = text
+        self._at = at
+        self._chunk_ids = [self._chunk_id(chunk) for chunk in reading.chunks]
+        self._found = {concept.norm: concept for concept in reading.concepts}
+
+    def document_row(self, content_version: int) -> DocumentRow:
+        document, reading = self._document, self._reading
+        first_path = document.source_id.partition("/")[2]
+        filename = first_path.rpartition("/")[2]
+        row = DocumentRow(
+            doc_id=document.doc_id,
+            ontology=document.ontology,
+            source_id=document.source_id,
+            content_hash=document.sha256,
+            garage_key=document.key,
+            original_filename=filename,
+            size_bytes=document.size,
+            chunk_count=len(reading.chunks),
+            ingested_at=self._at,
+            deposit=document.deposit,
+            source_title=reading.title or filename,
+            source_uri=f"documents/{first_path}",
+            document_type=reading.media_type,
+            text_sha256=reading.text_sha256,
+            content_length=reading.text_length,
+            reading=reading.id,
+            ingest_version=reading.ingest_version,
+            content_version=content_version,
+            status="done" if any(verdict.passed for verdict in reading.verdicts) else "gated",
+        )
+        return replace(row, text_md_size=text_md.base_size(row.source_title, row.document_type, row.size_bytes, self._text))
+
+    def batches(self) -> Iterator[Batch]:
+        sources = (self._source_row(chunk) for chunk in self._reading.chunks)
+        yield from (Batch(sources=rows) for rows in _batched(sources))
+        yield from (Batch(instances=rows) for rows in _batched(self._instances()))
+
+    def concepts(self) -> list[ConceptRow]:
+        """One row a concept: labels of this document that turned out to be the same concept are one mention."""
+        rows: dict[str, ConceptRow] = {}
+        for matched in self._decisions.concepts:
+            mention = self._mention(self._found[matched.norm])
+            known = rows.get(matched.concept_id)
+            rows[matched.concept_id] = ConceptRow(
+                concept_id=matched.concept_id,
+                ontology=self._document.ontology,
+                norm=matched.founded_norm,
+                name=matched.name,
+                mention=_joined(known.mention, mention) if known else mention,
+            )
+        return list(rows.values())
+
+    def relationships(self) -> list[RelationshipRow]:
+        rows = {
+            matched.relationship_id: RelationshipRow(
+                matched.relationship_id,
+                self._document.ontology,
+                matched.subject,
+                self._reading.relationships[matched.index].type,
+                matched.object,
+            )
+            for matched in self._decisions.relationships
+        }
+        return list(rows.values())
+
+    def _mention(self, found: FoundConcept) -> Mention:
+        document = self._document
+        return Mention(
+            document.doc_id, document.deposit, found.label, found.forms, found.kind, found.score, found.definition
+        )
+
+    def _chunk_id(self, chunk: Chunk) -> str:
+        """Twelve digits, more where another Source has them already."""
+        for length in CHUNK_ID_LENGTHS:
+            chunk_id = chunk_id_of(self._document.doc_id, chunk.start, chunk.end, length)
+            holder = self._graph.source_by_chunk_id(chunk_id)
+            if holder is None or (holder.doc_id, holder.chunk_index) == (self._document.doc_id, chunk.index):
+                return chunk_id
+        raise AssertionError("two Sources share a whole SHA-256")
+
+    def _source_row(self, chunk: Chunk) -> SourceRow:
+        return SourceRow(
+            doc_id=self._document.doc_id,
+            chunk_index=chunk.index,
+            chunk_id=self._chunk_ids[chunk.index],
+            full_text=self._text[chunk.start : chunk.end],
+            char_start=chunk.start,
+            char_end=chunk.end,
+            line_start=chunk.line_start,
+            line_end=chunk.line_end,
+            byte_start=chunk.byte_start,
+            byte_end=chunk.byte_end,
+            section_path=chunk.section_path,
+            chunk_method=self._reading.chunk_method,
+            overlap_chars=chunk.start - chunk.context_start,
+            tokens=chunk.tokens,
+            gated=self._reading.verdicts[chunk.index].reason,
+            page_number=chunk.page,
+        )
+
+    def _instances(self) -> Iterator[InstanceRow]:
+        """No span twice for one owner: two labels of the document may have turned out to be one concept."""
+        given: set[tuple[str, int]] = set()
+
+        def fresh(owner: str, number: int) -> bool:
+            new = (owner, number) not in given
+            given.add((owner, number))
+            return new
+
+        for matched in self._decisions.concepts:
+            quotes = zip(self._found[matched.norm].quotes, matched.numbers, strict=True)
+            for quote, number in quotes:
+                if fresh(matched.concept_id, number):
+                    yield self._instance(matched.concept_id, "concept", number, quote, quote.score)
+        for relationship in self._decisions.relationships:
+            found = self._reading.relationships[relationship.index]
+            if fresh(relationship.relationship_id, relationship.number):
+                yield self._instance(
+                    relationship.relationship_id, "relationship", relationship.number, found.quote, found.confidence
+                )
+
+    def _instance(self, owner: str, kind: str, number: int, quote: Quote, confidence: float) -> InstanceRow:
+        text, chunk = self._text, self._reading.chunks[quote.chunk]
+        words = text[quote.start : quote.end]
+        byte_start = chunk.byte_start + len(_utf8(text[chunk.start : quote.start]))
+        return InstanceRow(
+            instance_id=instance_id_of(owner, self._document.doc_id, quote.start, quote.end),
+            owner=owner,
+            owner_kind=kind,
+            n=number,
+            doc_id=self._document.doc_id,
+            chunk_index=chunk.index,
+            chunk_id=self._chunk_ids[chunk.index],
+            quote=words,
+            char_start=quote.start,
+            char_end=quote.end,
+            byte_start=byte_start,
+            byte_end=byte_start + len(_utf8(words)),
+            line_start=chunk.line_start + text.count("\n", chunk.start, quote.start),
+            line_end=chunk.line_start + text.count("\n", chunk.start, quote.end - 1),
+            section_path=chunk.section_path,
+            page=chunk.page,
+            defines=quote.defines,
+            confidence=confidence,
+            source_size=source_txt.base_size(self._excerpt(quote)),
+            citation_size=0,
+            mtime=self._at,
+        )
+
+    def _excerpt(self, quote: Quote) -> source_txt.Excerpt:
+        """The Source that holds the quote, with those after it that the quote reaches into."""
+        first = self._reading.chunks[quote.chunk]
+        end = first.end
+        for chunk in self._reading.chunks[quote.chunk + 1 :]:
+            if end >= quote.end:
+                break
+            end = chunk.end
+        return source_txt.Excerpt(
+            text=self._text[first.start : end],
+            start=first.start,
+            line=first.line_start,
+            quote_start=quote.start,
+            quote_end=quote.end,
+            section_path=first.section_path,
+            page=first.page,
+        )
+
+
+def _joined(one: Mention, other: Mention) -> Mention:
+    best = max(one, other, key=lambda mention: mention.score)
+    forms = tuple(dict.fromkeys((*best.forms, *one.forms, *other.forms)))
+    return replace(best, forms=forms, definition=best.definition or one.definition or other.definition)
+
+
+def _utf8(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _batched(rows: Iterator[T]) -> Iterator[list[T]]:
+    batch: list[T] = []
+    for row in rows:
+        batch.append(row)
+        if len(batch) == STAGED_AT_ONCE:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

@@ -1,0 +1,89 @@
+"""Records: the exact output of an extractor for each Source, kept before anything looks at it and never changed.
+
+They lie in packs, one JSON object a line, under ``records/<doc_id>/``. A Record is found again by what shaped it
+(:func:`fingerprint`), so a resumed reading, a new Reading of the same document and a new version of the same path
+ask the extractor only about what it has not answered yet.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from kgfs.compute.contract import Compute
+from kgfs.errors import StoreError
+from kgfs.failpoints import border
+from kgfs.models.contract import Passage
+from kgfs.stores.garage.contract import Objects
+
+PACK = 64
+"""Passages that are asked about, and kept, at once: what a kill can cost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    fingerprint: str
+    raw_output: str
+    pack: str
+    """Garage key of the pack it lies in."""
+
+
+def fingerprint(compute: Compute, passage: Passage) -> str:
+    """Of extractor, version, model, prompt, text of the Source and what it was shown with it (title, sections,
+    overlap). The list of known concepts is noted in the Record and is no part of it."""
+    shaped = (
+        compute.extractor,
+        compute.extractor_model,
+        compute.prompt_hash,
+        _hash(passage.text),
+        _hash(json.dumps([passage.title, passage.section_path, passage.context])),
+    )
+    return _hash("\n".join(shaped))[:32]
+
+
+def load(objects: Objects, doc_ids: Iterable[str]) -> dict[str, Record]:
+    """All Records kept for these documents, by fingerprint."""
+    found: dict[str, Record] = {}
+    for doc_id in doc_ids:
+        for key, _ in objects.keys(f"records/{doc_id}/"):
+            for line in objects.get(key).splitlines():
+                try:
+                    body = json.loads(line)
+                    found[body["fingerprint"]] = Record(body["fingerprint"], body["raw_output"], key)
+                except (ValueError, KeyError) as error:
+                    raise StoreError(f"{key}: not a pack of Records ({error}).") from error
+    return found
+
+
+def ask(
+    compute: Compute, objects: Objects, doc_id: str, passages: Mapping[str, Passage], known: Sequence[str]
+) -> dict[str, Record]:
+    """Extract from at most PACK passages (by fingerprint) and keep what came back, durably, before returning it."""
+    raw_outputs = compute.extract(list(passages.values()), known)
+    created_at = time.time_ns()
+    lines = [
+        json.dumps(
+            {
+                "fingerprint": mark,
+                "extractor": compute.extractor,
+                "model": compute.extractor_model,
+                "prompt_hash": compute.prompt_hash,
+                "known": list(known),
+                "created_at": created_at,
+                "raw_output": raw,
+            }
+        )
+        for mark, raw in zip(passages, raw_outputs, strict=True)
+    ]
+    content = ("\n".join(lines) + "\n").encode()
+    key = f"records/{doc_id}/{hashlib.sha256(content).hexdigest()[:32]}.jsonl"
+    objects.put(key, content)
+    border("recorded")
+    return {mark: Record(mark, raw, key) for mark, raw in zip(passages, raw_outputs, strict=True)}
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

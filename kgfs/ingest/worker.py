@@ -1,0 +1,160 @@
+"""The worker: claims what is owed, reads documents side by side, publishes them in order of deposit.
+
+While it works it also settles what dead mounts left behind and ships the ledger, so nothing waits for a mount to come
+back. A worker that is killed loses nothing: its leases run out, its Readings and Records are found again.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+from kgfs.domain import Document, State
+from kgfs.errors import FullError, KgfsError, LostLeaseError, UnreadableTextError
+from kgfs.ingest.pipeline import Pipeline
+from kgfs.ingest.reading import Reading
+from kgfs.stores.error_log import ErrorLog
+from kgfs.stores.journal.contract import Job
+
+AHEAD = 2
+"""Documents in work at once: while one waits for the embedder the next one is parsed."""
+IDLE = 0.1
+"""Seconds between looks at the journal when nothing is owed."""
+RETRY = 5.0
+"""Seconds before a failed attempt is repeated, times the number of attempts."""
+FATAL = 12
+"""Attempts after which a document that keeps ending its worker (by memory, say) is given up."""
+
+log = logging.getLogger("kgfs.worker")
+
+
+@dataclass(slots=True)
+class _Claim:
+    job: Job
+    document: Document
+    reading: Future[Reading] | None
+    """None for a ``forget``."""
+    renewed: float
+    """When its lease was last renewed from here (monotonic seconds)."""
+
+
+class Worker:
+    """One a home (see ``stores.worker_lock``). ``run`` is called by one thread; ``stop`` by any."""
+
+    def __init__(self, pipeline: Pipeline, errors: ErrorLog, chores: Callable[[], None]) -> None:
+        """``chores`` is called between documents and while idle: settling and shipping. Quick when nothing is due."""
+        self._pipeline = pipeline
+        self._errors = errors
+        self._chores = chores
+        self._stopping = threading.Event()
+        self._name = f"worker-{os.getpid()}"
+        self._lease = pipeline.config.pipeline.lease
+        self.finished = 0
+
+    def stop(self) -> None:
+        """Let the documents in work go (their leases are given back) and return from ``run``."""
+        self._stopping.set()
+
+    def run(self, *, until_idle: bool = False, watch: Callable[[], None] | None = None) -> None:
+        """Work until stopped; with ``until_idle`` until nothing is owed. ``watch`` is called after each look."""
+        claims: list[_Claim] = []
+        with ThreadPoolExecutor(AHEAD, thread_name_prefix="read") as pool:
+            try:
+                while not self._stopping.is_set():
+                    self._chores()
+                    while len(claims) < AHEAD and (claim := self._claim(pool)):
+                        claims.append(claim)
+                    if watch:
+                        watch()
+                    if not claims:
+                        if until_idle and not self._pipeline.stores.journal.jobs.owed():
+                            return
+                        self._stopping.wait(IDLE)
+                        continue
+                    if self._finish(claims[0]):
+                        claims.pop(0)
+            finally:
+                for claim in claims:
+                    self._give_back(claim)
+
+    def _claim(self, pool: ThreadPoolExecutor) -> _Claim | None:
+        jobs, names = self._pipeline.stores.journal.jobs, self._pipeline.stores.journal.names
+        job = jobs.claim(self._name, self._lease)
+        if job is None:
+            return None
+        document = names.document(job.doc_id)
+        wanted = bool(names.names_of(job.doc_id)) is (job.kind == "read")
+        if document is None or not wanted:
+            jobs.drop(job)
+            return self._claim(pool)
+        if job.attempts > FATAL:
+            self._pipeline.fail(document, State.FAILED, f"reading it ended the worker {FATAL} times")
+            return self._claim(pool)
+        if job.kind == "forget":
+            return _Claim(job, document, None, time.monotonic())
+
+        def progress(stage: str, share: float) -> None:
+            if self._stopping.is_set():
+                raise LostLeaseError("The worker is stopping.")
+            jobs.renew(job, self._lease, stage, share)
+
+        return _Claim(job, document, pool.submit(self._pipeline.read, document, progress), time.monotonic())
+
+    def _finish(self, claim: _Claim) -> bool:
+        """Wait a moment for the oldest claim and publish it when it is read; whether it is done with."""
+        try:
+            if claim.reading is None:
+                self._pipeline.forget(claim.document, f"forget-{claim.document.doc_id}-{claim.job.deposit}")
+            else:
+                try:
+                    reading = claim.reading.result(timeout=IDLE)
+                except TimeoutError:
+                    if claim.reading.done():
+                        raise
+                    self._keep_lease(claim)
+                    return False
+                self._pipeline.publish(claim.document, reading, lambda: self._assert_lease(claim))
+        except LostLeaseError:
+            log.info("%s: somebody else has it now", claim.document.doc_id)
+        except UnreadableTextError as error:
+            self._pipeline.fail(claim.document, State.UNSUPPORTED, str(error))
+        except FullError as error:
+            self._errors.add("worker", error, doc_id=claim.document.doc_id)
+            self._pipeline.stores.journal.jobs.put_back(claim.job, str(error), RETRY)
+            self._stopping.wait(1.0)
+        except KgfsError as error:
+            self._failed(claim, error)
+        except Exception as error:  # noqa: BLE001 - one poisoned document must not stop the queue; it is logged and counted
+            log.exception("%s: unexpected failure", claim.document.doc_id)
+            self._failed(claim, error)
+        self.finished += 1
+        return True
+
+    def _keep_lease(self, claim: _Claim) -> None:
+        if time.monotonic() - claim.renewed > self._lease / 3:
+            self._pipeline.stores.journal.jobs.renew(claim.job, self._lease)
+            claim.renewed = time.monotonic()
+
+    def _assert_lease(self, claim: _Claim) -> None:
+        self._pipeline.stores.journal.jobs.renew(claim.job, self._lease, "commit", 0.95)
+
+    def _failed(self, claim: _Claim, error: Exception) -> None:
+        self._errors.add("worker", error, doc_id=claim.document.doc_id, attempt=claim.job.attempts)
+        reason = f"{type(error).__name__}: {error}"
+        if claim.job.kind == "read" and claim.job.attempts >= self._pipeline.config.pipeline.max_attempts:
+            self._pipeline.fail(claim.document, State.FAILED, reason)
+        else:
+            self._pipeline.stores.journal.jobs.put_back(claim.job, reason, RETRY * claim.job.attempts)
+
+    def _give_back(self, claim: _Claim) -> None:
+        if claim.reading is not None:
+            claim.reading.cancel()
+        try:
+            self._pipeline.stores.journal.jobs.put_back(claim.job, "the worker stopped", 0.0)
+        except KgfsError as error:
+            log.warning("%s: could not be given back, its lease will run out: %s", claim.document.doc_id, error)

@@ -1,0 +1,37 @@
+"""What is still owed before everything that was written is knowledge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kgfs.domain import State
+from kgfs.stores.journal.contract import Job, Journal
+
+FOREVER = (1 << 63) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Owed:
+    unsettled: int
+    """Paths that wait until they are quiet."""
+    jobs: tuple[Job, ...]
+    failed: int
+    """Documents that could not be read; nothing is owed for them, but somebody should look."""
+    unsupported: int
+    done: int
+
+    @property
+    def nothing(self) -> bool:
+        return not self.unsettled and not self.jobs
+
+
+def owed(journal: Journal) -> Owed:
+    """One look at the journal. Cost grows with what is owed, not with what is kept."""
+    counts = journal.names.counts()
+    return Owed(
+        unsettled=len(journal.names.unsettled(quiet_before=FOREVER)),
+        jobs=tuple(journal.jobs.all()),
+        failed=counts.get(State.FAILED, 0),
+        unsupported=counts.get(State.UNSUPPORTED, 0),
+        done=counts.get(State.DONE, 0) + counts.get(State.GATED, 0),
+    )
