@@ -1,0 +1,59 @@
+"""Folders, locks and errors of a disk: what objects and ledger on files both stand on."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from kgfs.errors import from_os_error
+
+FOLDER_MODE = 0o700
+
+
+@contextmanager
+def os_errors(what: str) -> Iterator[None]:
+    """Every OSError inside becomes the typed error that says ``what`` failed."""
+    try:
+        yield
+    except OSError as error:
+        raise from_os_error(error, what) from error
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those missing above it, 0700 whatever the umask. Its own name is durable then, also if
+    another process made it a moment ago."""
+    if not folder.is_dir():
+        if not folder.parent.is_dir():
+            make_folder(folder.parent)
+        try:
+            folder.mkdir(FOLDER_MODE)
+            folder.chmod(FOLDER_MODE)
+        except FileExistsError:
+            if not folder.is_dir():
+                raise
+    sync_folder(folder.parent)
+
+
+@contextmanager
+def locked(folder: Path, *, shared: bool = False) -> Iterator[int]:
+    """Hold the folder's lock against all threads and processes; gives a descriptor of the folder.
+
+    The lock goes with the process that holds it, however that ends."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+        yield descriptor
+    finally:
+        os.close(descriptor)

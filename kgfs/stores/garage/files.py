@@ -1,0 +1,202 @@
+"""Objects as ordinary files, byte for byte what was put. Where they stand is said in :mod:`.listing`."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from io import FileIO
+from pathlib import Path
+
+from kgfs.errors import ExistsError, MissingError, RotError
+from kgfs.stores.garage.contract import Reader, Sums
+from kgfs.stores.garage.durable import locked, make_folder, os_errors, sync_folder
+from kgfs.stores.garage.listing import TEMPORARY, object_path, sums_path, walk
+from kgfs.stores.garage.reader import FileReader, end_of_span
+from kgfs.stores.garage.sidecar import decode_sums, encode_sums
+from kgfs.stores.garage.staging import KEPT_MODE, staged, sweep, sync_in_place
+from kgfs.stores.garage.sums import sums_of
+
+_HASH = re.compile(r"[0-9a-f]{32,64}")
+
+
+class FileObjects:
+    """Objects below ``root``, 0400 in folders of 0700.
+
+    A put syncs object and sums under temporary names; then, holding the shard's lock, it renames the sums, after them
+    the object, and syncs the shard. So an object that can be seen has its sums, and a kill leaves at most temporary
+    files (swept when they are a day old) or sums without an object (which nobody looks at and the next put replaces).
+    Readers take no lock.
+
+    Sums that are missing or rotten are made anew only where a hash proves the bytes: the object's name begins with
+    32 or more digits of their SHA-256, or the same content is put again. Everywhere else that is a RotError.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._temporary = root / TEMPORARY
+        self._durable = {root}
+        with os_errors(f"opening the garage {root}"):
+            make_folder(root)
+            make_folder(self._temporary)
+            sweep(self._temporary)
+
+    def put(self, key: str, content: bytes | Path, sums: Sums | None = None, *, move: bool = False) -> Sums:
+        path = object_path(self._root, key)
+        with os_errors(f"keeping {key}"):
+            while True:
+                if path.exists():
+                    sums = sums or sums_of(content)
+                    if self._is_kept(key, path, sums):
+                        if move and isinstance(content, Path):
+                            content.unlink(missing_ok=True)
+                        return sums
+                else:
+                    sums, placed = self._place(path, content, sums, move)
+                    if placed:
+                        return sums
+
+    def stat(self, key: str) -> Sums:
+        with os_errors(f"looking at {key}"):
+            file, sums = self._open(key)
+            file.close()
+        return sums
+
+    def exists(self, key: str) -> bool:
+        path = object_path(self._root, key)
+        with os_errors(f"looking at {key}"):
+            return path.exists()
+
+    def get(self, key: str, start: int = 0, length: int | None = None) -> bytes:
+        with closing(self.open(key)) as reader:
+            return reader.read_at(start, max(0, end_of_span(reader.sums.size, start, length) - start))
+
+    def open(self, key: str) -> Reader:
+        with os_errors(f"opening {key}"):
+            return FileReader(key, *self._open(key))
+
+    def delete(self, key: str) -> bool:
+        path = object_path(self._root, key)
+        with os_errors(f"deleting {key}"):
+            if not path.exists():
+                return False
+            with locked(path.parent) as shard:
+                existed = path.exists()
+                # The object goes first: sums without an object mean nothing, the reverse looks like rot.
+                path.unlink(missing_ok=True)
+                sums_path(path).unlink(missing_ok=True)
+                os.fsync(shard)
+            return existed
+
+    def keys(self, prefix: str = "") -> Iterator[tuple[str, int]]:
+        """Sizes are those of the files. Objects put or deleted meanwhile may be listed or not."""
+        with os_errors(f"listing {prefix}*"):
+            yield from walk(self._root, "", prefix)
+
+    # ------------------------------------------------------------------------------------- writing
+
+    def _is_kept(self, key: str, path: Path, sums: Sums) -> bool:
+        """Whether this content is (still) kept there, durably; ExistsError if another is."""
+        try:
+            file, kept = self._open(key, proof=sums.sha256)
+        except MissingError:
+            return False
+        file.close()
+        if kept.sha256 != sums.sha256:
+            raise ExistsError(f"{key}: another content is kept under this key.")
+        # Whoever put it may have been killed before its name was durable.
+        self._make_durable(path.parent)
+        sync_folder(path.parent)
+        return True
+
+    def _place(self, path: Path, content: bytes | Path, sums: Sums | None, move: bool) -> tuple[Sums, bool]:
+        """The content's sums, and whether it is in its place now; if not, somebody else was quicker."""
+        # What has a second name could still be changed through it, so that is copied.
+        if move and isinstance(content, Path) and content.stat().st_nlink == 1:
+            sums = sums or sums_of(content)
+            sync_in_place(content, sums)
+            try:
+                return sums, self._publish(path, content, sums)
+            except OSError as error:
+                if error.errno != errno.EXDEV:
+                    raise
+        with staged(self._temporary, content, sums) as (copy, sums):
+            placed = self._publish(path, copy, sums)
+        if placed and move and isinstance(content, Path):
+            content.unlink(missing_ok=True)
+        return sums, placed
+
+    def _publish(self, path: Path, source: Path, sums: Sums) -> bool:
+        """Give the durable file ``source`` its place; False if that is taken."""
+        self._make_durable(path.parent)
+        with staged(self._temporary, encode_sums(sums)) as (sums_copy, _), locked(path.parent) as shard:
+            if path.exists():
+                return False
+            sums_copy.rename(sums_path(path))
+            source.rename(path)
+            path.chmod(KEPT_MODE)
+            os.fsync(shard)
+        return True
+
+    def _make_durable(self, folder: Path) -> None:
+        """The folder exists and its name is durable, however it came about; costs a sync only the first time."""
+        if folder in self._durable:
+            return
+        self._make_durable(folder.parent)
+        make_folder(folder)
+        self._durable.add(folder)
+
+    # ------------------------------------------------------------------------------------- reading
+
+    def _open(self, key: str, proof: str = "") -> tuple[FileIO, Sums]:
+        """The object's open file and its sums. ``proof`` is a SHA-256 that proves the bytes where sums are lost."""
+        path = object_path(self._root, key)
+        while True:
+            try:
+                file = FileIO(path)
+            except FileNotFoundError:
+                raise MissingError(f"{key}: no such object.") from None
+            try:
+                sums = _read_sums(sums_path(path))
+                # A delete and another put in between would have given us the sums of another file.
+                if _has_name(file, path):
+                    sums = sums or self._prove(key, path, file, proof)
+                    if sums:
+                        return file, sums
+            except BaseException:
+                file.close()
+                raise
+            file.close()
+
+    def _prove(self, key: str, path: Path, file: FileIO, proof: str) -> Sums | None:
+        """Make lost sums anew; None if the object was deleted meanwhile."""
+        try:
+            sums = sums_of(path)
+        except FileNotFoundError:
+            return None
+        name = path.name.partition(".")[0]
+        if sums.sha256 != proof and not (_HASH.fullmatch(name) and sums.sha256.startswith(name)):
+            raise RotError(f"{key}: its sums are lost and nothing proves its bytes. Restore the object from a backup.")
+        with staged(self._temporary, encode_sums(sums)) as (copy, _), locked(path.parent) as shard:
+            if not _has_name(file, path):
+                return None
+            copy.rename(sums_path(path))
+            os.fsync(shard)
+        return sums
+
+
+def _read_sums(path: Path) -> Sums | None:
+    try:
+        return decode_sums(path.read_bytes())
+    except FileNotFoundError:
+        return None
+
+
+def _has_name(file: FileIO, path: Path) -> bool:
+    """Whether the open file still stands there: it keeps its inode number for itself while it is open."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False

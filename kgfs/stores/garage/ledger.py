@@ -1,0 +1,126 @@
+"""The ledger as segment files in one folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kgfs.errors import RotError, StoreError
+from kgfs.stores.garage.durable import locked, make_folder, os_errors
+from kgfs.stores.garage.segments import check_entries, encode_line, lines, segment_path, segments
+
+SEGMENT_SIZE = 8 << 20
+"""Bytes from which the next append starts a new segment."""
+
+SEGMENT_MODE = 0o600
+
+
+@dataclass(frozen=True, slots=True)
+class _Tail:
+    """Where the next entry goes: behind ``end`` bytes of the segment that starts with entry ``first``."""
+
+    first: int
+    end: int
+    last: int
+    """The number of the last whole entry."""
+
+
+class SegmentLedger:
+    """A ledger in ``root``. One append is one write and one sync; the folder's lock queues writers of all processes,
+    and keeps readers off a tail that is being repaired.
+
+    A torn tail is cut off by the next append; readers only stop in front of it. Reading holds one segment in memory.
+    """
+
+    def __init__(self, root: Path, segment_size: int = SEGMENT_SIZE) -> None:
+        self._root = root
+        self._segment_size = segment_size
+        self._seen: _Tail | None = None
+        with os_errors(f"opening the ledger {root}"):
+            make_folder(root)
+
+    def append(self, first_seq: int, entries: Sequence[bytes]) -> int:
+        check_entries(first_seq, entries)
+        with os_errors(f"appending to the ledger {self._root}"), locked(self._root) as folder:
+            tail = self._tail()
+            if first_seq > tail.last + 1:
+                raise StoreError(
+                    f"the ledger {self._root} ends with entry {tail.last}, so {first_seq} cannot follow: "
+                    "entries between are lost. Restore the ledger from a backup."
+                )
+            if entries:
+                new = entries[tail.last + 1 - first_seq :]
+                if new and tail.end >= self._segment_size:
+                    tail = _Tail(tail.last + 1, 0, tail.last)
+                tail = self._write(tail, new, folder)
+            self._seen = tail
+            return tail.last
+
+    def last_seq(self) -> int:
+        with os_errors(f"reading the ledger {self._root}"), locked(self._root, shared=True):
+            self._seen = tail = self._tail()
+            return tail.last
+
+    def replay(self, after: int = 0) -> Iterator[tuple[int, bytes]]:
+        with os_errors(f"reading the ledger {self._root}"):
+            found = segments(self._root)
+            ends = [first for first, _ in found[1:]]
+            expected = 0
+            for index, (first, path) in enumerate(found):
+                if index < len(ends) and ends[index] <= after + 1:
+                    continue
+                if first > (expected or after + 1) or (expected and first < expected):
+                    raise RotError(f"the segment before {path.name} lacks entries from {expected or after + 1} on.")
+                with locked(self._root, shared=True):
+                    raw = path.read_bytes()
+                expected = first
+                for line in lines(path.name, raw, first, last=index == len(ends)):
+                    expected = line.seq + 1
+                    if line.seq > after:
+                        yield line.seq, line.entry
+
+    def _tail(self) -> _Tail:
+        """Where the ledger ends now. Holding the lock; reads only what was appended since this object last looked."""
+        found = segments(self._root)
+        if not found:
+            return _Tail(1, 0, 0)
+        first, path = found[-1]
+        tail = _Tail(first, 0, first - 1)
+        if self._seen and self._seen.first == first and self._seen.end <= path.stat().st_size:
+            tail = self._seen
+        with path.open("rb") as file:
+            file.seek(tail.end)
+            raw = file.read()
+        for line in lines(path.name, raw, tail.last + 1, last=True, offset=tail.end):
+            tail = _Tail(first, line.end, line.seq)
+        return tail
+
+    def _write(self, tail: _Tail, entries: Sequence[bytes], folder: int) -> _Tail:
+        """Put the entries behind the tail, over what was torn. Syncs also without entries: whoever wrote what is
+        there may have been killed before it was durable."""
+        raw = b"".join(encode_line(seq, entry) for seq, entry in enumerate(entries, tail.last + 1))
+        descriptor = os.open(segment_path(self._root, tail.first), os.O_WRONLY | os.O_CREAT, SEGMENT_MODE)
+        try:
+            os.fchmod(descriptor, SEGMENT_MODE)
+            os.ftruncate(descriptor, tail.end)
+            try:
+                _write_all(descriptor, raw, tail.end)
+                os.fsync(descriptor)
+            except OSError:
+                # Whole lines of a failed append must not be taken for durable ones later.
+                os.ftruncate(descriptor, tail.end)
+                raise
+        finally:
+            os.close(descriptor)
+        if self._seen is None or self._seen.first != tail.first:
+            os.fsync(folder)
+        return _Tail(tail.first, tail.end + len(raw), tail.last + len(entries))
+
+
+def _write_all(descriptor: int, raw: bytes, offset: int) -> None:
+    view = memoryview(raw)
+    while view:
+        written = os.pwrite(descriptor, view, offset)
+        view, offset = view[written:], offset + written

@@ -1,0 +1,64 @@
+"""Where the files of a garage stand, and walking them in order of key.
+
+The object ``a/b/<name>`` is the file ``a/b/@<first two of name>/<name>``, its sums stand beside it in ``<name>@sums``.
+No key contains ``@``, so shards, sums and the folder of temporary files never meet an object or a part of a key.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from pathlib import Path
+
+from kgfs.stores.garage.keys import check_key
+
+TEMPORARY = "@tmp"
+"""No shard has so long a name."""
+
+_SUMS = "@sums"
+
+
+def object_path(root: Path, key: str) -> Path:
+    *folders, name = check_key(key)
+    return root.joinpath(*folders, f"@{name[:2]}", name)
+
+
+def sums_path(path: Path) -> Path:
+    return path.with_name(path.name + _SUMS)
+
+
+def walk(folder: Path, base: str, prefix: str) -> Iterator[tuple[str, int]]:
+    """(key, size) of the objects in and below ``folder``, whose keys start with ``base``, in order of key. One shard's
+    names are in memory at a time."""
+    names = sorted(_names(folder))
+    shards = [name[1:] for name in names if name.startswith("@") and name != TEMPORARY]
+    objects = (found for shard in shards if _may_hold(base + shard, prefix) for found in _objects(folder, base, shard))
+    folders = ((f"{base}{name}/", -1) for name in names if not name.startswith("@"))
+    for key, size in heapq.merge(objects, sorted(folders)):
+        if size >= 0:
+            if key.startswith(prefix):
+                yield key, size
+        elif _may_hold(key, prefix):
+            yield from walk(folder / key[len(base) : -1], key, prefix)
+
+
+def _objects(folder: Path, base: str, shard: str) -> Iterator[tuple[str, int]]:
+    for name in sorted(_names(folder / f"@{shard}")):
+        if name.endswith(_SUMS):
+            continue
+        try:
+            yield base + name, (folder / f"@{shard}" / name).stat().st_size
+        except FileNotFoundError:
+            continue  # deleted since it was listed
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return [path.name for path in folder.iterdir()]
+    except (FileNotFoundError, NotADirectoryError):
+        return []  # gone since it was listed, or a stray file that no put made
+
+
+def _may_hold(start: str, prefix: str) -> bool:
+    """Whether a key that starts with ``start`` can start with ``prefix``."""
+    return start.startswith(prefix) or prefix.startswith(start)

@@ -1,0 +1,125 @@
+"""A garage that lives and dies with its process: the fake that tests of higher rooms stand on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from threading import Lock
+
+from kgfs.errors import BadInputError, ExistsError, MissingError, StoreError
+from kgfs.stores.garage.contract import Ledger, Objects, Reader, Sums
+from kgfs.stores.garage.durable import os_errors
+from kgfs.stores.garage.keys import check_key
+from kgfs.stores.garage.reader import end_of_span
+from kgfs.stores.garage.segments import check_entries
+from kgfs.stores.garage.sums import sums_of
+
+
+class MemoryReader:
+    def __init__(self, content: bytes, sums: Sums) -> None:
+        self._content = content
+        self._sums = sums
+
+    @property
+    def sums(self) -> Sums:
+        return self._sums
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        return self._content[offset : end_of_span(self._sums.size, offset, length)]
+
+    def close(self) -> None:
+        self._content = b""
+
+
+class MemoryObjects:
+    """Objects in a dictionary. Nothing rots here, and nothing is durable."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, tuple[bytes, Sums]] = {}
+        self._lock = Lock()
+
+    def put(self, key: str, content: bytes | Path, sums: Sums | None = None, *, move: bool = False) -> Sums:
+        check_key(key)
+        with os_errors(f"keeping {key}"):
+            raw = content.read_bytes() if isinstance(content, Path) else content
+            sums = sums or sums_of(raw)
+            if sums.size != len(raw):
+                raise BadInputError(f"{key}: {len(raw)} bytes, but the sums say {sums.size}.")
+            with self._lock:
+                _, kept = self._kept.setdefault(key, (raw, sums))
+            if kept.sha256 != sums.sha256:
+                raise ExistsError(f"{key}: another content is kept under this key.")
+            if move and isinstance(content, Path):
+                content.unlink()
+        return kept
+
+    def stat(self, key: str) -> Sums:
+        return self._find(key)[1]
+
+    def exists(self, key: str) -> bool:
+        check_key(key)
+        return key in self._kept
+
+    def get(self, key: str, start: int = 0, length: int | None = None) -> bytes:
+        content, sums = self._find(key)
+        return content[start : end_of_span(sums.size, start, length)]
+
+    def open(self, key: str) -> Reader:
+        return MemoryReader(*self._find(key))
+
+    def delete(self, key: str) -> bool:
+        check_key(key)
+        with self._lock:
+            return self._kept.pop(key, None) is not None
+
+    def keys(self, prefix: str = "") -> Iterator[tuple[str, int]]:
+        with self._lock:
+            found = sorted((key, sums.size) for key, (_, sums) in self._kept.items() if key.startswith(prefix))
+        yield from found
+
+    def _find(self, key: str) -> tuple[bytes, Sums]:
+        check_key(key)
+        try:
+            return self._kept[key]
+        except KeyError:
+            raise MissingError(f"{key}: no such object.") from None
+
+
+class MemoryLedger:
+    def __init__(self) -> None:
+        self._entries: list[bytes] = []
+        self._lock = Lock()
+
+    def append(self, first_seq: int, entries: Sequence[bytes]) -> int:
+        check_entries(first_seq, entries)
+        with self._lock:
+            last = len(self._entries)
+            if first_seq > last + 1:
+                raise StoreError(f"the ledger ends with entry {last}, so {first_seq} cannot follow.")
+            self._entries.extend(entries[last + 1 - first_seq :])
+            return len(self._entries)
+
+    def last_seq(self) -> int:
+        return len(self._entries)
+
+    def replay(self, after: int = 0) -> Iterator[tuple[int, bytes]]:
+        with self._lock:
+            found = self._entries[after:]
+        yield from enumerate(found, after + 1)
+
+
+class MemoryGarage:
+    def __init__(self) -> None:
+        self._objects = MemoryObjects()
+        self._ledger = MemoryLedger()
+
+    @property
+    def objects(self) -> Objects:
+        return self._objects
+
+    @property
+    def ledger(self) -> Ledger:
+        return self._ledger
+
+    def close(self) -> None:
+        """Nothing to do."""

@@ -1,0 +1,80 @@
+"""The lines of a ledger's segments: ``<xxh3 of the rest> <seq> <entry>``, text that ``grep`` can search.
+
+A segment's file name is the number of its first entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import xxhash
+
+from kgfs.errors import BadInputError, RotError
+
+_SUFFIX = ".log"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    seq: int
+    entry: bytes
+    end: int
+    """Offset in the segment behind the line."""
+
+
+def check_entries(first_seq: int, entries: Sequence[bytes]) -> None:
+    """BadInputError for what no ledger can hold. JSON needs neither LF nor NUL."""
+    if first_seq < 1:
+        raise BadInputError(f"ledger entries are numbered from 1, not {first_seq}.")
+    for seq, entry in enumerate(entries, first_seq):
+        if not entry or b"\n" in entry or b"\0" in entry:
+            raise BadInputError(f"ledger entry {seq} is not one line of JSON.")
+
+
+def segment_path(folder: Path, first: int) -> Path:
+    return folder / f"{first:016d}{_SUFFIX}"
+
+
+def segments(folder: Path) -> list[tuple[int, Path]]:
+    """(number of the first entry, file) in order."""
+    found = (path for path in folder.iterdir() if path.suffix == _SUFFIX and path.stem.isdigit())
+    return sorted((int(path.stem), path) for path in found)
+
+
+def encode_line(seq: int, entry: bytes) -> bytes:
+    body = b"%d %s" % (seq, entry)
+    return b"%s %s\n" % (xxhash.xxh3_64_hexdigest(body).encode(), body)
+
+
+def lines(segment: str, raw: bytes, seq: int, *, last: bool, offset: int = 0) -> Iterator[Line]:
+    """The lines in ``raw``: what follows ``offset`` in a segment, where entry ``seq`` starts. In the ledger's last
+    segment a torn tail ends them.
+
+    A crash tears only what was not acknowledged: the end of an append is missing, or is zeros. So bad lines are a torn
+    tail if no good line follows and the last has no line end or there are zeros; all others are rot.
+    """
+    start = 0
+    while start < len(raw):
+        end = raw.find(b"\n", start) + 1 or len(raw)
+        entry = _decode(raw[start:end], seq)
+        if entry is None:
+            if last and _is_torn(raw[start:]):
+                return
+            raise RotError(f"ledger segment {segment}: entry {seq} is not what was kept. Restore it from a backup.")
+        yield Line(seq, entry, offset + end)
+        start, seq = end, seq + 1
+
+
+def _decode(line: bytes, seq: int | None) -> bytes | None:
+    """The entry in a line; None if the line is not whole or (unless None) its number is not ``seq``."""
+    digest, _, body = line.removesuffix(b"\n").partition(b" ")
+    number, _, entry = body.partition(b" ")
+    good = line.endswith(b"\n") and digest == xxhash.xxh3_64_hexdigest(body).encode()
+    return entry if good and seq in (None, int(number)) else None
+
+
+def _is_torn(tail: bytes) -> bool:
+    cut = not tail.endswith(b"\n") or b"\0" in tail
+    return cut and not any(_decode(line + b"\n", None) for line in tail.split(b"\n"))
