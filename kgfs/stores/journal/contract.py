@@ -71,6 +71,13 @@ class Names(Protocol):
         """Live files whose newest version is this Document, in order of that version's deposit."""
         ...
 
+    def lineage_for(self, name_id: int) -> tuple[int, int]:
+        """(lineage, n) of the version that would be minted now for a live file: the ``n`` that its VersionMinted must
+        carry. Without versions of its own a file continues the lineage that last left its place, if the holder was
+        removed, was moved aside (to a name that is no document's) or left within five seconds before this file came.
+        MissingError if there is no such file."""
+        ...
+
     def versions(self, name_id: int) -> list[Version]:
         """Of the path's lineage, in order of n. Works for trashed names too."""
         ...
@@ -93,7 +100,8 @@ class Names(Protocol):
 
     def predecessors(self, doc_id: str) -> list[str]:
         """Documents shown by the graph that were an earlier version of a path whose newest version is ``doc_id``, and
-        that are no live path's newest version any more: what a publication of ``doc_id`` must take out."""
+        that are no live path's newest version any more: what a publication of ``doc_id`` must take out. Of the same
+        ontology only: what a path left behind in another one is owed a ``forget``."""
         ...
 
     def unsettled(self, *, session: str | None = None, quiet_before: int, alive: Sequence[str] = ()) -> list[Name]:

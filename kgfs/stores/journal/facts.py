@@ -11,6 +11,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any, get_args
 
+from kgfs.domain import INGEST_VERSION
 from kgfs.errors import StoreError
 
 
@@ -163,6 +164,8 @@ class VersionMinted:
     decision: str
     reason: str
     at: int
+    ingest_version: int = INGEST_VERSION
+    """Of the kgfs that records it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +181,8 @@ class DocumentRead:
     superseded: tuple[str, ...]
     """The Documents that left the graph in the same publication."""
     at: int
+    ingest_version: int = INGEST_VERSION
+    """Of the kgfs that records it."""
 
 
 @dataclass(frozen=True, slots=True)
