@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 _NOT_IN_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff]")
@@ -42,10 +43,20 @@ def yaml_list(texts: Sequence[str]) -> str:
 
 
 def counted(count: int, singular: str, plural: str = "") -> str:
-    """``1 concept``, ``2 concepts``."""
-    return f"{count} {singular if count == 1 else plural or singular + 's'}"
+    """``1 concept``, ``2,500 concepts``."""
+    return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
 
 
 def lines_of(start: int, end: int) -> str:
     """``line 3`` or ``lines 3-5``."""
     return f"line {start}" if start == end else f"lines {start}-{end}"
+
+
+def time_of(nanoseconds: int) -> str:
+    """``2026-11-21T10:30:00Z``, to the second."""
+    return datetime.fromtimestamp(nanoseconds // 10**9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def day_of(nanoseconds: int) -> str:
+    """``2026-11-21``, UTC."""
+    return time_of(nanoseconds)[:10]

@@ -1,0 +1,70 @@
+"""``about.md`` of an ontology: how much it holds, its main concepts, its newest documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from kgfs.domain import decode_name
+from kgfs.render.words import counted, day_of, encode, fold
+
+
+@dataclass(frozen=True, slots=True)
+class MainConcept:
+    name: str
+    """Its directory without ``.concept``."""
+    label: str
+    evidence: int
+    related: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewDocument:
+    path: str
+    """Below documents/, as names are encoded."""
+    deposited_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    name: str
+    documents: int
+    concepts: int
+    relationships: int
+    instances: int
+    main: tuple[MainConcept, ...]
+    """Most related and best supported first."""
+    newest: tuple[NewDocument, ...]
+    """Newest first."""
+
+
+def render(about: About) -> bytes:
+    return encode("\n".join(_lines(about)) + "\n")
+
+
+def _lines(about: About) -> Iterator[str]:
+    yield f"# {about.name}"
+    yield ""
+    yield (
+        f"{counted(about.documents, 'document')} read, {counted(about.concepts, 'concept')}, "
+        f"{counted(about.relationships, 'relationship')}, {counted(about.instances, 'piece')} of evidence."
+    )
+    if not about.newest and not about.documents:
+        yield ""
+        yield "Nothing is here yet: copy documents into documents/."
+    if about.main:
+        yield ""
+        yield "## Main concepts"
+        yield ""
+        for concept in about.main:
+            link = f"concepts/{concept.name}.concept/concept.md"
+            support = f"{counted(concept.evidence, 'piece')} of evidence, {counted(concept.related, 'relationship')}"
+            yield f"- [{fold(concept.label)}]({link}): {support}"
+    if about.newest:
+        yield ""
+        yield "## Newest documents"
+        yield ""
+        for document in about.newest:
+            link = "documents/" + quote(decode_name(document.path), safe="/")
+            yield f"- [{document.path}]({link}), {day_of(document.deposited_at)}"

@@ -1,0 +1,58 @@
+"""``metadata.json`` of an archive folder: everything that is known about one Document."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kgfs.domain import Document
+from kgfs.render.words import json_page, time_of
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    document: Document
+    ontology: str
+    """Its name."""
+    paths: tuple[str, ...]
+    """Where it stands in documents/ now, below that folder, as names are encoded."""
+    version: int
+    """The newest version number it ever had; 0 if none."""
+    version_path: str
+    """The path which that was a version of."""
+    title: str = ""
+    media_type: str = ""
+    text_sha256: str = ""
+    text_length: int = 0
+    chunks: int = 0
+    ingested_at: int = 0
+    """0, and the five above empty, while the graph does not show it."""
+
+
+def render(metadata: Metadata) -> bytes:
+    document = metadata.document
+    return json_page(
+        {
+            "doc_id": document.doc_id,
+            "ontology": metadata.ontology,
+            "title": metadata.title,
+            "paths": [f"documents/{path}" for path in metadata.paths],
+            "content_hash": document.sha256,
+            "key": document.key,
+            "source_id": document.source_id,
+            "size": document.size,
+            "media_type": metadata.media_type,
+            "state": document.state.value,
+            "reason": document.reason,
+            "version": metadata.version,
+            "version_path": metadata.version_path,
+            "ingest_version": document.ingest_version,
+            "reading": document.reading,
+            "text_sha256": metadata.text_sha256,
+            "text_length": metadata.text_length,
+            "chunks": metadata.chunks,
+            "deposited_at": time_of(document.deposited_at),
+            "ingested_at": time_of(metadata.ingested_at) if metadata.ingested_at else None,
+            "download_uri": f"archive/{document.doc_id}/original",
+            "browse_uri": f"archive/{document.doc_id}/text.txt" if metadata.ingested_at else None,
+        }
+    )

@@ -1,0 +1,99 @@
+"""The fixed files: README.md and AGENTS.md of the mount, ``.ignore`` of an ontology."""
+
+from __future__ import annotations
+
+README = """\
+# Knowledge
+
+This folder is a filesystem of knowledge. Copy documents in; what they say comes out as concepts, each with
+evidence highlighted in the originals. Everything is ordinary files: `ls`, `cat`, `grep`, `find`, `cp`, `mv`, `rm`,
+`rsync` and editors work.
+
+## Start
+
+    mkdir Philosophy                            # an ontology: a named body of knowledge
+    cp notes.txt papers/*.md Philosophy/        # lands in Philosophy/documents/
+    kgfs wait                                   # until everything is read (or look at .kgfs/status.json)
+    cat Philosophy/about.md                     # counts, main concepts, newest documents
+    ls Philosophy/concepts
+
+## What is where
+
+| place in an ontology | what it is |
+| --- | --- |
+| `documents/` | the originals, byte for byte; write, rename and remove here |
+| `about.md` | the overview |
+| `concepts/<name>.concept/concept.md` | a concept: description, evidence, relationships |
+| `concepts/<name>.concept/evidence/<n>/source.txt` | the passage, the quote between marks (`==`), lines numbered |
+| `concepts/<name>.concept/evidence/<n>/quote.txt` | the quote alone, exactly |
+| `concepts/<name>.concept/evidence/<n>/citation.json` | file, lines, characters, hashes |
+| `concepts/<name>.concept/evidence/<n>/document` | a link to the whole original |
+| `concepts/<name>.concept/related/<type>/<name>/` | another concept, and the evidence that they are related |
+| `text/` | each document as readable Markdown |
+| `versions/<path>@/<n>.<ext>` | earlier contents of a file |
+| `archive/<doc_id>/` | the stable home of one content: original, exact text, metadata, its concepts |
+
+`<name>.concept` also works directly below an ontology, and so does the name of a document: `cat Philosophy/notes.txt`.
+
+## Good to know
+
+- `documents/` is yours. Everything else follows from it and is read-only; change a document and the rest follows.
+- Copying returns when the file is safe. Reading it for knowledge happens afterwards, in the background.
+- Removing a document takes its evidence away, and concepts that had no other evidence.
+- Formats that kgfs cannot read are kept all the same; `.kgfs/status.json` counts them, `archive/<doc_id>/metadata.json`
+  says why.
+- Failures are in `.kgfs/errors.ndjson`, work under way in `.kgfs/jobs/`.
+"""
+
+AGENTS = """\
+# For agents with a shell
+
+Knowledge is mounted here as plain files. No API and no key are needed: `ls`, `cat`, `grep`, `find`, `cp` are enough.
+
+## Answer a question from what is known
+
+    ls                                                    # ontologies
+    cat <Ontology>/about.md                               # overview; start here
+    ls <Ontology>/concepts | grep -i <word>               # find a concept by name
+    cat <Ontology>/<name>.concept/concept.md              # description, evidence, relationships, with links
+    cat <Ontology>/<name>.concept/evidence/1/source.txt   # the passage in context
+    grep -rli '<words>' <Ontology>/text                   # full text of all documents, as Markdown
+
+Follow `related/<TYPE>/<name>/concept.md` from concept to concept; the evidence for the relationship stands beside it.
+
+## Cite
+
+Quote from `evidence/<n>/quote.txt`: it is exact. Take the place from `evidence/<n>/citation.json`:
+
+- `document`, `line_start`, `line_end`: where a person finds it (below the ontology's folder; lines from 1, ended by LF)
+- `char_start`, `char_end`: characters of `archive/<doc_id>/text.txt`, from 0, end exclusive
+- `byte_start`, `byte_end`: bytes of that file
+- `doc_id`, `chunk_id`, `content_hash`: stable whatever is renamed; `archive/<doc_id>/` stays
+- `source_start`, `source_end` (or `source_spans`, to be joined): characters of `source.txt`
+- `stale` is true when the file has newer content that is not read yet
+
+In `source.txt` lines with `>` hold the quote and the marks around it (`==`) are not part of the text.
+
+## Add knowledge
+
+    mkdir <Ontology>                            # names starting with '.' are refused
+    cp file.md <Ontology>/documents/            # returns when it is safe; it is read in the background
+    kgfs wait --timeout 600                     # or: until `owed` in .kgfs/status.json is 0
+
+Text, Markdown and reStructuredText are read; other formats are kept. `getfattr -d <file>` in `documents/` shows
+`user.kgfs.state`, `user.kgfs.doc_id`, `user.kgfs.sha256`. Writing is possible in `documents/` (and, for files, directly
+below the ontology); elsewhere it fails with EROFS. Errors are in `.kgfs/errors.ndjson`, one JSON object a line.
+
+## Do not
+
+- Do not `grep -r` an ontology as a whole: `documents/`, `text/`, `archive/` and `versions/` hold the same words several
+  times. Search `text/` or `concepts/`. (`rg` and `fd` skip archive/, versions/ and text/ by themselves.)
+- Do not take numbers of evidence folders for ranks: they are fixed names, and gaps are normal.
+"""
+
+IGNORE = """\
+# For rg and fd: these hold the words of documents/ once more. Use --no-ignore to search them, too.
+/archive/
+/versions/
+/text/
+"""

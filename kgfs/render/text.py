@@ -1,0 +1,64 @@
+"""``text/<path>.md``: a document as Markdown that people can read.
+
+A Markdown document is shown as its Text, unchanged. Any other gets a header with its title, type and size and a link to
+the original in ``documents/``; below it reStructuredText has its headings, literal blocks, quotes and tables turned into
+Markdown, and plain text stands as it is.
+
+The link is the only part that depends on the path, so the size is stored without it (:func:`base_size`).
+"""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from kgfs.domain import decode_name
+from kgfs.render.rst import to_markdown
+from kgfs.render.words import counted, encode, fold
+
+MARKDOWN = "text/markdown"
+RESTRUCTURED = "text/x-rst"
+
+_TYPES = {"text/plain": "Plain text", RESTRUCTURED: "reStructuredText"}
+
+
+def is_markdown(media_type: str) -> bool:
+    """Whether the document is shown as it is, under its own name."""
+    return media_type == MARKDOWN
+
+
+def render(title: str, media_type: str, size: int, text: str, path: str) -> bytes:
+    """``size`` is that of the original; ``path`` is below documents/, as names are encoded."""
+    return encode(_render(title, media_type, size, text, link_to(path)))
+
+
+def base_size(title: str, media_type: str, size: int, text: str) -> int:
+    """Bytes of the file without the link's goal: what is stored at commit."""
+    return len(encode(_render(title, media_type, size, text, "")))
+
+
+def size(base: int, media_type: str, path: str) -> int:
+    """Bytes of the file, from its :func:`base_size`."""
+    return base if is_markdown(media_type) else base + len(link_to(path))
+
+
+def link_to(path: str) -> str:
+    """The original as seen from ``text/<path>.md``: relative, percent-encoded, ASCII."""
+    return "../" * (path.count("/") + 1) + "documents/" + quote(decode_name(path), safe="/")
+
+
+def _render(title: str, media_type: str, size: int, text: str, link: str) -> str:
+    if is_markdown(media_type):
+        return text
+    header = (
+        f"# {fold(title)}\n"
+        "\n"
+        f"**Type:** {_TYPES.get(media_type, media_type)}\n"
+        f"**Size:** {counted(size, 'byte')}\n"
+        "\n"
+        f"[Original]({link})\n"
+        "\n"
+        "---\n"
+        "\n"
+    )
+    body = text.removeprefix("\ufeff")
+    return header + (to_markdown(body) if media_type == RESTRUCTURED else body)

@@ -1,0 +1,66 @@
+"""about.md, metadata.json and the fixed files."""
+
+from __future__ import annotations
+
+import json
+
+from kgfs.domain import Document, State
+from kgfs.render import about, metadata, readme
+from kgfs.render.about import About, MainConcept, NewDocument
+from kgfs.render.metadata import Metadata
+
+NOON = 1_700_000_000_000_000_000
+
+
+def test_about_shows_counts_main_concepts_and_newest_documents() -> None:
+    page = About(
+        "Philosophy",
+        documents=1,
+        concepts=2500,
+        relationships=2,
+        instances=7,
+        main=(MainConcept("zen", "Zen", 3, 1),),
+        newest=(NewDocument("a b/100%25.txt", NOON),),
+    )
+    assert about.render(page).decode() == (
+        "# Philosophy\n\n1 document read, 2,500 concepts, 2 relationships, 7 pieces of evidence.\n\n"
+        "## Main concepts\n\n- [Zen](concepts/zen.concept/concept.md): 3 pieces of evidence, 1 relationship\n\n"
+        "## Newest documents\n\n- [a b/100%25.txt](documents/a%20b/100%25.txt), 2023-11-14\n"
+    )
+
+
+def test_about_an_empty_ontology_says_what_to_do() -> None:
+    assert b"copy documents into documents/" in about.render(About("New", 0, 0, 0, 0, (), ()))
+
+
+def test_metadata_names_everything_a_citation_needs() -> None:
+    document = Document(
+        "d" * 16, "o" * 12, "ab" * 32, "o/a.txt", "sources/o/ab.txt", 5, State.UNSUPPORTED, "no text", deposited_at=NOON
+    )
+    fields = json.loads(metadata.render(Metadata(document, "Philosophy", ("a.txt", "b/c.txt"), 2, "a.txt")))
+    assert fields["paths"] == ["documents/a.txt", "documents/b/c.txt"]
+    assert (fields["state"], fields["reason"], fields["version"]) == ("unsupported", "no text", 2)
+    assert fields["deposited_at"] == "2023-11-14T22:13:20Z"
+    assert fields["ingested_at"] is None and fields["browse_uri"] is None
+    assert fields["download_uri"] == f"archive/{'d' * 16}/original"
+
+
+def test_the_fixed_files_speak_of_every_folder_and_are_not_wide() -> None:
+    for page in (readme.README, readme.AGENTS):
+        assert max(map(len, page.splitlines())) <= 120 and page.endswith("\n")
+        for place in (
+            "documents/",
+            "about.md",
+            "evidence/",
+            "source.txt",
+            "quote.txt",
+            "citation.json",
+            "related/",
+            "archive/",
+        ):
+            assert place in page
+    assert [line for line in readme.IGNORE.splitlines() if not line.startswith("#")] == [
+        "/archive/",
+        "/versions/",
+        "/text/",
+    ]
