@@ -1,0 +1,1 @@
+"""What bytes are: binary formats known by their magic number, text by its exact decoding."""

@@ -1,0 +1,61 @@
+"""A text as lines, the way scanners of structure see them."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+MARK = "\ufeff"
+"""The byte-order mark, which stays in a Text as its first character."""
+
+SHORT = 300
+"""Headings, rules and table borders are looked for only in lines of at most this many characters."""
+
+_LINE = re.compile(r"[^\r\n]+(?:\r\n|[\r\n])?|\r\n|[\r\n]")
+"""CRLF, LF and lone CR end a line here: structure follows what an editor shows, line numbers (LF only) do not."""
+
+
+class Line(NamedTuple):
+    start: int
+    stop: int
+    """Behind the last character that is not white space."""
+    indent: int
+    """Columns of white space before ``body``; a tab goes to the next multiple of 8."""
+    body: str
+    """The line without outer white space (and without byte-order mark); empty for a blank line."""
+
+
+def lines_of(text: str) -> list[Line]:
+    found = [_line(match.start(), match.group()) for match in _LINE.finditer(text)]
+    if text.startswith(MARK):
+        first = found[0]
+        found[0] = first._replace(body=first.body[1:].strip() or first.body)
+    return found
+
+
+def _line(start: int, raw: str) -> Line:
+    right = raw.rstrip()
+    body = right.lstrip()
+    space = len(right) - len(body)
+    if space and "\t" in right[:space]:
+        return Line(start, start + len(right), len(right[:space].expandtabs()), body)
+    return Line(start, start + len(right), space, body)
+
+
+def end_of_indented(lines: list[Line], at: int, indent: int) -> int:
+    """The first line from ``at`` that is neither blank nor indented by ``indent``; blank lines before it are not
+    taken along."""
+    last = at
+    for i in range(at, len(lines)):
+        if lines[i].body:
+            if lines[i].indent < indent:
+                break
+            last = i + 1
+    return last
+
+
+def end_of_paragraph(lines: list[Line], at: int) -> int:
+    """The next blank line."""
+    while at < len(lines) and lines[at].body:
+        at += 1
+    return at
