@@ -162,7 +162,8 @@ class Journal(Protocol):
         What cannot become true is refused: MissingError (id or parent not live), ExistsError (name taken, also an
         ontology's), NotEmptyError, NotAFolderError, IsAFolderError (a file replacing a folder and the reverse),
         BadInputError (a folder moved below itself), NameTooLongError, RefusedError, BusyError (a VersionMinted or
-        Settled about bytes that the name does not have any more); FullError and StoreError if the disk says no. Blocks for one sync; call it from a thread.
+        Settled about bytes that the name does not have any more, or a version that is not the next one of its path);
+        FullError and StoreError if the disk says no. Blocks for one sync; call it from a thread.
 
         Effects beside the rows named by the fact: a parent's mtime and ctime follow every entry that appears in or
         leaves it; a VersionMinted that owes a reading owes the ``read`` job (deposit = the fact's number) and sets the

@@ -1,0 +1,227 @@
+"""What must hold before a fact may become true, asked inside its transaction so that the answer cannot grow old."""
+
+from __future__ import annotations
+
+import sqlite3
+from functools import singledispatch
+
+from kgfs.domain import MAX_NAME_BYTES, Name, NameKind, Place, decode_name
+from kgfs.errors import (
+    BadInputError,
+    BusyError,
+    ExistsError,
+    IsAFolderError,
+    MissingError,
+    NameTooLongError,
+    NotAFolderError,
+    NotEmptyError,
+    RefusedError,
+)
+from kgfs.stores.journal.facts import (
+    AttributesSet,
+    ContentKept,
+    DocumentFailed,
+    DocumentForgotten,
+    DocumentRead,
+    Fact,
+    FileMade,
+    FolderMade,
+    LinkMade,
+    Moved,
+    OntologyMade,
+    OntologyRemoved,
+    OntologyRenamed,
+    Removed,
+    SettingChanged,
+    Settled,
+    VersionMinted,
+)
+from kgfs.stores.journal.names import SqliteNames
+
+
+class Before:
+    """The journal as it stands before a fact, within the transaction that is to apply it."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self.names = SqliteNames(lambda: db)
+
+    def live(self, name_id: int) -> Name:
+        found = self.names.name(name_id)
+        if found is None:
+            raise MissingError(f"No live name has the id {name_id}; it was removed.")
+        return found
+
+    def live_file(self, name_id: int) -> Name:
+        found = self.live(name_id)
+        if found.kind is NameKind.FOLDER:
+            raise IsAFolderError(f"{found.name} is a folder.")
+        if found.kind is NameKind.LINK:
+            raise BadInputError(f"{found.name} is a symbolic link and has no content.")
+        return found
+
+    def ontology(self, ontology_id: str) -> None:
+        if self.names.ontology(ontology_id) is None:
+            raise MissingError(f"There is no ontology with the id {ontology_id}.")
+
+    def ontology_name_free(self, name: str, ontology_id: str) -> None:
+        check_name(name)
+        holder = self.names.ontology_named(name)
+        if holder is not None and holder.id != ontology_id:
+            raise ExistsError(f"There is an ontology {name} already.")
+
+    def place(self, ontology_id: str, parent_id: int, name: str) -> Name | None:
+        """Who stands at a place where an entry is to appear."""
+        check_name(name)
+        parent = self.live(parent_id)
+        if parent.kind is not NameKind.FOLDER:
+            raise NotAFolderError(f"{parent.name} is not a folder.")
+        if parent.ontology != ontology_id:
+            raise BadInputError(f"The folder of {name} is of ontology {parent.ontology}, not {ontology_id}.")
+        return self.names.child(parent_id, name)
+
+    def empty(self, folder: Name) -> None:
+        if self.names.children(folder.id, limit=1):
+            raise NotEmptyError(f"{folder.name} is not empty.")
+
+    def document(self, doc_id: str) -> None:
+        if self.names.document(doc_id) is None:
+            raise MissingError(f"There is no document {doc_id}.")
+
+    def has_inbox(self, sha256: str) -> bool:
+        return self._db.execute("SELECT 1 FROM inbox WHERE sha256 = ?", (sha256,)).fetchone() is not None
+
+
+def check(fact: Fact, before: Before) -> None:
+    """Raise the typed error of the contract if the fact cannot become true."""
+    _check(fact, before)
+
+
+def check_name(name: str) -> None:
+    if name in ("", ".", "..") or "/" in name or "\0" in name:
+        raise BadInputError(f"{name!r} is not a name.")
+    if len(name) * 4 > MAX_NAME_BYTES and len(decode_name(name)) > MAX_NAME_BYTES:
+        raise NameTooLongError(f"The name {name[:40]}… is longer than {MAX_NAME_BYTES} bytes.")
+
+
+@singledispatch
+def _check(fact: object, before: Before) -> None:
+    raise TypeError(f"{type(fact).__name__} is not a fact.")
+
+
+@_check.register
+def _(fact: OntologyMade, before: Before) -> None:
+    before.ontology_name_free(fact.name, fact.ontology)
+    if before.names.ontology(fact.ontology) or before.names.name(fact.root):
+        raise ExistsError(f"The ontology {fact.ontology} or its root {fact.root} exists already.")
+
+
+@_check.register
+def _(fact: OntologyRenamed, before: Before) -> None:
+    before.ontology(fact.ontology)
+    before.ontology_name_free(fact.name, fact.ontology)
+
+
+@_check.register
+def _(fact: OntologyRemoved, before: Before) -> None:
+    found = before.names.ontology(fact.ontology)
+    if found is None:
+        raise MissingError(f"There is no ontology with the id {fact.ontology}.")
+    if before.names.children(found.root, limit=1):
+        raise NotEmptyError(f"The ontology {found.name} still has documents. Remove them first.")
+
+
+@_check.register(FolderMade)
+@_check.register(FileMade)
+@_check.register(LinkMade)
+def _(fact: FolderMade | FileMade | LinkMade, before: Before) -> None:
+    if before.place(fact.ontology, fact.parent, fact.name):
+        raise ExistsError(f"{fact.name} exists already.")
+    if before.names.name(fact.id):
+        raise ExistsError(f"The name id {fact.id} is in use.")
+
+
+@_check.register
+def _(fact: ContentKept, before: Before) -> None:
+    before.live_file(fact.id)
+    if (fact.size == 0) != (fact.place == Place.NONE):
+        raise BadInputError("An empty content has place 'none', and only an empty one.")
+    if fact.place == Place.INBOX and not before.has_inbox(fact.sha256):
+        raise BadInputError(f"The inbox has no content {fact.sha256}; give it in the same call.")
+
+
+@_check.register
+def _(fact: AttributesSet, before: Before) -> None:
+    before.live(fact.id)
+
+
+@_check.register
+def _(fact: Moved, before: Before) -> None:
+    moved = before.live(fact.id)
+    if moved.parent == 0:
+        raise RefusedError("The documents/ folder of an ontology cannot be moved.")
+    standing = before.place(fact.ontology, fact.parent, fact.name)
+    if fact.replaces:
+        if standing is None or standing.id != fact.replaces:
+            raise MissingError(f"{fact.name} is not what the move was to replace (any more).")
+        if standing.id == moved.id:
+            raise BadInputError("A name cannot replace itself.")
+        _check_replacement(moved, standing, before)
+    elif standing is not None and standing.id != moved.id:
+        raise ExistsError(f"{fact.name} exists already.")
+    if moved.kind is NameKind.FOLDER:
+        above: Name | None = before.live(fact.parent)
+        while above is not None:
+            if above.id == moved.id:
+                raise BadInputError(f"{moved.name} cannot be moved below itself.")
+            above = before.names.name(above.parent)
+
+
+def _check_replacement(moved: Name, goal: Name, before: Before) -> None:
+    if goal.kind is NameKind.FOLDER:
+        if moved.kind is not NameKind.FOLDER:
+            raise IsAFolderError(f"{goal.name} is a folder; {moved.name} is not.")
+        before.empty(goal)
+    elif moved.kind is NameKind.FOLDER:
+        raise NotAFolderError(f"{goal.name} is not a folder; {moved.name} is.")
+
+
+@_check.register
+def _(fact: Removed, before: Before) -> None:
+    found = before.live(fact.id)
+    if found.parent == 0:
+        raise RefusedError("The documents/ folder leaves with its ontology.")
+    if found.kind is NameKind.FOLDER:
+        before.empty(found)
+
+
+@_check.register
+def _(fact: Settled, before: Before) -> None:
+    found = before.live(fact.id)
+    if fact.sha256 is not None and found.sha256 != fact.sha256:
+        raise BusyError(f"{found.name} was written since it was looked at.")
+
+
+@_check.register
+def _(fact: VersionMinted, before: Before) -> None:
+    found = before.live_file(fact.id)
+    if found.sha256 != fact.sha256:
+        raise BusyError(f"{found.name} was written since it was looked at.")
+    if found.ontology != fact.ontology or before.names.path(fact.id) != fact.path:
+        raise BusyError(f"{fact.path} was moved since it was looked at.")
+    _, n = before.names.lineage_for(fact.id)
+    if n != fact.n:
+        raise BusyError(f"The next version of {fact.path} is {n}, not {fact.n}.")
+
+
+@_check.register(DocumentRead)
+@_check.register(DocumentFailed)
+@_check.register(DocumentForgotten)
+def _(fact: DocumentRead | DocumentFailed | DocumentForgotten, before: Before) -> None:
+    before.document(fact.doc_id)
+
+
+@_check.register
+def _(fact: SettingChanged, before: Before) -> None:
+    if fact.ontology:
+        before.ontology(fact.ontology)

@@ -1,0 +1,147 @@
+"""Reading names, versions and documents: every query is a walk along an index."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+
+from kgfs.domain import Document, Name, Ontology, State, Version
+from kgfs.errors import MissingError
+from kgfs.stores.journal import lineage
+from kgfs.stores.journal.rows import DOCUMENT, NAME, VERSION, Connect, Row, document_from, name_from, version_from
+
+
+class SqliteNames:
+    """The contract's ``Names`` on whatever connection ``connect`` gives: a thread's own for the callers, the writer's
+    for the checks."""
+
+    def __init__(self, connect: Connect) -> None:
+        self._connect = connect
+
+    @property
+    def _db(self) -> sqlite3.Connection:
+        return self._connect()
+
+    # ---------------------------------------------------------------------------------------- ontologies
+
+    def ontologies(self) -> list[Ontology]:
+        rows = self._db.execute("SELECT id, name, prefix, root, made_at FROM ontology ORDER BY name").fetchall()
+        return [self._with_settings(row) for row in rows]
+
+    def ontology(self, ontology_id: str) -> Ontology | None:
+        return self._ontology("id", ontology_id)
+
+    def ontology_named(self, name: str) -> Ontology | None:
+        return self._ontology("name", name)
+
+    def _ontology(self, column: str, value: str) -> Ontology | None:
+        sql = f"SELECT id, name, prefix, root, made_at FROM ontology WHERE {column} = ?"
+        row = self._db.execute(sql, (value,)).fetchone()
+        return self._with_settings(row) if row else None
+
+    def _with_settings(self, row: Row) -> Ontology:
+        values = [*row, self.settings(row[0])]
+        return Ontology(*values)
+
+    def settings(self, ontology_id: str = "") -> Mapping[str, str]:
+        return dict(self._db.execute("SELECT key, value FROM setting WHERE ontology = ?", (ontology_id,)).fetchall())
+
+    # --------------------------------------------------------------------------------------------- names
+
+    def name(self, name_id: int) -> Name | None:
+        row = self._db.execute(f"SELECT {NAME} FROM name WHERE id = ?", (name_id,)).fetchone()
+        return name_from(row) if row else None
+
+    def child(self, parent: int, name: str) -> Name | None:
+        sql = f"SELECT {NAME} FROM name WHERE parent = ? AND name = ? AND parent != 0"
+        row = self._db.execute(sql, (parent, name)).fetchone()
+        return name_from(row) if row else None
+
+    def children(self, parent: int, after: str = "", limit: int = 1000) -> list[Name]:
+        sql = f"SELECT {NAME} FROM name WHERE parent = ? AND name > ? AND parent != 0 ORDER BY name LIMIT ?"
+        return [name_from(row) for row in self._db.execute(sql, (parent, after, limit)).fetchall()]
+
+    def resolve(self, ontology_id: str, path: str) -> Name | None:
+        row = self._db.execute("SELECT root FROM ontology WHERE id = ?", (ontology_id,)).fetchone()
+        if row is None:
+            return None
+        found = self.name(row[0])
+        for part in path.split("/") if path else ():
+            found = self.child(found.id, part) if found else None
+        return found
+
+    def path(self, name_id: int) -> str | None:
+        return lineage.path_of(self._db, name_id)
+
+    def names_of(self, doc_id: str) -> list[Name]:
+        columns = ", ".join(f"name.{column}" for column in NAME.split(", "))
+        sql = (
+            f"SELECT {columns} FROM name JOIN version ON version.lineage = name.lineage AND version.n = name.version"
+            " WHERE name.doc_id = ? AND name.doc_id != '' ORDER BY version.deposit"
+        )
+        return [name_from(row) for row in self._db.execute(sql, (doc_id,)).fetchall()]
+
+    def unsettled(self, *, session: str | None = None, quiet_before: int, alive: Sequence[str] = ()) -> list[Name]:
+        sql = f"SELECT {NAME}, session FROM name WHERE settled = 0 AND touched_at <= ? ORDER BY touched_at, id"
+        rows = self._db.execute(sql, (quiet_before,)).fetchall()
+        if session is not None:
+            return [name_from(row) for row in rows if row[-1] == session]
+        return [name_from(row) for row in rows if row[-1] not in alive]
+
+    # ------------------------------------------------------------------------------ versions, documents
+
+    def lineage_for(self, name_id: int) -> tuple[int, int]:
+        found = lineage.next_version(self._db, name_id)
+        if found is None:
+            raise MissingError(f"No live file has the id {name_id}.")
+        return found
+
+    def versions(self, name_id: int) -> list[Version]:
+        sql = (
+            f"SELECT {VERSION} FROM version WHERE lineage = coalesce((SELECT lineage FROM name WHERE id = ?1),"
+            " (SELECT lineage FROM trash WHERE id = ?1)) ORDER BY n"
+        )
+        return [version_from(row) for row in self._db.execute(sql, (name_id,)).fetchall()]
+
+    def version_of(self, doc_id: str) -> tuple[Version, Name | None] | None:
+        sql = f"SELECT {VERSION} FROM version WHERE doc_id = ? ORDER BY deposit DESC LIMIT 1"
+        row = self._db.execute(sql, (doc_id,)).fetchone()
+        if row is None:
+            return None
+        sql = f"SELECT {NAME} FROM name WHERE lineage = ? AND lineage != 0"
+        holder = self._db.execute(sql, (row[0],)).fetchone()
+        return version_from(row), name_from(holder) if holder else None
+
+    def document(self, doc_id: str) -> Document | None:
+        row = self._db.execute(f"SELECT {DOCUMENT} FROM document WHERE doc_id = ?", (doc_id,)).fetchone()
+        return document_from(row) if row else None
+
+    def document_with(self, ontology_id: str, sha256: str) -> Document | None:
+        sql = f"SELECT {DOCUMENT} FROM document WHERE ontology = ? AND sha256 = ? ORDER BY deposit DESC LIMIT 1"
+        row = self._db.execute(sql, (ontology_id, sha256)).fetchone()
+        return document_from(row) if row else None
+
+    def documents(self, ontology_id: str, after: str = "", limit: int = 1000) -> list[Document]:
+        sql = f"SELECT {DOCUMENT} FROM document WHERE ontology = ? AND doc_id > ? ORDER BY doc_id LIMIT ?"
+        return [document_from(row) for row in self._db.execute(sql, (ontology_id, after, limit)).fetchall()]
+
+    def predecessors(self, doc_id: str) -> list[str]:
+        sql = (
+            "SELECT DISTINCT shown.doc_id FROM name"
+            " JOIN shown ON shown.lineage = name.lineage"
+            " JOIN document old ON old.doc_id = shown.doc_id"
+            " WHERE name.doc_id = ?1 AND name.doc_id != '' AND shown.doc_id != ?1 AND old.ontology = name.ontology"
+            " AND NOT EXISTS (SELECT 1 FROM name other WHERE other.doc_id = shown.doc_id AND other.doc_id != '')"
+            " ORDER BY shown.doc_id"
+        )
+        return [row[0] for row in self._db.execute(sql, (doc_id,)).fetchall()]
+
+    def counts(self, ontology_id: str = "") -> Mapping[State, int]:
+        where = "ontology = ?1" if ontology_id else "?1 = ''"
+        sql = (
+            f"SELECT state, sum(documents) FROM tally WHERE {where} GROUP BY state UNION ALL"
+            f" SELECT 'working', count(*) FROM job WHERE state = 'working' AND kind = 'read' AND {where}"
+        )
+        counted = {State(state): number for state, number in self._db.execute(sql, (ontology_id,)).fetchall()}
+        counted[State.QUEUED] = counted.get(State.QUEUED, 0) - counted[State.WORKING]
+        return {state: number for state, number in counted.items() if number}

@@ -1,0 +1,200 @@
+"""The tables of a journal, and connections to them."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+
+from kgfs.errors import StoreError, from_os_error
+
+VERSION = 1
+BUSY_SECONDS = 30.0
+
+SCHEMA = """
+CREATE TABLE entry (                        -- the front of the ledger
+    seq INTEGER PRIMARY KEY,
+    body BLOB NOT NULL
+);
+CREATE TABLE shipped (                      -- one row: up to where the ledger has the entries for certain
+    only INTEGER PRIMARY KEY CHECK (only = 1),
+    upto INTEGER NOT NULL
+);
+INSERT INTO shipped VALUES (1, 0);
+CREATE TABLE inbox (
+    sha256 TEXT PRIMARY KEY,
+    body BLOB NOT NULL
+);
+
+CREATE TABLE ontology (
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    prefix TEXT NOT NULL,
+    root INTEGER NOT NULL,
+    made_at INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE setting (
+    ontology TEXT NOT NULL,
+    key TEXT NOT NULL,
+    value TEXT NOT NULL,
+    PRIMARY KEY (ontology, key)
+) WITHOUT ROWID;
+
+CREATE TABLE name (
+    id INTEGER PRIMARY KEY,
+    ontology TEXT NOT NULL,
+    parent INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    mode INTEGER NOT NULL,
+    uid INTEGER NOT NULL,
+    gid INTEGER NOT NULL,
+    atime INTEGER NOT NULL,
+    mtime INTEGER NOT NULL,
+    ctime INTEGER NOT NULL,
+    size INTEGER NOT NULL,
+    target TEXT NOT NULL,
+    place TEXT NOT NULL,
+    sha256 TEXT NOT NULL,
+    key TEXT NOT NULL,
+    doc_id TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    settled INTEGER NOT NULL,
+    lineage INTEGER NOT NULL,               -- of a file: whose versions are its history; else 0
+    arrived_at INTEGER NOT NULL,            -- when it came to (parent, name)
+    touched_at INTEGER NOT NULL,            -- when its content or name last changed
+    session TEXT NOT NULL                   -- the mount that did so
+);
+CREATE UNIQUE INDEX name_place ON name (parent, name) WHERE parent != 0;
+CREATE UNIQUE INDEX name_lineage ON name (lineage) WHERE lineage != 0;
+CREATE INDEX name_doc ON name (doc_id) WHERE doc_id != '';
+CREATE INDEX name_unsettled ON name (touched_at) WHERE settled = 0;
+CREATE INDEX name_inbox ON name (sha256) WHERE place = 'inbox';
+
+CREATE TABLE trash (                        -- removed files that have versions
+    id INTEGER PRIMARY KEY,
+    ontology TEXT NOT NULL,
+    path TEXT NOT NULL,
+    mode INTEGER NOT NULL,
+    uid INTEGER NOT NULL,
+    gid INTEGER NOT NULL,
+    mtime INTEGER NOT NULL,
+    size INTEGER NOT NULL,
+    place TEXT NOT NULL,
+    sha256 TEXT NOT NULL,
+    key TEXT NOT NULL,
+    doc_id TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    lineage INTEGER NOT NULL,
+    at INTEGER NOT NULL
+);
+CREATE TABLE version (
+    lineage INTEGER NOT NULL,
+    n INTEGER NOT NULL,
+    doc_id TEXT NOT NULL,
+    sha256 TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    path TEXT NOT NULL,
+    minted_at INTEGER NOT NULL,
+    deposit INTEGER NOT NULL,
+    PRIMARY KEY (lineage, n)
+) WITHOUT ROWID;
+CREATE INDEX version_doc ON version (doc_id, deposit);
+CREATE TABLE departed (                     -- which lineage last left a place, for the file that comes there next
+    parent INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    lineage INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    removed INTEGER NOT NULL,               -- 1: its holder was removed, 0: it was moved away
+    PRIMARY KEY (parent, name)
+) WITHOUT ROWID;
+CREATE INDEX departed_lineage ON departed (lineage);
+
+CREATE TABLE document (
+    doc_id TEXT PRIMARY KEY,
+    ontology TEXT NOT NULL,
+    sha256 TEXT NOT NULL,
+    source_id TEXT NOT NULL,
+    key TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    state TEXT NOT NULL,                    -- never 'working': that is said by its job
+    reason TEXT NOT NULL,
+    ingest_version INTEGER NOT NULL,
+    reading TEXT NOT NULL,
+    decisions TEXT NOT NULL,
+    commit_id TEXT NOT NULL,
+    deposited_at INTEGER NOT NULL,
+    deposit INTEGER NOT NULL,
+    removed_at INTEGER NOT NULL,
+    ended TEXT NOT NULL,                    -- how its last reading ended; '' when it was never read, or left the graph
+    shown INTEGER NOT NULL                  -- whether the graph has it
+) WITHOUT ROWID;
+CREATE INDEX document_content ON document (ontology, sha256, deposit);
+CREATE INDEX document_page ON document (ontology, doc_id);
+CREATE TABLE shown (                        -- documents that the graph has, by the lineages they are a version of
+    lineage INTEGER NOT NULL,
+    doc_id TEXT NOT NULL,
+    PRIMARY KEY (lineage, doc_id)
+) WITHOUT ROWID;
+CREATE INDEX shown_doc ON shown (doc_id);
+CREATE TABLE tally (                        -- documents by state
+    ontology TEXT NOT NULL,
+    state TEXT NOT NULL,
+    documents INTEGER NOT NULL,
+    PRIMARY KEY (ontology, state)
+) WITHOUT ROWID;
+
+CREATE TABLE job (
+    kind TEXT NOT NULL,
+    doc_id TEXT NOT NULL,
+    ontology TEXT NOT NULL,
+    deposit INTEGER NOT NULL,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    state TEXT NOT NULL DEFAULT 'queued',
+    stage TEXT NOT NULL DEFAULT '',
+    progress REAL NOT NULL DEFAULT 0,
+    reason TEXT NOT NULL DEFAULT '',
+    worker TEXT NOT NULL DEFAULT '',
+    not_before INTEGER NOT NULL DEFAULT 0,
+    lease_until INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (kind, doc_id)
+) WITHOUT ROWID;
+CREATE INDEX job_order ON job (deposit, kind, doc_id);
+CREATE INDEX job_working ON job (ontology) WHERE state = 'working';
+"""
+
+
+def connect(path: Path, *, durable: bool, read_only: bool = False) -> sqlite3.Connection:
+    """A connection in autocommit mode. ``durable`` syncs at every commit; use from one thread at a time."""
+    db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    db.execute(f"PRAGMA synchronous={'FULL' if durable else 'OFF'}")
+    db.execute("PRAGMA journal_size_limit=67108864")
+    if read_only:
+        db.execute("PRAGMA query_only=1")
+    return db
+
+
+def prepare(path: Path, *, durable: bool) -> sqlite3.Connection:
+    """The writing connection to a journal, which is made if it is not there: 0600 whatever the umask."""
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # SQLite gives its -wal and -shm files the mode of the database.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        if path.stat().st_size == 0:
+            path.chmod(0o600)
+    except OSError as error:
+        raise from_os_error(error, str(path)) from error
+    db = connect(path, durable=durable)
+    db.execute("PRAGMA journal_mode=WAL")
+    db.execute("BEGIN IMMEDIATE")
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    if version == 0:
+        for statement in SCHEMA.split(";\n"):
+            db.execute(statement)
+        db.execute(f"PRAGMA user_version={VERSION}")
+    db.execute("COMMIT")
+    if version not in (0, VERSION):
+        db.close()
+        raise StoreError(f"{path}: format {version} is not known here; a newer kgfs wrote it.")
+    return db

@@ -1,0 +1,158 @@
+"""The journal in one SQLite file: WAL, every commit synced, any number of threads and processes."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import tempfile
+import threading
+import weakref
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from kgfs.errors import StoreError
+from kgfs.stores.journal import fold
+from kgfs.stores.journal.checks import Before, check
+from kgfs.stores.journal.contract import Jobs, Names
+from kgfs.stores.journal.facts import Fact, decode, encode
+from kgfs.stores.journal.jobs import SqliteJobs
+from kgfs.stores.journal.names import SqliteNames
+from kgfs.stores.journal.readers import Readers
+from kgfs.stores.journal.schema import connect, prepare
+from kgfs.stores.journal.writer import Writer, typed
+
+KEPT_ENTRIES = 10_000
+"""Entries that stay for the change feed after the ledger has them."""
+
+
+class SqliteJournal:
+    """The contract's ``Journal``. Without a path it lives as long as the object, in a temporary folder, unsynced."""
+
+    def __init__(self, path: Path | None) -> None:
+        durable = path is not None
+        if path is None:
+            folder = tempfile.mkdtemp(prefix="kgfs-journal-")
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+            path = Path(folder) / "front.sqlite"
+        self._path = path
+        try:
+            db = prepare(path, durable=durable)
+            self._watch = connect(path, durable=durable, read_only=True)
+            self._seen = self._data_version()
+        except sqlite3.Error as error:
+            raise typed(error, path) from error
+        self._before = Before(db)
+        self._writer = Writer(db, path)
+        self._watching = threading.Lock()
+        self._readers = Readers(lambda: connect(path, durable=durable, read_only=True))
+        self._names = SqliteNames(self._readers.mine)
+        self._jobs = SqliteJobs(self._writer, self._readers.mine)
+
+    @property
+    def names(self) -> Names:
+        return self._names
+
+    @property
+    def jobs(self) -> Jobs:
+        return self._jobs
+
+    # --------------------------------------------------------------------------------------------- writing
+
+    def record(self, *facts: Fact, inbox: Mapping[str, bytes] | None = None, session: str = "") -> int:
+        entries = [encode(fact) for fact in facts]
+
+        def work(db: sqlite3.Connection) -> int:
+            db.executemany("INSERT OR IGNORE INTO inbox VALUES (?, ?)", (inbox or {}).items())
+            seq = _newest(db)
+            for fact, entry in zip(facts, entries, strict=True):
+                seq += 1
+                check(fact, self._before)
+                fold.apply(fact, fold.Target(db, seq, session))
+                db.execute("INSERT INTO entry VALUES (?, ?)", (seq, entry))
+            return seq
+
+        return self._writer.run(work)
+
+    def drop_inbox(self, sha256s: Sequence[str]) -> None:
+        sql = (
+            "DELETE FROM inbox WHERE sha256 = ?1"
+            " AND NOT EXISTS (SELECT 1 FROM name WHERE sha256 = ?1 AND place = 'inbox')"
+        )
+        self._writer.run(lambda db: db.executemany(sql, [(sha256,) for sha256 in sha256s]))
+
+    def shipped(self, upto: int) -> None:
+        def work(db: sqlite3.Connection) -> None:
+            db.execute("UPDATE shipped SET upto = max(upto, min(?, ?))", (upto, _newest(db)))
+            db.execute(
+                "DELETE FROM entry WHERE seq <= (SELECT min(upto, ?) FROM shipped)", (_newest(db) - KEPT_ENTRIES,)
+            )
+
+        self._writer.run(work)
+
+    def replay(self, entries: Iterator[tuple[int, bytes]]) -> int:
+        def work(db: sqlite3.Connection) -> int:
+            if _newest(db) or db.execute("SELECT 1 FROM ontology").fetchone():
+                raise StoreError(f"{self._path}: only an empty journal can be filled from the ledger.")
+            newest: deque[tuple[int, bytes]] = deque(maxlen=KEPT_ENTRIES)
+            applied = 0
+            for seq, entry in entries:
+                if newest and seq != newest[-1][0] + 1:
+                    raise StoreError(f"The ledger has nothing between the entries {newest[-1][0]} and {seq}.")
+                _replay_one(db, seq, entry)
+                newest.append((seq, entry))
+                applied += 1
+            db.executemany("INSERT INTO entry VALUES (?, ?)", newest)
+            db.execute("UPDATE shipped SET upto = ?", (_newest(db),))
+            return applied
+
+        return self._writer.run(work)
+
+    # --------------------------------------------------------------------------------------------- reading
+
+    def inbox(self, sha256: str) -> bytes | None:
+        row = self._readers.mine().execute("SELECT body FROM inbox WHERE sha256 = ?", (sha256,)).fetchone()
+        return row[0] if row else None
+
+    def seq(self) -> int:
+        return _newest(self._readers.mine())
+
+    def facts(self, after: int, limit: int = 1000) -> list[tuple[int, Fact]] | None:
+        sql = "SELECT seq, body FROM entry WHERE seq > ? ORDER BY seq LIMIT ?"
+        rows = self._readers.mine().execute(sql, (after, limit)).fetchall()
+        if rows[0][0] != after + 1 if rows else self.seq() < after:
+            return None
+        return [(seq, decode(body)) for seq, body in rows]
+
+    def unshipped(self, limit: int = 1000) -> tuple[int, list[bytes]]:
+        sql = "SELECT upto + 1, seq, body FROM shipped LEFT JOIN entry ON seq > upto ORDER BY seq LIMIT ?"
+        rows = self._readers.mine().execute(sql, (limit,)).fetchall()
+        return rows[0][0], [body for _, _, body in rows if body is not None]
+
+    def changed(self) -> bool:
+        with self._watching:
+            before, self._seen = self._seen, self._data_version()
+            return before != self._seen
+
+    def _data_version(self) -> int:
+        # It moves for commits of every other connection, and this one never commits.
+        version: int = self._watch.execute("PRAGMA data_version").fetchone()[0]
+        return version
+
+    def close(self) -> None:
+        self._readers.close()
+        with self._watching:
+            self._watch.close()
+        self._writer.close()
+
+
+def _newest(db: sqlite3.Connection) -> int:
+    seq: int = db.execute("SELECT coalesce(max(seq), 0) FROM entry").fetchone()[0]
+    return seq
+
+
+def _replay_one(db: sqlite3.Connection, seq: int, entry: bytes) -> None:
+    try:
+        fold.apply(decode(entry), fold.Target(db, seq, ""))
+    except (LookupError, sqlite3.IntegrityError) as error:
+        raise StoreError(f"Ledger entry {seq} does not follow from those before it: {error}.") from error

@@ -1,0 +1,138 @@
+"""Where a document stands, and what is owed because of it: both follow from who names it, how its last reading ended,
+whether the graph has it and what its successors wait for.
+
+A document that is named is read, once. One that is named no more has no reading owed; while the graph has it, either
+the publication of a successor takes it out (until then it is stale), or it is owed a ``forget``.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+
+from kgfs.domain import State
+
+FORGET_AFTER = 2_000_000_000
+"""Nanoseconds between the loss of the last name and the forgetting: an editor's save in passing owes nothing."""
+
+_TRASHED = """
+SELECT EXISTS (
+    SELECT 1 FROM version WHERE doc_id = ?
+    AND NOT EXISTS (SELECT 1 FROM version later WHERE later.lineage = version.lineage AND later.n > version.n)
+    AND NOT EXISTS (SELECT 1 FROM name WHERE name.lineage = version.lineage AND name.lineage != 0)
+)
+"""
+_SUCCESSOR_AWAITED = """
+SELECT EXISTS (
+    SELECT 1 FROM shown
+    JOIN name ON name.lineage = shown.lineage AND name.lineage != 0
+    JOIN document successor ON successor.doc_id = name.doc_id
+    WHERE shown.doc_id = ?1 AND successor.doc_id != ?1 AND successor.ontology = ?2
+    AND (EXISTS (SELECT 1 FROM job WHERE job.kind = 'read' AND job.doc_id = successor.doc_id)
+         OR successor.shown = 0 AND successor.ended IN ('failed', 'unsupported'))
+)
+"""
+
+
+def of_lineage(db: sqlite3.Connection, lineage: int) -> set[str]:
+    """The documents whose standing can depend on who holds this lineage: those the graph has, and the newest."""
+    newest = "SELECT doc_id FROM (SELECT doc_id FROM version WHERE lineage = ?1 ORDER BY n DESC LIMIT 1)"
+    rows = db.execute(f"SELECT doc_id FROM shown WHERE lineage = ?1 UNION {newest}", (lineage,)).fetchall()
+    return {row[0] for row in rows}
+
+
+def of_holders(db: sqlite3.Connection, doc_id: str) -> set[str]:
+    """The documents whose standing can depend on this one's: those of the lineages in which it is the newest."""
+    found = {doc_id}
+    sql = "SELECT lineage FROM name WHERE doc_id = ? AND doc_id != ''"
+    for (lineage,) in db.execute(sql, (doc_id,)).fetchall():
+        found |= of_lineage(db, lineage)
+    return found
+
+
+def owe_reading(db: sqlite3.Connection, doc_id: str, seq: int) -> None:
+    """Deposit the document anew: its job is that of the fact ``seq``, whatever was owed before."""
+    db.execute("UPDATE document SET deposit = ?, reason = '' WHERE doc_id = ?", (seq, doc_id))
+    db.execute(
+        "INSERT OR REPLACE INTO job (kind, doc_id, ontology, deposit)"
+        " SELECT 'read', doc_id, ontology, deposit FROM document WHERE doc_id = ?",
+        (doc_id,),
+    )
+
+
+def enter_graph(db: sqlite3.Connection, doc_id: str) -> None:
+    db.execute("UPDATE document SET shown = 1 WHERE doc_id = ?", (doc_id,))
+    db.execute("INSERT OR IGNORE INTO shown SELECT lineage, doc_id FROM version WHERE doc_id = ?", (doc_id,))
+
+
+def leave_graph(db: sqlite3.Connection, doc_id: str) -> None:
+    """Its Reading stays known, for a revival."""
+    db.execute("UPDATE document SET shown = 0, ended = '', commit_id = '' WHERE doc_id = ?", (doc_id,))
+    db.execute("DELETE FROM shown WHERE doc_id = ?", (doc_id,))
+
+
+def review(db: sqlite3.Connection, doc_ids: Iterable[str], seq: int, at: int) -> None:
+    """Bring jobs and states of these documents in line with who names them after the fact ``seq``."""
+    named = "SELECT doc_id, EXISTS (SELECT 1 FROM name WHERE name.doc_id = ?1 AND name.doc_id != '') FROM document"
+    found = [db.execute(f"{named} WHERE doc_id = ?1", (doc_id,)).fetchone() for doc_id in sorted(doc_ids)]
+    # Whether a predecessor waits depends on its successor's job, so the named come first.
+    for doc_id, has_name in sorted(filter(None, found), key=lambda row: (-row[1], row[0])):
+        if has_name:
+            _review_named(db, doc_id, seq)
+        else:
+            _review_unnamed(db, doc_id, seq, at)
+        set_state(db, doc_id)
+
+
+def _review_named(db: sqlite3.Connection, doc_id: str, seq: int) -> None:
+    db.execute("UPDATE document SET removed_at = 0 WHERE doc_id = ?", (doc_id,))
+    db.execute("DELETE FROM job WHERE kind = 'forget' AND doc_id = ?", (doc_id,))
+    sql = "SELECT EXISTS (SELECT 1 FROM job WHERE kind = 'read' AND doc_id = ?1) OR ended != '' FROM document WHERE doc_id = ?1"
+    (read_or_owed,) = db.execute(sql, (doc_id,)).fetchone()
+    if not read_or_owed:
+        owe_reading(db, doc_id, seq)
+
+
+def _review_unnamed(db: sqlite3.Connection, doc_id: str, seq: int, at: int) -> None:
+    db.execute("UPDATE document SET removed_at = ? WHERE doc_id = ? AND removed_at = 0", (at, doc_id))
+    db.execute("DELETE FROM job WHERE kind = 'read' AND doc_id = ?", (doc_id,))
+    ontology, shown = db.execute("SELECT ontology, shown FROM document WHERE doc_id = ?", (doc_id,)).fetchone()
+    if not shown:
+        return
+    (awaited,) = db.execute(_SUCCESSOR_AWAITED, (doc_id, ontology)).fetchone()
+    if awaited:
+        db.execute("DELETE FROM job WHERE kind = 'forget' AND doc_id = ?", (doc_id,))
+    else:
+        db.execute(
+            "INSERT OR IGNORE INTO job (kind, doc_id, ontology, deposit, not_before) VALUES ('forget', ?, ?, ?, ?)",
+            (doc_id, ontology, seq, at + FORGET_AFTER),
+        )
+
+
+def set_state(db: sqlite3.Connection, doc_id: str) -> None:
+    """Say the state that follows from the rows, and count it."""
+    sql = (
+        "SELECT ontology, state, ended, shown, EXISTS (SELECT 1 FROM job WHERE kind = 'read' AND doc_id = ?1),"
+        " EXISTS (SELECT 1 FROM job WHERE kind = 'forget' AND doc_id = ?1),"
+        " EXISTS (SELECT 1 FROM name WHERE name.doc_id = ?1 AND name.doc_id != '') FROM document WHERE doc_id = ?1"
+    )
+    ontology, before, ended, shown, reading, forgetting, named = db.execute(sql, (doc_id,)).fetchone()
+    if reading:
+        state = State.QUEUED
+    elif named:
+        state = State(ended) if ended else State.KEPT
+    elif shown and not forgetting:
+        state = State.STALE
+    else:
+        state = State.TRASHED if db.execute(_TRASHED, (doc_id,)).fetchone()[0] else State.KEPT
+    if state != before:
+        db.execute("UPDATE document SET state = ? WHERE doc_id = ?", (state, doc_id))
+        count(db, ontology, before, -1)
+        count(db, ontology, state, 1)
+
+
+def count(db: sqlite3.Connection, ontology: str, state: str, change: int) -> None:
+    db.execute(
+        "INSERT INTO tally VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET documents = documents + ?3",
+        (ontology, state, change),
+    )

@@ -1,0 +1,99 @@
+"""Group commit: calls that wait at the same time share one transaction and one sync."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from kgfs.errors import FullError, KgfsError, StoreError
+
+T = TypeVar("T")
+Work = Callable[[sqlite3.Connection], T]
+
+
+class _Request(Generic[T]):
+    __slots__ = ("done", "error", "result", "work")
+
+    def __init__(self, work: Work[T]) -> None:
+        self.work = work
+        self.done = False
+        self.result: T | None = None
+        self.error: BaseException | None = None
+
+
+class Writer:
+    """Runs pieces of work on the one writing connection. Any thread may call.
+
+    Whoever comes first does the work of all who came while the disk was busy with those before; no thread of its own,
+    so a lone caller pays no switch of threads, and nothing is left running when the process ends."""
+
+    def __init__(self, db: sqlite3.Connection, path: Path) -> None:
+        self._db = db
+        self._path = path
+        self._turn = threading.Lock()
+        self._waiting: deque[_Request[object]] = deque()
+
+    def run(self, work: Work[T]) -> T:
+        """What ``work`` returns, once its changes are durable; its error, with none of its changes made."""
+        request = _Request(work)
+        self._waiting.append(request)  # type: ignore[arg-type]
+        with self._turn:
+            if not request.done:
+                batch = [self._waiting.popleft() for _ in range(len(self._waiting))]
+                try:
+                    self._commit(batch)
+                except BaseException:
+                    for other in batch:
+                        if not other.done:
+                            other.done, other.error = True, StoreError(f"{self._path}: writing was interrupted.")
+                    if self._db.in_transaction:
+                        self._db.execute("ROLLBACK")
+                    raise
+        if request.error is not None:
+            raise request.error
+        return request.result  # type: ignore[return-value]
+
+    def _commit(self, batch: list[_Request[object]]) -> None:
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            for request in batch:
+                self._try(request)
+            self._db.execute("COMMIT")
+        except sqlite3.Error as error:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            if len(batch) > 1:
+                # The disk refused all of them together; each may still fit alone.
+                for request in batch:
+                    self._commit([request])
+                return
+            batch[0].error = typed(error, self._path)
+        for request in batch:
+            request.done = True
+
+    def _try(self, request: _Request[object]) -> None:
+        request.error = None
+        self._db.execute("SAVEPOINT request")
+        try:
+            request.result = request.work(self._db)
+        except KgfsError as error:
+            request.error = error
+            self._db.execute("ROLLBACK TO request")
+        self._db.execute("RELEASE request")
+
+    def close(self) -> None:
+        with self._turn:
+            self._db.close()
+
+
+def typed(error: sqlite3.Error, path: Path) -> StoreError:
+    """The project's error for the database's."""
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL:
+        return FullError(f"{path}: no space left on the device. Free space, then try again.")
+    failure = StoreError(f"{path}: {error}.")
+    failure.__cause__ = error
+    return failure
