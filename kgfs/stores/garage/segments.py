@@ -76,5 +76,6 @@ def _decode(line: bytes, seq: int | None) -> bytes | None:
 
 
 def _is_torn(tail: bytes) -> bool:
+    """Whether a tail whose first line is bad is what a crash leaves."""
     cut = not tail.endswith(b"\n") or b"\0" in tail
-    return cut and not any(_decode(line + b"\n", None) for line in tail.split(b"\n"))
+    return cut and not any(_decode(line + b"\n", None) for line in tail.split(b"\n")[:-1])

@@ -1,0 +1,624 @@
+"""What every Objects promises (``files`` and ``memory``), then what holds for files: rot, kills, a full disk."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kgfs.errors import BadInputError, ExistsError, FullError, MissingError, NameTooLongError, RotError, StoreError
+from kgfs.stores.garage import staging
+from kgfs.stores.garage.contract import BLOCK, Garage, Objects
+from kgfs.stores.garage.embedded import FileGarage
+from kgfs.stores.garage.files import FileObjects
+from kgfs.stores.garage.listing import object_path, sums_path
+from kgfs.stores.garage.memory import MemoryGarage
+from kgfs.stores.garage.sidecar import decode_sums, encode_sums
+from kgfs.stores.garage.sums import sums_of
+
+KEY = "sources/Philosophy/watts.txt"
+LONG = random.Random(1).randbytes(2 * BLOCK + BLOCK // 2)
+"""Three blocks, the last one half."""
+
+LONG_SUMS = sums_of(LONG)
+
+
+@pytest.fixture(params=["files", "memory"])
+def objects(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Objects]:
+    garage: Garage = FileGarage(tmp_path / "garage") if request.param == "files" else MemoryGarage()
+    with closing(garage):
+        yield garage.objects
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> FileObjects:
+    return FileObjects(tmp_path / "objects")
+
+
+def file_of(files: FileObjects, key: str) -> Path:
+    path = object_path(files._root, key)
+    path.chmod(0o600)
+    return path
+
+
+def flip(path: Path, offset: int) -> None:
+    path.chmod(0o600)
+    with path.open("r+b") as file:
+        file.seek(offset)
+        byte = file.read(1)[0]
+        file.seek(offset)
+        file.write(bytes([byte ^ 1]))
+
+
+def hashed_key(content: bytes) -> str:
+    return f"sources/T/{hashlib.sha256(content).hexdigest()[:32]}.bin"
+
+
+# ---------------------------------------------------------------------------------- every garage
+
+
+@pytest.mark.parametrize("content", [b"", b"x", LONG[:BLOCK], LONG[: BLOCK + 1], LONG], ids=len)
+@pytest.mark.parametrize("as_file", [False, True], ids=["bytes", "file"])
+def test_what_was_put_is_there(objects: Objects, tmp_path: Path, content: bytes, as_file: bool) -> None:
+    source = tmp_path / "source"
+    source.write_bytes(content)
+    sums = objects.put(KEY, source if as_file else content)
+    assert sums == sums_of(content) == objects.stat(KEY)
+    assert sums.sha256 == hashlib.sha256(content).hexdigest()
+    assert objects.get(KEY) == content
+    assert objects.exists(KEY)
+    assert source.exists()
+
+
+def test_what_was_not_put_is_missing(objects: Objects) -> None:
+    assert not objects.exists(KEY)
+    assert not objects.delete(KEY)
+    for ask in (objects.stat, objects.get, objects.open):
+        with pytest.raises(MissingError, match="watts"):
+            ask(KEY)
+
+
+def test_the_same_content_again_changes_nothing(objects: Objects) -> None:
+    assert objects.put(KEY, b"zen") == objects.put(KEY, b"zen", sums_of(b"zen"))
+    assert objects.get(KEY) == b"zen"
+
+
+def test_another_content_is_refused(objects: Objects, tmp_path: Path) -> None:
+    objects.put(KEY, b"zen")
+    source = tmp_path / "source"
+    source.write_bytes(b"koan")
+    with pytest.raises(ExistsError, match="watts"):
+        objects.put(KEY, b"koan")
+    with pytest.raises(ExistsError):
+        objects.put(KEY, source, move=True)
+    assert source.read_bytes() == b"koan"
+    assert objects.get(KEY) == b"zen"
+    assert objects.stat(KEY) == sums_of(b"zen")
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["first", "again"])
+def test_a_moved_file_is_taken_away(objects: Objects, tmp_path: Path, known: bool) -> None:
+    if known:
+        objects.put(KEY, LONG)
+    source = tmp_path / "source"
+    source.write_bytes(LONG)
+    objects.put(KEY, source, sums_of(LONG), move=True)
+    assert not source.exists()
+    assert objects.get(KEY) == LONG
+
+
+def test_sums_of_another_length_are_refused(objects: Objects, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.write_bytes(b"zen and more")
+    for content, move in ((b"zen and more", False), (source, False), (source, True)):
+        with pytest.raises(BadInputError):
+            objects.put(KEY, content, sums_of(b"zen"), move=move)
+    assert source.exists()
+    assert not objects.exists(KEY)
+
+
+def test_a_file_that_is_not_there_cannot_be_put(objects: Objects, tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="watts"):
+        objects.put(KEY, tmp_path / "absent")
+    assert not objects.exists(KEY)
+
+
+def test_delete_takes_the_object_and_its_place_is_free(objects: Objects) -> None:
+    objects.put(KEY, b"zen")
+    assert objects.delete(KEY)
+    assert not objects.exists(KEY)
+    assert list(objects.keys()) == []
+    objects.put(KEY, b"koan")
+    assert objects.get(KEY) == b"koan"
+
+
+def test_a_reader_outlives_the_deletion(objects: Objects) -> None:
+    objects.put(KEY, LONG)
+    with closing(objects.open(KEY)) as reader:
+        objects.delete(KEY)
+        objects.put(KEY, b"another")
+        assert reader.read_at(0, len(LONG)) == LONG
+        assert reader.sums == sums_of(LONG)
+
+
+def test_an_empty_object_reads_as_empty(objects: Objects) -> None:
+    objects.put(KEY, b"")
+    assert objects.get(KEY, 0, 10) == objects.get(KEY, 5) == b""
+
+
+def test_negative_spans_are_refused(objects: Objects) -> None:
+    objects.put(KEY, b"zen")
+    with pytest.raises(BadInputError):
+        objects.get(KEY, -1)
+    with closing(objects.open(KEY)) as reader, pytest.raises(BadInputError):
+        reader.read_at(0, -1)
+
+
+EDGES = st.sampled_from([0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, len(LONG) - 1, len(LONG), len(LONG) + 7])
+OFFSETS = EDGES | st.integers(0, len(LONG) + 10)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(spans=st.lists(st.tuples(OFFSETS, OFFSETS), min_size=1, max_size=6))
+def test_ranged_reads_are_slices(objects: Objects, spans: list[tuple[int, int]]) -> None:
+    objects.put(KEY, LONG, LONG_SUMS)
+    with closing(objects.open(KEY)) as reader:
+        for start, length in spans:
+            assert reader.read_at(start, length) == LONG[start : start + length]
+    start, length = spans[0]
+    assert objects.get(KEY, start, length) == LONG[start : start + length]
+    assert objects.get(KEY, start) == LONG[start:]
+
+
+PART = st.text("AZaz09._~%+-", min_size=1, max_size=5).filter(lambda part: part not in (".", ".."))
+KEYS = st.lists(PART, min_size=1, max_size=3).map("/".join)
+
+
+@settings(max_examples=20, deadline=None)
+@given(keys=st.sets(KEYS, max_size=12), prefix=KEYS | st.just(""), cut=st.integers(0, 3))
+@pytest.mark.parametrize("kind", ["files", "memory"])
+def test_keys_are_listed_in_order(
+    tmp_path_factory: pytest.TempPathFactory, kind: str, keys: set[str], prefix: str, cut: int
+) -> None:
+    folder = tmp_path_factory.mktemp("keys")
+    objects = FileGarage(folder).objects if kind == "files" else MemoryGarage().objects
+    for key in keys:
+        objects.put(key, key.encode())
+    for start in (prefix, prefix[:cut], *(key[:-1] for key in keys)):
+        assert list(objects.keys(start)) == sorted((key, len(key)) for key in keys if key.startswith(start))
+    shutil.rmtree(folder)
+
+
+def test_keys_that_extend_one_another_are_apart(objects: Objects) -> None:
+    keys = ["a", "a/a", "a/a.sums", "a/ab", "a/ab/abc", "a/a/a", "tmp/x", "tm", "objects/x"]
+    for key in keys:
+        objects.put(key, key.encode())
+    assert {key: objects.get(key).decode() for key in keys} == {key: key for key in keys}
+    assert list(dict(objects.keys())) == sorted(keys)
+
+
+BAD_KEYS = ["", "/", "/a", "a/", "a//b", ".", "..", "a/../b", "a/./b", "a\0b", "a\nb", "a b", "ä", "a@b", "a\\b", "a:b"]
+
+
+@pytest.mark.parametrize("key", BAD_KEYS)
+def test_what_is_no_key_is_refused(objects: Objects, key: str) -> None:
+    for ask in (objects.stat, objects.get, objects.open, objects.exists, objects.delete):
+        with pytest.raises(BadInputError):
+            ask(key)
+    with pytest.raises(BadInputError):
+        objects.put(key, b"zen")
+
+
+@pytest.mark.parametrize("key", ["a" * 241, "/".join(["a" * 200] * 6)], ids=["part", "whole"])
+def test_too_long_keys_are_refused(objects: Objects, key: str) -> None:
+    with pytest.raises(NameTooLongError):
+        objects.put(key, b"zen")
+
+
+def test_the_longest_part_is_kept(objects: Objects) -> None:
+    objects.put("a" * 240, b"zen")
+    assert objects.get("a" * 240) == b"zen"
+
+
+@pytest.mark.parametrize("same", [True, False], ids=["same", "other"])
+def test_eight_threads_put_one_key(objects: Objects, same: bool) -> None:
+    barrier = threading.Barrier(8)
+
+    def put(number: int) -> str:
+        content = LONG[: BLOCK + 10] + (b"" if same else b"%d" % number)
+        barrier.wait(10)
+        try:
+            return objects.put(KEY, content).sha256
+        except ExistsError:
+            return ""
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(put, range(8)))
+    kept = objects.get(KEY)
+    assert hashlib.sha256(kept).hexdigest() == objects.stat(KEY).sha256
+    assert answers.count(objects.stat(KEY).sha256) == (8 if same else 1)
+    assert answers.count("") == (0 if same else 7)
+
+
+def test_puts_deletes_and_reads_at_once_never_show_rot(objects: Objects) -> None:
+    """The same key with ever other contents: a reader sees one of them whole, or nothing."""
+    stop = threading.Event()
+    seen = 0
+
+    def churn(content: bytes) -> None:
+        while not stop.is_set():
+            try:
+                objects.put(KEY, content)
+            except ExistsError:
+                objects.delete(KEY)
+
+    contents = [b"zen" * 100, b"koan" * 1000]
+    with ThreadPoolExecutor(3) as pool:
+        writers = [pool.submit(churn, content) for content in contents]
+        try:
+            until = time.monotonic() + 0.7
+            while time.monotonic() < until:
+                try:
+                    assert objects.get(KEY) in contents
+                    seen += 1
+                except MissingError:
+                    pass
+        finally:
+            stop.set()
+        for writer in writers:
+            writer.result()
+    assert seen
+
+
+# ------------------------------------------------------------------------------------------ files
+
+
+def test_the_file_is_the_content(files: FileObjects, tmp_path: Path) -> None:
+    files.put(KEY, LONG)
+    path = tmp_path / "objects/sources/Philosophy/@wa/watts.txt"
+    assert path.read_bytes() == LONG
+    assert path.stat().st_mode & 0o777 == 0o400
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o777], ids=oct)
+def test_modes_do_not_depend_on_the_umask(tmp_path: Path, umask: int) -> None:
+    source = tmp_path / "source"
+    source.write_bytes(b"moved")
+    source.chmod(0o666)
+    before = os.umask(umask)
+    try:
+        garage = FileGarage(tmp_path / "garage")
+        garage.objects.put(KEY, b"zen")
+        garage.objects.put("moved", source, move=True)
+        garage.ledger.append(1, [b"{}"])
+    finally:
+        os.umask(before)
+    for path in (tmp_path / "garage").rglob("*"):
+        mode = path.stat().st_mode & 0o777
+        assert mode == (0o700 if path.is_dir() else 0o600 if path.suffix == ".log" else 0o400), path
+
+
+def test_a_move_keeps_the_inode_but_not_of_a_file_with_two_names(files: FileObjects, tmp_path: Path) -> None:
+    for key, names in (("alone", 1), ("twice", 2)):
+        source = tmp_path / key
+        source.write_bytes(LONG)
+        number = source.stat().st_ino
+        if names == 2:
+            os.link(source, tmp_path / "second")
+        files.put(key, source, move=True)
+        assert not source.exists()
+        assert (file_of(files, key).stat().st_ino == number) is (names == 1)
+    (tmp_path / "second").write_bytes(b"changed through the second name")
+    assert files.get("twice") == LONG
+
+
+def test_a_move_from_another_file_system_copies(files: FileObjects, tmp_path: Path) -> None:
+    shared = Path("/dev/shm")
+    if not os.access(shared, os.W_OK) or shared.stat().st_dev == tmp_path.stat().st_dev:
+        pytest.skip("[shm] no second file system at /dev/shm")
+    source = shared / f"kgfs-test-{os.getpid()}"
+    source.write_bytes(LONG)
+    try:
+        files.put(KEY, source, move=True)
+        assert not source.exists()
+    finally:
+        source.unlink(missing_ok=True)
+    assert files.get(KEY) == LONG
+
+
+@pytest.mark.parametrize("block", [0, 1, 2])
+@pytest.mark.parametrize("place", ["first", "last", "between"])
+def test_rot_is_noticed_where_it_is_and_only_there(files: FileObjects, block: int, place: str) -> None:
+    files.put(KEY, LONG)
+    start, end = block * BLOCK, min((block + 1) * BLOCK, len(LONG))
+    flip(file_of(files, KEY), {"first": start, "last": end - 1, "between": start + 4711}[place])
+    for other in range(3):
+        if other == block:
+            for offset in (other * BLOCK, end - 1):
+                with pytest.raises(RotError, match=f"watts.*block {block}"):
+                    files.get(KEY, offset, 1)
+        else:
+            stop = min((other + 1) * BLOCK, len(LONG))
+            assert files.get(KEY, other * BLOCK, BLOCK if other < 2 else None) == LONG[other * BLOCK : stop]
+    with pytest.raises(RotError):
+        files.get(KEY)
+
+
+@pytest.mark.parametrize("size", [0, 1, BLOCK, BLOCK + 1, len(LONG) - 1])
+def test_a_truncated_file_is_rot_from_its_end_on(files: FileObjects, size: int) -> None:
+    files.put(KEY, LONG)
+    os.truncate(file_of(files, KEY), size)
+    whole = size // BLOCK * BLOCK
+    assert files.get(KEY, 0, whole) == LONG[:whole]
+    with pytest.raises(RotError):
+        files.get(KEY, whole, 1)
+    assert files.stat(KEY).size == len(LONG)
+
+
+def test_a_file_cut_off_under_a_reader_is_rot(files: FileObjects) -> None:
+    files.put(KEY, LONG)
+    with closing(files.open(KEY)) as reader:
+        reader.read_at(0, 1)
+        os.truncate(file_of(files, KEY), 10)
+        assert reader.read_at(0, 10) == LONG[:10]
+        with pytest.raises(RotError):
+            reader.read_at(0, 11)
+
+
+def test_what_was_appended_to_a_file_is_not_shown(files: FileObjects) -> None:
+    files.put(KEY, b"zen")
+    with file_of(files, KEY).open("ab") as file:
+        file.write(b"more")
+    assert files.get(KEY) == b"zen"
+
+
+def lose_sums(files: FileObjects, key: str, how: str) -> None:
+    path = sums_path(file_of(files, key))
+    if how == "missing":
+        path.unlink()
+    elif how == "empty":
+        path.chmod(0o600)
+        path.write_bytes(b"")
+    else:
+        flip(path, 20)
+
+
+LOSSES = pytest.mark.parametrize("how", ["missing", "empty", "flipped"])
+
+
+@LOSSES
+def test_lost_sums_are_rot_when_nothing_proves_the_bytes(files: FileObjects, how: str) -> None:
+    files.put(KEY, b"zen")
+    lose_sums(files, KEY, how)
+    for ask in (files.stat, files.get, files.open):
+        with pytest.raises(RotError, match="watts"):
+            ask(KEY)
+    with pytest.raises(RotError):
+        files.put(KEY, b"koan")
+
+
+@LOSSES
+def test_lost_sums_come_back_when_the_name_proves_the_bytes(files: FileObjects, how: str) -> None:
+    key = hashed_key(LONG)
+    files.put(key, LONG)
+    lose_sums(files, key, how)
+    assert files.get(key) == LONG
+    flip(file_of(files, key), 5)
+    with pytest.raises(RotError, match="block 0"):
+        files.get(key, 0, 1)
+    assert files.get(key, BLOCK) == LONG[BLOCK:]
+
+
+@LOSSES
+def test_lost_sums_of_rotten_bytes_do_not_come_back(files: FileObjects, how: str) -> None:
+    key = hashed_key(LONG)
+    files.put(key, LONG)
+    flip(file_of(files, key), 5)
+    lose_sums(files, key, how)
+    with pytest.raises(RotError):
+        files.get(key, BLOCK, 1)
+
+
+@LOSSES
+def test_lost_sums_come_back_when_the_content_is_put_again(files: FileObjects, how: str) -> None:
+    files.put(KEY, LONG)
+    lose_sums(files, KEY, how)
+    files.put(KEY, LONG)
+    assert files.stat(KEY) == LONG_SUMS
+
+
+def test_sums_without_an_object_are_nothing(files: FileObjects) -> None:
+    files.put(KEY, b"zen")
+    file_of(files, KEY).unlink()
+    assert not files.exists(KEY)
+    assert list(files.keys()) == []
+    files.put(KEY, b"koan")
+    assert files.get(KEY) == b"koan"
+
+
+@given(size=st.integers(0, 5 * BLOCK), place=st.integers(0), bit=st.integers(0, 7))
+@settings(max_examples=100, deadline=None)
+def test_sums_come_back_from_their_file_or_not_at_all(size: int, place: int, bit: int) -> None:
+    sums = sums_of(b"x" * (size % 100) if size < BLOCK else b"x" * size)
+    raw = bytearray(encode_sums(sums))
+    assert decode_sums(bytes(raw)) == sums
+    raw[place % len(raw)] ^= 1 << bit
+    assert decode_sums(bytes(raw)) is None
+    assert decode_sums(encode_sums(sums)[: place % len(raw)]) is None
+
+
+def test_only_old_left_overs_are_swept(tmp_path: Path) -> None:
+    FileObjects(tmp_path)
+    old, new = tmp_path / "@tmp/old", tmp_path / "@tmp/new"
+    for path in (old, new):
+        path.write_bytes(b"half")
+    past = time.time() - staging.LEFT_OVER - 1
+    os.utime(old, (past, past))
+    files = FileObjects(tmp_path)
+    assert (old.exists(), new.exists()) == (False, True)
+    assert list(files.keys()) == []
+
+
+def test_nothing_temporary_stays(files: FileObjects, tmp_path: Path) -> None:
+    files.put(KEY, b"zen")
+    files.put(KEY, b"zen")
+    with pytest.raises(ExistsError):
+        files.put(KEY, b"koan")
+    assert list((tmp_path / "objects/@tmp").iterdir()) == []
+
+
+# -------------------------------------------------------------------------------- other processes
+
+PUTTER = """
+import random, sys
+from pathlib import Path
+from kgfs.errors import ExistsError
+from kgfs.stores.garage.files import FileObjects
+
+objects, seed = FileObjects(Path(sys.argv[1])), sys.argv[2]
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(60):
+    for content in (b"same", seed.encode()):
+        try:
+            objects.put(f"race/{number}-{len(content)}", content)
+            print("kept", number, content.decode(), flush=True)
+        except ExistsError:
+            print("refused", number, content.decode(), flush=True)
+"""
+
+
+def test_two_processes_put_the_same_keys(tmp_path: Path) -> None:
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", PUTTER, str(tmp_path), seed],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for seed in ("first", "other")
+    ]
+    for process in processes:
+        assert process.stdout
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    answers = "".join(process.communicate(timeout=60)[0] for process in processes).splitlines()
+    assert [process.returncode for process in processes] == [0, 0]
+    files = FileObjects(tmp_path)
+    for number in range(60):
+        assert files.get(f"race/{number}-4") == b"same"
+        kept = files.get(f"race/{number}-5").decode()
+        loser = {"first": "other", "other": "first"}[kept]
+        assert f"kept {number} {kept}" in answers
+        assert f"refused {number} {loser}" in answers
+        assert answers.count(f"kept {number} same") == 2
+
+
+KILLED = """
+import hashlib, random, sys
+from pathlib import Path
+from kgfs.stores.garage.files import FileObjects
+
+root, spool, chance = Path(sys.argv[1]), Path(sys.argv[2]), random.Random(int(sys.argv[3]))
+objects = FileObjects(root)
+while True:
+    content = chance.randbytes(chance.choice([1, 2000, 70_000, (1 << 20) + 3, 3 << 20]))
+    key = f"sources/T/{hashlib.sha256(content).hexdigest()[:32]}.bin"
+    print("begin", key, flush=True)
+    if chance.random() < 0.5:
+        file = spool / hashlib.sha256(content).hexdigest()
+        file.write_bytes(content)
+        objects.put(key, file, move=True)
+    else:
+        objects.put(key, content)
+    print("kept", key, flush=True)
+"""
+
+
+def test_kills_leave_objects_whole_or_absent(tmp_path: Path) -> None:
+    root, spool, chance = tmp_path / "objects", tmp_path / "spool", random.Random(3)
+    spool.mkdir()
+    kept: set[str] = set()
+    for attempt in range(10):
+        process = subprocess.Popen(
+            [sys.executable, "-c", KILLED, str(root), str(spool), str(attempt)], stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout
+        process.stdout.readline()
+        time.sleep(chance.uniform(0.0, 0.15))
+        process.kill()
+        kept |= {line.split()[1] for line in process.communicate(timeout=30)[0].splitlines() if line.startswith("kept")}
+    files = FileObjects(root)
+    found = set(dict(files.keys()))
+    assert len(kept) > 10
+    assert kept <= found
+    for key in found:
+        assert hashed_key(files.get(key)) == key
+    for source in spool.iterdir():  # given up by the caller, but not kept: the caller still has it
+        content = source.read_bytes()
+        files.put(hashed_key(content), source, move=True)
+        assert files.get(hashed_key(content)) == content
+
+
+# -------------------------------------------------------------------------------------- disk full
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 4 MiB."""
+    point = tmp_path / "small"
+    point.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=4m,mode=700", "kgfs-test", str(point)]
+    if os.geteuid() != 0 or shutil.which("mount") is None or subprocess.run(command, capture_output=True).returncode:
+        pytest.skip("[tmpfs] a small tmpfs cannot be mounted here")
+    yield point
+    subprocess.run(["umount", str(point)], check=True)
+
+
+@pytest.mark.parametrize("kind", ["bytes", "copied file", "moved file"])
+def test_a_full_disk_is_said_and_nothing_is_half(small_disk: Path, tmp_path: Path, kind: str) -> None:
+    files = FileObjects(small_disk / "objects")
+    files.put("first", LONG)
+    source = tmp_path / "source"
+    source.write_bytes(LONG[::-1])
+    content = LONG[::-1] if kind == "bytes" else source
+    with pytest.raises(FullError, match="second"):
+        files.put("second", content, move=kind == "moved file")
+    assert source.exists()
+    assert list(dict(files.keys())) == ["first"]
+    assert files.get("first") == LONG
+    assert list((small_disk / "objects/@tmp").iterdir()) == []
+    files.delete("first")
+    files.put("second", content, move=kind == "moved file")
+    assert files.get("second") == LONG[::-1]
+
+
+def test_a_full_disk_leaves_the_ledger_whole(small_disk: Path) -> None:
+    ledger = FileGarage(small_disk).ledger
+    entry = b'"%s"' % (b"x" * 100_000)
+    filler = small_disk / "filler"
+    filler.write_bytes(bytes(2 << 20))
+    assert ledger.append(1, [b'"first"']) == 1
+    with pytest.raises(FullError, match="ledger"):
+        ledger.append(2, [entry] * 30)
+    assert ledger.last_seq() == 1
+    assert ledger.append(2, [b'"second"']) == 2
+    filler.unlink()
+    assert ledger.append(3, [entry] * 20) == 22
+    assert [got for _, got in ledger.replay()] == [b'"first"', b'"second"', *[entry] * 20]
