@@ -95,6 +95,8 @@ class Name:
     """The newest version's number; 0 while the path has none."""
     settled: bool = True
     """False between a change of content or name and the decision what it means."""
+    arrived_at: int = 0
+    """When it came to this folder and name; 0 where a store does not say."""
 
 
 @dataclass(frozen=True, slots=True)

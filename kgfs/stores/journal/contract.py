@@ -94,6 +94,10 @@ class Names(Protocol):
         """By doc_id."""
         ...
 
+    def newest(self, ontology_id: str, limit: int = 10) -> list[Document]:
+        """The documents deposited last, newest first."""
+        ...
+
     def counts(self, ontology_id: str = "") -> Mapping[State, int]:
         """Documents by state, of one ontology or all. Not a scan."""
         ...
