@@ -1,0 +1,182 @@
+"""One SQLite file shared by threads and processes: readers never wait, writers take turns.
+
+WAL, so each reader sees one whole commit. Reads go through a connection of the calling thread, writes through one of the
+object, serialised by a lock here and by SQLite between processes. Every error of the driver leaves as a StoreError.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from kgfs.errors import BadInputError, BusyError, FullError, KgfsError, StoreError, from_os_error
+
+BUSY_SECONDS = 30.0
+"""How long a writer waits for the writers of other processes before it gives up with BusyError."""
+
+
+class Database:
+    """``schema`` is run when the file is new; ``version`` stands in its header, and a file with another one is refused.
+
+    Committed transactions survive ``kill -9``. Those marked ``durable`` survive power loss with everything committed
+    before them; the others may be lost together, as if they had never been.
+    """
+
+    def __init__(self, path: Path, schema: str, version: int, remedy: str) -> None:
+        self._path = path
+        self._remedy = remedy
+        self._local = threading.local()
+        self._readers: weakref.WeakSet[_Reader] = weakref.WeakSet()
+        self._lock = threading.Lock()
+        self._closed = False
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+        except OSError as error:
+            raise from_os_error(error, str(path)) from error
+        self._writer = self._connect()
+        try:
+            self._prepare(schema, version)
+        except BaseException:
+            self._writer.close()
+            raise
+
+    def _connect(self) -> sqlite3.Connection:
+        # Connections are closed by whoever closes the store, so they may not be bound to their thread.
+        return sqlite3.connect(
+            self._path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
+        )
+
+    def _prepare(self, schema: str, version: int) -> None:
+        with self.translated():
+            if self._writer.execute("PRAGMA journal_mode=WAL").fetchone()[0] != "wal":
+                raise StoreError(
+                    f"{self._path}: this file system cannot share a database. Put the home on a local disk."
+                )
+            self._writer.execute("PRAGMA wal_autocheckpoint=4000")
+            self._writer.execute("PRAGMA cache_size=-32000")
+        with self.write(durable=True) as connection:
+            found = connection.execute("PRAGMA user_version").fetchone()[0]
+            if found == 0:
+                for statement in statements(schema):
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA user_version={version}")
+            elif found != version:
+                raise StoreError(f"{self._path}: has format {found}, this kgfs needs {version}. {self._remedy}")
+
+    @contextmanager
+    def translated(self) -> Iterator[None]:
+        """Turns errors of the driver into those of ``kgfs.errors``."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise self._typed(error) from error
+        except UnicodeEncodeError as error:
+            raise BadInputError(f"{self._path}: text with a lone surrogate cannot be kept: {error}.") from error
+
+    def _typed(self, error: sqlite3.Error) -> KgfsError:
+        name = getattr(error, "sqlite_errorname", "") or ""
+        if name.startswith("SQLITE_FULL"):
+            return FullError(f"{self._path}: no space left on the device. Free space, then try again.")
+        if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+            return BusyError(f"{self._path}: another process has been writing for {BUSY_SECONDS:.0f} s. Try again.")
+        if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+            return StoreError(f"{self._path}: damaged ({error}). {self._remedy}")
+        return StoreError(f"{self._path}: {error}")
+
+    @property
+    def reader(self) -> sqlite3.Connection:
+        """The calling thread's connection. It must only read."""
+        held: _Reader | None = getattr(self._local, "reader", None)
+        if held is None:
+            if self._closed:
+                raise StoreError(f"{self._path}: closed.")
+            held = _Reader(self._connect())
+            held.connection.execute("PRAGMA query_only=ON")
+            self._local.reader = held
+            self._readers.add(held)
+        return held.connection
+
+    def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
+        try:
+            return self.reader.execute(sql, parameters).fetchall()
+        except sqlite3.Error as error:
+            raise self._typed(error) from error
+
+    def row(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
+        """The first row, or None."""
+        try:
+            cursor = self.reader.execute(sql, parameters)
+            found = cursor.fetchone()
+            # An unfinished statement would hold its snapshot, and the thread would not see later commits.
+            cursor.close()
+        except sqlite3.Error as error:
+            raise self._typed(error) from error
+        return found
+
+    @contextmanager
+    def snapshot(self) -> Iterator[sqlite3.Connection]:
+        """Several reads that see one commit."""
+        with self.translated():
+            connection = self.reader
+            if connection.in_transaction:
+                yield connection
+                return
+            connection.execute("BEGIN")
+            try:
+                yield connection
+            finally:
+                connection.execute("COMMIT")
+
+    @contextmanager
+    def write(self, *, durable: bool) -> Iterator[sqlite3.Connection]:
+        """One transaction: all of the block or, if it raises, nothing. Waits for other writers."""
+        with self._lock, self.translated():
+            if self._closed:
+                raise StoreError(f"{self._path}: closed.")
+            connection = self._writer
+            connection.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                # SQLite has rolled back by itself after some errors (a full disk).
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+
+    def close(self) -> None:
+        """Idempotent. No other thread may be reading."""
+        with self._lock:
+            self._closed = True
+            for reader in list(self._readers):
+                reader.connection.close()
+            self._local = threading.local()
+            self._writer.close()
+
+
+class _Reader:
+    """Closes its connection when its thread ends and takes the thread's last reference with it."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+
+    def __del__(self) -> None:
+        self.connection.close()
+
+
+def statements(script: str) -> Iterator[str]:
+    """The statements of a script one by one, since ``executescript`` would commit the transaction it is called in."""
+    pending = ""
+    for line in script.splitlines(keepends=True):
+        pending += line
+        if sqlite3.complete_statement(pending):
+            yield pending
+            pending = ""

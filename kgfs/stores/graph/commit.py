@@ -1,0 +1,377 @@
+"""What one commit to the graph does, inside its transaction: editions enter and leave, and all that follows from it."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from collections.abc import Iterable, Sequence
+
+from kgfs.domain import normalise_label
+from kgfs.errors import BadInputError, StoreError
+from kgfs.render.concept import render
+from kgfs.render.summary import summarise, surface_forms
+from kgfs.stores.graph.contract import ConceptRow, DocumentRow, Publication, RelationshipRow
+from kgfs.stores.graph.feed import Feed
+from kgfs.stores.graph.pages import concept_page
+from kgfs.stores.graph.rows import (
+    DOCUMENT,
+    INSTANCE,
+    LEAVING,
+    MENTION,
+    SHOWN,
+    inverse,
+    listed,
+    mention_row,
+    packed,
+    slots,
+)
+
+NO_PAGE = b""
+
+
+class Commit:
+    """One publication or forgetting. Use once: :meth:`leave` and :meth:`enter`, then :meth:`settle`."""
+
+    def __init__(self, connection: sqlite3.Connection, at: int) -> None:
+        self._sql = connection
+        self._at = at
+        self.epoch: int = connection.execute(
+            "UPDATE meta SET value = value + 1 WHERE name = 'epoch' RETURNING value"
+        ).fetchone()[0]
+        self._feed = Feed(connection, self.epoch)
+        self._left: dict[str, tuple[int, str]] = {}
+        self._entered: tuple[str, int, str] | None = None
+        self._concepts: set[str] = set()
+        """Whose mentions or evidence are others than before."""
+        self._relationships: set[str] = set()
+        self._evidence: dict[str, int] = {}
+        """By how much the number of pieces of evidence moves, by owner."""
+        self._moved: set[str] = set()
+        """Owners whose evidence is not what it was."""
+        self._relabelled: set[str] = set()
+        self._reconnected: set[str] = set()
+        self._founded: set[str] = set()
+
+    # ------------------------------------------------------------------------------- editions
+
+    def leave(self, doc_ids: Iterable[str]) -> None:
+        """Take the shown editions of these documents out; unknown ones are passed over."""
+        for doc_id in sorted(set(doc_ids)):
+            found = self._sql.execute(
+                f"SELECT key, ontology, sources, instances FROM document WHERE doc_id = ? AND state = {SHOWN}",
+                (doc_id,),
+            ).fetchone()
+            if found is None:
+                continue
+            key, ontology, sources, instances = found
+            self._sql.execute(f"UPDATE document SET state = {LEAVING} WHERE key = ?", (key,))
+            self._count(ontology, documents=-1, sources=-sources, instances=-instances)
+            self._left[doc_id] = (key, ontology)
+            self._touch(key, -1)
+
+    def enter(self, edition: int, publication: Publication) -> None:
+        """Show the staged edition with what the publication says of it."""
+        document = publication.document
+        self._fill(edition, document)
+        self._check_owners(edition, publication)
+        for concept in publication.concepts:
+            self._meet(concept)
+        self._mention(edition, publication.concepts)
+        for relationship in publication.relationships:
+            self._relate(relationship)
+        self._entered = (document.doc_id, edition, document.ontology)
+        self._touch(edition, 1)
+
+    def _fill(self, edition: int, document: DocumentRow) -> None:
+        sources = self._sql.execute("SELECT count(*) FROM source WHERE document = ?", (edition,)).fetchone()[0]
+        instances = self._sql.execute("SELECT count(*) FROM instance WHERE document = ?", (edition,)).fetchone()[0]
+        assignments = ", ".join(f"{column} = ?" for column in DOCUMENT)
+        values = [getattr(document, column) for column in DOCUMENT]
+        self._sql.execute(
+            f"UPDATE document SET state = {SHOWN}, sources = ?, instances = ?, {assignments} WHERE key = ?",
+            (sources, instances, *values, edition),
+        )
+        self._count(document.ontology, documents=1, sources=sources, instances=instances)
+
+    def _check_owners(self, edition: int, publication: Publication) -> None:
+        """Evidence that nobody would count, or that would take another's number, is a mistake of the caller."""
+        mentioned = {concept.concept_id for concept in publication.concepts}
+        owners = mentioned | {relationship.relationship_id for relationship in publication.relationships}
+        for (owner,) in self._sql.execute("SELECT DISTINCT owner FROM instance WHERE document = ?", (edition,)):
+            if owner not in owners:
+                raise BadInputError(f"Evidence was staged for {owner}, which the publication does not mention.")
+        for relationship in publication.relationships:
+            if not {relationship.subject, relationship.object} <= mentioned:
+                raise BadInputError(
+                    f"Relationship {relationship.relationship_id} joins concepts not mentioned with it."
+                )
+        clash = self._sql.execute(
+            "SELECT mine.owner, mine.n FROM instance mine CROSS JOIN instance theirs"
+            " ON theirs.owner = mine.owner AND theirs.n = mine.n AND theirs.document != mine.document"
+            f" CROSS JOIN document ON document.key = theirs.document AND document.state = {SHOWN}"
+            " WHERE mine.document = ?",
+            (edition,),
+        ).fetchone()
+        if clash:
+            raise StoreError(f"Evidence number {clash[1]} of {clash[0]} belongs to another document's quote.")
+
+    def _meet(self, row: ConceptRow) -> None:
+        known = self._sql.execute("SELECT live FROM concept WHERE concept_id = ?", (row.concept_id,)).fetchone()
+        if known is None:
+            try:
+                self._sql.execute(
+                    "INSERT INTO concept (concept_id, ontology, name, live, norm, label, aliases, description, kind,"
+                    " founded, evidence, related, size, mtime, page_hash, last_n)"
+                    " VALUES (?, ?, ?, 0, ?, '', '[]', '', '', 0, 0, 0, 0, 0, ?, 0)",
+                    (row.concept_id, row.ontology, row.name, row.norm, NO_PAGE),
+                )
+            except sqlite3.IntegrityError as error:
+                raise StoreError(f"The directory name '{row.name}' is or was another concept's.") from error
+        elif not known[0]:
+            self._sql.execute("UPDATE concept SET norm = ? WHERE concept_id = ?", (row.norm, row.concept_id))
+
+    def _mention(self, edition: int, concepts: Sequence[ConceptRow]) -> None:
+        ordinals: dict[str, int] = {}
+        for row in concepts:
+            ordinal = ordinals[row.concept_id] = ordinals.get(row.concept_id, -1) + 1
+            values = [
+                packed(row.mention.forms) if column == "forms" else getattr(row.mention, column) for column in MENTION
+            ]
+            self._sql.execute(
+                f"INSERT INTO mention (concept, document, ordinal, {', '.join(MENTION)})"
+                f" SELECT key, ?, ?, {slots(len(MENTION))} FROM concept WHERE concept_id = ?",
+                (edition, ordinal, *values, row.concept_id),
+            )
+
+    def _relate(self, row: RelationshipRow) -> None:
+        inverse(row.type)
+        self._sql.execute(
+            "INSERT OR IGNORE INTO relationship VALUES (?, ?, ?, ?, ?, 0, 0, 0, 0)",
+            (row.relationship_id, row.ontology, row.subject, row.type, row.object),
+        )
+
+    def _touch(self, edition: int, step: int) -> None:
+        self._concepts.update(
+            concept
+            for (concept,) in self._sql.execute(
+                "SELECT DISTINCT concept.concept_id FROM mention CROSS JOIN concept ON concept.key = mention.concept"
+                " WHERE mention.document = ?",
+                (edition,),
+            )
+        )
+        for owner, kind, count in self._sql.execute(
+            "SELECT owner, owner_kind, count(*) FROM instance WHERE document = ? GROUP BY owner", (edition,)
+        ):
+            self._evidence[owner] = self._evidence.get(owner, 0) + step * count
+            if kind == "relationship":
+                self._relationships.add(owner)
+
+    # ------------------------------------------------------------------------------- what follows
+
+    def settle(self) -> int:
+        """Bring everything derived from the shown editions up to date, write the feed, return the epoch."""
+        self._tell_documents()
+        self._tell_evidence()
+        self._number_evidence()
+        for relationship_id in sorted(self._relationships):
+            self._settle_relationship(relationship_id)
+        for concept_id in sorted(self._concepts):
+            self._settle_concept(concept_id)
+        for concept_id in sorted(self._pages()):
+            self._settle_page(concept_id)
+        self._feed.write()
+        return self.epoch
+
+    def _tell_documents(self) -> None:
+        entered = self._entered[0] if self._entered else ""
+        for doc_id, (_, ontology) in self._left.items():
+            if doc_id != entered:
+                self._feed.tell("removed", "document", ontology, ontology, doc_id)
+        if self._entered:
+            what = "changed" if entered in self._left else "added"
+            self._feed.tell(what, "document", self._entered[2], self._entered[2], entered)
+
+    def _tell_evidence(self) -> None:
+        doc_id, edition, ontology = self._entered or ("", 0, "")
+        entered = set(self._numbers(edition))
+        replaced: dict[tuple[str, int], tuple[str, int]] = {}
+        for former_doc_id, (former, former_ontology) in self._left.items():
+            for owner, n in self._numbers(former):
+                replaced[owner, n] = (former_doc_id, former)
+                if (owner, n) not in entered:
+                    self._tell_one_evidence("removed", former_ontology, owner, n)
+        for owner, n in sorted(entered):
+            if (owner, n) not in replaced:
+                self._tell_one_evidence("added", ontology, owner, n)
+            elif self._instance(replaced[owner, n], owner, n) != self._instance((doc_id, edition), owner, n):
+                self._tell_one_evidence("changed", ontology, owner, n)
+
+    def _tell_one_evidence(self, what: str, ontology: str, owner: str, n: int) -> None:
+        self._moved.add(owner)
+        self._feed.tell(what, "evidence", ontology, owner, str(n))
+
+    def _numbers(self, edition: int) -> list[tuple[str, int]]:
+        return self._sql.execute("SELECT owner, n FROM instance WHERE document = ?", (edition,)).fetchall()
+
+    def _instance(self, of: tuple[str, int], owner: str, n: int) -> tuple[str, object]:
+        doc_id, edition = of
+        found = self._sql.execute(
+            f"SELECT {listed(INSTANCE, 'instance')} FROM instance WHERE owner = ? AND n = ? AND document = ?",
+            (owner, n, edition),
+        ).fetchone()
+        return doc_id, found
+
+    def _number_evidence(self) -> None:
+        """A number once used stays used, also when its evidence is gone."""
+        if not self._entered:
+            return
+        for table, key in (("concept", "concept_id"), ("relationship", "relationship_id")):
+            self._sql.execute(
+                f"UPDATE {table} SET last_n = max(last_n, used.n)"
+                " FROM (SELECT owner, max(n) AS n FROM instance WHERE document = ? GROUP BY owner) AS used"
+                f" WHERE {table}.{key} = used.owner",
+                (self._entered[1],),
+            )
+
+    def _settle_relationship(self, relationship_id: str) -> None:
+        if relationship_id not in self._moved:
+            return
+        ontology, subject, type_, object_, evidence_before, confidence_before = self._sql.execute(
+            "SELECT ontology, subject, type, object, evidence, confidence FROM relationship WHERE relationship_id = ?",
+            (relationship_id,),
+        ).fetchone()
+        evidence = evidence_before + self._evidence[relationship_id]
+        (confidence,) = self._sql.execute(
+            "SELECT coalesce(max(instance.confidence), 0)"
+            " FROM instance CROSS JOIN document ON document.key = instance.document"
+            f" WHERE instance.owner = ? AND document.state = {SHOWN}",
+            (relationship_id,),
+        ).fetchone()
+        self._sql.execute(
+            "UPDATE relationship SET evidence = ?, confidence = ?, mtime = ? WHERE relationship_id = ?",
+            (evidence, confidence, self._at, relationship_id),
+        )
+        what = "changed" if evidence and evidence_before else "added" if evidence else "removed"
+        self._join(what, ontology, relationship_id, (subject, type_, object_, 0))
+        self._join(what, ontology, relationship_id, (object_, inverse(type_), subject, 1))
+        if what != "changed":
+            self._count(ontology, relationships=1 if what == "added" else -1)
+        if what != "changed" or confidence != confidence_before:
+            self._reconnected |= {subject, object_}
+
+    def _join(self, what: str, ontology: str, relationship_id: str, seen: tuple[str, str, str, int]) -> None:
+        """One end of a relationship: ``seen`` is (concept looked from, type seen from it, other concept, incoming)."""
+        concept, type_, other, incoming = seen
+        (name,) = self._sql.execute("SELECT name FROM concept WHERE concept_id = ?", (other,)).fetchone()
+        if what == "added":
+            row = (concept, type_, name, relationship_id, other, incoming)
+            self._sql.execute(f"INSERT INTO neighbour VALUES ({slots(6)})", row)
+            self._sql.execute("UPDATE concept SET related = related + 1 WHERE concept_id = ?", (concept,))
+        elif what == "removed":
+            self._sql.execute(
+                "DELETE FROM neighbour WHERE concept = ? AND type = ? AND name = ? AND relationship_id = ? AND incoming = ?",
+                (concept, type_, name, relationship_id, incoming),
+            )
+            self._sql.execute("UPDATE concept SET related = related - 1 WHERE concept_id = ?", (concept,))
+        self._feed.tell(what, "related", ontology, concept, f"{type_}/{name}")
+
+    def _settle_concept(self, concept_id: str) -> None:
+        key, ontology, name, live, norm, label_before = self._sql.execute(
+            "SELECT key, ontology, name, live, norm, label FROM concept WHERE concept_id = ?", (concept_id,)
+        ).fetchone()
+        mentions = [
+            mention_row(found)
+            for found in self._sql.execute(
+                f"SELECT document.doc_id, {listed(MENTION, 'mention')}"
+                " FROM mention CROSS JOIN document ON document.key = mention.document"
+                f" WHERE mention.concept = ? AND document.state = {SHOWN}",
+                (key,),
+            )
+        ]
+        if not mentions:
+            self._bury(key, concept_id, ontology, name)
+            return
+        summary = summarise(mentions)
+        self._sql.execute(
+            "UPDATE concept SET live = 1, label = ?, aliases = ?, description = ?, kind = ?, founded = ?,"
+            " evidence = evidence + ? WHERE key = ?",
+            (
+                summary.label,
+                packed(summary.aliases),
+                summary.description,
+                summary.kind,
+                min(mention.deposit for mention in mentions),
+                self._evidence.get(concept_id, 0),
+                key,
+            ),
+        )
+        forms = {normalise_label(form): 2 for form in surface_forms(mentions)}
+        forms |= {normalise_label(summary.label): 1}
+        forms |= {norm: 0}
+        self._set_forms(key, ontology, forms)
+        if summary.label != label_before:
+            self._relabelled.add(concept_id)
+        if not live:
+            self._founded.add(concept_id)
+            self._count(ontology, concepts=1)
+            self._feed.tell("added", "concept", ontology, ontology, name)
+
+    def _bury(self, key: int, concept_id: str, ontology: str, name: str) -> None:
+        self._sql.execute(
+            "UPDATE concept SET live = 0, norm = '', label = '', aliases = '[]', description = '', kind = '', founded = 0,"
+            " evidence = 0, size = 0, mtime = 0, page_hash = ? WHERE key = ?",
+            (NO_PAGE, key),
+        )
+        self._set_forms(key, ontology, {})
+        self._reconnected.discard(concept_id)
+        self._count(ontology, concepts=-1)
+        self._feed.tell("removed", "concept", ontology, ontology, name)
+
+    def _set_forms(self, key: int, ontology: str, forms: dict[str, int]) -> None:
+        known = dict(self._sql.execute("SELECT form, rank FROM concept_form WHERE concept = ?", (key,)).fetchall())
+        for form in known.keys() - forms.keys():
+            self._sql.execute("DELETE FROM concept_form WHERE concept = ? AND form = ?", (key, form))
+        for form, rank in forms.items() - known.items():
+            self._sql.execute("INSERT OR REPLACE INTO concept_form VALUES (?, ?, ?, ?)", (key, form, rank, ontology))
+
+    def _pages(self) -> set[str]:
+        """Concepts whose ``concept.md`` may be another now: a neighbour's label stands in it too."""
+        neighbours = {
+            other
+            for concept_id in self._relabelled
+            for (other,) in self._sql.execute("SELECT other FROM neighbour WHERE concept = ?", (concept_id,))
+        }
+        return self._concepts | self._reconnected | neighbours
+
+    def _settle_page(self, concept_id: str) -> None:
+        page = concept_page(self._sql, concept_id)
+        if page is None:
+            return
+        content = render(page)
+        digest = hashlib.blake2b(content, digest_size=16).digest()
+        changed = self._sql.execute(
+            "UPDATE concept SET size = ?, mtime = ?, page_hash = ? WHERE concept_id = ? AND page_hash != ?"
+            " RETURNING ontology, name",
+            (len(content), self._at, digest, concept_id, digest),
+        ).fetchall()
+        for ontology, name in changed:
+            if concept_id not in self._founded:
+                self._feed.tell("changed", "concept", ontology, ontology, name)
+
+    def _count(
+        self,
+        ontology: str,
+        *,
+        documents: int = 0,
+        sources: int = 0,
+        concepts: int = 0,
+        relationships: int = 0,
+        instances: int = 0,
+    ) -> None:
+        self._sql.execute(
+            "INSERT INTO counter VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (ontology) DO UPDATE SET"
+            " documents = documents + excluded.documents, sources = sources + excluded.sources,"
+            " concepts = concepts + excluded.concepts, relationships = relationships + excluded.relationships,"
+            " instances = instances + excluded.instances",
+            (ontology, documents, sources, concepts, relationships, instances),
+        )

@@ -1,0 +1,98 @@
+"""Rows of editions: written before they are seen, removed after they are not."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+from kgfs.stores.graph.contract import InstanceRow, SourceRow
+from kgfs.stores.graph.rows import INSTANCE, LEAVING, SOURCE, STAGED, instance_values, slots, source_values
+
+BELONGING = (("instance", "owner, n, document"), ("mention", "concept, document, ordinal"))
+"""Tables of an edition besides its sources, with their primary keys."""
+
+
+def open_edition(connection: sqlite3.Connection, doc_id: str, commit_id: str) -> int:
+    """The key of the staged edition, made if it is new. One that was abandoned and is still being removed is not
+    taken up again, since it has lost rows."""
+    found = connection.execute(
+        "SELECT key, state FROM document WHERE doc_id = ? AND commit_id = ?", (doc_id, commit_id)
+    ).fetchone()
+    if found and found[1] == STAGED:
+        return int(found[0])
+    if found:
+        connection.execute(
+            "UPDATE document SET commit_id = commit_id || ' ' || key WHERE key = ? AND state = ?", (found[0], LEAVING)
+        )
+    cursor = connection.execute(
+        f"INSERT INTO document (state, doc_id, commit_id) VALUES ({STAGED}, ?, ?)", (doc_id, commit_id)
+    )
+    return int(cursor.lastrowid or 0)
+
+
+def put_sources(connection: sqlite3.Connection, edition: int, rows: Sequence[SourceRow]) -> None:
+    for row in rows:
+        former = connection.execute(
+            "SELECT key FROM source WHERE document = ? AND chunk_index = ?", (edition, row.chunk_index)
+        ).fetchone()
+        if former:
+            _remove_sources(connection, [former[0]])
+        cursor = connection.execute(
+            f"INSERT INTO source (document, {', '.join(SOURCE)}) VALUES (?, {slots(len(SOURCE))})",
+            [edition, *source_values(row)],
+        )
+        if not row.gated:
+            connection.execute(
+                "INSERT INTO source_words (rowid, full_text) VALUES (?, ?)", (cursor.lastrowid, row.full_text)
+            )
+
+
+def put_instances(connection: sqlite3.Connection, edition: int, rows: Sequence[InstanceRow]) -> None:
+    connection.executemany(
+        f"INSERT OR REPLACE INTO instance (document, {', '.join(INSTANCE)}) VALUES (?, {slots(len(INSTANCE))})",
+        [[edition, *instance_values(row)] for row in rows],
+    )
+
+
+def remove_some(connection: sqlite3.Connection, limit: int) -> None:
+    """Remove at most about ``limit`` rows of an edition that left; the edition itself goes with the last of them."""
+    found = connection.execute(f"SELECT key FROM document WHERE state = {LEAVING} LIMIT 1").fetchone()
+    if found is None:
+        return
+    (edition,) = found
+    keys = [key for (key,) in connection.execute("SELECT key FROM source WHERE document = ? LIMIT ?", (edition, limit))]
+    _remove_sources(connection, keys)
+    removed = len(keys)
+    for table, key in BELONGING:
+        if removed < limit:
+            removed += connection.execute(
+                f"DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE document = ? LIMIT ?)",
+                (edition, limit - removed),
+            ).rowcount
+    if removed < limit:
+        connection.execute("DELETE FROM claim WHERE document = ?", (edition,))
+        connection.execute("DELETE FROM record WHERE document = ?", (edition,))
+        connection.execute("DELETE FROM document WHERE key = ?", (edition,))
+
+
+def _remove_sources(connection: sqlite3.Connection, keys: Sequence[int]) -> None:
+    for key in keys:
+        # An external-content index must be told the words that it forgets.
+        connection.execute(
+            "INSERT INTO source_words (source_words, rowid, full_text)"
+            " SELECT 'delete', key, full_text FROM source WHERE key = ? AND gated = ''",
+            (key,),
+        )
+        connection.execute("DELETE FROM source WHERE key = ?", (key,))
+
+
+def empty(connection: sqlite3.Connection) -> None:
+    """Empty every table but the ingest versions, and count from epoch 0 again."""
+    connection.execute("INSERT INTO source_words (source_words) VALUES ('delete-all')")
+    kept = ("meta", "ingest_version", "source_words")
+    tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
+    for (table,) in tables.fetchall():
+        if table not in kept and not table.startswith("source_words_"):
+            connection.execute(f'DELETE FROM "{table}"')
+    connection.execute("UPDATE meta SET value = 0 WHERE name IN ('epoch', 'changes_above')")
+    connection.execute("UPDATE meta SET value = value + 1 WHERE name = 'clears'")

@@ -1,0 +1,63 @@
+"""The change feed: what each commit did to derived directories, for those who must tell the kernel."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from kgfs.stores.graph.contract import Change
+
+KEPT_CHANGES = 200_000
+"""At least so many of the newest are kept; older epochs go once there are a tenth more."""
+
+
+class Feed:
+    """The changes of one epoch, written together."""
+
+    def __init__(self, connection: sqlite3.Connection, epoch: int) -> None:
+        self._sql = connection
+        self._epoch = epoch
+        self._changes: list[Change] = []
+
+    def tell(self, what: str, kind: str, ontology: str, owner: str, name: str) -> None:
+        self._changes.append(Change(self._epoch, what, kind, ontology, owner, name))
+
+    def write(self) -> None:
+        self._sql.executemany(
+            "INSERT INTO change (epoch, what, kind, ontology, owner, name) VALUES (?, ?, ?, ?, ?, ?)",
+            [(c.epoch, c.what, c.kind, c.ontology, c.owner, c.name) for c in self._changes],
+        )
+        self._prune()
+
+    def _prune(self) -> None:
+        oldest, newest = self._sql.execute(
+            "SELECT (SELECT min(key) FROM change), (SELECT max(key) FROM change)"
+        ).fetchone()
+        if oldest is None or newest - oldest < KEPT_CHANGES * 11 // 10:
+            return
+        (epoch,) = self._sql.execute("SELECT epoch FROM change WHERE key = ?", (newest - KEPT_CHANGES,)).fetchone()
+        self._sql.execute("DELETE FROM change WHERE epoch < ?", (epoch,))
+        self._sql.execute("UPDATE meta SET value = ? WHERE name = 'changes_above'", (epoch - 1,))
+
+
+def changes(connection: sqlite3.Connection, after: int, limit: int) -> list[Change] | None:
+    """Whole epochs above ``after``: the first in any case, more while they fit in ``limit``. None when not all are kept."""
+    meta = dict(connection.execute("SELECT name, value FROM meta"))
+    if after < meta["changes_above"] or after > meta["epoch"]:
+        return None
+    found = [
+        Change(*row)
+        for row in connection.execute(
+            "SELECT epoch, what, kind, ontology, owner, name FROM change WHERE epoch > ? ORDER BY epoch, key LIMIT ?",
+            (after, limit + 1),
+        )
+    ]
+    if len(found) <= limit:
+        return found
+    torn = found[-1].epoch
+    whole = [change for change in found if change.epoch < torn]
+    if whole:
+        return whole
+    rows = connection.execute(
+        "SELECT epoch, what, kind, ontology, owner, name FROM change WHERE epoch = ? ORDER BY key", (torn,)
+    )
+    return [Change(*row) for row in rows]

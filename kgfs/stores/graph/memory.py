@@ -1,0 +1,441 @@
+"""The graph in plain Python: no index, no increment. Everything is worked out anew from the shown documents at each
+commit, so it is slow and easily right; tests hold the other implementations against it."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from kgfs.domain import RELATIONSHIP_TYPES, Mention, normalise_label
+from kgfs.errors import BadInputError, StoreError
+from kgfs.render.concept import SHOWN_EVIDENCE, SHOWN_RELATED, ConceptPage, EvidenceLine, RelatedLine, render
+from kgfs.render.summary import summarise, surface_forms
+from kgfs.stores.graph.contract import (
+    Batch,
+    Change,
+    Concept,
+    DocumentRow,
+    InstanceRow,
+    Publication,
+    Related,
+    RelationshipRow,
+    SourceRow,
+)
+from kgfs.stores.graph.sampling import draw
+
+_Key = TypeVar("_Key")
+
+
+@dataclass
+class _Edition:
+    sources: dict[int, SourceRow] = field(default_factory=dict)
+    instances: dict[tuple[str, int], InstanceRow] = field(default_factory=dict)
+    publication: Publication | None = None
+
+    @property
+    def told(self) -> Publication:
+        assert self.publication is not None
+        return self.publication
+
+
+@dataclass
+class _View:
+    """All that readers see at one epoch."""
+
+    editions: dict[str, _Edition] = field(default_factory=dict)
+    instances: dict[tuple[str, int], InstanceRow] = field(default_factory=dict)
+    concepts: dict[str, Concept] = field(default_factory=dict)
+    pages: dict[str, ConceptPage] = field(default_factory=dict)
+    mentions: dict[str, list[Mention]] = field(default_factory=dict)
+    relationships: dict[str, tuple[RelationshipRow, int]] = field(default_factory=dict)
+    """With the time its evidence last changed."""
+
+    def evidence(self, owner: str) -> list[InstanceRow]:
+        return [row for (of, _), row in sorted(self.instances.items()) if of == owner]
+
+    def related(self, concept_id: str) -> list[Related]:
+        seen = [
+            Related(
+                row.relationship_id,
+                RELATIONSHIP_TYPES[row.type] if incoming else row.type,
+                self.concepts[other].name,
+                other,
+                self.concepts[other].label,
+                incoming,
+                max(evidence.confidence for evidence in self.evidence(row.relationship_id)),
+                mtime,
+            )
+            for row, mtime in self.relationships.values()
+            for one, other, incoming in ((row.subject, row.object, False), (row.object, row.subject, True))
+            if one == concept_id
+        ]
+        return sorted(seen, key=lambda r: (r.type, r.name, r.relationship_id, r.incoming))
+
+
+class MemoryGraph:
+    """See the module. One process; any number of threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._clears = 0
+        self._reset()
+        self._seen = (0, 0)
+
+    def _reset(self) -> None:
+        self._view = _View()
+        self._staged: dict[tuple[str, str], _Edition] = {}
+        self._commits: dict[str, int] = {}
+        self._epoch = 0
+        self._feed: list[Change] = []
+        self._names: dict[tuple[str, str], str] = {}
+        self._rows: dict[str, tuple[str, str]] = {}
+        self._norms: dict[str, str] = {}
+        self._last_n: dict[str, int] = {}
+
+    # ------------------------------------------------------------------------------------------- writing
+
+    def stage(self, commit_id: str, document: str, batch: Batch) -> None:
+        with self._lock:
+            if commit_id in self._commits:
+                return
+            edition = self._staged.setdefault((commit_id, document), _Edition())
+            edition.sources |= {row.chunk_index: row for row in batch.sources}
+            edition.instances |= {(row.owner, row.n): row for row in batch.instances}
+
+    def publish(self, publication: Publication) -> int:
+        with self._lock:
+            if publication.commit_id in self._commits:
+                return self._commits[publication.commit_id]
+            doc_id = publication.document.doc_id
+            edition = self._staged.get((publication.commit_id, doc_id), _Edition())
+            editions = {k: v for k, v in self._view.editions.items() if k not in (doc_id, *publication.supersedes)}
+            self._check(publication, edition, editions)
+            edition.publication = publication
+            self._staged.pop((publication.commit_id, doc_id), None)
+            for concept in publication.concepts:
+                if concept.concept_id not in self._rows:
+                    self._rows[concept.concept_id] = (concept.ontology, concept.name)
+                    self._names[concept.ontology, concept.name] = concept.concept_id
+                if concept.concept_id not in self._view.concepts:
+                    self._norms[concept.concept_id] = concept.norm
+            for owner, n in edition.instances:
+                self._last_n[owner] = max(self._last_n.get(owner, 0), n)
+            return self._commit(publication.commit_id, {**editions, doc_id: edition}, publication.at)
+
+    def _check(self, publication: Publication, edition: _Edition, others: Mapping[str, _Edition]) -> None:
+        mentioned = {concept.concept_id for concept in publication.concepts}
+        owners = mentioned | {row.relationship_id for row in publication.relationships}
+        for owner, n in edition.instances:
+            if owner not in owners:
+                raise BadInputError(f"Evidence was staged for {owner}, which the publication does not mention.")
+            if any((owner, n) in other.instances for other in others.values()):
+                raise StoreError(f"Evidence number {n} of {owner} belongs to another document's quote.")
+        for row in publication.relationships:
+            if not {row.subject, row.object} <= mentioned:
+                raise BadInputError(f"Relationship {row.relationship_id} joins concepts not mentioned with it.")
+            if row.type not in RELATIONSHIP_TYPES:
+                raise BadInputError(f"'{row.type}' is no relationship type.")
+        names = dict(self._names)
+        for concept in publication.concepts:
+            known = concept.concept_id in self._rows or concept.concept_id in names.values()
+            if (
+                not known
+                and names.setdefault((concept.ontology, concept.name), concept.concept_id) != concept.concept_id
+            ):
+                raise StoreError(f"The directory name '{concept.name}' is or was another concept's.")
+
+    def abandon(self, commit_id: str) -> None:
+        with self._lock:
+            self._staged = {key: edition for key, edition in self._staged.items() if key[0] != commit_id}
+
+    def forget(self, commit_id: str, doc_ids: Sequence[str], at: int) -> int:
+        with self._lock:
+            if commit_id in self._commits:
+                return self._commits[commit_id]
+            left = {k: v for k, v in self._view.editions.items() if k not in doc_ids}
+            return self._commit(commit_id, left, at)
+
+    def staged(self) -> list[str]:
+        with self._lock:
+            return sorted({commit_id for commit_id, _ in self._staged})
+
+    def clear(self) -> None:
+        with self._lock:
+            self._reset()
+            self._clears += 1
+
+    # --------------------------------------------------------------------------------- working it all out
+
+    def _commit(self, commit_id: str, editions: dict[str, _Edition], at: int) -> int:
+        self._epoch += 1
+        before, after = self._view, self._work_out(editions, at)
+        self._view = after
+        self._feed += self._differences(before, after)
+        self._commits[commit_id] = self._epoch
+        return self._epoch
+
+    def _work_out(self, editions: dict[str, _Edition], at: int) -> _View:
+        view = _View(editions=editions)
+        for edition in editions.values():
+            view.instances |= edition.instances
+            for concept in edition.told.concepts:
+                view.mentions.setdefault(concept.concept_id, []).append(concept.mention)
+        for edition in editions.values():
+            for row in edition.told.relationships:
+                evidence = view.evidence(row.relationship_id)
+                if evidence:
+                    known = self._view.relationships.get(row.relationship_id)
+                    same = known and evidence == self._view.evidence(row.relationship_id)
+                    view.relationships[row.relationship_id] = (row, known[1] if known and same else at)
+        for concept_id, mentions in view.mentions.items():
+            ontology, name = self._rows[concept_id]
+            summary = summarise(mentions)
+            view.concepts[concept_id] = Concept(
+                concept_id=concept_id,
+                ontology=ontology,
+                norm=self._norms[concept_id],
+                name=name,
+                label=summary.label,
+                aliases=summary.aliases,
+                description=summary.description,
+                kind=summary.kind,
+                evidence=len(view.evidence(concept_id)),
+                related=sum(
+                    (r.subject == concept_id) + (r.object == concept_id) for r, _ in view.relationships.values()
+                ),
+                size=0,
+                mtime=at,
+            )
+        for concept_id, concept in view.concepts.items():
+            page = view.pages[concept_id] = self._page(view, concept)
+            content = render(page)
+            former = self._view.pages.get(concept_id)
+            same_page = former is not None and render(former) == content
+            mtime = self._view.concepts[concept_id].mtime if same_page else at
+            view.concepts[concept_id] = replace(concept, size=len(content), mtime=mtime)
+        return view
+
+    def _page(self, view: _View, concept: Concept) -> ConceptPage:
+        evidence = view.evidence(concept.concept_id)
+        return ConceptPage(
+            concept_id=concept.concept_id,
+            ontology=concept.ontology,
+            label=concept.label,
+            aliases=concept.aliases,
+            kind=concept.kind,
+            description=concept.description,
+            documents=len({mention.doc_id for mention in view.mentions[concept.concept_id]}),
+            evidence_count=concept.evidence,
+            related_count=concept.related,
+            evidence=tuple(
+                EvidenceLine(
+                    row.n, row.quote, view.editions[row.doc_id].told.document.source_title, row.line_start, row.line_end
+                )
+                for row in evidence[:SHOWN_EVIDENCE]
+            ),
+            related=tuple(
+                RelatedLine(row.type, row.name, row.label, row.confidence)
+                for row in view.related(concept.concept_id)[:SHOWN_RELATED]
+            ),
+        )
+
+    def _differences(self, before: _View, after: _View) -> list[Change]:
+        found: list[Change] = []
+
+        def tell(what: str, kind: str, ontology: str, owner: str, name: str) -> None:
+            found.append(Change(self._epoch, what, kind, ontology, owner, name))
+
+        for what, key in _compared(before.editions, after.editions):
+            ontology = (after.editions.get(key) or before.editions[key]).told.document.ontology
+            tell(what, "document", ontology, ontology, key)
+        moved: set[str] = set()
+        for what, (owner, n) in _compared(before.instances, after.instances):
+            moved.add(owner)
+            doc_id = (after.instances.get((owner, n)) or before.instances[owner, n]).doc_id
+            edition = after.editions.get(doc_id) or before.editions[doc_id]
+            tell(what, "evidence", edition.told.document.ontology, owner, str(n))
+        for what, concept_id in _compared(
+            {key: render(page) for key, page in before.pages.items()},
+            {key: render(page) for key, page in after.pages.items()},
+        ):
+            ontology, name = self._rows[concept_id]
+            tell(what, "concept", ontology, ontology, name)
+        ends_before, ends_after = _ends(before), _ends(after)
+        for end in ends_before | ends_after:
+            what = (
+                "changed" if end in ends_before and end in ends_after else "added" if end in ends_after else "removed"
+            )
+            concept, type_, name, relationship_id, _ = end
+            if relationship_id in moved:
+                tell(what, "related", self._rows[concept][0], concept, f"{type_}/{name}")
+        return found
+
+    # ------------------------------------------------------------------------------------------- reading
+
+    def epoch(self) -> int:
+        return self._epoch
+
+    def published(self, commit_id: str) -> int | None:
+        return self._commits.get(commit_id)
+
+    def changed(self) -> bool:
+        with self._lock:
+            state = (self._clears, self._epoch)
+            moved, self._seen = state != self._seen, state
+            return moved
+
+    def changes(self, after: int, limit: int = 10000) -> list[Change] | None:
+        with self._lock:
+            if after > self._epoch:
+                return None
+            found: list[Change] = []
+            for epoch in range(after + 1, self._epoch + 1):
+                more = [change for change in self._feed if change.epoch == epoch]
+                if found and len(found) + len(more) > limit:
+                    break
+                found += more
+            return found
+
+    def counts(self, ontology: str = "") -> Mapping[str, int]:
+        view = self._view
+        documents = (
+            self.documents(ontology, limit=1 << 60) if ontology else [e.told.document for e in view.editions.values()]
+        )
+        editions = [view.editions[document.doc_id] for document in documents]
+        return {
+            "documents": len(editions),
+            "sources": sum(len(edition.sources) for edition in editions),
+            "concepts": sum(ontology in ("", concept.ontology) for concept in view.concepts.values()),
+            "relationships": sum(ontology in ("", row.ontology) for row, _ in view.relationships.values()),
+            "instances": sum(len(edition.instances) for edition in editions),
+        }
+
+    def document(self, doc_id: str) -> DocumentRow | None:
+        edition = self._view.editions.get(doc_id)
+        return edition.told.document if edition else None
+
+    def documents(self, ontology: str, after: str = "", limit: int = 1000) -> list[DocumentRow]:
+        rows = [edition.told.document for _, edition in sorted(self._view.editions.items())]
+        return [row for row in rows if row.ontology == ontology and row.doc_id > after][:limit]
+
+    def source(self, doc_id: str, chunk_index: int) -> SourceRow | None:
+        edition = self._view.editions.get(doc_id)
+        return edition.sources.get(chunk_index) if edition else None
+
+    def sources(self, doc_id: str, after: int = -1, limit: int = 1000) -> list[SourceRow]:
+        edition = self._view.editions.get(doc_id)
+        return [row for index, row in sorted(edition.sources.items()) if index > after][:limit] if edition else []
+
+    def source_by_chunk_id(self, chunk_id: str) -> SourceRow | None:
+        found = [row for row in self._sources() if row.chunk_id == chunk_id]
+        return min(found, key=lambda row: (row.doc_id, row.chunk_index), default=None)
+
+    def _sources(self, ontology: str = "") -> Iterable[SourceRow]:
+        for edition in self._view.editions.values():
+            if ontology in ("", edition.told.document.ontology):
+                yield from edition.sources.values()
+
+    def find_text(self, words: str, ontology: str = "", limit: int = 10) -> list[tuple[SourceRow, float]]:
+        """The score is the number of occurrences: which Sources are found is held against the contract, not the score."""
+        wanted = set(re.findall(r"\w+", words.casefold()))
+        scored = [
+            (row, float(sum(word in wanted for word in re.findall(r"\w+", row.full_text.casefold()))))
+            for row in self._sources(ontology)
+            if not row.gated
+        ]
+        found = [(row, score) for row, score in scored if score]
+        return sorted(found, key=lambda hit: (-hit[1], hit[0].doc_id, hit[0].chunk_index))[:limit]
+
+    def concept(self, concept_id: str) -> Concept | None:
+        return self._view.concepts.get(concept_id)
+
+    def concept_named(self, ontology: str, name: str) -> Concept | None:
+        return self.concept(self._names.get((ontology, name), ""))
+
+    def concepts(self, ontology: str, after: str = "", limit: int = 1000) -> list[Concept]:
+        found = [c for c in self._view.concepts.values() if c.ontology == ontology and c.name > after]
+        return sorted(found, key=lambda c: c.name)[:limit]
+
+    def concepts_of(self, doc_id: str) -> list[Concept]:
+        edition = self._view.editions.get(doc_id)
+        ids = {concept.concept_id for concept in edition.told.concepts} if edition else set()
+        return sorted((self._view.concepts[concept_id] for concept_id in ids), key=lambda c: c.name)
+
+    def documents_of(self, concept_id: str) -> list[str]:
+        mentions = self._view.mentions.get(concept_id, [])
+        return [doc_id for _, doc_id in sorted({(mention.deposit, mention.doc_id) for mention in mentions})]
+
+    def page(self, concept_id: str) -> ConceptPage | None:
+        return self._view.pages.get(concept_id)
+
+    def instance(self, owner: str, n: int) -> InstanceRow | None:
+        return self._view.instances.get((owner, n))
+
+    def instances(self, owner: str, after: int = 0, limit: int = 1000) -> list[InstanceRow]:
+        return [row for row in self._view.evidence(owner) if row.n > after][:limit]
+
+    def instances_of(self, doc_id: str) -> list[InstanceRow]:
+        edition = self._view.editions.get(doc_id)
+        rows = edition.instances.values() if edition else ()
+        return sorted(rows, key=lambda row: (row.char_start, row.char_end, row.owner, row.n))
+
+    def related_types(self, concept_id: str) -> list[str]:
+        return sorted({related.type for related in self._view.related(concept_id)})
+
+    def related(self, concept_id: str, type_: str = "", after: str = "", limit: int = 1000) -> list[Related]:
+        after_type, _, after_name = (type_, "", after) if type_ else after.partition("/")
+        return [
+            related
+            for related in self._view.related(concept_id)
+            if type_ in ("", related.type) and (related.type, related.name) > (after_type, after_name)
+        ][:limit]
+
+    # ------------------------------------------------------------------------------------- for matching
+
+    def match(self, ontology: str, norms: Sequence[str]) -> dict[str, str]:
+        best: dict[str, tuple[int, int, str]] = {}
+        for concept in self._view.concepts.values():
+            if concept.ontology != ontology:
+                continue
+            mentions = self._view.mentions[concept.concept_id]
+            founded = min(mention.deposit for mention in mentions)
+            ranked = [(0, concept.norm), (1, normalise_label(concept.label))]
+            ranked += [(2, normalise_label(form)) for form in surface_forms(mentions)]
+            for rank, form in ranked:
+                claim = (rank, founded, concept.concept_id)
+                best[form] = min(best.get(form, claim), claim)
+        return {norm: best[norm][2] for norm in norms if norm in best}
+
+    def next_n(self, owner: str) -> int:
+        return self._last_n.get(owner, 0) + 1
+
+    def name_taken(self, ontology: str, name: str) -> str | None:
+        return self._names.get((ontology, name))
+
+    def popular(self, ontology: str, limit: int) -> list[Concept]:
+        found = [concept for concept in self._view.concepts.values() if concept.ontology == ontology]
+        return sorted(found, key=lambda c: (-(c.related + c.evidence), c.concept_id))[:limit]
+
+    def sample(self, ontology: str, limit: int, seed: int) -> list[Concept]:
+        ids = sorted(c.concept_id for c in self._view.concepts.values() if c.ontology == ontology)
+        drawn = draw(
+            f"{ontology}:{seed}", limit, len(ids), lambda at: next((i for i in ids if i >= at), None), lambda: ids
+        )
+        return [self._view.concepts[concept_id] for concept_id in drawn]
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def _ends(view: _View) -> set[tuple[str, str, str, str, bool]]:
+    return {(c, r.type, r.name, r.relationship_id, r.incoming) for c in view.concepts for r in view.related(c)}
+
+
+def _compared(before: Mapping[_Key, object], after: Mapping[_Key, object]) -> list[tuple[str, _Key]]:
+    removed = [("removed", key) for key in before if key not in after]
+    added = [("added", key) for key in after if key not in before]
+    changed = [("changed", key) for key in after if key in before and after[key] != before[key]]
+    return removed + added + changed

@@ -1,0 +1,239 @@
+"""The reading half of the SQLite graph: what the contract's readers promise, one indexed query each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kgfs.render.concept import ConceptPage
+from kgfs.stores.database import Database
+from kgfs.stores.graph.contract import Change, Concept, DocumentRow, InstanceRow, Related, SourceRow
+from kgfs.stores.graph.feed import changes
+from kgfs.stores.graph.pages import concept_page
+from kgfs.stores.graph.rows import (
+    CONCEPT,
+    DOCUMENT,
+    INSTANCE,
+    SHOWN,
+    SOURCE,
+    concept_row,
+    instance_row,
+    listed,
+    source_row,
+)
+from kgfs.stores.graph.sampling import draw
+
+COUNTED = ("documents", "sources", "concepts", "relationships", "instances")
+END = "\U0010ffff"
+"""Greater than any name: an upper bound of ranges."""
+
+_CONCEPT = f"SELECT {listed(CONCEPT, 'concept')} FROM concept"
+_DOCUMENT = f"SELECT {listed(DOCUMENT, 'document')} FROM document"
+# CROSS JOIN keeps SQLite from turning these round: the rows asked for first, then the state of their edition.
+_SOURCE = f"""SELECT document.doc_id, {listed(SOURCE, "source")}
+    FROM source CROSS JOIN document ON document.key = source.document AND document.state = {SHOWN}"""
+_SOURCE_OF = f"""SELECT document.doc_id, {listed(SOURCE, "source")}
+    FROM document CROSS JOIN source ON source.document = document.key
+    WHERE document.doc_id = ? AND document.state = {SHOWN}"""
+_INSTANCE = f"""SELECT document.doc_id, {listed(INSTANCE, "instance")}
+    FROM instance CROSS JOIN document ON document.key = instance.document AND document.state = {SHOWN}"""
+
+
+class GraphReads:
+    """Any thread, any time; each call sees the newest commit."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def epoch(self) -> int:
+        found: int = self._database.row("SELECT value FROM meta WHERE name = 'epoch'")[0]
+        return found
+
+    def published(self, commit_id: str) -> int | None:
+        found = self._database.row('SELECT epoch FROM "commit" WHERE commit_id = ?', (commit_id,))
+        return found[0] if found else None
+
+    def staged(self) -> list[str]:
+        rows = self._database.rows("SELECT DISTINCT commit_id FROM document WHERE state = 0 ORDER BY commit_id")
+        return [commit_id for (commit_id,) in rows]
+
+    def changes(self, after: int, limit: int = 10000) -> list[Change] | None:
+        with self._database.snapshot() as connection:
+            return changes(connection, after, limit)
+
+    def counts(self, ontology: str = "") -> Mapping[str, int]:
+        sums = ", ".join(f"coalesce(sum({name}), 0)" for name in COUNTED)
+        where, values = ("WHERE ontology = ?", (ontology,)) if ontology else ("", ())
+        return dict(zip(COUNTED, self._database.row(f"SELECT {sums} FROM counter {where}", values), strict=True))
+
+    # ----------------------------------------------------------------------------- documents, sources
+
+    def document(self, doc_id: str) -> DocumentRow | None:
+        found = self._database.row(f"{_DOCUMENT} WHERE doc_id = ? AND state = {SHOWN}", (doc_id,))
+        return DocumentRow(*found) if found else None
+
+    def documents(self, ontology: str, after: str = "", limit: int = 1000) -> list[DocumentRow]:
+        where = f"WHERE ontology = ? AND doc_id > ? AND state = {SHOWN} ORDER BY doc_id LIMIT ?"
+        return [DocumentRow(*row) for row in self._database.rows(f"{_DOCUMENT} {where}", (ontology, after, limit))]
+
+    def source(self, doc_id: str, chunk_index: int) -> SourceRow | None:
+        found = self._database.row(f"{_SOURCE_OF} AND source.chunk_index = ?", (doc_id, chunk_index))
+        return source_row(found) if found else None
+
+    def sources(self, doc_id: str, after: int = -1, limit: int = 1000) -> list[SourceRow]:
+        where = "AND source.chunk_index > ? ORDER BY source.chunk_index LIMIT ?"
+        return [source_row(row) for row in self._database.rows(f"{_SOURCE_OF} {where}", (doc_id, after, limit))]
+
+    def source_by_chunk_id(self, chunk_id: str) -> SourceRow | None:
+        where = "WHERE source.chunk_id = ? ORDER BY document.doc_id, source.chunk_index LIMIT 1"
+        found = self._database.row(f"{_SOURCE} {where}", (chunk_id,))
+        return source_row(found) if found else None
+
+    def find_text(self, words: str, ontology: str = "", limit: int = 10) -> list[tuple[SourceRow, float]]:
+        # As a quoted string each word loses any meaning that it has as an operator.
+        wanted = " OR ".join('"' + word.replace('"', '""') + '"' for word in words.replace("\0", " ").split())
+        if not wanted:
+            return []
+        rows = self._database.rows(
+            f"SELECT document.doc_id, {listed(SOURCE, 'source')}, hit.score"
+            " FROM (SELECT source_words.rowid AS key, -bm25(source_words) AS score, document.key AS edition"
+            "   FROM source_words CROSS JOIN source AS held ON held.key = source_words.rowid"
+            f"  CROSS JOIN document ON document.key = held.document AND document.state = {SHOWN}"
+            "   WHERE source_words MATCH ?1 AND (?2 = '' OR document.ontology = ?2)"
+            "   ORDER BY score DESC, document.doc_id, held.chunk_index LIMIT ?3) AS hit"
+            " CROSS JOIN source ON source.key = hit.key CROSS JOIN document ON document.key = hit.edition"
+            " ORDER BY hit.score DESC, document.doc_id, source.chunk_index",
+            (wanted, ontology, limit),
+        )
+        return [(source_row(row[:-1]), row[-1]) for row in rows]
+
+    # ------------------------------------------------------------------------------------- concepts
+
+    def concept(self, concept_id: str) -> Concept | None:
+        return self._concept("concept_id = ? AND live = 1", (concept_id,))
+
+    def concept_named(self, ontology: str, name: str) -> Concept | None:
+        return self._concept("ontology = ? AND name = ? AND live = 1", (ontology, name))
+
+    def _concept(self, where: str, values: Sequence[Any]) -> Concept | None:
+        found = self._database.row(f"{_CONCEPT} WHERE {where}", values)
+        return concept_row(found) if found else None
+
+    def _concepts(self, query: str, values: Sequence[Any]) -> list[Concept]:
+        return [concept_row(row) for row in self._database.rows(query, values)]
+
+    def concepts(self, ontology: str, after: str = "", limit: int = 1000) -> list[Concept]:
+        where = "WHERE ontology = ? AND name > ? AND live = 1 ORDER BY name LIMIT ?"
+        return self._concepts(f"{_CONCEPT} {where}", (ontology, after, limit))
+
+    def concepts_of(self, doc_id: str) -> list[Concept]:
+        query = f"""{_CONCEPT} WHERE key IN (SELECT mention.concept
+            FROM document CROSS JOIN mention ON mention.document = document.key
+            WHERE document.doc_id = ? AND document.state = {SHOWN}) ORDER BY name"""
+        return self._concepts(query, (doc_id,))
+
+    def documents_of(self, concept_id: str) -> list[str]:
+        rows = self._database.rows(
+            "SELECT DISTINCT document.deposit, document.doc_id"
+            " FROM concept CROSS JOIN mention ON mention.concept = concept.key"
+            f" CROSS JOIN document ON document.key = mention.document AND document.state = {SHOWN}"
+            " WHERE concept.concept_id = ? ORDER BY document.deposit, document.doc_id",
+            (concept_id,),
+        )
+        return [doc_id for _, doc_id in rows]
+
+    def page(self, concept_id: str) -> ConceptPage | None:
+        with self._database.snapshot() as connection:
+            return concept_page(connection, concept_id)
+
+    # ------------------------------------------------------------------------ evidence, relationships
+
+    def instance(self, owner: str, n: int) -> InstanceRow | None:
+        found = self._database.row(f"{_INSTANCE} WHERE instance.owner = ? AND instance.n = ?", (owner, n))
+        return instance_row(found) if found else None
+
+    def instances(self, owner: str, after: int = 0, limit: int = 1000) -> list[InstanceRow]:
+        where = "WHERE instance.owner = ? AND instance.n > ? ORDER BY instance.n LIMIT ?"
+        return [instance_row(row) for row in self._database.rows(f"{_INSTANCE} {where}", (owner, after, limit))]
+
+    def instances_of(self, doc_id: str) -> list[InstanceRow]:
+        rows = self._database.rows(
+            f"SELECT document.doc_id, {listed(INSTANCE, 'instance')}"
+            " FROM document CROSS JOIN instance ON instance.document = document.key"
+            f" WHERE document.doc_id = ? AND document.state = {SHOWN}"
+            " ORDER BY instance.char_start, instance.char_end, instance.owner, instance.n",
+            (doc_id,),
+        )
+        return [instance_row(row) for row in rows]
+
+    def related_types(self, concept_id: str) -> list[str]:
+        rows = self._database.rows("SELECT DISTINCT type FROM neighbour WHERE concept = ? ORDER BY type", (concept_id,))
+        return [type_ for (type_,) in rows]
+
+    def related(self, concept_id: str, type_: str = "", after: str = "", limit: int = 1000) -> list[Related]:
+        after_type, _, after_name = (type_, "", after) if type_ else after.partition("/")
+        where = "AND neighbour.type = ?2" if type_ else ""
+        rows = self._database.rows(
+            "SELECT neighbour.relationship_id, neighbour.type, neighbour.name, neighbour.other, concept.label,"
+            " neighbour.incoming, relationship.confidence, relationship.mtime"
+            " FROM neighbour CROSS JOIN relationship ON relationship.relationship_id = neighbour.relationship_id"
+            " CROSS JOIN concept ON concept.concept_id = neighbour.other"
+            f" WHERE neighbour.concept = ?1 {where} AND (neighbour.type, neighbour.name) > (?2, ?3)"
+            " ORDER BY neighbour.type, neighbour.name, neighbour.relationship_id, neighbour.incoming LIMIT ?4",
+            (concept_id, after_type, after_name, limit),
+        )
+        return [Related(row[0], row[1], row[2], row[3], row[4], bool(row[5]), row[6], row[7]) for row in rows]
+
+    # ----------------------------------------------------------------------------------- for matching
+
+    def match(self, ontology: str, norms: Sequence[str]) -> dict[str, str]:
+        found: dict[str, str] = {}
+        with self._database.snapshot():
+            for norm in norms:
+                row = self._database.row(
+                    "SELECT concept.concept_id"
+                    " FROM concept_form CROSS JOIN concept ON concept.key = concept_form.concept"
+                    " WHERE concept_form.ontology = ? AND concept_form.form = ?"
+                    " ORDER BY concept_form.rank, concept.founded, concept.concept_id LIMIT 1",
+                    (ontology, norm),
+                )
+                if row:
+                    found[norm] = row[0]
+        return found
+
+    def next_n(self, owner: str) -> int:
+        found = self._database.row(
+            "SELECT last_n FROM concept WHERE concept_id = ?1"
+            " UNION ALL SELECT last_n FROM relationship WHERE relationship_id = ?1",
+            (owner,),
+        )
+        return found[0] + 1 if found else 1
+
+    def name_taken(self, ontology: str, name: str) -> str | None:
+        found = self._database.row("SELECT concept_id FROM concept WHERE ontology = ? AND name = ?", (ontology, name))
+        return found[0] if found else None
+
+    def popular(self, ontology: str, limit: int) -> list[Concept]:
+        where = "WHERE ontology = ? AND live = 1 ORDER BY related + evidence DESC, concept_id LIMIT ?"
+        return self._concepts(f"{_CONCEPT} {where}", (ontology, limit))
+
+    def sample(self, ontology: str, limit: int, seed: int) -> list[Concept]:
+        with self._database.snapshot():
+            drawn = draw(
+                f"{ontology}:{seed}",
+                limit,
+                self.counts(ontology)["concepts"],
+                lambda at: self._drawn(ontology, at),
+                lambda: self._every(ontology),
+            )
+            found = [self.concept(concept_id) for concept_id in drawn]
+        return [concept for concept in found if concept is not None]
+
+    def _drawn(self, ontology: str, at: str) -> str | None:
+        where = "WHERE ontology = ? AND concept_id >= ? AND live = 1 ORDER BY concept_id LIMIT 1"
+        found = self._database.row(f"SELECT concept_id FROM concept {where}", (ontology, at))
+        return found[0] if found else None
+
+    def _every(self, ontology: str) -> list[str]:
+        where = "WHERE ontology = ? AND live = 1 ORDER BY concept_id"
+        return [row[0] for row in self._database.rows(f"SELECT concept_id FROM concept {where}", (ontology,))]

@@ -1,0 +1,95 @@
+"""How the rows of the contract stand in tables: lists of columns, and both directions of conversion."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+from kgfs.domain import RELATIONSHIP_TYPES, Mention
+from kgfs.errors import BadInputError
+from kgfs.stores.graph.contract import Concept, DocumentRow, InstanceRow, SourceRow
+
+STAGED, SHOWN, LEAVING = 0, 1, 2
+"""States of an edition (see schema.sql)."""
+
+
+def _columns(kind: type, leave_out: str = "") -> tuple[str, ...]:
+    return tuple(item.name for item in fields(kind) if item.name != leave_out)
+
+
+DOCUMENT = _columns(DocumentRow)
+SOURCE = _columns(SourceRow, "doc_id")
+INSTANCE = _columns(InstanceRow, "doc_id")
+CONCEPT = _columns(Concept)
+MENTION = ("deposit", "label", "forms", "kind", "score", "definition")
+"""Columns in the order of the fields of the contract's rows, which the functions below rely on."""
+
+
+def listed(columns: Sequence[str], table: str) -> str:
+    return ", ".join(f"{table}.{column}" for column in columns)
+
+
+def slots(count: int) -> str:
+    return ", ".join("?" * count)
+
+
+def words(packed: str) -> tuple[str, ...]:
+    return tuple(json.loads(packed)) if packed != "[]" else ()
+
+
+def packed(items: Sequence[str]) -> str:
+    return json.dumps(items, ensure_ascii=False, separators=(",", ":")) if items else "[]"
+
+
+def source_values(row: SourceRow) -> list[Any]:
+    return [packed(row.section_path) if name == "section_path" else getattr(row, name) for name in SOURCE]
+
+
+def instance_values(row: InstanceRow) -> list[Any]:
+    return [packed(row.section_path) if name == "section_path" else getattr(row, name) for name in INSTANCE]
+
+
+_SOURCE_PATH = SOURCE.index("section_path") + 1
+_INSTANCE_PATH = [item.name for item in fields(InstanceRow)].index("section_path")
+_INSTANCE_DOC = [item.name for item in fields(InstanceRow)].index("doc_id")
+_INSTANCE_DEFINES = [item.name for item in fields(InstanceRow)].index("defines")
+_CONCEPT_ALIASES = CONCEPT.index("aliases")
+
+
+def source_row(found: Sequence[Any]) -> SourceRow:
+    """From ``doc_id`` and the SOURCE columns."""
+    values = list(found)
+    values[_SOURCE_PATH] = words(values[_SOURCE_PATH])
+    return SourceRow(*values)
+
+
+def instance_row(found: Sequence[Any]) -> InstanceRow:
+    """From ``doc_id`` and the INSTANCE columns."""
+    values = list(found)
+    values.insert(_INSTANCE_DOC, values.pop(0))
+    values[_INSTANCE_PATH] = words(values[_INSTANCE_PATH])
+    values[_INSTANCE_DEFINES] = bool(values[_INSTANCE_DEFINES])
+    return InstanceRow(*values)
+
+
+def concept_row(found: Sequence[Any]) -> Concept:
+    values = list(found)
+    values[_CONCEPT_ALIASES] = words(values[_CONCEPT_ALIASES])
+    return Concept(*values)
+
+
+def mention_row(found: Sequence[Any]) -> Mention:
+    """From ``doc_id`` and the MENTION columns."""
+    doc_id, deposit, label, forms, kind, score, definition = found
+    return Mention(doc_id, deposit, label, words(forms), kind, score, definition)
+
+
+def inverse(type_: str) -> str:
+    """The name of a relationship type as seen from its object."""
+    try:
+        return RELATIONSHIP_TYPES[type_]
+    except KeyError:
+        known = ", ".join(sorted(RELATIONSHIP_TYPES))
+        raise BadInputError(f"'{type_}' is no relationship type; known are {known}.") from None

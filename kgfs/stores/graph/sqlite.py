@@ -1,0 +1,121 @@
+"""The graph in one SQLite file."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+
+from kgfs.errors import StoreError
+from kgfs.stores.database import Database
+from kgfs.stores.graph.commit import Commit
+from kgfs.stores.graph.contract import Batch, Publication
+from kgfs.stores.graph.editions import empty, open_edition, put_instances, put_sources, remove_some
+from kgfs.stores.graph.reading import GraphReads
+from kgfs.stores.graph.rows import LEAVING, STAGED
+
+FORMAT = 1
+REMEDY = "The graph is derived: 'kgfs rebuild' makes it again."
+ROWS_AT_ONCE = 500
+"""Rows written or removed in one transaction outside of publications, so that nobody waits long for the lock."""
+
+
+class SqliteGraph(GraphReads):
+    """The :class:`~kgfs.stores.graph.contract.Graph` of one home; without ``path`` a temporary one that close() removes.
+
+    Any number of threads and processes. Publications and forgettings are durable when they return; what was staged
+    may be lost in a power failure, together with the job's progress.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._folder = None if path else tempfile.TemporaryDirectory(prefix="kgfs-graph-")
+        where = path or Path(self._folder.name if self._folder else "") / "graph.sqlite"
+        schema = resources.files("kgfs.stores.graph").joinpath("schema.sql").read_text("utf-8")
+        super().__init__(Database(where, schema, FORMAT, REMEDY))
+        self._asked = threading.Lock()
+        self._seen = self._state()
+        self._remove_left()
+
+    # ------------------------------------------------------------------------------------------- writing
+
+    def stage(self, commit_id: str, document: str, batch: Batch) -> None:
+        if self.published(commit_id) is not None:
+            return
+        for start in range(0, max(len(batch.sources), 1), ROWS_AT_ONCE):
+            with self._database.write(durable=False) as connection:
+                edition = open_edition(connection, document, commit_id)
+                put_sources(connection, edition, batch.sources[start : start + ROWS_AT_ONCE])
+        for start in range(0, len(batch.instances), ROWS_AT_ONCE):
+            with self._database.write(durable=False) as connection:
+                edition = open_edition(connection, document, commit_id)
+                put_instances(connection, edition, batch.instances[start : start + ROWS_AT_ONCE])
+
+    def publish(self, publication: Publication) -> int:
+        doc_id = publication.document.doc_id
+        with self._database.write(durable=True) as connection:
+            known = connection.execute(
+                'SELECT epoch FROM "commit" WHERE commit_id = ?', (publication.commit_id,)
+            ).fetchone()
+            if known:
+                return int(known[0])
+            edition = open_edition(connection, doc_id, publication.commit_id)
+            commit = Commit(connection, publication.at)
+            commit.leave([doc_id, *publication.supersedes])
+            commit.enter(edition, publication)
+            epoch = commit.settle()
+            connection.execute(
+                "INSERT INTO \"commit\" VALUES (?, ?, 'publish', ?)", (publication.commit_id, epoch, publication.at)
+            )
+        self._remove_left()
+        return epoch
+
+    def abandon(self, commit_id: str) -> None:
+        with self._database.write(durable=False) as connection:
+            connection.execute(
+                f"UPDATE document SET state = {LEAVING} WHERE commit_id = ? AND state = {STAGED}", (commit_id,)
+            )
+        self._remove_left()
+
+    def forget(self, commit_id: str, doc_ids: Sequence[str], at: int) -> int:
+        with self._database.write(durable=True) as connection:
+            known = connection.execute('SELECT epoch FROM "commit" WHERE commit_id = ?', (commit_id,)).fetchone()
+            if known:
+                return int(known[0])
+            commit = Commit(connection, at)
+            commit.leave(doc_ids)
+            epoch = commit.settle()
+            connection.execute("INSERT INTO \"commit\" VALUES (?, ?, 'forget', ?)", (commit_id, epoch, at))
+        self._remove_left()
+        return epoch
+
+    def clear(self) -> None:
+        with self._database.write(durable=True) as connection:
+            empty(connection)
+
+    def _remove_left(self) -> None:
+        """Remove the rows of editions that left, little by little. A kill in between is made up for by the next call."""
+        while self._database.row(f"SELECT 1 FROM document WHERE state = {LEAVING} LIMIT 1"):
+            with self._database.write(durable=False) as connection:
+                remove_some(connection, ROWS_AT_ONCE)
+
+    # ------------------------------------------------------------------------------------------- polling
+
+    def changed(self) -> bool:
+        with self._asked:
+            state = self._state()
+            moved = state != self._seen
+            self._seen = state
+            return moved
+
+    def _state(self) -> list[tuple[int]]:
+        found = self._database.rows("SELECT value FROM meta WHERE name IN ('epoch', 'clears') ORDER BY name")
+        if len(found) != 2:
+            raise StoreError(f"The graph has lost its epoch. {REMEDY}")
+        return found
+
+    def close(self) -> None:
+        self._database.close()
+        if self._folder:
+            self._folder.cleanup()
