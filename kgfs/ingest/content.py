@@ -1,0 +1,212 @@
+"""The bytes of one file: where they stand (inbox, spool, garage), and the two forms that can still be written.
+
+Not for several threads at once; ``spool.WorkingCopy`` serialises the calls.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Protocol
+
+from kgfs.domain import Name, Place
+from kgfs.errors import MissingError, RotError, StoreError, from_os_error
+from kgfs.stores.garage.contract import BLOCK, Reader, Sums
+from kgfs.stores.garage.sums import Summer, sums_of
+from kgfs.stores.stores import Stores
+
+SMALL = 64 << 10
+"""Up to this size contents stay in memory and become durable as an inbox row."""
+
+LOOKS = 8
+"""How often a row is read again whose bytes are not where it says; each time they must have moved on."""
+
+
+class Content(Protocol):
+    @property
+    def size(self) -> int: ...
+
+    def read_at(self, offset: int, length: int) -> bytes: ...
+
+    def close(self) -> None: ...
+
+
+class Memory:
+    """A small content. Writable."""
+
+    def __init__(self, content: bytes = b"") -> None:
+        self._bytes = bytearray(content)
+
+    @property
+    def size(self) -> int:
+        return len(self._bytes)
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        return bytes(self._bytes[offset : offset + length])
+
+    def write_at(self, offset: int, data: bytes) -> int:
+        if offset > len(self._bytes):
+            self._bytes.extend(bytes(offset - len(self._bytes)))
+        self._bytes[offset : offset + len(data)] = data
+        return len(data)
+
+    def truncate(self, size: int) -> None:
+        del self._bytes[size:]
+        self._bytes.extend(bytes(size - len(self._bytes)))
+
+    def close(self) -> None:
+        return
+
+
+class SpoolFile:
+    """A file in the spool folder, 0600. Its first ``fixed`` bytes are kept (a fact speaks of them) and never change
+    again; what follows may be written. SHA-256 and block sums are taken of bytes as they arrive in order."""
+
+    def __init__(self, path: Path, descriptor: int, size: int, fixed: int) -> None:
+        self.path = path
+        self.fixed = fixed
+        self._size = size
+        self._descriptor = descriptor
+        self._summer = Summer()
+
+    @classmethod
+    def make(cls, path: Path) -> SpoolFile:
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise from_os_error(error, f"Making the working copy {path}") from error
+        return cls(path, descriptor, 0, 0)
+
+    @classmethod
+    def kept(cls, path: Path, size: int) -> SpoolFile:
+        """One that a fact speaks of. FileNotFoundError if it is not there (any more)."""
+        return cls(path, os.open(path, os.O_RDONLY | os.O_CLOEXEC), size, size)
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        length = min(length, self._size - offset)
+        pieces = []
+        while length > 0:
+            try:
+                piece = os.pread(self._descriptor, length, offset)
+            except OSError as error:
+                raise from_os_error(error, f"Reading the working copy {self.path}") from error
+            if not piece:
+                raise RotError(f"The working copy {self.path} is shorter than it was: {offset} of {self._size} bytes.")
+            pieces.append(piece)
+            offset, length = offset + len(piece), length - len(piece)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def write_at(self, offset: int, data: bytes) -> int:
+        """How many bytes were written: fewer than given when the disk got full on the way."""
+        try:
+            written = os.pwrite(self._descriptor, data, offset)
+        except OSError as error:
+            raise from_os_error(error, f"Writing the working copy {self.path}") from error
+        if offset < self._summer.size:
+            self._summer = Summer()
+        if offset == self._summer.size:
+            self._summer.update(memoryview(data)[:written])
+        self._size = max(self._size, offset + written)
+        return written
+
+    def truncate(self, size: int) -> None:
+        try:
+            os.ftruncate(self._descriptor, size)
+        except OSError as error:
+            raise from_os_error(error, f"Resizing the working copy {self.path}") from error
+        if size < self._summer.size:
+            self._summer = Summer()
+        self._size = size
+
+    def sums(self) -> Sums:
+        """Reads only what did not arrive in order."""
+        while self._summer.size < self._size:
+            self._summer.update(self.read_at(self._summer.size, BLOCK))
+        return self._summer.sums()
+
+    def sync(self) -> None:
+        """Bytes and directory entry are on the disk."""
+        try:
+            os.fsync(self._descriptor)
+            if not self.fixed:
+                sync_folder(self.path.parent)
+        except OSError as error:
+            raise from_os_error(error, f"Keeping the working copy {self.path}") from error
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+class Kept:
+    """An object of the garage, each block verified."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self.size = reader.sums.size
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        return self._reader.read_at(offset, length)
+
+    def close(self) -> None:
+        self._reader.close()
+
+
+def open_content(stores: Stores, spool: Path, name_id: int) -> tuple[Name, Content]:
+    """A live file's row and its bytes, wherever they stand now: they may be on their way from inbox or spool to the
+    garage, so the row is read again when they are not where it said. MissingError once the name is gone."""
+    for _ in range(LOOKS):
+        name = stores.journal.names.name(name_id)
+        if name is None:
+            raise MissingError("The file was removed.")
+        content = open_at(stores, spool, name)
+        if content is not None:
+            return name, content
+    raise StoreError(f"The bytes of the file {name_id} are not where they were kept.")
+
+
+def open_at(stores: Stores, spool: Path, name: Name) -> Content | None:
+    """The bytes where ``name`` says they are; None if they are not there. Inbox rows are verified whole, objects of
+    the garage block by block."""
+    if name.place is Place.NONE:
+        return Memory()
+    if name.place is Place.INBOX:
+        small = stores.journal.inbox(name.sha256)
+        if small is not None and sums_of(small).sha256 != name.sha256:
+            raise RotError(f"The kept bytes of '{name.name}' are damaged in the inbox.")
+        return None if small is None else Memory(small)
+    try:
+        if name.place is Place.GARAGE:
+            return Kept(stores.garage.objects.open(name.key))
+        try:
+            return SpoolFile.kept(spool / name.key, name.size)
+        except FileNotFoundError:
+            return Kept(stores.garage.objects.open(key_on_the_way(stores, name)))
+    except MissingError:
+        return None
+
+
+def key_on_the_way(stores: Stores, name: Name) -> str:
+    """The garage key of bytes that left the spool before the fact was recorded that says so. MissingError if they are
+    not in the garage either."""
+    names = stores.journal.names
+    document = names.document_with(name.ontology, name.sha256)
+    if document is not None and stores.garage.objects.exists(document.key):
+        return document.key
+    for ontology in sorted(names.ontologies(), key=lambda one: one.id != name.ontology):
+        for key, size in stores.garage.objects.keys(f"sources/{ontology.prefix}/{name.sha256[:32]}."):
+            if size == name.size:
+                return key
+    raise MissingError(f"The kept bytes of '{name.name}' are neither in the spool nor in the garage.")
+
+
+def sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,266 @@
+"""Deposits: the use cases by which documents/ is changed, for the tree and the commands alike.
+
+Every change is durable when the call returns. Names are encoded (``domain.encode_name``). All calls block for a sync
+or more, unless marked *quick*; any number of threads.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from kgfs.config import Config
+from kgfs.domain import Name, NameKind, Ontology, new_id, new_ontology_id
+from kgfs.errors import (
+    BadInputError,
+    ExistsError,
+    IsAFolderError,
+    MissingError,
+    RefusedError,
+)
+from kgfs.ingest.content import Content, open_content
+from kgfs.ingest.intake import Ingested, take_in
+from kgfs.ingest.open_file import OpenFile
+from kgfs.ingest.rules import check_name, check_ontology_name, prefix_for
+from kgfs.ingest.settle import Settler
+from kgfs.ingest.spool import WorkingCopies
+from kgfs.stores.journal.facts import (
+    AttributesSet,
+    Fact,
+    FileMade,
+    FolderMade,
+    LinkMade,
+    Moved,
+    OntologyMade,
+    OntologyRemoved,
+    OntologyRenamed,
+    Removed,
+)
+from kgfs.stores.stores import Stores
+
+PERMISSIONS = 0o7777
+
+
+class Deposits:
+    """``session`` is the living session (``sessions.open_session``) that acts."""
+
+    def __init__(self, config: Config, stores: Stores, session: str) -> None:
+        self.copies = WorkingCopies(stores, config.spool, session)
+        self.settler = Settler(config, stores, session, self.copies)
+        self._stores = stores
+        self._names = stores.journal.names
+        self._session = session
+
+    # -------------------------------------------------------------------------------- ontologies
+
+    def make_ontology(self, name: str, mode: int, uid: int, gid: int) -> Ontology:
+        """ExistsError if there is one of that name, RefusedError for a name of the tree's own or a dot-name."""
+        check_ontology_name(name)
+        ontology_id = new_ontology_id()
+        prefix = prefix_for(name, ontology_id, _TakenPrefixes(self._stores))
+        fact = OntologyMade(ontology_id, name, prefix, new_id(), mode & PERMISSIONS, uid, gid, time.time_ns())
+        self.record(fact)
+        return self._ontology(ontology_id)
+
+    def rename_ontology(self, ontology_id: str, name: str) -> Ontology:
+        """Its id, and the keys of its documents, stay."""
+        check_ontology_name(name)
+        if self._ontology(ontology_id).name != name:
+            self.record(OntologyRenamed(ontology_id, name, time.time_ns()))
+        return self._ontology(ontology_id)
+
+    def remove_ontology(self, ontology_id: str) -> None:
+        """NotEmptyError while a name stands in it."""
+        self.record(OntologyRemoved(ontology_id, time.time_ns()))
+
+    def _ontology(self, ontology_id: str) -> Ontology:
+        found = self._names.ontology(ontology_id)
+        if found is None:
+            raise MissingError("The ontology was removed.")
+        return found
+
+    # ------------------------------------------------------------------------------------- names
+
+    def make_folder(self, parent: int, name: str, mode: int, uid: int, gid: int) -> Name:
+        """ExistsError if the name is taken; so for files and links."""
+        made = new_id()
+        ontology = self._folder(parent, name).ontology
+        self.record(FolderMade(made, ontology, parent, name, mode & PERMISSIONS, uid, gid, time.time_ns()))
+        return self.name(made)
+
+    def make_file(self, parent: int, name: str, mode: int, uid: int, gid: int) -> Name:
+        """An empty one."""
+        made = new_id()
+        ontology = self._folder(parent, name).ontology
+        self.record(FileMade(made, ontology, parent, name, mode & PERMISSIONS, uid, gid, time.time_ns()))
+        return self.name(made)
+
+    def make_link(self, parent: int, name: str, target: str, uid: int, gid: int) -> Name:
+        """``target`` is encoded as names are, and never followed."""
+        made = new_id()
+        ontology = self._folder(parent, name).ontology
+        self.record(LinkMade(made, ontology, parent, name, target, 0o777, uid, gid, time.time_ns()))
+        return self.name(made)
+
+    def move(self, name_id: int, parent: int, name: str, *, replace: bool) -> None:
+        """Within or across folders and ontologies. What stands at the goal is replaced, or ExistsError; files open
+        there go on with their bytes."""
+        moved = self.name(name_id)
+        folder = self._folder(parent, name)
+        if moved.parent == 0:
+            raise RefusedError("documents/ belongs to its ontology and cannot be moved.")
+        standing = self._names.child(parent, name)
+        if standing is not None and standing.id == name_id:
+            return
+        if standing is not None and not replace:
+            raise ExistsError(f"'{name}' exists already.")
+        replaced = standing.id if standing else 0
+        self.record(Moved(name_id, folder.ontology, parent, name, replaced, time.time_ns()))
+        if standing is not None:
+            self.copies.leave(standing)
+
+    def remove(self, name_id: int) -> None:
+        """A file, a link or an empty folder. Files that are open go on working until they are released."""
+        gone = self.name(name_id)
+        if gone.parent == 0:
+            raise RefusedError("documents/ belongs to its ontology and cannot be removed.")
+        self.record(Removed(name_id, time.time_ns()))
+        self.copies.leave(gone)
+
+    def set_attributes(
+        self,
+        name_id: int,
+        *,
+        mode: int | None = None,
+        uid: int | None = None,
+        gid: int | None = None,
+        atime: int | None = None,
+        mtime: int | None = None,
+    ) -> Name:
+        """Never touches content nor settling. As on other file systems only root gives files away: RefusedError."""
+        before = self.shown(name_id)
+        if before is None:
+            raise MissingError("The file was removed.")
+        if os.geteuid() != 0:
+            _check_ownership(before, uid, gid)
+        now = time.time_ns()
+        mode = None if mode is None else mode & PERMISSIONS
+        asked = {"mode": mode, "uid": uid, "gid": gid, "atime": atime, "mtime": mtime}
+        copy = self.copies.find(name_id)
+        wanted = {key: value for key, value in asked.items() if value is not None}
+        try:
+            self.record(AttributesSet(name_id, now, mode, uid, gid, atime, mtime))
+        except MissingError:
+            if copy is None:
+                raise
+        live = self._names.name(name_id)
+        after = live or _changed(before, wanted, now)
+        if copy is not None and (live is None or mtime is not None):
+            copy.attributes_set(after, mtime=mtime is not None)
+        return after
+
+    def name(self, name_id: int) -> Name:
+        """As it is kept. MissingError once it is gone. *Quick*."""
+        found = self._names.name(name_id)
+        if found is None:
+            raise MissingError("It was removed.")
+        return found
+
+    def shown(self, name_id: int) -> Name | None:
+        """As it is now: with size and times of what an open file has not kept yet, and for as long as a file is open
+        also when its name is gone. *Quick*."""
+        row = self._names.name(name_id)
+        copy = self.copies.find(name_id)
+        return copy.shown(row) if copy else row
+
+    def _folder(self, parent: int, name: str) -> Name:
+        check_name(name)
+        return self.name(parent)
+
+    # ----------------------------------------------------------------------------------- content
+
+    def open(
+        self, name_id: int, *, read: bool = True, write: bool = False, truncate: bool = False, append: bool = False
+    ) -> OpenFile:
+        """The open file wants its ``release``. Reading finds the bytes wherever they stand, verified."""
+        shown = self.shown(name_id)
+        if shown is not None and shown.kind is NameKind.FOLDER:
+            raise IsAFolderError(f"'{shown.name}' is a folder.")
+        if shown is not None and shown.kind is NameKind.LINK:
+            raise BadInputError(f"'{shown.name}' is a symbolic link; open what it points to.")
+        writing = write or truncate or append
+        copy = self.copies.acquire(name_id, writing=writing)
+        try:
+            keep_cache = self.copies.seen(copy)
+            if truncate:
+                copy.truncate(0)
+        except BaseException:
+            self.copies.release(copy, writing=writing)
+            raise
+        return OpenFile(
+            self.copies, copy, self._session, writing=writing, append=append, keep_cache=keep_cache and not truncate
+        )
+
+    def truncate(self, name_id: int, size: int) -> None:
+        """By path, durable when it returns."""
+        file = self.open(name_id, write=True)
+        try:
+            file.truncate(size)
+            file.flush()
+        finally:
+            file.release()
+
+    def content(self, name_id: int) -> Content:
+        """The kept bytes of a live file, to be closed by the caller."""
+        return open_content(self._stores, self.copies.spool, name_id)[1]
+
+    def ingest_file(
+        self,
+        source: Path,
+        ontology: str,
+        as_path: str | None = None,
+        progress: Callable[[int], None] = lambda size: None,
+        *,
+        force: bool = False,
+    ) -> Ingested:
+        """Deposit a file without a mount, and settle it at once: see ``intake.take_in``."""
+        found = self._names.ontology_named(ontology)
+        if found is None:
+            found = self.make_ontology(ontology, 0o755, os.getuid(), os.getgid())
+        return take_in(self, found, source, as_path or source.name, progress, force=force)
+
+    def record(self, *facts: Fact, inbox: Mapping[str, bytes] | None = None) -> None:
+        """As this session."""
+        self._stores.journal.record(*facts, inbox=inbox, session=self._session)
+
+
+class _TakenPrefixes:
+    """Prefixes that an ontology has, or had: its trash, and keys that were cited, outlive it."""
+
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+
+    def __contains__(self, prefix: object) -> bool:
+        if any(ontology.prefix == prefix for ontology in self._stores.journal.names.ontologies()):
+            return True
+        return any(True for _ in self._stores.garage.objects.keys(f"sources/{prefix}/"))
+
+
+def _check_ownership(before: Name, uid: int | None, gid: int | None) -> None:
+    if uid not in (None, before.uid) or (gid not in (None, before.gid) and gid not in os.getgroups()):
+        raise RefusedError(f"Only root can give '{before.name}' to another owner.")
+
+
+def _changed(before: Name, wanted: dict[str, int], now: int) -> Name:
+    return replace(
+        before,
+        mode=wanted.get("mode", before.mode),
+        uid=wanted.get("uid", before.uid),
+        gid=wanted.get("gid", before.gid),
+        atime=wanted.get("atime", before.atime),
+        mtime=wanted.get("mtime", before.mtime),
+        ctime=now,
+    )

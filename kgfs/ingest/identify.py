@@ -1,0 +1,123 @@
+"""Identity and dedup, decided once about quiet bytes (LIFECYCLE 3, CITE 6.1, design §4.4). Pure: no store is asked here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kgfs.domain import (
+    INGEST_VERSION,
+    Document,
+    Name,
+    NameKind,
+    Ontology,
+    State,
+    Version,
+    doc_id_of,
+    extension_of,
+    garage_key_of,
+    is_document_name,
+)
+
+DAY = 86_400 * 10**9
+
+
+class Action(StrEnum):
+    """What a deposit means. All but ``NONE`` mint a version; their values stand in ``VersionMinted.decision``."""
+
+    NONE = "none"  # no version: not a document, or nothing new
+    INSERT = "insert"  # new bytes under a new path
+    UPDATE = "update"  # new bytes under a known path
+    ALIAS = "alias"  # bytes the ontology knows and has read: another name for them
+    IN_PROGRESS = "in_progress"  # bytes whose reading is owed or under way
+    REPROCESS = "reprocess"  # known bytes that must be read again
+    REVIVE = "revive"  # bytes that left; their Reading is still there
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    action: Action
+    reason: str
+    """One clause for people; ``kgfs ingest`` prints it and the ledger keeps it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    doc_id: str
+    source_id: str
+    key: str
+
+
+def identity(ontology: Ontology, path: str, sha256: str, document: Document | None) -> Identity:
+    """Of bytes deposited at ``path``. Where the ontology has the Document already it keeps its doc_id, source and key."""
+    if document is not None:
+        return Identity(document.doc_id, document.source_id, document.key)
+    source_id = f"{ontology.id}/{path}"
+    key = garage_key_of(ontology.prefix, sha256, extension_of(path.rpartition("/")[2]))
+    return Identity(doc_id_of(source_id, sha256), source_id, key)
+
+
+def decide(
+    name: Name,
+    path: str,
+    newest: Version | None,
+    document: Document | None,
+    *,
+    n: int,
+    now: int,
+    trash_days: int,
+    force: bool = False,
+    ingest_version: int = INGEST_VERSION,
+) -> Decision:
+    """What the bytes that ``name`` has at ``path`` mean.
+
+    ``newest`` is the newest version of the name's own history, ``n`` the number its next one would have (higher than 1
+    also where an editor moved the old file aside), ``document`` the Document that the name's ontology has for these
+    bytes. ``force`` reads known bytes again. Times in nanoseconds.
+    """
+    if not_a_document := _why_no_document(name, path):
+        return Decision(Action.NONE, not_a_document)
+    if document is None:
+        if n > 1:
+            return Decision(Action.UPDATE, f"new bytes, version {n} of the path")
+        return Decision(Action.INSERT, "new document")
+    same_path = newest is not None and newest.doc_id == document.doc_id
+    if document.state in (State.QUEUED, State.WORKING):
+        if same_path:
+            return Decision(Action.NONE, "unchanged, its reading is under way")
+        return Decision(Action.IN_PROGRESS, "the same bytes are being read")
+    if force:
+        return Decision(Action.REPROCESS, "reading again was asked for")
+    if document.ingest_version < ingest_version:
+        return Decision(
+            Action.REPROCESS, f"read by ingest version {document.ingest_version}, {ingest_version} is current"
+        )
+    if document.state in _NAMELESS:
+        return _returned(document, now, trash_days)
+    if same_path:
+        return Decision(Action.NONE, "unchanged")
+    if document.state is State.FAILED:
+        return Decision(Action.REPROCESS, "the last reading of the same bytes failed")
+    return Decision(Action.ALIAS, "another name for the same bytes")
+
+
+def _why_no_document(name: Name, path: str) -> str:
+    if name.kind is not NameKind.FILE:
+        return f"a {name.kind} is no document"
+    if not is_document_name(path):
+        return "a dot-name or temporary name is no document"
+    return "" if name.size else "an empty file is no document"
+
+
+_NAMELESS = (State.STALE, State.TRASHED, State.KEPT)
+
+
+def _returned(document: Document, now: int, trash_days: int) -> Decision:
+    """About bytes that no path had any more."""
+    if document.commit_id:
+        return Decision(Action.ALIAS, "removed a moment ago, its knowledge is still there")
+    if not document.reading:
+        return Decision(Action.INSERT, "known bytes that were never read")
+    if document.removed_at and now - document.removed_at > trash_days * DAY:
+        return Decision(Action.INSERT, f"removed more than {trash_days} days ago")
+    return Decision(Action.REVIVE, "removed before, its reading is still there")

@@ -1,0 +1,202 @@
+"""Taking in one file from outside, without a mount: read once, kept, and settled at once."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kgfs.domain import Name, NameKind, Ontology, Place, new_id
+from kgfs.errors import (
+    BadInputError,
+    BusyError,
+    ExistsError,
+    IsAFolderError,
+    KgfsError,
+    MissingError,
+    NotAFolderError,
+    from_os_error,
+)
+from kgfs.failpoints import border
+from kgfs.ingest.content import SMALL, Memory, SpoolFile
+from kgfs.ingest.rules import check_path
+from kgfs.stores.garage.contract import BLOCK, Sums
+from kgfs.stores.garage.sums import sums_of
+from kgfs.stores.journal.facts import AttributesSet, ContentKept, Fact, FileMade, Moved
+
+if TYPE_CHECKING:
+    from kgfs.ingest.deposit import Deposits
+
+ATTEMPTS = 5
+"""How often a change by somebody else in the middle of ours is met by beginning again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    path: str
+    """Below documents/, encoded."""
+    doc_id: str
+    """Empty when it became no Document."""
+    decision: str
+    """One of ``identify.Action``."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """The bytes of the source, in memory or in the spool."""
+
+    content: Memory | SpoolFile
+    sums: Sums
+    mode: int
+    mtime: int
+
+
+def take_in(
+    deposits: Deposits, ontology: Ontology, source: Path, as_path: str, progress: Callable[[int], None], *, force: bool
+) -> Ingested:
+    """Deposit ``source`` at ``as_path`` below the ontology's documents/, with its times and permissions; missing
+    folders are made. What stood at the path is replaced as by a rename, so that who has it open goes on with its bytes;
+    the history of the path goes on. ``progress`` is told the size of each piece that was read.
+
+    BadInputError: the path leaves documents/, the source is no file or cannot be read. MissingError: the source is
+    not there (any more). FullError: the home is full, nothing was kept.
+    """
+    names = check_path(as_path)
+    with _taken(deposits, source, progress) as taken:
+        for attempt in range(ATTEMPTS):
+            try:
+                return _deposit(deposits, ontology, names, taken, force=force)
+            except (BusyError, ExistsError, MissingError):
+                if attempt == ATTEMPTS - 1:
+                    raise
+    raise AssertionError("unreachable")
+
+
+def _deposit(deposits: Deposits, ontology: Ontology, names: tuple[str, ...], taken: _Taken, *, force: bool) -> Ingested:
+    journal = deposits.copies.stores.journal
+    parent = _folder(deposits, ontology, names[:-1])
+    standing = journal.names.child(parent, names[-1])
+    if standing is not None and standing.kind is NameKind.FOLDER:
+        raise IsAFolderError(f"'{'/'.join(names)}' is a folder in {ontology.name}. Choose another path with --as.")
+    sha256 = taken.sums.sha256 if taken.sums.size else ""
+    if standing is not None and standing.kind is NameKind.FILE and standing.sha256 == sha256:
+        name = standing
+    else:
+        name = _keep(deposits, ontology, parent, names[-1], standing, taken)
+    decision = deposits.settler.settle([name], again=True, force=force).get(name.id)
+    if decision is None:
+        raise BusyError(f"'{'/'.join(names)}' in {ontology.name} is being written. Try again when that is done.")
+    settled = journal.names.name(name.id)
+    return Ingested("/".join(names), settled.doc_id if settled else "", decision.action.value, decision.reason)
+
+
+def _folder(deposits: Deposits, ontology: Ontology, names: tuple[str, ...]) -> int:
+    folder = ontology.root
+    for name in names:
+        found = deposits.copies.stores.journal.names.child(folder, name)
+        if found is None:
+            found = deposits.make_folder(folder, name, 0o755, os.getuid(), os.getgid())
+        if found.kind is not NameKind.FOLDER:
+            raise NotAFolderError(f"'{name}' in {ontology.name} is not a folder. Choose another path with --as.")
+        folder = found.id
+    return folder
+
+
+def _keep(deposits: Deposits, ontology: Ontology, parent: int, name: str, standing: Name | None, taken: _Taken) -> Name:
+    """A new name with the bytes, in place of the one that stands there: one step, all or nothing."""
+    made, now, sums = new_id(), time.time_ns(), taken.sums
+    first_name = name if standing is None else f".kgfs-{made:x}"
+    place, key, sha256 = Place.NONE, "", sums.sha256 if sums.size else ""
+    inbox: dict[str, bytes] = {}
+    if isinstance(taken.content, SpoolFile):
+        place, key = Place.SPOOL, taken.content.path.name
+        deposits.copies.remember(sums)
+    elif sums.size:
+        place, inbox = Place.INBOX, {sha256: taken.content.read_at(0, sums.size)}
+    facts: list[Fact] = [
+        FileMade(made, ontology.id, parent, first_name, taken.mode, os.getuid(), os.getgid(), now),
+        ContentKept(made, sha256, sums.size, place, key, taken.mtime, now),
+        AttributesSet(made, now, mtime=taken.mtime),
+    ]
+    if standing is not None:
+        facts.append(Moved(made, ontology.id, parent, name, standing.id, now))
+    deposits.record(*facts, inbox=inbox)
+    if isinstance(taken.content, SpoolFile):
+        taken.content.fixed = sums.size
+    border("kept")
+    if standing is not None:
+        deposits.copies.leave(standing)
+    return deposits.name(made)
+
+
+@contextmanager
+def _taken(deposits: Deposits, source: Path, progress: Callable[[int], None]) -> Iterator[_Taken]:
+    """The source's bytes, read once. A spool file that no fact speaks of in the end is removed."""
+    descriptor = _open(source)
+    content: Memory | SpoolFile = Memory()
+    try:
+        about = os.fstat(descriptor)
+        while piece := _read(descriptor, source):
+            if isinstance(content, Memory) and content.size + len(piece) > SMALL:
+                small = content.read_at(0, content.size)
+                content = SpoolFile.make(deposits.copies.fresh_path())
+                _append(content, small)
+            _append(content, piece)
+            progress(len(piece))
+        if isinstance(content, SpoolFile):
+            content.sync()
+            sums = content.sums()
+        else:
+            sums = sums_of(content.read_at(0, content.size))
+        yield _Taken(content, sums, stat.S_IMODE(about.st_mode) & 0o777, about.st_mtime_ns)
+    finally:
+        os.close(descriptor)
+        content.close()
+        if isinstance(content, SpoolFile) and not content.fixed:
+            content.path.unlink(missing_ok=True)
+
+
+def _append(content: Memory | SpoolFile, piece: bytes) -> None:
+    while piece:
+        piece = piece[content.write_at(content.size, piece) :]
+
+
+def _open(source: Path) -> int:
+    try:
+        # Without O_NONBLOCK the opening of a pipe would wait for its writer.
+        descriptor = os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise _unreadable(source, error) from error
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return descriptor
+    os.close(descriptor)
+    if stat.S_ISDIR(mode):
+        raise BadInputError(f"{source} is a folder. Give the files in it, as in 'find {source} -type f'.")
+    raise BadInputError(f"{source} is not an ordinary file (a pipe, socket or device).")
+
+
+def _read(descriptor: int, source: Path) -> bytes:
+    try:
+        return os.read(descriptor, BLOCK)
+    except OSError as error:
+        raise _unreadable(source, error) from error
+
+
+def _unreadable(source: Path, error: OSError) -> KgfsError:
+    if error.errno == errno.ENOENT:
+        if source.is_symlink():
+            return MissingError(f"{source} is a symbolic link that points to nothing.")
+        return MissingError(f"{source}: no such file.")
+    if error.errno in (errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENAMETOOLONG):
+        refused = BadInputError(f"{source} cannot be read: {error.strerror}.")
+        refused.errno = error.errno
+        return refused
+    return from_os_error(error, f"Reading {source}")

@@ -1,0 +1,49 @@
+"""One open file of documents/: what the tree's handles do."""
+
+from __future__ import annotations
+
+from kgfs.ingest.keep import keep
+from kgfs.ingest.spool import WorkingCopies, WorkingCopy
+
+
+class OpenFile:
+    """Calls may come from several threads in turn; several open files of one name share its working copy."""
+
+    def __init__(
+        self, copies: WorkingCopies, copy: WorkingCopy, session: str, *, writing: bool, append: bool, keep_cache: bool
+    ) -> None:
+        self.keep_cache = keep_cache
+        """Whether what was read of this file before is what would be read now."""
+        self._copies = copies
+        self._copy = copy
+        self._session = session
+        self._writing = writing
+        self._append = append
+        self._released = False
+
+    def read(self, offset: int, length: int) -> bytes:
+        """RotError where the kept bytes are damaged."""
+        return self._copy.read(offset, length)
+
+    def write(self, offset: int, data: bytes) -> int:
+        """How many bytes were written, at the end of the file if it was opened to append."""
+        return self._copy.write(None if self._append else offset, data)
+
+    def truncate(self, size: int) -> None:
+        self._copy.truncate(size)
+
+    def flush(self) -> None:
+        """What was written since the last flush, through whichever open file of the name, is durable. FullError or
+        StoreError if it is not; then the name has the bytes of its last flush once the last writer is released."""
+        if self._writing:
+            keep(self._copies, self._copy, self._session)
+
+    def release(self) -> None:
+        """Flushes again, since writes through a memory map come after the last close(). Idempotent."""
+        if self._released:
+            return
+        self._released = True
+        try:
+            self.flush()
+        finally:
+            self._copies.release(self._copy, writing=self._writing)

@@ -1,0 +1,69 @@
+"""Bringing a name's bytes into the garage under their key, from wherever they stand."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+from kgfs.domain import Name, Place
+from kgfs.errors import MissingError, RotError, from_os_error
+from kgfs.failpoints import border
+from kgfs.ingest.content import Kept, SpoolFile, key_on_the_way
+from kgfs.stores.garage.contract import BLOCK, Sums
+from kgfs.stores.garage.sums import sums_of
+from kgfs.stores.stores import Stores
+
+
+def bring_home(stores: Stores, spool: Path, name: Name, key: str, sums: Sums | None = None) -> None:
+    """The object ``key`` holds the bytes of ``name`` when this returns. May be done twice. No writer may have the
+    file open: its spool file becomes the object. ``sums`` are those of the bytes where the caller hashed them. Memory
+    stays flat.
+    """
+    objects = stores.garage.objects
+    if name.place is Place.NONE or (objects.exists(key) and objects.stat(key).sha256 == name.sha256):
+        return
+    if name.place is Place.INBOX:
+        small = stores.journal.inbox(name.sha256)
+        if small is None:
+            raise MissingError(f"The kept bytes of '{name.name}' are not in the inbox.")
+        objects.put(key, small, _verified(name, sums_of(small)))
+    elif name.place is Place.SPOOL and (spool / name.key).exists():
+        _move(stores, spool / name.key, name, key, sums)
+    elif name.place is Place.SPOOL:
+        _copy(stores, spool, key_on_the_way(stores, name), name, key)
+    else:
+        _copy(stores, spool, name.key, name, key)
+    border("garage-put")
+
+
+def _move(stores: Stores, kept: Path, name: Name, key: str, sums: Sums | None) -> None:
+    try:
+        # A writer that was killed, or refused by a full disk, may have left more behind than was kept.
+        if kept.stat().st_size > name.size:
+            os.truncate(kept, name.size)
+        if sums is None or sums.sha256 != name.sha256:
+            sums = _verified(name, sums_of(kept))
+    except OSError as error:
+        raise from_os_error(error, f"Reading the working copy {kept} of '{name.name}'") from error
+    stores.garage.objects.put(key, kept, sums, move=True)
+
+
+def _copy(stores: Stores, spool: Path, present: str, name: Name, key: str) -> None:
+    """The bytes have been in the garage under another key: as a temporary file, or in another ontology."""
+    source = Kept(stores.garage.objects.open(present))
+    goal = SpoolFile.make(spool / f"copy-{secrets.token_hex(8)}")
+    try:
+        while goal.size < source.size:
+            goal.write_at(goal.size, source.read_at(goal.size, BLOCK))
+        stores.garage.objects.put(key, goal.path, _verified(name, goal.sums()), move=True)
+    finally:
+        source.close()
+        goal.close()
+        goal.path.unlink(missing_ok=True)
+
+
+def _verified(name: Name, sums: Sums) -> Sums:
+    if sums.sha256 != name.sha256:
+        raise RotError(f"The kept bytes of '{name.name}' are not those that were written (SHA-256 {sums.sha256}).")
+    return sums

@@ -1,0 +1,64 @@
+"""Sessions: which mounts and commands are alive. A session is a lock file that its process holds with flock.
+
+The kernel drops the lock when the process ends, however it ends, so what a dead session left unsettled can be told
+from what a live one still works on.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+from pathlib import Path
+
+_PREFIX, _SUFFIX = "session-", ".lock"
+
+
+class Session:
+    def __init__(self, session_id: str, path: Path, descriptor: int) -> None:
+        self.id = session_id
+        self._path = path
+        self._descriptor = descriptor
+
+    def close(self) -> None:
+        """Idempotent."""
+        if self._descriptor < 0:
+            return
+        self._path.unlink(missing_ok=True)
+        os.close(self._descriptor)
+        self._descriptor = -1
+
+
+def open_session(run: Path) -> Session:
+    """A new session, alive until closed or until this process ends."""
+    run.mkdir(mode=0o700, parents=True, exist_ok=True)
+    while True:
+        session_id = secrets.token_hex(4)
+        path = run / f"{_PREFIX}{session_id}{_SUFFIX}"
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        # Somebody who looked between open and flock took the file for a dead session's and removed it: then again.
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if path.stat().st_ino == os.fstat(descriptor).st_ino:
+                return Session(session_id, path, descriptor)
+        except (BlockingIOError, FileNotFoundError):
+            pass
+        os.close(descriptor)
+
+
+def alive_sessions(run: Path) -> list[str]:
+    """Ids of the sessions whose process lives, sorted. Lock files of dead ones are taken away."""
+    alive = []
+    for path in sorted(run.glob(f"{_PREFIX}*{_SUFFIX}")):
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
+            continue
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink(missing_ok=True)
+        except BlockingIOError:
+            alive.append(path.name[len(_PREFIX) : -len(_SUFFIX)])
+        finally:
+            os.close(descriptor)
+    return alive

@@ -1,0 +1,235 @@
+"""Settle: decide what quiet bytes mean, and bring them into the garage.
+
+A name is settled when no writer has it open and it has been quiet for ``[pipeline] settle`` seconds, or when asked.
+Each process settles what its own session wrote, and any process what dead sessions left; one settles at a time.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from kgfs.config import Config
+from kgfs.domain import Document, Name, NameKind, Place, extension_of, garage_key_of
+from kgfs.errors import BusyError, FullError, KgfsError, MissingError
+from kgfs.failpoints import border
+from kgfs.ingest.identify import Action, Decision, decide, identity
+from kgfs.ingest.place import bring_home
+from kgfs.ingest.sessions import alive_sessions
+from kgfs.ingest.spool import WorkingCopies
+from kgfs.stores.error_log import ErrorLog
+from kgfs.stores.journal.facts import Settled, VersionMinted
+from kgfs.stores.stores import Stores
+
+BATCH = 64
+"""Decisions that become durable together."""
+RETRY = 30 * 10**9
+"""Nanoseconds until a name that could not be settled is looked at again."""
+
+
+class Settler:
+    """``session`` is this process's own, whose open files ``copies`` knows; without one only what dead sessions left
+    is settled. Any number of threads."""
+
+    def __init__(
+        self, config: Config, stores: Stores, session: str | None = None, copies: WorkingCopies | None = None
+    ) -> None:
+        self._config = config
+        self._stores = stores
+        self._session = session
+        self._copies = copies or WorkingCopies(stores, config.spool, session or "none")
+        self._errors = ErrorLog(config.errors_log)
+        self._failed: dict[int, int] = {}
+
+    def due(self, now: int) -> list[Name]:
+        """What is to be settled at ``now`` (nanoseconds), oldest first."""
+        return self._waiting(now - int(self._config.pipeline.settle * 1e9), now)
+
+    def run_once(self, now: int) -> int:
+        """Settle what is due; how many names were. What fails is logged and tried again later."""
+        return self._settle(self.due(now), now)
+
+    def settle_now(self) -> int:
+        """Settle everything that no writer has open, quiet or not."""
+        now = time.time_ns()
+        self._failed.clear()
+        return self._settle(self._waiting(now, now), now)
+
+    def settle(self, names: Sequence[Name], *, again: bool = False, force: bool = False) -> dict[int, Decision]:
+        """Decide about these names and make it durable; the decisions by name id. A name that changed, moved or was
+        opened for writing meanwhile is left for the next time. With ``again`` names that are settled are decided
+        about too, with ``force`` known bytes are read again. Raises what the stores raise."""
+        decided: dict[int, Decision] = {}
+        with self._alone():
+            batch = _Batch(self._stores, self._copies, self._config.tree.trash_days)
+            for name in names:
+                if decision := batch.add(name, again=again, force=force):
+                    decided[name.id] = decision
+            batch.record()
+        return {name_id: decision for name_id, decision in decided.items() if name_id not in batch.refused}
+
+    def sweep(self) -> int:
+        """Remove spool files that dead sessions left and no fact speaks of; how many."""
+        swept = 0
+        with self._alone():
+            alive = {*alive_sessions(self._config.run), self._session}
+            wanted = {name.key for name in self._stores.journal.names.unsettled(quiet_before=2**63 - 1)}
+            for path in sorted(self._config.spool.glob("*-*")):
+                if path.name not in wanted and path.name.partition("-")[0] not in alive:
+                    path.unlink(missing_ok=True)
+                    swept += 1
+        return swept
+
+    # ------------------------------------------------------------------------------------- inside
+
+    def _waiting(self, quiet_before: int, now: int) -> list[Name]:
+        names = self._stores.journal.names
+        alive = alive_sessions(self._config.run)
+        waiting = names.unsettled(quiet_before=quiet_before, alive=alive)
+        if self._session is not None:
+            own = names.unsettled(session=self._session, quiet_before=quiet_before)
+            known = {name.id for name in waiting}
+            waiting = waiting + [name for name in own if name.id not in known]
+        return [
+            name for name in waiting if not self._copies.being_written(name.id) and self._failed.get(name.id, 0) <= now
+        ]
+
+    def _settle(self, names: Sequence[Name], now: int) -> int:
+        settled = 0
+        for start in range(0, len(names), BATCH):
+            part = names[start : start + BATCH]
+            try:
+                settled += len(self.settle(part))
+            except KgfsError:
+                # One of them is the trouble; each alone shows which, and the others are not held up by it.
+                settled += self._settle_each(part, now)
+        self._copies.drop_left()
+        return settled
+
+    def _settle_each(self, names: Sequence[Name], now: int) -> int:
+        settled = 0
+        for name in names:
+            try:
+                settled += len(self.settle([name]))
+            except KgfsError as error:
+                self._failed[name.id] = now + RETRY
+                self._errors.add("settle", error, name=name.name, id=name.id)
+                if isinstance(error, FullError):
+                    break
+        return settled
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One process, and one thread in it, decides at a time: two would mint two versions."""
+        self._config.run.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(self._config.run / "settle.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+
+class _Batch:
+    """Decisions on their way to the journal. Two about the same bytes never share a batch: the second depends on the
+    first being true."""
+
+    def __init__(self, stores: Stores, copies: WorkingCopies, trash_days: int) -> None:
+        self.refused: set[int] = set()
+        self._stores = stores
+        self._copies = copies
+        self._trash_days = trash_days
+        self._facts: dict[int, VersionMinted | Settled] = {}
+        self._before: dict[int, Name] = {}
+        self._bytes: set[tuple[str, str]] = set()
+
+    def add(self, seen: Name, *, again: bool, force: bool) -> Decision | None:
+        """None if there is nothing to decide (any more)."""
+        names = self._stores.journal.names
+        if seen.sha256 and (seen.ontology, seen.sha256) in self._bytes:
+            self.record()
+        name = names.name(seen.id)
+        path = names.path(seen.id)
+        if name is None or path is None or self._copies.being_written(name.id):
+            return None
+        if name.settled and not again:
+            return None
+        now = time.time_ns()
+        newest = next(reversed(names.versions(name.id)), None)
+        document = names.document_with(name.ontology, name.sha256) if name.sha256 else None
+        n = names.lineage_for(name.id)[1] if name.kind is NameKind.FILE else 1
+        decision = decide(name, path, newest, document, n=n, now=now, trash_days=self._trash_days, force=force)
+        if decision.action is Action.NONE and name.settled:
+            return decision
+        if decision.action is Action.NONE:
+            fact: VersionMinted | Settled = self._settled(name, decision, document, now)
+        else:
+            fact = self._minted(name, path, decision, document, n, now)
+        self._facts[name.id] = fact
+        self._before[name.id] = name
+        self._bytes.add((name.ontology, name.sha256))
+        return decision
+
+    def record(self) -> None:
+        """Make the decisions true, and give up the places where the bytes stood before."""
+        if not self._facts:
+            return
+        facts, before = self._facts, self._before
+        self._facts, self._before, self._bytes = {}, {}, set()
+        journal = self._stores.journal
+        try:
+            journal.record(*facts.values())
+        except (BusyError, MissingError):
+            for fact in facts.values():
+                try:
+                    journal.record(fact)
+                except (BusyError, MissingError):  # written, moved or removed since: the next time
+                    self.refused.add(fact.id)
+        border("settled")
+        for name_id, name in before.items():
+            if name_id not in self.refused:
+                self._copies.leave(name)
+
+    def _settled(self, name: Name, decision: Decision, document: Document | None, now: int) -> Settled:
+        place, key = name.place, name.key
+        if place in (Place.INBOX, Place.SPOOL):
+            place, key = Place.GARAGE, self._key_without_document(name, document)
+            self._bring_home(name, key)
+        return Settled(name.id, place, key, decision.reason, now, name.sha256)
+
+    def _minted(
+        self, name: Name, path: str, decision: Decision, document: Document | None, n: int, now: int
+    ) -> VersionMinted:
+        ontology = self._stores.journal.names.ontology(name.ontology)
+        if ontology is None:
+            raise MissingError(f"The ontology of '{name.name}' is gone.")
+        who = identity(ontology, path, name.sha256, document)
+        self._bring_home(name, who.key)
+        return VersionMinted(
+            id=name.id,
+            ontology=name.ontology,
+            n=n,
+            doc_id=who.doc_id,
+            sha256=name.sha256,
+            size=name.size,
+            key=who.key,
+            source_id=who.source_id,
+            path=path,
+            decision=decision.action.value,
+            reason=decision.reason,
+            at=now,
+        )
+
+    def _key_without_document(self, name: Name, document: Document | None) -> str:
+        if document is not None:
+            return document.key
+        ontology = self._stores.journal.names.ontology(name.ontology)
+        if ontology is None:
+            raise MissingError(f"The ontology of '{name.name}' is gone.")
+        return garage_key_of(ontology.prefix, name.sha256, extension_of(name.name))
+
+    def _bring_home(self, name: Name, key: str) -> None:
+        bring_home(self._stores, self._copies.spool, name, key, self._copies.remembered(name.sha256))

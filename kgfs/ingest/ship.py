@@ -1,0 +1,40 @@
+"""Ship: facts go from the journal, where they became durable, to the ledger's segments in the garage."""
+
+from __future__ import annotations
+
+from kgfs.errors import StoreError
+from kgfs.failpoints import border
+from kgfs.stores.garage.contract import Ledger
+from kgfs.stores.journal.contract import Journal
+
+
+def ship_once(journal: Journal, ledger: Ledger) -> int:
+    """Send what the ledger does not have yet; how many facts. Several processes may call: the ledger admits one writer
+    at a time and skips what it has, and a crash in between sends the same facts again."""
+    sent = 0
+    while True:
+        first, entries = journal.unshipped()
+        if not entries:
+            return sent
+        upto = first + len(entries) - 1
+        kept = ledger.append(first, entries)
+        if kept < upto:
+            raise StoreError(f"The ledger took facts up to {kept} only, {upto} were sent.")
+        border("shipped")
+        journal.shipped(upto)
+        sent += len(entries)
+
+
+def restore_journal(journal: Journal, ledger: Ledger) -> int:
+    """Fill an empty journal from a ledger that has facts; how many. Does nothing where there is nothing to restore.
+    StoreError where the journal is an older one than the ledger: it would give numbers a second time."""
+    last = ledger.last_seq()
+    here = journal.seq()
+    if here == 0 and last:
+        return journal.replay(ledger.replay())
+    if here < last:
+        raise StoreError(
+            f"The names database ends at fact {here}, the ledger at {last}: it is an older copy. "
+            "Move front.sqlite away, and it is made anew from the ledger."
+        )
+    return 0
