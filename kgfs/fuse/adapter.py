@@ -1,0 +1,291 @@
+"""Requests of the kernel, handed to the tree. The one place where errors become errnos.
+
+Nothing but FUSEError may leave a handler, and never ENOSYS: it would switch that operation off for the whole mount. So
+every handler of ``pyfuse3.Operations`` is overridden and runs inside :func:`_handler`.
+"""
+
+from __future__ import annotations
+
+import errno
+import functools
+import logging
+import select
+import stat
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import pyfuse3
+import trio
+from pyfuse3 import EntryAttributes, FileInfo, FUSEError, ReaddirToken, RequestContext, SetattrFields, StatvfsData
+
+from kgfs.errors import KgfsError, StoreError, TimedOutError
+from kgfs.fuse.answers import absent, entry_attributes, file_info, statvfs_data
+from kgfs.fuse.metrics import Requests
+from kgfs.tree.node import AttrChange, Caller
+from kgfs.tree.vfs import Vfs
+
+log = logging.getLogger(__name__)
+
+LogError = Callable[[str, BaseException], None]
+"""``log_error(where, error)``: a line for the people who look into ``.kgfs/errors.ndjson``."""
+
+QUIET = 10.0
+"""Seconds in which the same failure is written down only once."""
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _handler(
+    method: Callable[Concatenate[Operations, P], Coroutine[Any, Any, R]],
+) -> Callable[Concatenate[Operations, P], Coroutine[Any, Any, R]]:
+    name = method.__name__
+
+    @functools.wraps(method)
+    async def handle(self: Operations, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        began = time.perf_counter()
+        try:
+            return await method(self, *args, **kwargs)
+        except KgfsError as error:
+            raise FUSEError(self.number_of(name, error)) from None
+        except trio.Cancelled:
+            # The main loop was cancelled; its task ends at the next checkpoint. Without an answer the client would
+            # wait for ever, and uninterruptibly.
+            raise FUSEError(errno.ENOTCONN) from None
+        except Exception as error:  # noqa: BLE001  # anything else that left a handler would end the mount
+            raise FUSEError(self.number_of_unknown(name, error)) from None
+        finally:
+            self.requests.answered(name, time.perf_counter() - began)
+
+    return handle
+
+
+class Operations(pyfuse3.Operations):
+    supports_dot_lookup = False
+    enable_writeback_cache = False
+    """With changes from outside it let an append land inside the file."""
+    enable_acl = False
+
+    def __init__(self, vfs: Vfs, log_error: LogError, requests: Requests | None = None) -> None:
+        super().__init__()
+        self._vfs = vfs
+        self._log_error = log_error
+        self.requests = requests or Requests()
+        self._absent = absent()
+        self._written: dict[tuple[str, str, str], float] = {}
+        self.answered_first = trio.Event()
+        """The kernel was greeted: the mount serves."""
+
+    # ------------------------------------------------------------------------------------------- errors
+
+    def number_of(self, operation: str, error: KgfsError) -> int:
+        number = error.errno if error.errno not in (0, errno.ENOSYS) else errno.EIO
+        if isinstance(error, StoreError | TimedOutError):
+            self._write_down(operation, error)
+        self.requests.failed(operation, number)
+        return number
+
+    def number_of_unknown(self, operation: str, error: Exception) -> int:
+        if self._write_down(operation, error):
+            log.error("%s: unexpected error", operation, exc_info=error)
+        self.requests.failed(operation, errno.EIO)
+        return errno.EIO
+
+    def _write_down(self, operation: str, error: Exception) -> bool:
+        """Whether this failure was not written down just before: a broken disk must not fill it with its complaints."""
+        now = time.monotonic()
+        key = (operation, type(error).__name__, str(error))
+        if now - self._written.get(key, -QUIET) < QUIET:
+            return False
+        if len(self._written) > 1000:
+            self._written = {known: at for known, at in self._written.items() if now - at < QUIET}
+        self._written[key] = now
+        self._log_error(f"fuse.{operation}", error)
+        return True
+
+    # ------------------------------------------------------------------------------------------ entries
+
+    def init(self) -> None:
+        """Called by pyfuse3 when the kernel says hello, before the first request."""
+        self.answered_first.set()
+
+    @_handler
+    async def lookup(self, parent_inode: int, name: bytes, ctx: RequestContext) -> EntryAttributes:
+        attr = await self._vfs.lookup(parent_inode, name)
+        return entry_attributes(attr) if attr is not None else self._absent
+
+    async def forget(self, inode_list: Sequence[tuple[int, int]]) -> None:
+        """Nothing may leave it, not even FUSEError: there is no request to answer."""
+        began = time.perf_counter()
+        try:
+            self._vfs.forget(inode_list)
+        except Exception as error:  # noqa: BLE001  # see above
+            self.number_of_unknown("forget", error)
+        finally:
+            self.requests.answered("forget", time.perf_counter() - began)
+
+    @_handler
+    async def mkdir(self, parent_inode: int, name: bytes, mode: int, ctx: RequestContext) -> EntryAttributes:
+        return entry_attributes(await self._vfs.mkdir(parent_inode, name, mode, _caller(ctx)))
+
+    @_handler
+    async def mknod(self, parent_inode: int, name: bytes, mode: int, rdev: int, ctx: RequestContext) -> EntryAttributes:
+        return entry_attributes(await self._vfs.mknod(parent_inode, name, mode, _caller(ctx)))
+
+    @_handler
+    async def symlink(self, parent_inode: int, name: bytes, target: bytes, ctx: RequestContext) -> EntryAttributes:
+        return entry_attributes(await self._vfs.symlink(parent_inode, name, target, _caller(ctx)))
+
+    @_handler
+    async def create(
+        self, parent_inode: int, name: bytes, mode: int, flags: int, ctx: RequestContext
+    ) -> tuple[FileInfo, EntryAttributes]:
+        fh, attr = await self._vfs.create(parent_inode, name, mode, flags, _caller(ctx))
+        return file_info(fh, self._vfs.handle(fh)), entry_attributes(attr)
+
+    @_handler
+    async def link(self, inode: int, new_parent_inode: int, new_name: bytes, ctx: RequestContext) -> EntryAttributes:
+        return await self._vfs.link(inode, new_parent_inode, new_name)
+
+    @_handler
+    async def unlink(self, parent_inode: int, name: bytes, ctx: RequestContext) -> None:
+        await self._vfs.unlink(parent_inode, name)
+
+    @_handler
+    async def rmdir(self, parent_inode: int, name: bytes, ctx: RequestContext) -> None:
+        await self._vfs.rmdir(parent_inode, name)
+
+    @_handler
+    async def rename(
+        self,
+        parent_inode_old: int,
+        name_old: bytes,
+        parent_inode_new: int,
+        name_new: bytes,
+        flags: int,
+        ctx: RequestContext,
+    ) -> None:
+        await self._vfs.rename(parent_inode_old, name_old, parent_inode_new, name_new, flags)
+
+    @_handler
+    async def readlink(self, inode: int, ctx: RequestContext) -> bytes:
+        return await self._vfs.readlink(inode)
+
+    # --------------------------------------------------------------------------------------- attributes
+
+    @_handler
+    async def getattr(self, inode: int, ctx: RequestContext) -> EntryAttributes:
+        return entry_attributes(await self._vfs.getattr(inode))
+
+    @_handler
+    async def setattr(
+        self, inode: int, attr: EntryAttributes, fields: SetattrFields, fh: int | None, ctx: RequestContext
+    ) -> EntryAttributes:
+        wanted = AttrChange(
+            mode=stat.S_IMODE(attr.st_mode) if fields.update_mode else None,
+            uid=attr.st_uid if fields.update_uid else None,
+            gid=attr.st_gid if fields.update_gid else None,
+            size=attr.st_size if fields.update_size else None,
+            atime=attr.st_atime_ns if fields.update_atime else None,
+            mtime=attr.st_mtime_ns if fields.update_mtime else None,
+        )
+        return entry_attributes(await self._vfs.setattr(inode, wanted, fh))
+
+    @_handler
+    async def access(self, inode: int, mode: int, ctx: RequestContext) -> bool:
+        return await self._vfs.access(inode, mode)
+
+    @_handler
+    async def statfs(self, ctx: RequestContext) -> StatvfsData:
+        return statvfs_data(await self._vfs.statfs())
+
+    @_handler
+    async def listxattr(self, inode: int, ctx: RequestContext) -> Sequence[bytes]:
+        return await self._vfs.listxattr(inode)
+
+    @_handler
+    async def getxattr(self, inode: int, name: bytes, ctx: RequestContext) -> bytes:
+        return await self._vfs.getxattr(inode, name)
+
+    @_handler
+    async def setxattr(self, inode: int, name: bytes, value: bytes, ctx: RequestContext) -> None:
+        await self._vfs.setxattr(inode, name, value)
+
+    @_handler
+    async def removexattr(self, inode: int, name: bytes, ctx: RequestContext) -> None:
+        await self._vfs.removexattr(inode, name)
+
+    # -------------------------------------------------------------------------------------------- files
+
+    @_handler
+    async def open(self, inode: int, flags: int, ctx: RequestContext) -> FileInfo:
+        fh = await self._vfs.open(inode, flags)
+        return file_info(fh, self._vfs.handle(fh))
+
+    @_handler
+    async def read(self, fh: int, off: int, size: int) -> bytes:
+        return await self._vfs.read(fh, off, size)
+
+    @_handler
+    async def write(self, fh: int, off: int, buf: bytes) -> int:
+        return await self._vfs.write(fh, off, buf)
+
+    @_handler
+    async def flush(self, fh: int) -> None:
+        await self._vfs.flush(fh)
+
+    @_handler
+    async def fsync(self, fh: int, datasync: bool) -> None:
+        await self._vfs.fsync(fh)
+
+    @_handler
+    async def release(self, fh: int) -> None:
+        """Its error reaches nobody: what fails here is written down whatever it is."""
+        try:
+            await self._vfs.release(fh)
+        except KgfsError as error:
+            self._write_down("release", error)
+            raise
+
+    @_handler
+    async def poll(self, inode: int, fh: int, poll_handle: Any, ctx: RequestContext) -> int:
+        """A file is always ready."""
+        return select.POLLIN | select.POLLOUT | select.POLLRDNORM | select.POLLWRNORM
+
+    # ------------------------------------------------------------------------------------------ folders
+
+    @_handler
+    async def opendir(self, inode: int, ctx: RequestContext) -> int:
+        return await self._vfs.opendir(inode)
+
+    @_handler
+    async def readdir(self, fh: int, start_id: int, token: ReaddirToken) -> None:
+        listing, stale = await self._vfs.readdir(fh, start_id)
+        entries, prepared = listing.entries, listing.prepared
+        for position in range(start_id, len(entries)):
+            if stale:
+                now = self._vfs.fresh(fh, entries[position])
+                if now is None:
+                    continue
+                entry, answer = now, entry_attributes(now.attr)
+            else:
+                entry = entries[position]
+                while len(prepared) <= position:
+                    prepared.append(entry_attributes(entries[len(prepared)].attr))
+                answer = prepared[position]
+            if not pyfuse3.readdir_reply(token, entry.name, answer, position + 1):
+                return
+            self._vfs.told(fh, entry)
+
+    @_handler
+    async def fsyncdir(self, fh: int, datasync: bool) -> None:
+        await self._vfs.fsyncdir(fh)
+
+    @_handler
+    async def releasedir(self, fh: int) -> None:
+        await self._vfs.releasedir(fh)
+
+
+def _caller(ctx: RequestContext) -> Caller:
+    return Caller(ctx.uid, ctx.gid, ctx.pid)

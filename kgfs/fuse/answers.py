@@ -1,0 +1,55 @@
+"""From our types to those of pyfuse3."""
+
+from __future__ import annotations
+
+import pyfuse3
+
+from kgfs.tree.node import ROOT_INODE, Attr, Handle
+from kgfs.tree.vfs import Space
+
+TIMEOUT = 3600.0
+"""Seconds the kernel may rely on what it was told; whatever changes before is invalidated."""
+
+BLOCK = 4096
+
+
+def entry_attributes(attr: Attr, timeout: float = TIMEOUT) -> pyfuse3.EntryAttributes:
+    entry = pyfuse3.EntryAttributes()
+    entry.st_ino = attr.inode
+    entry.st_mode = attr.mode
+    entry.st_nlink = attr.nlink
+    entry.st_uid = attr.uid
+    entry.st_gid = attr.gid
+    entry.st_size = attr.size
+    entry.st_blocks = (attr.size + 511) // 512
+    entry.st_blksize = BLOCK
+    entry.st_atime_ns = attr.atime
+    entry.st_mtime_ns = attr.mtime
+    entry.st_ctime_ns = attr.ctime
+    entry.entry_timeout = timeout
+    entry.attr_timeout = 0.0 if attr.direct_io else timeout
+    return entry
+
+
+def absent(timeout: float = TIMEOUT) -> pyfuse3.EntryAttributes:
+    """The answer that lets the kernel remember that there is no such name."""
+    entry = pyfuse3.EntryAttributes()
+    entry.st_ino = 0
+    entry.entry_timeout = timeout
+    return entry
+
+
+def file_info(fh: int, handle: Handle) -> pyfuse3.FileInfo:
+    return pyfuse3.FileInfo(fh=fh, direct_io=handle.direct_io, keep_cache=handle.keep_cache and not handle.direct_io)
+
+
+def statvfs_data(space: Space) -> pyfuse3.StatvfsData:
+    data = pyfuse3.StatvfsData()
+    data.f_bsize = data.f_frsize = space.block
+    data.f_blocks, data.f_bfree, data.f_bavail = space.blocks, space.free, space.available
+    data.f_files, data.f_ffree, data.f_favail = space.files, space.files_free, space.files_free
+    data.f_namemax = 255
+    return data
+
+
+assert ROOT_INODE == pyfuse3.ROOT_INODE

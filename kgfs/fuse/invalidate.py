@@ -1,0 +1,93 @@
+"""Telling the kernel what to forget, from threads of their own.
+
+An invalidation waits while the kernel is busy with the folder or page concerned, so a call on the event loop would wait
+for an answer that only the event loop can give. Names and contents have a thread each: a slow read holds up only the
+contents. What is still waiting is not queued twice.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import threading
+from collections.abc import Iterable
+
+import pyfuse3
+
+from kgfs.fuse.metrics import Requests
+from kgfs.tree.news import Invalidation, StaleEntry, StaleInode
+
+log = logging.getLogger(__name__)
+
+CLOSING = (errno.ENODEV, errno.EBADF, errno.EPERM, errno.ENOTCONN)
+"""What the kernel says once the mount is going away."""
+
+
+class Invalidator:
+    def __init__(self, requests: Requests) -> None:
+        self._names = _Sender("names", requests)
+        self._contents = _Sender("contents", requests)
+
+    def start(self) -> None:
+        self._names.start()
+        self._contents.start()
+
+    def send(self, stale: Iterable[Invalidation]) -> None:
+        """Returns at once."""
+        for item in stale:
+            data = isinstance(item, StaleInode) and item.data
+            (self._contents if data else self._names).put(item)
+
+    def stop(self, deadline: float = 2.0) -> None:
+        """Send nothing more. One that the kernel keeps waiting is left behind after ``deadline`` seconds."""
+        for sender in (self._names, self._contents):
+            sender.stop()
+        for sender in (self._names, self._contents):
+            if sender.is_alive():
+                sender.join(deadline)
+
+
+class _Sender(threading.Thread):
+    def __init__(self, name: str, requests: Requests) -> None:
+        super().__init__(name=f"invalidate-{name}", daemon=True)
+        self._requests = requests
+        self._waiting: dict[Invalidation, None] = {}
+        self._changed = threading.Condition()
+        self._stopped = threading.Event()
+
+    def put(self, item: Invalidation) -> None:
+        with self._changed:
+            self._waiting[item] = None
+            self._changed.notify()
+
+    def stop(self) -> None:
+        with self._changed:
+            self._stopped.set()
+            self._waiting.clear()
+            self._changed.notify()
+
+    def run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting or self._stopped.is_set())
+                if self._stopped.is_set():
+                    return
+                batch, self._waiting = self._waiting, {}
+            for item in batch:
+                if self._stopped.is_set():
+                    return
+                self._send(item)
+
+    def _send(self, item: Invalidation) -> None:
+        try:
+            if isinstance(item, StaleEntry):
+                pyfuse3.invalidate_entry(item.parent, item.name)
+                self._requests.invalidated("entry")
+            else:
+                pyfuse3.invalidate_inode(item.inode, attr_only=not item.data)
+                self._requests.invalidated("data" if item.data else "attributes")
+        except FileNotFoundError:
+            return  # the kernel did not know it any more
+        except OSError as error:
+            if error.errno not in CLOSING:
+                log.warning("%s could not be invalidated: %s", item, error)

@@ -1,0 +1,105 @@
+"""What this machine must have before anything can be mounted, each with how to get it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from kgfs.errors import MachineError
+
+DEVICE = Path("/dev/fuse")
+CONFIGURATION = Path("/etc/fuse.conf")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of ``kgfs doctor``."""
+
+    name: str
+    ok: bool
+    detail: str
+    """What was found."""
+    remedy: str = ""
+    """What to do about it, when not ok."""
+
+
+def findings(*, allow_other: bool = False) -> list[Finding]:
+    found = [_device(), _fusermount(), _pyfuse3()]
+    if allow_other:
+        found.append(_user_allow_other())
+    return found
+
+
+def require(*, allow_other: bool = False) -> None:
+    """MachineError with the remedy for the first thing that is missing."""
+    for finding in findings(allow_other=allow_other):
+        if not finding.ok:
+            raise MachineError(f"{finding.detail} {finding.remedy}")
+
+
+def _device() -> Finding:
+    try:
+        os.close(os.open(DEVICE, os.O_RDWR | os.O_CLOEXEC))
+    except FileNotFoundError:
+        return Finding(
+            "device",
+            False,
+            f"{DEVICE} does not exist.",
+            "Load the module with 'modprobe fuse' as root; in a container start it with '--device /dev/fuse --cap-add SYS_ADMIN'.",
+        )
+    except OSError as error:
+        return Finding(
+            "device",
+            False,
+            f"{DEVICE} cannot be opened: {error.strerror}.",
+            f"As root: 'chmod 666 {DEVICE}'; in a container start it with '--device /dev/fuse --cap-add SYS_ADMIN'.",
+        )
+    return Finding("device", True, f"{DEVICE} can be opened.")
+
+
+def _fusermount() -> Finding:
+    program = shutil.which("fusermount3")
+    if program is None:
+        return Finding("fusermount3", False, "fusermount3 is not installed.", "Install the package fuse3.")
+    owner = os.stat(program)
+    if os.geteuid() != 0 and not (owner.st_uid == 0 and owner.st_mode & 0o4000):
+        return Finding(
+            "fusermount3",
+            False,
+            f"{program} is not set-user-id root, so ordinary users cannot mount.",
+            f"As root: 'chown root {program} && chmod u+s {program}'.",
+        )
+    return Finding("fusermount3", True, f"{program} is installed.")
+
+
+def _pyfuse3() -> Finding:
+    try:
+        import pyfuse3
+    except ImportError as error:
+        return Finding(
+            "libfuse",
+            False,
+            f"pyfuse3 cannot be loaded: {error}.",
+            "Install the packages libfuse3-dev, pkg-config and a C compiler, then pyfuse3 with pip.",
+        )
+    return Finding("libfuse", True, f"pyfuse3 {pyfuse3.__version__} is loaded.")
+
+
+def _user_allow_other() -> Finding:
+    if os.geteuid() == 0:
+        return Finding("allow_other", True, "root may let other users in.")
+    try:
+        allowed = re.search(r"^\s*user_allow_other\s*$", CONFIGURATION.read_text("utf-8", "replace"), re.MULTILINE)
+    except OSError:
+        allowed = None
+    if allowed:
+        return Finding("allow_other", True, f"{CONFIGURATION} lets users open their mounts to others.")
+    return Finding(
+        "allow_other",
+        False,
+        f"{CONFIGURATION} does not let users open their mounts to others.",
+        f"As root: add the line 'user_allow_other' to {CONFIGURATION}, or mount without --allow-other.",
+    )

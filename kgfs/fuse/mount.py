@@ -1,0 +1,232 @@
+"""The life of a mount: checks, mounting, serving, and an orderly end."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import stat
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import pyfuse3
+import trio
+
+from kgfs.errors import (
+    BusyError,
+    KgfsError,
+    MachineError,
+    MissingError,
+    NotAFolderError,
+    NotEmptyError,
+    RefusedError,
+    from_os_error,
+)
+from kgfs.fuse import machine, probe
+from kgfs.fuse.adapter import LogError, Operations
+from kgfs.fuse.invalidate import Invalidator
+from kgfs.fuse.metrics import Requests
+from kgfs.fuse.probe import Standing
+from kgfs.tree.news import Invalidation
+from kgfs.tree.vfs import Vfs
+
+log = logging.getLogger(__name__)
+
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+Task = Callable[[], Awaitable[None]]
+"""Background work that runs while the mount does; cancelled at its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class MountOptions:
+    allow_other: bool = False
+    """Let other users in; needs ``user_allow_other`` unless root mounts."""
+    poll: float = 0.1
+    """Seconds between questions for news."""
+
+
+def check(mountpoint: Path, options: MountOptions | None = None) -> Path:
+    """Everything that can be wrong before mounting, as an error that says what to do. A dead mount is detached.
+    Returns the path as the kernel will name it."""
+    options = options or MountOptions()
+    machine.require(allow_other=options.allow_other)
+    where = probe.located(mountpoint)
+    mounted = probe.mount_at(where)
+    if mounted is not None and mounted.type.startswith("fuse"):
+        standing = probe.standing(where)
+        if standing is Standing.DEAD:
+            log.warning("%s was a dead mount; it is detached.", where)
+            probe.detach(where)
+        elif standing is Standing.HUNG:
+            raise BusyError(f"A mount stands at {where} and does not answer. Detach it: kgfs umount --lazy {where}")
+        elif mounted.type == probe.TYPE:
+            raise BusyError(f"{where} is a kgfs mount already. Take it down first: kgfs umount {where}")
+    try:
+        found = os.stat(where)
+        if not stat.S_ISDIR(found.st_mode):
+            raise NotAFolderError(f"{where} is not a folder. Mount at an empty folder.")
+        if os.listdir(where):
+            raise NotEmptyError(f"{where} is not empty, and what is in it would be hidden. Mount at an empty folder.")
+    except FileNotFoundError:
+        raise MissingError(f"{where} does not exist. Make it first: mkdir -p {where}") from None
+    except OSError as error:
+        raise from_os_error(error, f"{where} cannot be looked at") from error
+    if os.geteuid() != 0 and not os.access(where, os.W_OK):
+        raise RefusedError(f"{where} is not writable for you. Mount at a folder of your own.")
+    return where
+
+
+async def mount(
+    vfs: Vfs,
+    mountpoint: Path,
+    options: MountOptions | None = None,
+    *,
+    log_error: LogError,
+    news: Callable[[], Sequence[Invalidation]] | None = None,
+    tasks: Sequence[Task] = (),
+    ready: Callable[[], None] | None = None,
+    requests: Requests | None = None,
+) -> None:
+    """Mount and serve until unmounted from outside or told to stop by a signal.
+
+    ``news`` is asked ``options.poll`` seconds apart, on the event loop, what the kernel must forget. ``tasks`` run
+    beside it; one that fails is logged and started again. ``ready`` is called once the kernel got its first answer.
+    When this returns nothing is mounted any more and every open file has been released.
+    """
+    options = options or MountOptions()
+    where = check(mountpoint, options)
+    requests = requests or Requests()
+    operations = Operations(vfs, log_error, requests)
+    _init(operations, where, options)
+    invalidator = Invalidator(requests)
+    invalidator.start()
+    try:
+        async with trio.open_nursery() as nursery:
+            stop = _Stop(vfs, invalidator, where)
+            await nursery.start(stop.listen)
+            nursery.start_soon(_announce, operations, ready)
+            nursery.start_soon(_watch, vfs, news, invalidator, options.poll, log_error)
+            for task in tasks:
+                nursery.start_soon(_keep_running, task, log_error)
+            await pyfuse3.main()
+            nursery.cancel_scope.cancel()
+    finally:
+        with trio.CancelScope(shield=True):
+            invalidator.stop()
+            await trio.to_thread.run_sync(_away, where)
+            for failure in await vfs.release_all():
+                log_error("fuse.release", failure)
+            pyfuse3.close(unmount=False)
+
+
+def _init(operations: Operations, where: Path, options: MountOptions) -> None:
+    chosen = {*pyfuse3.default_options, "fsname=kgfs", "subtype=kgfs"}
+    if options.allow_other:
+        chosen.add("allow_other")
+    with _standard_error() as said:
+        try:
+            pyfuse3.init(operations, str(where), chosen)
+        except RuntimeError as error:
+            said.seek(0)
+            reason = said.read().decode("utf-8", "replace").strip() or str(error)
+            raise MachineError(f"{where} could not be mounted: {reason}. 'kgfs doctor' looks for the cause.") from error
+
+
+@contextmanager
+def _standard_error() -> Iterator[BinaryIO]:
+    """libfuse and fusermount3 tell the reason of a failure to descriptor 2 only."""
+    sys.stderr.flush()
+    saved = os.dup(2)
+    try:
+        with tempfile.TemporaryFile() as said:
+            os.dup2(said.fileno(), 2)
+            try:
+                yield said
+            finally:
+                os.dup2(saved, 2)
+    finally:
+        os.close(saved)
+
+
+class _Stop:
+    """Takes the mount down when a signal asks for it."""
+
+    def __init__(self, vfs: Vfs, invalidator: Invalidator, where: Path) -> None:
+        self._vfs = vfs
+        self._invalidator = invalidator
+        self._where = where
+
+    async def listen(self, task_status: trio.TaskStatus[None]) -> None:
+        with trio.open_signal_receiver(*STOP_SIGNALS) as signals:
+            task_status.started()
+            async for number in signals:
+                log.info("%s: unmounting %s.", signal.Signals(number).name, self._where)
+                await self._stop()
+                return
+
+    async def _stop(self) -> None:
+        self._vfs.stop_waiting()
+        await trio.to_thread.run_sync(self._invalidator.stop)
+        # The main loop still serves: fusermount3 itself looks at the mount.
+        try:
+            await trio.to_thread.run_sync(probe.umount, self._where)
+        except BusyError as error:
+            # Its daemon is ending all the same; a dead mount left behind would be worse for the holders.
+            log.warning("%s It is detached.", error)
+            await trio.to_thread.run_sync(probe.detach, self._where)
+            pyfuse3.terminate()
+        except KgfsError as error:
+            log.warning("%s", error)
+            pyfuse3.terminate()
+
+
+def _away(where: Path) -> None:
+    """Detach what is still mounted: the main loop ended by itself, so nobody would answer."""
+    mounted = probe.mount_at(where)
+    if mounted is not None and mounted.type == probe.TYPE and probe.standing(where) is not Standing.ALIVE:
+        try:
+            probe.detach(where)
+        except KgfsError as error:
+            log.warning("%s", error)
+
+
+async def _announce(operations: Operations, ready: Callable[[], None] | None) -> None:
+    await operations.answered_first.wait()
+    if ready is not None:
+        ready()
+
+
+async def _watch(
+    vfs: Vfs,
+    news: Callable[[], Sequence[Invalidation]] | None,
+    invalidator: Invalidator,
+    seconds: float,
+    log_error: LogError,
+) -> None:
+    while True:
+        invalidator.send(vfs.take_stale())
+        try:
+            if news is not None:
+                invalidator.send(news())
+        except KgfsError as error:  # a store that fails now is asked again later
+            log_error("fuse.news", error)
+            await trio.sleep(1)
+        await trio.sleep(seconds)
+
+
+async def _keep_running(task: Task, log_error: LogError) -> None:
+    while True:
+        try:
+            await task()
+        except Exception as error:  # a failing task must not take the mount away from its users
+            log.exception("a background task failed and is started again")
+            log_error("fuse.task", error)
+            await trio.sleep(1)
+        else:
+            return

@@ -1,0 +1,68 @@
+"""What is open: file handle numbers with their open files and folders."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+
+import trio
+
+from kgfs.errors import MissingError
+from kgfs.tree.listing import Listing
+from kgfs.tree.node import Handle
+
+
+@dataclass(slots=True)
+class OpenFile:
+    handle: Handle
+    inode: int
+    writes: bool
+    turn: trio.Lock = field(default_factory=trio.Lock)
+    """Calls wait here without taking a thread."""
+    inside: threading.Lock = field(default_factory=threading.Lock)
+    """Held by the thread that is in the handle, also after its caller gave up."""
+
+
+@dataclass(slots=True)
+class OpenFolder:
+    inode: int
+    listing: Listing
+
+
+class Handles:
+    def __init__(self) -> None:
+        self._open: dict[int, OpenFile | OpenFolder] = {}
+        self._last = 0
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def add(self, opened: OpenFile | OpenFolder) -> int:
+        self._last += 1
+        self._open[self._last] = opened
+        return self._last
+
+    def file(self, fh: int) -> OpenFile:
+        opened = self._open.get(fh)
+        if not isinstance(opened, OpenFile):
+            raise MissingError(f"No file is open as {fh}.")
+        return opened
+
+    def folder(self, fh: int) -> OpenFolder:
+        opened = self._open.get(fh)
+        if not isinstance(opened, OpenFolder):
+            raise MissingError(f"No folder is open as {fh}.")
+        return opened
+
+    def take_file(self, fh: int) -> OpenFile:
+        opened = self.file(fh)
+        del self._open[fh]
+        return opened
+
+    def take_folder(self, fh: int) -> OpenFolder:
+        opened = self.folder(fh)
+        del self._open[fh]
+        return opened
+
+    def writers(self) -> list[int]:
+        return [fh for fh, opened in self._open.items() if isinstance(opened, OpenFile) and opened.writes]

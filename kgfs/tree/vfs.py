@@ -1,0 +1,462 @@
+"""The filesystem without a kernel: every request of FUSE in our own types, raising KgfsError only.
+
+All methods run on one trio event loop. Quick questions are answered inline; what may block goes to one of a bounded
+number of threads, given up on cancellation only where nothing is changed. Each handle is used by one call at a time.
+Names come and go as bytes. Lookups are counted here (``lookup``, ``mkdir``, ``mknod``, ``create``, ``symlink`` and
+``told`` count one each) and given back by ``forget``.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NoReturn, TypeVar
+
+import trio
+
+from kgfs.domain import MAX_NAME_BYTES, encode_name
+from kgfs.errors import (
+    BadInputError,
+    ExistsError,
+    IsAFolderError,
+    KgfsError,
+    MissingError,
+    NameTooLongError,
+    NotAFolderError,
+    RefusedError,
+    StoppingError,
+    UnsupportedError,
+)
+from kgfs.tree.handles import Handles, OpenFile, OpenFolder
+from kgfs.tree.inodes import Inodes
+from kgfs.tree.listing import Entry, Listing, Listings
+from kgfs.tree.news import Invalidation, StaleEntry
+from kgfs.tree.node import Attr, AttrChange, Caller, File, Folder, Handle, Link, Node
+
+THREADS = 16
+
+T = TypeVar("T")
+
+RENAME_NOREPLACE = 1
+RENAME_EXCHANGE = 2
+"""Flags of renameat2(2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """What statfs tells, in blocks of ``block`` bytes."""
+
+    block: int
+    blocks: int
+    free: int
+    available: int
+    files: int
+    files_free: int
+
+
+def space_of(path: str | os.PathLike[str]) -> Space:
+    """The real space of the file system on which ``path`` stands."""
+    found = os.statvfs(path)
+    return Space(found.f_frsize, found.f_blocks, found.f_bfree, found.f_bavail, found.f_files, found.f_ffree)
+
+
+class Vfs:
+    def __init__(self, root: Folder, space: Callable[[], Space], threads: int = THREADS) -> None:
+        self.inodes = Inodes(root)
+        self.handles = Handles()
+        self._listings = Listings()
+        self._space = space
+        self._limiter = trio.CapacityLimiter(threads)
+        self._waiting: set[trio.CancelScope] = set()
+        self._stopping = False
+        self._stale: list[Invalidation] = []
+
+    # ------------------------------------------------------------------------------------------ entries
+
+    async def lookup(self, parent: int, name: bytes) -> Attr | None:
+        """None: there is no such name, and the kernel may remember that."""
+        folder = self._folder(parent)
+        found = _lookup(folder, _encoded(name))
+        if found is None:
+            evicted = self.inodes.tell_absent(parent, name)
+            if evicted is not None:
+                self._stale.append(StaleEntry(*evicted))
+            return None
+        node, attr = found
+        self.inodes.tell(node, attr.inode, parent, name)
+        return attr
+
+    def forget(self, counts: Sequence[tuple[int, int]]) -> None:
+        for node in self.inodes.forget(counts):
+            if isinstance(node, Folder):
+                self._listings.drop(node.inode)
+
+    async def mkdir(self, parent: int, name: bytes, mode: int, caller: Caller) -> Attr:
+        folder = self._folder(parent)
+        inherited, caller = _inherited(folder, caller)
+        return await self._make(
+            parent, name, lambda encoded: folder.make_folder(encoded, stat.S_IMODE(mode) | inherited, caller)
+        )
+
+    async def mknod(self, parent: int, name: bytes, mode: int, caller: Caller) -> Attr:
+        if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
+            raise RefusedError("kgfs keeps files, folders and symbolic links; no devices, pipes or sockets.")
+        folder = self._folder(parent)
+        caller = _inherited(folder, caller)[1]
+        return await self._make(parent, name, lambda encoded: folder.make_file(encoded, stat.S_IMODE(mode), caller))
+
+    async def symlink(self, parent: int, name: bytes, target: bytes, caller: Caller) -> Attr:
+        folder = self._folder(parent)
+        caller = _inherited(folder, caller)[1]
+        return await self._make(parent, name, lambda encoded: folder.make_link(encoded, encode_name(target), caller))
+
+    async def create(self, parent: int, name: bytes, mode: int, flags: int, caller: Caller) -> tuple[int, Attr]:
+        """Make and open. A file that somebody else made meanwhile is opened, unless O_EXCL forbids it."""
+        folder = self._folder(parent)
+        caller = _inherited(folder, caller)[1]
+        handles: list[Handle] = []
+
+        def make(encoded: str) -> File:
+            node = folder.make_file(encoded, stat.S_IMODE(mode), caller)
+            handles.append(_open_node(node, flags & ~os.O_TRUNC))
+            return node
+
+        try:
+            attr = await self._make(parent, name, make)
+        except ExistsError:
+            if flags & os.O_EXCL:
+                raise
+            return await self._open_existing(parent, name, flags)
+        return self._opened(handles[0], attr.inode, flags), attr
+
+    async def _open_existing(self, parent: int, name: bytes, flags: int) -> tuple[int, Attr]:
+        attr = await self.lookup(parent, name)
+        if attr is None:
+            raise MissingError(f"{encode_name(name)} was removed by somebody else just now.")
+        try:
+            fh = await self.open(attr.inode, flags)
+            return fh, await self.getattr(attr.inode)
+        except BaseException:
+            self.forget([(attr.inode, 1)])
+            raise
+
+    async def link(self, inode: int, parent: int, name: bytes) -> NoReturn:
+        raise RefusedError("kgfs has no hard links. Copy the file, or make a symbolic link.")
+
+    async def unlink(self, parent: int, name: bytes) -> None:
+        await self._remove(parent, name, self._folder(parent).remove_file)
+
+    async def rmdir(self, parent: int, name: bytes) -> None:
+        await self._remove(parent, name, self._folder(parent).remove_folder)
+
+    async def rename(self, parent: int, name: bytes, goal: int, new_name: bytes, flags: int) -> None:
+        if flags & ~RENAME_NOREPLACE:
+            raise BadInputError("kgfs cannot exchange two names in one step.")
+        source, target = self._folder(parent), self._folder(goal)
+        old, new = _encoded(name), _encoded(new_name)
+        moved = _lookup(source, old)
+        if moved is None:
+            self._stale.append(StaleEntry(parent, name))
+            raise MissingError(f"{old} does not exist.")
+        replaced = _lookup(target, new)
+        believed_absent = self.inodes.take_absent(goal, new_name)
+        try:
+            await self._in_thread(lambda: source.move(old, target, new, replace=not flags & RENAME_NOREPLACE))
+        except KgfsError:
+            if believed_absent:
+                self._stale.append(StaleEntry(goal, new_name))
+            raise
+        if replaced is not None and replaced[1].inode != moved[1].inode:
+            self.inodes.removed(replaced[1].inode, (goal, new_name), _unlinked(replaced[1]))
+        self.inodes.moved(moved[1].inode, (parent, name), (goal, new_name))
+
+    async def readlink(self, inode: int) -> bytes:
+        node = self.inodes.node(inode)
+        if not isinstance(node, Link):
+            raise BadInputError("Not a symbolic link.")
+        return node.target()
+
+    # --------------------------------------------------------------------------------------- attributes
+
+    async def getattr(self, inode: int) -> Attr:
+        known = self.inodes.known(inode)
+        if known.gone is not None:
+            return known.gone
+        return known.node.attr()
+
+    async def setattr(self, inode: int, wanted: AttrChange, fh: int | None = None) -> Attr:
+        """With ``fh`` a size is set through that handle (ftruncate)."""
+        known = self.inodes.known(inode)
+        if fh is not None and wanted.size is not None:
+            opened = self.handles.file(fh)
+            size = wanted.size
+            await self._with_handle(opened, lambda: opened.handle.truncate(size))
+            if known.gone is not None:
+                known.gone = replace(known.gone, size=size)
+            wanted = replace(wanted, size=None)
+        if known.gone is not None:
+            known.gone = _changed(known.gone, wanted)
+        elif wanted != _NOTHING:
+            node = known.node
+            return await self._in_thread(lambda: node.change(wanted))
+        return await self.getattr(inode)
+
+    async def access(self, inode: int, mask: int) -> bool:
+        """Never asked where the kernel checks permissions itself (``default_permissions``)."""
+        self.inodes.known(inode)
+        return True
+
+    async def listxattr(self, inode: int) -> list[bytes]:
+        return [os.fsencode(name) for name in self.inodes.node(inode).attributes()]
+
+    async def getxattr(self, inode: int, name: bytes) -> bytes:
+        return self.inodes.node(inode).attribute(_attribute_name(name))
+
+    async def setxattr(self, inode: int, name: bytes, value: bytes) -> None:
+        node, attribute = self.inodes.node(inode), _attribute_name(name)
+        await self._in_thread(lambda: node.set_attribute(attribute, value))
+
+    async def removexattr(self, inode: int, name: bytes) -> None:
+        self.inodes.node(inode).attribute(_attribute_name(name))
+        raise UnsupportedError("kgfs keeps no extended attributes of others, and its own cannot be removed.")
+
+    async def statfs(self) -> Space:
+        return self._space()
+
+    # -------------------------------------------------------------------------------------------- files
+
+    async def open(self, inode: int, flags: int) -> int:
+        known = self.inodes.known(inode)
+        node = known.node
+        if isinstance(node, Folder):
+            raise IsAFolderError("This is a folder.")
+        if not isinstance(node, File):
+            raise BadInputError("Only files can be opened.")
+        file = node
+        handle = await self._in_thread(lambda: _open_node(file, flags))
+        if flags & os.O_TRUNC and known.gone is not None:
+            known.gone = replace(known.gone, size=0)
+        return self._opened(handle, inode, flags)
+
+    def _opened(self, handle: Handle, inode: int, flags: int) -> int:
+        writes = flags & os.O_ACCMODE != os.O_RDONLY
+        if writes:
+            self.inodes.known(inode).writers += 1
+        return self.handles.add(OpenFile(handle, inode, writes))
+
+    async def read(self, fh: int, offset: int, length: int) -> bytes:
+        opened = self.handles.file(fh)
+        if opened.handle.quick:
+            return opened.handle.read(offset, length)
+        return await self._with_handle(opened, lambda: opened.handle.read(offset, length), abandon=True)
+
+    async def write(self, fh: int, offset: int, data: bytes) -> int:
+        """Always all of it, or an error."""
+        opened = self.handles.file(fh)
+        written = await self._with_handle(opened, lambda: opened.handle.write(offset, data))
+        known = self.inodes.get(opened.inode)
+        if known is not None and known.gone is not None:
+            known.gone = replace(known.gone, size=max(known.gone.size, offset + written), mtime=time.time_ns())
+        return written
+
+    async def flush(self, fh: int) -> None:
+        """Comes at each close(), also of duplicated descriptors; a handle that cannot write has nothing to flush."""
+        opened = self.handles.file(fh)
+        if opened.writes:
+            await self._with_handle(opened, opened.handle.flush)
+
+    async def fsync(self, fh: int) -> None:
+        opened = self.handles.file(fh)
+        if opened.writes:
+            await self._with_handle(opened, opened.handle.sync)
+
+    async def release(self, fh: int) -> None:
+        opened = self.handles.take_file(fh)
+        if opened.writes:
+            known = self.inodes.get(opened.inode)
+            if known is not None:
+                known.writers -= 1
+        if opened.handle.quick and not opened.writes:
+            opened.handle.release()
+        else:
+            await self._with_handle(opened, opened.handle.release)
+
+    def handle(self, fh: int) -> Handle:
+        return self.handles.file(fh).handle
+
+    # ------------------------------------------------------------------------------------------ folders
+
+    async def opendir(self, inode: int) -> int:
+        folder = self._folder(inode)
+        return self.handles.add(OpenFolder(inode, self._listings.current(inode, folder)))
+
+    async def readdir(self, fh: int, start: int) -> tuple[Listing, bool]:
+        """The listing to answer from, and whether its attributes may be stale: then each entry to be told must be
+        asked for with :meth:`fresh`. Positions count entries and stay good however the folder changes; ``start`` 0
+        looks at the folder anew, as rewinddir wants it."""
+        opened = self.handles.folder(fh)
+        folder = self._folder(opened.inode)
+        if start == 0:
+            opened.listing = self._listings.current(opened.inode, folder)
+            return opened.listing, False
+        token = opened.listing.token
+        return opened.listing, token is None or token != folder.token()
+
+    def fresh(self, fh: int, entry: Entry) -> Entry | None:
+        """The entry as it is now; None if the name is gone."""
+        found = _lookup(self._folder(self.handles.folder(fh).inode), encode_name(entry.name))
+        return Entry(entry.name, *found) if found is not None else None
+
+    def told(self, fh: int, entry: Entry) -> None:
+        """The kernel has accepted this entry: one more lookup."""
+        self.inodes.tell(entry.node, entry.attr.inode, self.handles.folder(fh).inode, entry.name)
+
+    async def fsyncdir(self, fh: int) -> None:
+        """Names are durable when the call that made them returns."""
+        self.handles.folder(fh)
+
+    async def releasedir(self, fh: int) -> None:
+        self.handles.take_folder(fh)
+
+    # ---------------------------------------------------------------------------------------- lifecycle
+
+    def take_stale(self) -> list[Invalidation]:
+        """What the kernel believes wrongly, found out in passing; each is handed out once."""
+        stale, self._stale = self._stale, []
+        return stale
+
+    def stop_waiting(self) -> None:
+        """From now on nothing waits: slow reads under way fail, new slow calls are refused. Changes go to their end."""
+        self._stopping = True
+        for scope in list(self._waiting):
+            scope.cancel()
+
+    async def release_all(self) -> list[KgfsError]:
+        """Release what is still open for writing once no request can come any more; returns what could not be kept."""
+        failures = []
+        for fh in self.handles.writers():
+            try:
+                await self.release(fh)
+            except KgfsError as error:
+                failures.append(error)
+        return failures
+
+    # ------------------------------------------------------------------------------------------- inside
+
+    def _folder(self, inode: int) -> Folder:
+        node = self.inodes.node(inode)
+        if not isinstance(node, Folder):
+            raise NotAFolderError("Not a folder.")
+        return node
+
+    async def _make(self, parent: int, name: bytes, make: Callable[[str], Node]) -> Attr:
+        encoded = _encoded(name)
+        # News of this very entry may arrive while the thread is still making it. The kernel must not be told to drop
+        # what it is about to learn: that would cut off a shell that stands in a folder it has just made.
+        believed_absent = self.inodes.take_absent(parent, name)
+
+        def make_and_look() -> tuple[Node, Attr]:
+            node = make(encoded)
+            return node, node.attr()
+
+        try:
+            node, attr = await self._in_thread(make_and_look)
+        except KgfsError:
+            if believed_absent:
+                self._stale.append(StaleEntry(parent, name))
+            raise
+        self.inodes.tell(node, attr.inode, parent, name)
+        return attr
+
+    async def _remove(self, parent: int, name: bytes, remove: Callable[[str], None]) -> None:
+        encoded = _encoded(name)
+        found = _lookup(self._folder(parent), encoded)
+        try:
+            await self._in_thread(lambda: remove(encoded))
+        except MissingError:
+            self._stale.append(StaleEntry(parent, name))
+            raise
+        if found is not None:
+            self.inodes.removed(found[1].inode, (parent, name), _unlinked(found[1]))
+
+    async def _with_handle(self, opened: OpenFile, call: Callable[[], T], *, abandon: bool = False) -> T:
+        def inside() -> T:
+            with opened.inside:
+                return call()
+
+        async with opened.turn:
+            return await self._in_thread(inside, abandon=abandon)
+
+    async def _in_thread(self, call: Callable[[], T], *, abandon: bool = False) -> T:
+        if not abandon:
+            return await trio.to_thread.run_sync(call, limiter=self._limiter)
+        if self._stopping:
+            raise StoppingError("The mount is being taken down.")
+        with trio.CancelScope() as scope:
+            self._waiting.add(scope)
+            try:
+                return await trio.to_thread.run_sync(call, limiter=self._limiter, abandon_on_cancel=True)
+            finally:
+                self._waiting.discard(scope)
+        raise StoppingError("The mount is being taken down.")
+
+
+_NOTHING = AttrChange()
+
+
+def _lookup(folder: Folder, name: str) -> tuple[Node, Attr] | None:
+    node = folder.lookup(name)
+    if node is None:
+        return None
+    try:
+        return node, node.attr()
+    except MissingError:  # it left between the two questions
+        return None
+
+
+def _open_node(node: File, flags: int) -> Handle:
+    mode = flags & os.O_ACCMODE
+    return node.open(
+        read=mode != os.O_WRONLY,
+        write=mode != os.O_RDONLY,
+        truncate=bool(flags & os.O_TRUNC),
+        append=bool(flags & os.O_APPEND),
+    )
+
+
+def _encoded(name: bytes) -> str:
+    if len(name) > MAX_NAME_BYTES:
+        raise NameTooLongError(f"A name can have {MAX_NAME_BYTES} bytes; this one has {len(name)}.")
+    if name.isascii() and b"%" not in name and (plain := name.decode("ascii")).isprintable():
+        return plain
+    return encode_name(name)
+
+
+def _attribute_name(name: bytes) -> str:
+    if not name.startswith(b"user."):
+        raise UnsupportedError("Only extended attributes in user. are known.")
+    return os.fsdecode(name)
+
+
+def _inherited(folder: Folder, caller: Caller) -> tuple[int, Caller]:
+    """The set-group-id rule of folders: what is made inside gets the folder's group, and folders the bit."""
+    attr = folder.attr()
+    if attr.mode & stat.S_ISGID:
+        return stat.S_ISGID, replace(caller, gid=attr.gid)
+    return 0, caller
+
+
+def _unlinked(attr: Attr) -> Attr:
+    return replace(attr, nlink=0, ctime=time.time_ns())
+
+
+def _changed(attr: Attr, wanted: AttrChange) -> Attr:
+    changes = {
+        name: value for name in ("uid", "gid", "size", "atime", "mtime") if (value := getattr(wanted, name)) is not None
+    }
+    if wanted.mode is not None:
+        changes["mode"] = stat.S_IFMT(attr.mode) | stat.S_IMODE(wanted.mode)
+    return replace(attr, ctime=time.time_ns(), **changes)
