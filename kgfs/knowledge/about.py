@@ -1,0 +1,38 @@
+"""What ``about.md`` says of an ontology."""
+
+from __future__ import annotations
+
+from kgfs.domain import Ontology
+from kgfs.knowledge.standing import standing_of
+from kgfs.render.about import About, MainConcept, NewDocument
+from kgfs.stores.stores import Stores
+
+MAIN = 20
+NEWEST = 10
+
+
+def about(stores: Stores, ontology: Ontology) -> tuple[About, int]:
+    """The page, and when it last changed (nanoseconds). Quick."""
+    counts = stores.graph.counts(ontology.id)
+    changed = max(ontology.made_at, counts.get("changed_at", 0))
+    newest: list[NewDocument] = []
+    for document in stores.journal.names.newest(ontology.id, NEWEST):
+        changed = max(changed, document.deposited_at, document.removed_at)
+        standing = standing_of(stores.journal.names, document.doc_id)
+        if not standing.origin.note:
+            changed = max(changed, standing.changed_at)
+            newest.append(NewDocument(standing.origin.path.removeprefix("documents/"), document.deposited_at))
+    main = tuple(
+        MainConcept(concept.name, concept.label, concept.evidence, concept.related)
+        for concept in stores.graph.popular(ontology.id, MAIN)
+    )
+    page = About(
+        name=ontology.name,
+        documents=counts["documents"],
+        concepts=counts["concepts"],
+        relationships=counts["relationships"],
+        instances=counts["instances"],
+        main=main,
+        newest=tuple(newest),
+    )
+    return page, changed

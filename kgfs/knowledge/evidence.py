@@ -1,0 +1,105 @@
+"""What an evidence folder says: a quote in its Source, and where its document stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kgfs.errors import MissingError, StoreError
+from kgfs.knowledge.standing import Standing, standing_of
+from kgfs.render import citation, source
+from kgfs.render.citation import Citation
+from kgfs.render.source import Excerpt, Marks
+from kgfs.stores.graph.contract import DocumentRow, Graph, InstanceRow
+from kgfs.stores.stores import Stores
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One Instance as its owner's folder shows it. Made by :func:`evidence`."""
+
+    instance: InstanceRow
+    standing: Standing
+
+    @property
+    def changed_at(self) -> int:
+        """When what is shown with the path last changed."""
+        return max(self.instance.mtime, self.standing.changed_at)
+
+    def source_size(self, marks: Marks) -> int:
+        """Bytes of ``source.txt``, without reading its Source."""
+        return source.size(self.instance.source_size, self.instance.quote, self.standing.origin, marks)
+
+
+def evidence(stores: Stores, owner: str, n: int, instance: InstanceRow | None = None) -> Evidence:
+    """Evidence number ``n`` of a concept or relationship; MissingError once it is gone. ``instance`` where the caller
+    has it already. Quick."""
+    found = instance or stores.graph.instance(owner, n)
+    if found is None:
+        raise MissingError(f"Evidence {n} is gone.")
+    return Evidence(found, standing_of(stores.journal.names, found.doc_id))
+
+
+def source_txt(stores: Stores, shown: Evidence, marks: Marks) -> bytes:
+    return source.render(excerpt_of(stores.graph, shown.instance), shown.standing.origin, marks)
+
+
+def citation_json(stores: Stores, shown: Evidence, marks: Marks, concept: str) -> bytes:
+    """``concept`` is the directory name of the concept whose folder is looked at, without ``.concept``."""
+    instance, standing = shown.instance, shown.standing
+    document = _document(stores.graph, instance)
+    ontology = stores.journal.names.ontology(document.ontology)
+    return citation.render(
+        Citation(
+            document=standing.origin.path,
+            ontology=ontology.name if ontology else "",
+            concept=concept,
+            content_hash=document.content_hash,
+            key=document.garage_key,
+            doc_id=instance.doc_id,
+            chunk_id=instance.chunk_id,
+            text_sha256=document.text_sha256,
+            quote=instance.quote,
+            char_start=instance.char_start,
+            char_end=instance.char_end,
+            byte_start=instance.byte_start,
+            byte_end=instance.byte_end,
+            line_start=instance.line_start,
+            line_end=instance.line_end,
+            page=instance.page,
+            section_path=instance.section_path,
+            stale=standing.stale,
+            spans=source.spans(excerpt_of(stores.graph, instance), standing.origin, marks),
+        )
+    )
+
+
+def excerpt_of(graph: Graph, instance: InstanceRow) -> Excerpt:
+    """The Source that holds the quote, with those after it that the quote reaches into."""
+    first = graph.source(instance.doc_id, instance.chunk_index)
+    if first is None:
+        raise MissingError("The document of this evidence left the graph.")
+    pieces, end = [first.full_text], first.char_end
+    for row in graph.sources(instance.doc_id, after=first.chunk_index) if end < instance.char_end else ():
+        if end >= instance.char_end:
+            break
+        pieces.append(row.full_text)
+        end = row.char_end
+    excerpt = Excerpt(
+        text="".join(pieces),
+        start=first.char_start,
+        line=first.line_start,
+        quote_start=instance.char_start,
+        quote_end=instance.char_end,
+        section_path=first.section_path,
+        page=first.page_number,
+    )
+    if excerpt.quote != instance.quote:
+        raise StoreError(f"The Source of evidence in document {instance.doc_id} is not the one it was taken from.")
+    return excerpt
+
+
+def _document(graph: Graph, instance: InstanceRow) -> DocumentRow:
+    document = graph.document(instance.doc_id)
+    if document is None:
+        raise MissingError("The document of this evidence left the graph.")
+    return document

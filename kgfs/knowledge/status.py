@@ -1,0 +1,43 @@
+"""How things stand in a home: what ``.kgfs/status.json`` and ``kgfs status`` say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import kgfs
+from kgfs.config import Config
+from kgfs.domain import State
+from kgfs.stores.stores import Stores
+from kgfs.stores.worker_lock import worker_alive, worker_note
+
+
+def status(config: Config, stores: Stores) -> dict[str, Any]:
+    """Plain data. Quick, in proportion to the number of ontologies.
+
+    ``worker.note`` is what the newest worker wrote about itself, its models among it; ``worker.alive`` says whether it
+    still works. ``documents`` counts by state, states without any left out.
+    """
+    names = stores.journal.names
+    return {
+        "version": kgfs.__version__,
+        "home": str(config.home),
+        "owed": stores.journal.jobs.owed(),
+        "worker": {"alive": worker_alive(config.run), "note": worker_note(config.run)},
+        "epoch": stores.graph.epoch(),
+        "seq": stores.journal.seq(),
+        "documents": _by_state(names.counts()),
+        "ontologies": [
+            {
+                "name": ontology.name,
+                "id": ontology.id,
+                "documents": _by_state(names.counts(ontology.id)),
+                "read": {kind: n for kind, n in stores.graph.counts(ontology.id).items() if kind != "changed_at"},
+            }
+            for ontology in names.ontologies()
+        ],
+    }
+
+
+def _by_state(counts: Mapping[State, int]) -> dict[str, int]:
+    return {state.value: counts[state] for state in State if counts.get(state)}
