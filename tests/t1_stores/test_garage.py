@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -20,10 +20,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kgfs.errors import BadInputError, ExistsError, FullError, MissingError, NameTooLongError, RotError, StoreError
+from kgfs.stores.garage import files as files_module
 from kgfs.stores.garage import staging
-from kgfs.stores.garage.contract import BLOCK, Garage, Objects
+from kgfs.stores.garage.contract import BLOCK, Garage, Objects, Sums
 from kgfs.stores.garage.embedded import FileGarage
 from kgfs.stores.garage.files import FileObjects
+from kgfs.stores.garage.ledger import SegmentLedger
 from kgfs.stores.garage.listing import object_path, sums_path
 from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.garage.sidecar import decode_sums, encode_sums
@@ -385,6 +387,22 @@ def test_what_was_appended_to_a_file_is_not_shown(files: FileObjects) -> None:
     assert files.get(KEY) == b"zen"
 
 
+def test_a_content_that_takes_the_place_while_it_is_opened_is_read_whole(
+    files: FileObjects, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The old file is open when its sums are replaced by the new one's."""
+    files.put(KEY, b"zen")
+
+    def read_sums_late(path: Path) -> Sums | None:
+        monkeypatch.undo()
+        files.delete(KEY)
+        files.put(KEY, b"koan")
+        return decode_sums(path.read_bytes())
+
+    monkeypatch.setattr(files_module, "_read_sums", read_sums_late)
+    assert files.get(KEY) == b"koan"
+
+
 def lose_sums(files: FileObjects, key: str, how: str) -> None:
     path = sums_path(file_of(files, key))
     if how == "missing":
@@ -478,6 +496,71 @@ def test_nothing_temporary_stays(files: FileObjects, tmp_path: Path) -> None:
     with pytest.raises(ExistsError):
         files.put(KEY, b"koan")
     assert list((tmp_path / "objects/@tmp").iterdir()) == []
+
+
+@pytest.fixture
+def synced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What was synced, in order: no kill can show that a sync is missing, only power loss does."""
+    paths: list[str] = []
+
+    def fsync(descriptor: int, real: Callable[[int], None] = os.fsync) -> None:
+        paths.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    return paths
+
+
+@pytest.mark.parametrize("move", [False, True], ids=["copied", "moved"])
+def test_content_sums_and_every_name_are_synced_before_a_put_returns(
+    synced: list[str], tmp_path: Path, move: bool
+) -> None:
+    root, source = tmp_path / "objects", tmp_path / "source"
+    source.write_bytes(b"zen")
+    FileObjects(root)
+    assert synced == [str(tmp_path), str(root)]
+    (root / "sources/Philosophy").mkdir(parents=True)  # another process made these and has not synced them yet
+    files = FileObjects(root)
+    synced.clear()
+    files.put(KEY, source, move=move)
+    folders = [str(root), str(root / "sources"), str(root / "sources/Philosophy")]
+    temporary = str(root / "@tmp")
+    assert [Path(path).parent.as_posix() for path in synced[:1]] == [str(tmp_path) if move else temporary]
+    assert synced[1:4] == folders
+    assert Path(synced[4]).parent.as_posix() == temporary
+    assert synced[5:] == [str(object_path(root, KEY).parent)]
+    synced.clear()
+    files.put("sources/Philosophy/wattage.txt", b"koan")
+    assert len(synced) == 3, "known folders are synced again"
+
+
+def test_an_object_that_another_process_put_is_synced_before_its_put_returns(synced: list[str], tmp_path: Path) -> None:
+    FileObjects(tmp_path).put(KEY, b"zen")
+    files = FileObjects(tmp_path)
+    synced.clear()
+    files.put(KEY, b"zen")
+    shard = object_path(tmp_path, KEY).parent
+    assert synced == [*map(str, (tmp_path, tmp_path / "sources", shard.parent, shard))]
+    synced.clear()
+    files.delete(KEY)
+    assert synced == [str(shard)]
+
+
+def test_a_segment_and_its_name_are_synced_before_an_append_returns(synced: list[str], tmp_path: Path) -> None:
+    first, second = SegmentLedger(tmp_path, 50), SegmentLedger(tmp_path, 50)
+    segment = f"{tmp_path}/{1:016d}.log"
+    for writer, sent, wanted in (
+        (first, [b"{}"], [segment, str(tmp_path)]),
+        (second, [b"{}"], [segment, str(tmp_path)]),  # it cannot know what the first one lived to sync
+        (second, [b"{}"], [segment]),
+        (first, [b"{}", b"{}"], [segment]),
+        (first, [b"{}"] * 4, [segment]),
+        (first, [b"{}"] * 5, [f"{tmp_path}/{5:016d}.log", str(tmp_path)]),
+    ):
+        synced.clear()
+        second.last_seq()
+        writer.append(1, sent)
+        assert synced == wanted
 
 
 # -------------------------------------------------------------------------------- other processes

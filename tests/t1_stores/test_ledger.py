@@ -15,7 +15,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kgfs.errors import BadInputError, RotError, StoreError
@@ -137,6 +137,7 @@ TEARS: dict[str, Callable[[bytes, int], bytes]] = {
     "cut": lambda line, at: line[:at],
     "zeros": lambda line, at: line[:at] + bytes(len(line) - at),
     "zeros and more": lambda line, at: line[:at] + bytes(5000),
+    "two entries": lambda line, at: line[:-5] + b"?\n" + line[:at] + b"?",
 }
 
 
@@ -180,6 +181,7 @@ def test_a_new_segment_without_entries_is_filled(tmp_path: Path) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(place=st.integers(0), bit=st.integers(0, 7))
+@example(place=-12, bit=5)  # the last blank becomes NUL, as in the tail of a crash
 def test_a_flipped_bit_is_rot_and_never_a_wrong_entry(
     tmp_path_factory: pytest.TempPathFactory, place: int, bit: int
 ) -> None:

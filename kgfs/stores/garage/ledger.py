@@ -38,6 +38,7 @@ class SegmentLedger:
         self._root = root
         self._segment_size = segment_size
         self._seen: _Tail | None = None
+        self._durable_name = 0
         with os_errors(f"opening the ledger {root}"):
             make_folder(root)
 
@@ -114,8 +115,9 @@ class SegmentLedger:
                 raise
         finally:
             os.close(descriptor)
-        if self._seen is None or self._seen.first != tail.first:
+        if self._durable_name != tail.first:
             os.fsync(folder)
+            self._durable_name = tail.first
         return _Tail(tail.first, tail.end + len(raw), tail.last + len(entries))
 
 

@@ -52,8 +52,8 @@ def lines(segment: str, raw: bytes, seq: int, *, last: bool, offset: int = 0) ->
     """The lines in ``raw``: what follows ``offset`` in a segment, where entry ``seq`` starts. In the ledger's last
     segment a torn tail ends them.
 
-    A crash tears only what was not acknowledged: the end of an append is missing, or is zeros. So bad lines are a torn
-    tail if no good line follows and the last has no line end or there are zeros; all others are rot.
+    A crash tears only what was not acknowledged: the end of an append is missing, or is zeros. So a bad line is a torn
+    tail if no good line follows and the segment does not end with a line end; every other bad line is rot.
     """
     start = 0
     while start < len(raw):
@@ -77,5 +77,5 @@ def _decode(line: bytes, seq: int | None) -> bytes | None:
 
 def _is_torn(tail: bytes) -> bool:
     """Whether a tail whose first line is bad is what a crash leaves."""
-    cut = not tail.endswith(b"\n") or b"\0" in tail
-    return cut and not any(_decode(line + b"\n", None) for line in tail.split(b"\n")[:-1])
+    *whole, rest = tail.split(b"\n")
+    return rest != b"" and not any(_decode(line + b"\n", None) for line in whole)
