@@ -54,9 +54,15 @@ class Models:
 @dataclass(frozen=True, slots=True)
 class Config:
     home: Path
+    file: Path | None = None
+    """The configuration file, where it is not the home's own ``config.toml``."""
     pipeline: Pipeline = field(default_factory=Pipeline)
     tree: Tree = field(default_factory=Tree)
     models: Models = field(default_factory=Models)
+
+    def words(self) -> list[str]:
+        """The options that give another process of this machine the same configuration."""
+        return ["--home", str(self.home), *(["--config", str(self.file)] if self.file else [])]
 
     # The layout of a home. Everything below is 0700/0600 whatever the umask.
     @property
@@ -98,6 +104,7 @@ class Config:
         """All settings as plain data for ``kgfs config show``."""
         plain = asdict(self)
         plain["home"] = str(self.home)
+        plain["file"] = str(self.file or self.home / "config.toml")
         return plain
 
 
@@ -128,7 +135,7 @@ def load(home: Path | None = None, file: Path | None = None, environ: Mapping[st
     if unknown:
         raise BadInputError(f"{path}: unknown section [{unknown[0]}]; known are {', '.join(sorted(_SECTIONS))}.")
     sections = {name: _section(name, kind, data.get(name, {}), path, environ) for name, kind in _SECTIONS.items()}
-    return Config(home=home, **sections)
+    return Config(home=home, file=named.absolute() if named else None, **sections)
 
 
 def _section(name: str, kind: type, data: Any, path: Path, environ: Mapping[str, str]) -> Any:

@@ -30,7 +30,8 @@ def show(config: Config, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(shown, indent=2))
         return
-    click.echo(f"# home = {json.dumps(shown.pop('home'))}   (--home or KGFS_HOME)")
+    click.echo(f"# home: {shown.pop('home')} (--home or KGFS_HOME)")
+    click.echo(f"# file: {shown.pop('file')}")
     for section, values in shown.items():
         click.echo(f"\n[{section}]")
         for key, value in values.items():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import signal
+from collections.abc import Callable
 
 import click
 
@@ -25,4 +27,9 @@ def command(config: Config, until_idle: bool) -> None:
       kgfs worker --until-idle
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
-    run_worker(config, until_idle=until_idle)
+    run_worker(config, until_idle=until_idle, stoppable=_on_signals)
+
+
+def _on_signals(stop: Callable[[], None]) -> None:
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda *_: stop())

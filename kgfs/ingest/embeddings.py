@@ -77,9 +77,7 @@ def load(objects: Objects, reading: Reading) -> Embeddings | None:
         return None
     try:
         with np.load(io.BytesIO(objects.get(reading.vectors_key)), allow_pickle=False) as arrays:
-            return Embeddings(
-                arrays["windows"], arrays["window_chunks"], arrays["window_numbers"], arrays["concepts"]
-            )
+            return Embeddings(arrays["windows"], arrays["window_chunks"], arrays["window_numbers"], arrays["concepts"])
     except (ValueError, KeyError, OSError) as error:
         raise StoreError(f"{reading.vectors_key}: not the vectors of a Reading ({error}).") from error
 

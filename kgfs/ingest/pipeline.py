@@ -47,10 +47,7 @@ class Pipeline:
         live = names.names_of(document.doc_id)
         filename = live[0].name if live else document.source_id.rpartition("/")[2]
         earlier = [
-            version.doc_id
-            for name in live
-            for version in names.versions(name.id)
-            if version.doc_id != document.doc_id
+            version.doc_id for name in live for version in names.versions(name.id) if version.doc_id != document.doc_id
         ]
         reader = Reader(self.stores.garage.objects, self.compute, self.config.pipeline, self.clock)
         return reader.read(document, filename, earlier[-3:], progress)
@@ -93,9 +90,7 @@ class Pipeline:
         border("indexed")
         state = State.DONE if any(verdict.passed for verdict in reading.verdicts) else State.GATED
         journal.record(
-            DocumentRead(
-                document.doc_id, state.value, reading.id, decisions.key, decisions.commit_id, superseded, at
-            )
+            DocumentRead(document.doc_id, state.value, reading.id, decisions.key, decisions.commit_id, superseded, at)
         )
         border("noted")
 

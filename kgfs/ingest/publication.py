@@ -113,7 +113,9 @@ class _Build:
             content_version=content_version,
             status="done" if any(verdict.passed for verdict in reading.verdicts) else "gated",
         )
-        return replace(row, text_md_size=text_md.base_size(row.source_title, row.document_type, row.size_bytes, self._text))
+        return replace(
+            row, text_md_size=text_md.base_size(row.source_title, row.document_type, row.size_bytes, self._text)
+        )
 
     def batches(self) -> Iterator[Batch]:
         sources = (self._source_row(chunk) for chunk in self._reading.chunks)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from kgfs.stores.garage.contract import Garage
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.journal.contract import Journal
-from kgfs.stores.vectors.contract import Vectors
+
+if TYPE_CHECKING:  # numpy, which a mount does not need
+    from kgfs.stores.vectors.contract import Vectors
 
 
 @dataclass(frozen=True, slots=True)

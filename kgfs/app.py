@@ -1,0 +1,178 @@
+"""The one place that wires: configuration → stores → use cases → tree → mount. Nothing is decided here."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from kgfs.config import Config
+from kgfs.errors import from_os_error
+from kgfs.ingest.chores import Chores
+from kgfs.ingest.deposit import Deposits
+from kgfs.ingest.sessions import open_session
+from kgfs.ingest.settle import Settler
+from kgfs.ingest.ship import restore_journal
+from kgfs.ingest.worker_keeper import WorkerKeeper
+from kgfs.stores.error_log import ErrorLog
+from kgfs.stores.garage.embedded import FileGarage
+from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.journal.sqlite import SqliteJournal
+from kgfs.stores.mount_notes import mount_note
+from kgfs.stores.stores import Stores
+from kgfs.stores.worker_lock import WorkerLock
+
+CHORES_EVERY = 0.1
+"""Seconds between looks of a mount at what is to be settled and shipped."""
+
+
+@contextmanager
+def open_stores(config: Config, *, vectors_of: str = "") -> Iterator[Stores]:
+    """The stores of a home, made when absent. Where a database is gone it is derived from the garage first.
+
+    ``vectors_of`` names the embedding model whose vectors are wanted; without one there are none.
+    """
+    make_home(config)
+    with ExitStack() as stack:
+        stores = Stores(FileGarage(config.garage), SqliteJournal(config.front_db), SqliteGraph(config.graph_db))
+        if vectors_of:
+            from kgfs.stores.vectors.sqlite import SqliteVectors  # numpy, which a mount does not need
+
+            stores = replace(stores, vectors=SqliteVectors(config.vectors_db, vectors_of))
+        stack.callback(stores.close)
+        _restore(config, stores)
+        yield stores
+
+
+def make_home(config: Config) -> None:
+    for folder in (config.home, config.garage, config.spool, config.run, config.logs):
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise from_os_error(error, f"{folder}: cannot be made") from error
+
+
+def _restore(config: Config, stores: Stores) -> None:
+    """Derive what is missing: names from the ledger, the graph from the Readings. One process does, others wait."""
+    descriptor = os.open(config.run / "restore.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        restore_journal(stores.journal, stores.garage.ledger)
+        if stores.graph.epoch() == 0 and any(stores.journal.names.counts().values()):
+            from kgfs.ingest.rebuild import rebuild  # numpy and more: only where something is to be rebuilt
+
+            rebuild(stores)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def open_deposits(config: Config, stores: Stores) -> Iterator[tuple[Deposits, str]]:
+    """For a process that writes, with the id of its session, which lives as long as this is open."""
+    session = open_session(config.run)
+    try:
+        yield Deposits(config, stores, session.id), session.id
+    finally:
+        session.close()
+
+
+def request_settling(config: Config) -> None:
+    """Ask every process that settles to do it now instead of after the quiet time."""
+    make_home(config)
+    (config.run / "settle.request").touch(mode=0o600)
+
+
+def chores_of(config: Config, stores: Stores, settler: Settler) -> Chores:
+    return Chores(stores, settler, ErrorLog(config.errors_log), config.run / "settle.request")
+
+
+def run_worker(
+    config: Config,
+    *,
+    until_idle: bool = False,
+    watch: Callable[[], None] = lambda: None,
+    stoppable: Callable[[Callable[[], None]], None] = lambda stop: None,
+) -> None:
+    """Be the worker of a home until stopped; BusyError if there is one. ``watch`` is called between documents;
+    ``stoppable`` is given the function that stops it, callable from any thread or signal handler."""
+    from kgfs.compute.local import LocalCompute
+    from kgfs.ingest.clock import StageClock
+    from kgfs.ingest.pipeline import Pipeline
+    from kgfs.ingest.worker import Worker
+
+    make_home(config)
+    with WorkerLock(config.run) as lock:
+        lock.note({"state": "loading models"})
+        compute = LocalCompute(config.models)
+        clock = StageClock()
+        with open_stores(config, vectors_of=compute.embedding_model) as stores:
+            chores = chores_of(config, stores, Settler(config, stores))
+            worker = Worker(Pipeline(config, stores, compute, clock), ErrorLog(config.errors_log), chores)
+            stoppable(worker.stop)
+            note = {
+                "extractor": compute.extractor,
+                "extractor_model": compute.extractor_model,
+                "embedder": compute.embedding_model,
+                "tokens": compute.tokens.name,
+                "notes": list(compute.notes()),
+            }
+            lock.note({**note, "state": "working"})
+            worker.run(until_idle=until_idle, watch=watch)
+            lock.note({**note, "state": "stopped", "seconds": clock.seconds(), "finished": worker.finished})
+
+
+def run_mount(
+    config: Config, mountpoint: Path, *, allow_other: bool = False, worker: bool = True, ready: Callable[[], None]
+) -> None:
+    """Mount a home and serve until it is unmounted or a signal asks for the end. Main thread only.
+
+    With ``worker`` one is started, and started again should it die, unless another process works on the home.
+    """
+    import trio
+
+    from kgfs.fuse import mount as fuse
+    from kgfs.fuse.metrics import Requests
+    from kgfs.tree.news import News
+    from kgfs.tree.root import Root
+    from kgfs.tree.vfs import Vfs, space_of
+    from kgfs.tree.world import World
+
+    options = fuse.MountOptions(allow_other=allow_other)
+    where = fuse.check(mountpoint, options)
+    errors = ErrorLog(config.errors_log)
+    with open_stores(config) as stores, open_deposits(config, stores) as (deposits, session):
+        requests = Requests()
+        world = World(config, stores, deposits, session, os.getuid(), os.getgid(), time.time_ns())
+        vfs = Vfs(Root(world, metrics=requests.text), lambda: space_of(config.home))
+        news = News(world, vfs)
+        chores = chores_of(config, stores, deposits.settler)
+        keeper = WorkerKeeper(config) if worker else None
+
+        async def do_chores() -> None:
+            while True:
+                await trio.to_thread.run_sync(chores)
+                if keeper:
+                    keeper.look()
+                await trio.sleep(CHORES_EVERY)
+
+        with mount_note(config.run, session, where):
+            try:
+                trio.run(
+                    lambda: fuse.mount(
+                        vfs,
+                        where,
+                        options,
+                        log_error=errors.add,
+                        news=news.poll,
+                        tasks=[do_chores],
+                        ready=ready,
+                        requests=requests,
+                    )
+                )
+            finally:
+                if keeper:
+                    keeper.stop()

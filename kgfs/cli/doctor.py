@@ -1,0 +1,102 @@
+"""``kgfs doctor``: what this machine lacks, and how to get it."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+import click
+
+from kgfs.cli.options import as_json, with_config
+from kgfs.config import Config
+from kgfs.fuse import machine, probe
+from kgfs.fuse.probe import Standing
+from kgfs.models import carriers, runtimes
+from kgfs.models.carriers import Condition
+from kgfs.stores.mount_notes import mount_notes
+from kgfs.stores.worker_lock import worker_alive
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    what: str
+    level: str
+    """``ok``; ``note``: it works, but less well; ``missing``: it does not work."""
+    found: str
+    remedy: str = ""
+
+
+@click.command()
+@click.option("--quiet", is_flag=True, help="Show only what is not ok.")
+@as_json
+@with_config
+def command(config: Config, quiet: bool, as_json: bool) -> None:
+    """Look for all that a machine can lack, and for dead mounts; say how to get or mend it.
+
+    Exit codes: 0 everything needed is there (what is optional may be missing), 6 something needed is missing.
+
+    \b
+    Example:
+      kgfs doctor
+    """
+    lines = [*_mounting(), *_models(), *_home(config), *_mounts(config)]
+    if as_json:
+        click.echo(json.dumps([asdict(line) for line in lines], indent=2))
+    else:
+        for line in lines:
+            if not quiet or line.level != "ok":
+                click.echo(f"{line.level:8}{line.what}: {line.found}")
+                if line.remedy:
+                    click.echo(f"{'':8}  → {line.remedy}")
+    if any(line.level == "missing" for line in lines):
+        raise SystemExit(6)
+
+
+def _mounting() -> Iterator[Line]:
+    for finding in machine.findings():
+        yield Line(finding.name, "ok" if finding.ok else "missing", finding.detail, finding.remedy)
+
+
+def _models() -> Iterator[Line]:
+    """Without them kgfs works by statistics and full text alone."""
+    for finding in carriers.survey():
+        found = finding.condition is Condition.FOUND
+        yield Line(finding.what, "ok" if found else "note", finding.condition.value, "" if found else finding.remedy)
+    for package, installed in runtimes.survey():
+        remedy = "" if installed else "pip install 'kgfs[models]'"
+        yield Line(f"runtime {package}", "ok" if installed else "note", installed or "missing", remedy)
+
+
+def _home(config: Config) -> Iterator[Line]:
+    nearest = config.home
+    while not nearest.exists():
+        nearest = nearest.parent
+    try:
+        with tempfile.TemporaryFile(dir=nearest):
+            pass
+    except OSError as error:
+        remedy = f"Make {nearest} writable, or choose another home with --home or KGFS_HOME."
+        yield Line("home", "missing", f"{config.home} cannot be written: {error.strerror}.", remedy)
+        return
+    yield Line("home", "ok", f"{config.home} {'is writable' if config.home.exists() else 'can be made'}.")
+    if config.home.exists() and config.home.stat().st_mode & 0o077:
+        yield Line("home", "note", f"Others may look into {config.home}.", f"chmod 700 {config.home}")
+    free = os.statvfs(nearest)
+    gigabytes = free.f_bavail * free.f_frsize / 1e9
+    level = "ok" if gigabytes >= 1 else "note"
+    yield Line("space", level, f"{gigabytes:.1f} GB free.", "" if level == "ok" else "Free space on that disk.")
+    alive = worker_alive(config.run)
+    yield Line("worker", "ok", "A worker is alive." if alive else "No worker is alive; a mount starts one.")
+
+
+def _mounts(config: Config) -> Iterator[Line]:
+    for note in mount_notes(config.run):
+        standing = probe.standing(note.mountpoint)
+        if standing is Standing.ALIVE:
+            yield Line("mount", "ok", f"{note.mountpoint} answers (pid {note.pid}).")
+        elif standing is not Standing.ABSENT:
+            remedy = f"kgfs umount {note.mountpoint}"
+            yield Line("mount", "missing", f"{note.mountpoint} is {standing.value}.", remedy)

@@ -1,0 +1,105 @@
+"""``kgfs ingest``: deposit files without going through a mount."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import click
+
+from kgfs.app import open_deposits, open_stores, run_worker
+from kgfs.cli.options import as_json, with_config
+from kgfs.cli.progress import Bar
+from kgfs.config import Config
+from kgfs.domain import State
+from kgfs.errors import BadInputError, BusyError, KgfsError
+from kgfs.ingest.intake import Ingested
+from kgfs.knowledge.owed import owed
+from kgfs.stores.stores import Stores
+from kgfs.stores.worker_lock import worker_alive
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--ontology", required=True, help="The body of knowledge they belong to; made if there is none.")
+@click.option("--as", "as_path", metavar="PATH", help="Where below documents/ the (one) file is put.")
+@click.option("--no-wait", is_flag=True, help="Return when the bytes are kept; a worker reads them later.")
+@as_json
+@with_config
+def command(
+    config: Config, files: tuple[Path, ...], ontology: str, as_path: str | None, no_wait: bool, as_json: bool
+) -> None:
+    """Deposit files into an ontology and read them.
+
+    Works with and without a mount. If a worker is alive it does the reading, else this process does. Files that cannot be
+    deposited are named with the reason; the others are kept all the same, and the exit code is that of the first failure.
+
+    \b
+    Example:
+      kgfs ingest ~/papers/*.md --ontology Papers
+      kgfs ingest notes.txt --ontology Diary --as 2026/november.txt
+    """
+    if as_path and len(files) > 1:
+        raise BadInputError("--as names the place of one file; several were given.")
+    failures: list[KgfsError] = []
+    with open_stores(config) as stores, open_deposits(config, stores) as (deposits, _):
+        total = sum(path.stat().st_size for path in files if path.is_file())
+        kept = 0
+
+        def progress(size: int) -> None:
+            nonlocal kept
+            kept += size
+            bar.show(kept, total, "bytes kept")
+
+        with Bar() as bar:
+            for path in files:
+                try:
+                    _print(path, deposits.ingest_file(path, ontology, as_path, progress), as_json)
+                except KgfsError as error:
+                    failures.append(error)
+                    click.echo(f"kgfs: {error}", err=True)
+        if not no_wait:
+            _read(config, stores)
+    if failures:
+        raise SystemExit(failures[0].exit_code)
+
+
+def _print(source: Path, ingested: Ingested, as_json: bool) -> None:
+    if as_json:
+        shown = {
+            "source": str(source),
+            "path": ingested.path,
+            "doc_id": ingested.doc_id,
+            "decision": ingested.decision,
+            "reason": ingested.reason,
+        }
+        click.echo(json.dumps(shown))
+    else:
+        click.echo(f"{ingested.path}\t{ingested.doc_id}\t{ingested.decision}\t{ingested.reason}")
+
+
+def _read(config: Config, stores: Stores) -> None:
+    """Until nothing is owed: by the worker that is alive, or by being it."""
+    with Bar() as bar:
+        start = owed(stores.journal)
+        total = len(start.jobs)
+
+        def watch() -> None:
+            left = owed(stores.journal)
+            at = next((f"{job.stage} {job.progress:.0%}" for job in left.jobs if job.state == "working"), "")
+            bar.show(max(total - len(left.jobs), 0), total, f"read {at}")
+
+        while not owed(stores.journal).nothing:
+            try:
+                run_worker(config, until_idle=True, watch=watch)
+            except BusyError:
+                while worker_alive(config.run) and not owed(stores.journal).nothing:
+                    watch()
+                    time.sleep(0.2)
+    failed = stores.journal.names.counts().get(State.FAILED, 0) - start.failed
+    if failed > 0:
+        click.echo(f"kgfs: {failed} documents could not be read; kgfs status names them.", err=True)
+        raise SystemExit(1)
+
+

@@ -1,0 +1,97 @@
+"""``kgfs mount``: mount a home as directories."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+
+from kgfs.app import make_home, run_mount
+from kgfs.cli.options import with_config
+from kgfs.config import Config
+from kgfs.errors import MachineError
+from kgfs.fuse import probe
+from kgfs.fuse.mount import MountOptions, check
+from kgfs.fuse.probe import Standing
+from kgfs.stores.mount_notes import mount_notes
+
+READY = b"ready\n"
+"""What the process in the background writes to the pipe once the mount answers."""
+
+
+@click.command()
+@click.argument("mountpoint", type=click.Path(path_type=Path))
+@click.option("--foreground", is_flag=True, help="Stay, and log to stderr; for service managers.")
+@click.option("--no-worker", is_flag=True, help="Start no worker; what is owed waits for kgfs worker.")
+@click.option("--allow-other", is_flag=True, help="Let other users in (needs user_allow_other in /etc/fuse.conf).")
+@click.option("--ready-fd", type=int, hidden=True, help="Descriptor to tell readiness on.")
+@with_config
+def command(
+    config: Config, mountpoint: Path, foreground: bool, no_worker: bool, allow_other: bool, ready_fd: int | None
+) -> None:
+    """Mount a home as directories at MOUNTPOINT, an empty folder.
+
+    Returns when the mount answers; the log is log/mount.log in the home. A dead mount at the same place is detached first.
+    Mounting what is mounted there already says so and changes nothing.
+
+    \b
+    Example:
+      mkdir -p ~/knowledge && kgfs mount ~/knowledge
+    """
+    if not ready_fd and _mounted_already(config, mountpoint):
+        click.echo(f"{mountpoint}: this home is mounted there already.", err=True)
+        return
+    if foreground:
+        logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
+        run_mount(
+            config, mountpoint, allow_other=allow_other, worker=not no_worker, ready=lambda: _tell_ready(ready_fd)
+        )
+        return
+    check(mountpoint, MountOptions(allow_other=allow_other))
+    options = ["--no-worker"] * no_worker + ["--allow-other"] * allow_other
+    _in_background(config, mountpoint, options)
+
+
+def _mounted_already(config: Config, mountpoint: Path) -> bool:
+    where = probe.located(mountpoint)
+    ours = any(note.mountpoint == where for note in mount_notes(config.run))
+    return ours and probe.standing(where) is Standing.ALIVE
+
+
+def _tell_ready(ready_fd: int | None) -> None:
+    if ready_fd is not None:
+        os.write(ready_fd, READY)
+        os.close(ready_fd)
+
+
+def _in_background(config: Config, mountpoint: Path, options: list[str]) -> None:
+    """Start the mount in a session of its own and wait for its word; its own words if it ends instead."""
+    make_home(config)
+    path = config.logs / "mount.log"
+    read_end, write_end = os.pipe()
+    with path.open("ab") as log, os.fdopen(read_end, "rb") as said:
+        path.chmod(0o600)
+        before = path.stat().st_size
+        process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "kgfs", "mount", str(mountpoint), "--foreground"),
+                *(*config.words(), "--ready-fd", str(write_end)),
+                *options,
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            pass_fds=(write_end,),
+            start_new_session=True,
+        )
+        os.close(write_end)
+        if said.read() == READY:
+            return
+    process.wait()
+    words = path.read_bytes()[before:].decode("utf-8", "replace").strip().splitlines()
+    click.echo(words[-1] if words else "kgfs: the mount ended without a word", err=True)
+    raise SystemExit(process.returncode if process.returncode > 0 else MachineError.exit_code)

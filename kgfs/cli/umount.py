@@ -1,0 +1,48 @@
+"""``kgfs umount``: take a mount down."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import click
+
+from kgfs.cli.options import with_config
+from kgfs.config import Config
+from kgfs.fuse import probe
+from kgfs.stores.mount_notes import mount_notes
+
+PATIENCE = 20.0
+"""Seconds for the mount's process, and its worker, to end."""
+
+
+@click.command()
+@click.argument("mountpoint", type=click.Path(path_type=Path))
+@click.option("--lazy", is_flag=True, help="Detach even if it is in use; users keep what they have open.")
+@with_config
+def command(config: Config, mountpoint: Path, lazy: bool) -> None:
+    """Unmount MOUNTPOINT and end its processes; a dead mount is detached.
+
+    If somebody uses it, says who and changes nothing (exit code 5), unless --lazy.
+
+    \b
+    Example:
+      kgfs umount ~/knowledge
+    """
+    where = probe.located(mountpoint)
+    pids = [note.pid for note in mount_notes(config.run) if note.mountpoint == where]
+    probe.umount(mountpoint, lazy=lazy)
+    deadline = time.monotonic() + PATIENCE
+    while any(_alive(pid) for pid in pids) and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,55 @@
+"""What every long-running process does between other things: settle quiet paths, ship the ledger."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from kgfs.errors import KgfsError
+from kgfs.ingest.settle import Settler
+from kgfs.ingest.ship import ship_once
+from kgfs.stores.error_log import ErrorLog
+from kgfs.stores.stores import Stores
+
+SHIP_EVERY = 0.5
+"""Seconds between looks at what the ledger does not have yet; the promise is one second."""
+RETRY = 5.0
+"""Seconds before a store that failed is tried again."""
+
+
+class Chores:
+    """Call it often; quick when nothing is due. One thread. A store that fails is logged and tried again later: the
+    bytes are durable already, and a full disk must not end the process that people delete files through."""
+
+    def __init__(self, stores: Stores, settler: Settler, errors: ErrorLog, request: Path) -> None:
+        """``request`` is the file whose touching asks for settling at once."""
+        self._stores = stores
+        self._settler = settler
+        self._errors = errors
+        self._request = request
+        self._answered = 0
+        self._next_ship = 0.0
+        self._resting_until = 0.0
+
+    def __call__(self) -> None:
+        if time.monotonic() < self._resting_until:
+            return
+        try:
+            self._settle()
+            self._ship()
+        except KgfsError as error:
+            self._errors.add("chores", error)
+            self._resting_until = time.monotonic() + RETRY
+
+    def _settle(self) -> None:
+        asked = self._request.stat().st_mtime_ns if self._request.exists() else 0
+        if asked > self._answered:
+            self._answered = asked
+            self._settler.settle_now()
+        else:
+            self._settler.run_once(time.time_ns())
+
+    def _ship(self) -> None:
+        if time.monotonic() >= self._next_ship:
+            ship_once(self._stores.journal, self._stores.garage.ledger)
+            self._next_ship = time.monotonic() + SHIP_EVERY

@@ -1,0 +1,61 @@
+"""Keeps a worker running beside a mount: a process of its own, so a busy model never makes ``ls`` wait."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+from kgfs.config import Config
+from kgfs.stores.worker_lock import worker_alive
+
+FIRST_PAUSE = 1.0
+LONGEST_PAUSE = 60.0
+"""Seconds before a worker that died is started again; doubled each time."""
+PATIENCE = 10.0
+"""Seconds a worker has to put its work away before it is killed; it loses nothing either way."""
+
+
+class WorkerKeeper:
+    """One thread. Starts nothing while another process works on the home."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._process: subprocess.Popen[bytes] | None = None
+        self._pause = FIRST_PAUSE
+        self._not_before = 0.0
+
+    def look(self) -> None:
+        """Start the worker if there is none. Quick."""
+        if self._process is not None:
+            if self._process.poll() is None:
+                return
+            self._process = None
+            self._not_before = time.monotonic() + self._pause
+            self._pause = min(self._pause * 2, LONGEST_PAUSE)
+        if time.monotonic() >= self._not_before and not worker_alive(self._config.run):
+            self._process = self._start()
+
+    def stop(self) -> None:
+        if self._process is None or self._process.poll() is not None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        # Exec'd with all descriptors closed: a forked child holding /dev/fuse would hang every client of a dead mount.
+        self._config.logs.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with (self._config.logs / "worker.log").open("ab") as log:
+            (self._config.logs / "worker.log").chmod(0o600)
+            return subprocess.Popen(
+                [sys.executable, "-m", "kgfs", "worker", *self._config.words()],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                close_fds=True,
+                start_new_session=True,
+            )

@@ -1,0 +1,40 @@
+"""Which mounts of a home there are: a note a mount in the home's ``run`` folder, for other verbs to find."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class MountNote:
+    mountpoint: Path
+    pid: int
+
+
+@contextmanager
+def mount_note(run: Path, session: str, mountpoint: Path) -> Iterator[None]:
+    """Stands while the mount does; one that a kill left behind is told by its dead process."""
+    path = run / f"mount-{session}.json"
+    path.touch(mode=0o600)
+    path.write_text(json.dumps({"mountpoint": os.fsdecode(mountpoint), "pid": os.getpid()}))
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def mount_notes(run: Path) -> list[MountNote]:
+    """Of all mounts of this home that were not taken down properly or still stand."""
+    found = []
+    for path in sorted(run.glob("mount-*.json")):
+        try:
+            body = json.loads(path.read_text())
+        except (FileNotFoundError, ValueError):  # just taken away, or being written
+            continue
+        found.append(MountNote(Path(body["mountpoint"]), body["pid"]))
+    return found
