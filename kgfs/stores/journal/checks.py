@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
+from collections.abc import Callable
 from functools import singledispatch
 
 from kgfs.domain import MAX_NAME_BYTES, Name, NameKind, Place, decode_name
@@ -17,6 +17,7 @@ from kgfs.errors import (
     NotEmptyError,
     RefusedError,
 )
+from kgfs.stores.journal.contract import Names
 from kgfs.stores.journal.facts import (
     AttributesSet,
     ContentKept,
@@ -36,15 +37,14 @@ from kgfs.stores.journal.facts import (
     Settled,
     VersionMinted,
 )
-from kgfs.stores.journal.names import SqliteNames
 
 
 class Before:
     """The journal as it stands before a fact, within the transaction that is to apply it."""
 
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self._db = db
-        self.names = SqliteNames(lambda: db)
+    def __init__(self, names: Names, has_inbox: Callable[[str], bool]) -> None:
+        self.names = names
+        self.has_inbox = has_inbox
 
     def live(self, name_id: int) -> Name:
         found = self.names.name(name_id)
@@ -87,9 +87,6 @@ class Before:
     def document(self, doc_id: str) -> None:
         if self.names.document(doc_id) is None:
             raise MissingError(f"There is no document {doc_id}.")
-
-    def has_inbox(self, sha256: str) -> bool:
-        return self._db.execute("SELECT 1 FROM inbox WHERE sha256 = ?", (sha256,)).fetchone() is not None
 
 
 def check(fact: Fact, before: Before) -> None:

@@ -125,11 +125,16 @@ class SqliteNames:
         sql = f"SELECT {DOCUMENT} FROM document WHERE ontology = ? AND doc_id > ? ORDER BY doc_id LIMIT ?"
         return [document_from(row) for row in self._db.execute(sql, (ontology_id, after, limit)).fetchall()]
 
+    def newest(self, ontology_id: str, limit: int = 10) -> list[Document]:
+        sql = f"SELECT {DOCUMENT} FROM document WHERE ontology = ? ORDER BY deposit DESC LIMIT ?"
+        return [document_from(row) for row in self._db.execute(sql, (ontology_id, limit)).fetchall()]
+
     def predecessors(self, doc_id: str) -> list[str]:
+        # CROSS JOIN keeps SQLite to this order; it knows nothing of how few rows each step gives.
         sql = (
             "SELECT DISTINCT shown.doc_id FROM name"
-            " JOIN shown ON shown.lineage = name.lineage"
-            " JOIN document old ON old.doc_id = shown.doc_id"
+            " CROSS JOIN shown ON shown.lineage = name.lineage"
+            " CROSS JOIN document old ON old.doc_id = shown.doc_id"
             " WHERE name.doc_id = ?1 AND name.doc_id != '' AND shown.doc_id != ?1 AND old.ontology = name.ontology"
             " AND NOT EXISTS (SELECT 1 FROM name other WHERE other.doc_id = shown.doc_id AND other.doc_id != '')"
             " ORDER BY shown.doc_id"
@@ -140,7 +145,8 @@ class SqliteNames:
         where = "ontology = ?1" if ontology_id else "?1 = ''"
         sql = (
             f"SELECT state, sum(documents) FROM tally WHERE {where} GROUP BY state UNION ALL"
-            f" SELECT 'working', count(*) FROM job WHERE state = 'working' AND kind = 'read' AND {where}"
+            f" SELECT 'working', count(*) FROM job INDEXED BY job_working"
+            f" WHERE state = 'working' AND kind = 'read' AND {where}"
         )
         counted = {State(state): number for state, number in self._db.execute(sql, (ontology_id,)).fetchall()}
         counted[State.QUEUED] = counted.get(State.QUEUED, 0) - counted[State.WORKING]

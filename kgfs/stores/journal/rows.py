@@ -14,7 +14,7 @@ Connect = Callable[[], sqlite3.Connection]
 
 NAME = (
     "id, ontology, parent, name, kind, mode, uid, gid, atime, mtime, ctime, size, target, place, sha256, key,"
-    " doc_id, version, settled"
+    " doc_id, version, settled, arrived_at"
 )
 VERSION = "lineage, n, doc_id, sha256, size, key, path, minted_at"
 DOCUMENT = (
@@ -31,7 +31,7 @@ _STATES = {str(state): state for state in State}
 
 
 def name_from(row: Row) -> Name:
-    values = list(row[:19])
+    values = list(row[:20])
     values[4], values[13], values[18] = _KINDS[row[4]], _PLACES[row[13]], row[18] == 1
     return Name(*values)
 

@@ -131,6 +131,7 @@ CREATE TABLE document (
     shown INTEGER NOT NULL                  -- whether the graph has it
 ) WITHOUT ROWID;
 CREATE INDEX document_content ON document (ontology, sha256, deposit);
+CREATE INDEX document_order ON document (ontology, deposit);
 CREATE INDEX document_page ON document (ontology, doc_id);
 CREATE TABLE shown (                        -- documents that the graph has, by the lineages they are a version of
     lineage INTEGER NOT NULL,
@@ -161,7 +162,7 @@ CREATE TABLE job (
     PRIMARY KEY (kind, doc_id)
 ) WITHOUT ROWID;
 CREATE INDEX job_order ON job (deposit, kind, doc_id);
-CREATE INDEX job_working ON job (ontology) WHERE state = 'working';
+CREATE INDEX job_working ON job (kind, ontology) WHERE state = 'working';
 """
 
 

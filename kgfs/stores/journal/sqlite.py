@@ -42,7 +42,7 @@ class SqliteJournal:
             self._seen = self._data_version()
         except sqlite3.Error as error:
             raise typed(error, path) from error
-        self._before = Before(db)
+        self._before = Before(SqliteNames(lambda: db), lambda sha256: _inbox(db, sha256) is not None)
         self._writer = Writer(db, path)
         self._watching = threading.Lock()
         self._readers = Readers(lambda: connect(path, durable=durable, read_only=True))
@@ -111,8 +111,7 @@ class SqliteJournal:
     # --------------------------------------------------------------------------------------------- reading
 
     def inbox(self, sha256: str) -> bytes | None:
-        row = self._readers.mine().execute("SELECT body FROM inbox WHERE sha256 = ?", (sha256,)).fetchone()
-        return row[0] if row else None
+        return _inbox(self._readers.mine(), sha256)
 
     def seq(self) -> int:
         return _newest(self._readers.mine())
@@ -144,6 +143,11 @@ class SqliteJournal:
         with self._watching:
             self._watch.close()
         self._writer.close()
+
+
+def _inbox(db: sqlite3.Connection, sha256: str) -> bytes | None:
+    row = db.execute("SELECT body FROM inbox WHERE sha256 = ?", (sha256,)).fetchone()
+    return row[0] if row else None
 
 
 def _newest(db: sqlite3.Connection) -> int:

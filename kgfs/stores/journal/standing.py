@@ -25,8 +25,8 @@ SELECT EXISTS (
 _SUCCESSOR_AWAITED = """
 SELECT EXISTS (
     SELECT 1 FROM shown
-    JOIN name ON name.lineage = shown.lineage AND name.lineage != 0
-    JOIN document successor ON successor.doc_id = name.doc_id
+    CROSS JOIN name ON name.lineage = shown.lineage AND name.lineage != 0
+    CROSS JOIN document successor ON successor.doc_id = name.doc_id
     WHERE shown.doc_id = ?1 AND successor.doc_id != ?1 AND successor.ontology = ?2
     AND (EXISTS (SELECT 1 FROM job WHERE job.kind = 'read' AND job.doc_id = successor.doc_id)
          OR successor.shown = 0 AND successor.ended IN ('failed', 'unsupported'))

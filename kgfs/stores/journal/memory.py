@@ -1,0 +1,283 @@
+"""A journal in plain dictionaries: the fake that tests of other rooms may use, and the oracle of the SQLite one.
+
+One process, any number of threads; nothing is durable.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from kgfs.domain import Document, Name, NameKind, Ontology, Place, State, Version
+from kgfs.errors import BadInputError, LostLeaseError, MissingError, StoreError
+from kgfs.stores.journal.checks import Before, check
+from kgfs.stores.journal.contract import Job, Jobs, Names
+from kgfs.stores.journal.facts import Fact, decode, encode
+from kgfs.stores.journal.memory_tables import SECOND, Tables
+
+
+class MemoryNames:
+    def __init__(self, journal: MemoryJournal) -> None:
+        self._journal = journal
+
+    @property
+    def _tables(self) -> Tables:
+        return self._journal.tables
+
+    def ontologies(self) -> list[Ontology]:
+        found = [self.ontology(ontology_id) for ontology_id in self._tables.ontologies]
+        return sorted((ontology for ontology in found if ontology), key=lambda ontology: ontology.name)
+
+    def ontology(self, ontology_id: str) -> Ontology | None:
+        found = self._tables.ontologies.get(ontology_id)
+        return replace(found, settings=self.settings(ontology_id)) if found else None
+
+    def ontology_named(self, name: str) -> Ontology | None:
+        return next((ontology for ontology in self.ontologies() if ontology.name == name), None)
+
+    def settings(self, ontology_id: str = "") -> Mapping[str, str]:
+        return {key: value for (owner, key), value in self._tables.settings.items() if owner == ontology_id}
+
+    def name(self, name_id: int) -> Name | None:
+        entry = self._tables.names.get(name_id)
+        return entry.name if entry else None
+
+    def child(self, parent: int, name: str) -> Name | None:
+        return next((child for child in self.children(parent, limit=-1) if child.name == name), None)
+
+    def children(self, parent: int, after: str = "", limit: int = 1000) -> list[Name]:
+        names = [entry.name for entry in self._tables.names.values() if entry.name.parent == parent != 0]
+        found = sorted((name for name in names if name.name > after), key=lambda name: name.name)
+        return found if limit < 0 else found[:limit]
+
+    def resolve(self, ontology_id: str, path: str) -> Name | None:
+        for name_id, entry in self._tables.names.items():
+            if entry.name.ontology == ontology_id and self.path(name_id) == path:
+                return entry.name
+        return None
+
+    def path(self, name_id: int) -> str | None:
+        return self._tables.path(name_id)
+
+    def names_of(self, doc_id: str) -> list[Name]:
+        return self._tables.names_of(doc_id)
+
+    def lineage_for(self, name_id: int) -> tuple[int, int]:
+        entry = self._tables.names.get(name_id)
+        if entry is None or entry.name.kind is not NameKind.FILE:
+            raise MissingError(f"No live file has the id {name_id}.")
+        adopted = self._tables.adopted(name_id)
+        lineage = entry.lineage if adopted is None else adopted
+        return lineage, max((version.n for version in self._tables.history(lineage)), default=0) + 1
+
+    def versions(self, name_id: int) -> list[Version]:
+        entry = self._tables.names.get(name_id)
+        return self._tables.history(entry.lineage if entry else self._tables.trash.get(name_id, 0))
+
+    def version_of(self, doc_id: str) -> tuple[Version, Name | None] | None:
+        found = [(deposit, version) for version, deposit in self._tables.versions.values() if version.doc_id == doc_id]
+        if not found:
+            return None
+        _, newest = max(found, key=lambda pair: pair[0])
+        holder = self._tables.holder(newest.lineage)
+        return newest, holder.name if holder else None
+
+    def document(self, doc_id: str) -> Document | None:
+        found = self._tables.documents.get(doc_id)
+        job = self._tables.jobs.get(("read", doc_id))
+        return replace(found, state=State.WORKING) if found and job and job.state == "working" else found
+
+    def document_with(self, ontology_id: str, sha256: str) -> Document | None:
+        found = [document for document in self.documents(ontology_id, limit=-1) if document.sha256 == sha256]
+        return max(found, key=lambda document: document.deposit, default=None)
+
+    def documents(self, ontology_id: str, after: str = "", limit: int = 1000) -> list[Document]:
+        chosen = [doc_id for doc_id in sorted(self._tables.documents) if doc_id > after]
+        found = [document for doc_id in chosen if (document := self.document(doc_id))]
+        found = [document for document in found if document.ontology == ontology_id]
+        return found if limit < 0 else found[:limit]
+
+    def newest(self, ontology_id: str, limit: int = 10) -> list[Document]:
+        found = sorted(self.documents(ontology_id, limit=-1), key=lambda document: -document.deposit)
+        return found[:limit]
+
+    def counts(self, ontology_id: str = "") -> Mapping[State, int]:
+        documents = [self.document(doc_id) for doc_id in self._tables.documents]
+        return Counter(item.state for item in documents if item and ontology_id in ("", item.ontology))
+
+    def predecessors(self, doc_id: str) -> list[str]:
+        return self._tables.predecessors(doc_id)
+
+    def unsettled(self, *, session: str | None = None, quiet_before: int, alive: Sequence[str] = ()) -> list[Name]:
+        waiting = [
+            entry
+            for entry in self._tables.names.values()
+            if not entry.name.settled
+            and entry.touched_at <= quiet_before
+            and (entry.session not in alive if session is None else entry.session == session)
+        ]
+        return [entry.name for entry in sorted(waiting, key=lambda entry: (entry.touched_at, entry.name.id))]
+
+
+class MemoryJobs:
+    def __init__(self, journal: MemoryJournal) -> None:
+        self._journal = journal
+
+    def claim(self, worker: str, lease: float) -> Job | None:
+        with self._journal.writing() as tables:
+            now = time.time_ns()
+            for job in self.all():
+                if job.not_before <= now and (job.state == "queued" or job.lease_until <= now):
+                    until = now + int(lease * SECOND)
+                    taken = replace(job, state="working", worker=worker, attempts=job.attempts + 1, lease_until=until)
+                    tables.jobs[job.kind, job.doc_id] = replace(taken, stage="", progress=0.0)
+                    return tables.jobs[job.kind, job.doc_id]
+            return None
+
+    def _held(self, tables: Tables, job: Job) -> Job | None:
+        found = tables.jobs.get((job.kind, job.doc_id))
+        return found if found and (found.worker, found.attempts) == (job.worker, job.attempts) else None
+
+    def renew(self, job: Job, lease: float, stage: str = "", progress: float = 0.0) -> None:
+        with self._journal.writing() as tables:
+            held = self._held(tables, job)
+            if held is None or held.state != "working":
+                raise LostLeaseError(f"The job {job.kind} {job.doc_id} is not held by {job.worker} any more.")
+            until = time.time_ns() + int(lease * SECOND)
+            tables.jobs[job.kind, job.doc_id] = replace(held, lease_until=until, stage=stage, progress=progress)
+
+    def put_back(self, job: Job, reason: str, delay: float) -> None:
+        with self._journal.writing() as tables:
+            if held := self._held(tables, job):
+                later = time.time_ns() + int(delay * SECOND)
+                back = replace(held, state="queued", worker="", reason=reason, not_before=later, lease_until=0)
+                tables.jobs[job.kind, job.doc_id] = replace(back, stage="", progress=0.0)
+
+    def drop(self, job: Job) -> None:
+        with self._journal.writing() as tables:
+            if self._held(tables, job):
+                del tables.jobs[job.kind, job.doc_id]
+                tables.change_document(job.doc_id, state=tables.state_of(job.doc_id))
+
+    def owe(self, kind: str, doc_id: str, not_before: int = 0) -> None:
+        if kind not in ("read", "forget"):
+            raise BadInputError(f"There is no work of kind {kind!r}.")
+        with self._journal.writing() as tables:
+            if doc_id not in tables.documents:
+                raise MissingError(f"There is no document {doc_id}.")
+            document = tables.documents[doc_id]
+            job = tables.jobs.get((kind, doc_id), Job(kind, doc_id, document.ontology, document.deposit))
+            if job.state == "queued":
+                tables.jobs[kind, doc_id] = replace(job, not_before=not_before)
+            tables.change_document(doc_id, state=tables.state_of(doc_id))
+
+    def all(self) -> list[Job]:
+        return sorted(self._journal.tables.jobs.values(), key=lambda job: (job.deposit, job.kind, job.doc_id))
+
+    def owed(self) -> int:
+        return len(self._journal.tables.jobs)
+
+
+class MemoryJournal:
+    """The contract's ``Journal``."""
+
+    def __init__(self) -> None:
+        self.tables = Tables()
+        self._lock = threading.RLock()
+        self._shipped = 0
+        self._commits = 0
+        self._seen = 0
+        self._names = MemoryNames(self)
+        self._jobs = MemoryJobs(self)
+        self._before = Before(self._names, lambda sha256: sha256 in self.tables.inbox)
+
+    def writing(self) -> _Writing:
+        return _Writing(self)
+
+    @property
+    def names(self) -> Names:
+        return self._names
+
+    @property
+    def jobs(self) -> Jobs:
+        return self._jobs
+
+    def record(self, *facts: Fact, inbox: Mapping[str, bytes] | None = None, session: str = "") -> int:
+        with self.writing() as tables:
+            for sha256, body in (inbox or {}).items():
+                tables.inbox.setdefault(sha256, body)
+            for fact in facts:
+                check(fact, self._before)
+                tables.apply(fact, session)
+            return len(tables.facts)
+
+    def inbox(self, sha256: str) -> bytes | None:
+        return self.tables.inbox.get(sha256)
+
+    def drop_inbox(self, sha256s: Sequence[str]) -> None:
+        with self.writing() as tables:
+            needed = {entry.name.sha256 for entry in tables.names.values() if entry.name.place is Place.INBOX}
+            for sha256 in set(sha256s) - needed:
+                tables.inbox.pop(sha256, None)
+
+    def seq(self) -> int:
+        return len(self.tables.facts)
+
+    def facts(self, after: int, limit: int = 1000) -> list[tuple[int, Fact]] | None:
+        if after > self.seq():
+            return None
+        return list(enumerate(self.tables.facts[after : after + limit], after + 1))
+
+    def unshipped(self, limit: int = 1000) -> tuple[int, list[bytes]]:
+        return self._shipped + 1, [encode(fact) for _, fact in self.facts(self._shipped, limit) or ()]
+
+    def shipped(self, upto: int) -> None:
+        with self._lock:
+            self._shipped = max(self._shipped, min(upto, self.seq()))
+
+    def replay(self, entries: Iterator[tuple[int, bytes]]) -> int:
+        with self.writing() as tables:
+            if tables.facts:
+                raise StoreError("Only an empty journal can be filled from the ledger.")
+            for seq, entry in entries:
+                if seq != len(tables.facts) + 1:
+                    raise StoreError(f"The ledger has no entry {len(tables.facts) + 1}.")
+                tables.apply(decode(entry), "")
+        self._shipped = self.seq()
+        return self.seq()
+
+    def changed(self) -> bool:
+        with self._lock:
+            before, self._seen = self._seen, self._commits
+            return before != self._seen
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def begin(self) -> Tables:
+        self._lock.acquire()
+        return self.tables.copy()
+
+    def end(self, before: Tables, *, failed: bool) -> None:
+        if failed:
+            self.tables = before
+        else:
+            self._commits += 1
+        self._lock.release()
+
+
+class _Writing:
+    """All or none: the tables as they were come back when the block raises."""
+
+    def __init__(self, journal: MemoryJournal) -> None:
+        self._journal = journal
+
+    def __enter__(self) -> Tables:
+        self._before = self._journal.begin()
+        return self._journal.tables
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        self._journal.end(self._before, failed=kind is not None)

@@ -1,0 +1,341 @@
+"""The state of a :class:`~kgfs.stores.journal.memory.MemoryJournal` and what facts do to it.
+
+Written as plainly as the contract can be said, without regard to speed: after each fact every document is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, replace
+
+from kgfs.domain import Document, Name, NameKind, Ontology, Place, State, Version, decode_name, is_document_name
+from kgfs.stores.journal import facts as fact_kinds
+from kgfs.stores.journal.contract import Job
+from kgfs.stores.journal.facts import Fact
+
+SECOND = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A live name and what the journal knows beside it."""
+
+    name: Name
+    lineage: int
+    touched_at: int
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    lineage: int
+    at: int
+    removed: bool
+
+
+@dataclass(slots=True)
+class Tables:
+    """All values are immutable, so a copy of the containers is a copy of the state."""
+
+    ontologies: dict[str, Ontology] = field(default_factory=dict)
+    settings: dict[tuple[str, str], str] = field(default_factory=dict)
+    names: dict[int, Entry] = field(default_factory=dict)
+    trash: dict[int, int] = field(default_factory=dict)
+    """Removed name → lineage."""
+    versions: dict[tuple[int, int], tuple[Version, int]] = field(default_factory=dict)
+    """(lineage, n) → the version and its deposit."""
+    departed: dict[tuple[int, str], Departure] = field(default_factory=dict)
+    documents: dict[str, Document] = field(default_factory=dict)
+    ended: dict[str, str] = field(default_factory=dict)
+    shown: dict[str, bool] = field(default_factory=dict)
+    jobs: dict[tuple[str, str], Job] = field(default_factory=dict)
+    inbox: dict[str, bytes] = field(default_factory=dict)
+    facts: list[Fact] = field(default_factory=list)
+    """Number n at index n - 1."""
+
+    def copy(self) -> Tables:
+        return Tables(*(getattr(self, item.name).copy() for item in fields(self)))
+
+    # ---------------------------------------------------------------------------------------- questions
+
+    def path(self, name_id: int) -> str | None:
+        entry = self.names.get(name_id)
+        if entry is None:
+            return None
+        if entry.name.parent == 0:
+            return ""
+        above = self.path(entry.name.parent)
+        return None if above is None else f"{above}/{entry.name.name}".lstrip("/")
+
+    def below(self, folder: int) -> Iterator[Name]:
+        for entry in list(self.names.values()):
+            if entry.name.parent == folder:
+                yield entry.name
+                yield from self.below(entry.name.id)
+
+    def holder(self, lineage: int) -> Entry | None:
+        return next((entry for entry in self.names.values() if entry.lineage == lineage != 0), None)
+
+    def history(self, lineage: int) -> list[Version]:
+        return [self.versions[key][0] for key in sorted(self.versions) if key[0] == lineage]
+
+    def names_of(self, doc_id: str) -> list[Name]:
+        held = [entry for entry in self.names.values() if doc_id and entry.name.doc_id == doc_id]
+        held.sort(key=lambda entry: self.versions[entry.lineage, entry.name.version][1])
+        return [entry.name for entry in held]
+
+    def adopted(self, name_id: int) -> int | None:
+        """The lineage left behind at a file's place that a file without versions is to continue."""
+        entry = self.names[name_id]
+        left = self.departed.get((entry.name.parent, entry.name.name))
+        if entry.name.version or left is None:
+            return None
+        just_left = left.at >= entry.name.arrived_at - 5 * SECOND
+        holder = self.holder(left.lineage)
+        aside = holder is not None and not is_document_name(self.path(holder.name.id) or "")
+        gone = holder is None and left.removed
+        return left.lineage if just_left or aside or gone else None
+
+    def predecessors(self, doc_id: str) -> list[str]:
+        found = set()
+        for entry in self.names.values():
+            if entry.name.doc_id == doc_id:
+                found |= {version.doc_id for version in self.history(entry.lineage)}
+        ontology = self.documents[doc_id].ontology if doc_id in self.documents else ""
+        return sorted(
+            old
+            for old in found - {doc_id}
+            if self.shown[old] and not self.names_of(old) and self.documents[old].ontology == ontology
+        )
+
+    # ------------------------------------------------------------------------------------------- changes
+
+    def change(self, name_id: int, **values: object) -> None:
+        entry = self.names[name_id]
+        self.names[name_id] = replace(entry, name=replace(entry.name, **values))  # type: ignore[arg-type]
+
+    def touch_folder(self, folder: int, at: int) -> None:
+        if folder in self.names:
+            self.change(folder, mtime=at, ctime=at)
+
+    def unsettle(self, name_id: int, at: int, session: str) -> None:
+        self.change(name_id, settled=False)
+        self.names[name_id] = replace(self.names[name_id], touched_at=at, session=session)
+
+    def change_document(self, doc_id: str, **values: object) -> None:
+        self.documents[doc_id] = replace(self.documents[doc_id], **values)  # type: ignore[arg-type]
+
+    def apply(self, fact: Fact, session: str) -> None:
+        self.facts.append(fact)
+        getattr(self, f"_{type(fact).__name__}")(fact, session)
+        self._review(fact.at)
+
+    def _OntologyMade(self, fact: fact_kinds.OntologyMade, session: str) -> None:  # noqa: N802
+        self.ontologies[fact.ontology] = Ontology(fact.ontology, fact.name, fact.prefix, fact.root, fact.at)
+        self._make(fact.root, fact.ontology, 0, "documents", NameKind.FOLDER, fact, session)
+
+    def _OntologyRenamed(self, fact: fact_kinds.OntologyRenamed, session: str) -> None:  # noqa: N802
+        self.ontologies[fact.ontology] = replace(self.ontologies[fact.ontology], name=fact.name)
+
+    def _OntologyRemoved(self, fact: fact_kinds.OntologyRemoved, session: str) -> None:  # noqa: N802
+        del self.names[self.ontologies.pop(fact.ontology).root]
+
+    def _SettingChanged(self, fact: fact_kinds.SettingChanged, session: str) -> None:  # noqa: N802
+        self.settings[fact.ontology, fact.key] = fact.value
+
+    def _FolderMade(self, fact: fact_kinds.FolderMade, session: str) -> None:  # noqa: N802
+        self._make(fact.id, fact.ontology, fact.parent, fact.name, NameKind.FOLDER, fact, session)
+
+    def _FileMade(self, fact: fact_kinds.FileMade, session: str) -> None:  # noqa: N802
+        self._make(fact.id, fact.ontology, fact.parent, fact.name, NameKind.FILE, fact, session)
+
+    def _LinkMade(self, fact: fact_kinds.LinkMade, session: str) -> None:  # noqa: N802
+        self._make(fact.id, fact.ontology, fact.parent, fact.name, NameKind.LINK, fact, session)
+        self.change(fact.id, target=fact.target, size=len(decode_name(fact.target)))
+
+    def _make(
+        self,
+        name_id: int,
+        ontology: str,
+        parent: int,
+        name: str,
+        kind: NameKind,
+        fact: fact_kinds.OntologyMade | fact_kinds.FolderMade | fact_kinds.FileMade | fact_kinds.LinkMade,
+        session: str,
+    ) -> None:
+        at = fact.at
+        made = Name(name_id, ontology, parent, name, kind, fact.mode, fact.uid, fact.gid, at, at, at, arrived_at=at)
+        self.names[name_id] = Entry(made, name_id if kind is NameKind.FILE else 0, at, session)
+        self.touch_folder(parent, at)
+
+    def _ContentKept(self, fact: fact_kinds.ContentKept, session: str) -> None:  # noqa: N802
+        place = Place(fact.place)
+        self.change(fact.id, sha256=fact.sha256, size=fact.size, place=place, key=fact.key)
+        self.change(fact.id, mtime=fact.mtime, ctime=fact.at)
+        self.unsettle(fact.id, fact.at, session)
+
+    def _AttributesSet(self, fact: fact_kinds.AttributesSet, session: str) -> None:  # noqa: N802
+        wanted = {key: getattr(fact, key) for key in ("mode", "uid", "gid", "atime", "mtime")}
+        self.change(fact.id, ctime=fact.at, **{key: value for key, value in wanted.items() if value is not None})
+
+    def _Removed(self, fact: fact_kinds.Removed, session: str) -> None:  # noqa: N802
+        self._leave(fact.id, fact.at)
+
+    def _leave(self, name_id: int, at: int) -> None:
+        path = self.path(name_id) or ""
+        entry = self.names.pop(name_id)
+        self.touch_folder(entry.name.parent, at)
+        if entry.name.version:
+            self.trash[name_id] = entry.lineage
+            self.departed[entry.name.parent, entry.name.name] = Departure(entry.lineage, at, removed=True)
+            if not is_document_name(path):
+                for place, left in self.departed.items():
+                    if left.lineage == entry.lineage:
+                        self.departed[place] = replace(left, removed=True)
+
+    def _Moved(self, fact: fact_kinds.Moved, session: str) -> None:  # noqa: N802
+        before = self.names[fact.id]
+        below = {name.id: self.path(name.id) or "" for name in self.below(fact.id)}
+        paths = {fact.id: self.path(fact.id) or "", **below}
+        replaced = self.names.get(fact.replaces)
+        succeeds = replaced is not None and replaced.name.version > 0 and before.name.kind is NameKind.FILE
+        if succeeds:
+            del self.names[fact.replaces]
+        elif replaced is not None:
+            self._leave(fact.replaces, fact.at)
+        if before.name.version and (before.name.parent, before.name.name) != (fact.parent, fact.name):
+            left = Departure(before.lineage, fact.at, removed=False)
+            self.departed[before.name.parent, before.name.name] = left
+        self.change(fact.id, parent=fact.parent, name=fact.name, ctime=fact.at, arrived_at=fact.at)
+        self.touch_folder(before.name.parent, fact.at)
+        self.touch_folder(fact.parent, fact.at)
+        for name_id, path in paths.items():
+            name = self.names[name_id].name
+            crossed = name.ontology != fact.ontology
+            if crossed:
+                self.change(name_id, ontology=fact.ontology, doc_id="")
+            turned = is_document_name(path) != is_document_name(self.path(name_id) or "")
+            renamed_unsettled = name_id == fact.id and not name.settled
+            overwrites = name_id == fact.id and fact.replaces != 0
+            if name.kind is NameKind.FILE and (crossed or turned or renamed_unsettled or overwrites):
+                self.unsettle(name_id, fact.at, session)
+        if succeeds and replaced is not None:
+            self.change(fact.id, version=replaced.name.version, doc_id=replaced.name.doc_id)
+            self.names[fact.id] = replace(self.names[fact.id], lineage=replaced.lineage)
+
+    def _Settled(self, fact: fact_kinds.Settled, session: str) -> None:  # noqa: N802
+        self.change(fact.id, place=Place(fact.place), key=fact.key, settled=True)
+        entry = self.names[fact.id]
+        if entry.name.version:
+            newest = self.versions[entry.lineage, entry.name.version][0]
+            same = newest.sha256 == entry.name.sha256
+            ours = self.documents[newest.doc_id].ontology == entry.name.ontology
+            current = same and ours and is_document_name(self.path(fact.id) or "")
+            self.change(fact.id, doc_id=newest.doc_id if current else "")
+
+    def _VersionMinted(self, fact: fact_kinds.VersionMinted, session: str) -> None:  # noqa: N802
+        seq = len(self.facts)
+        name = self.names[fact.id].name
+        lineage = self.adopted(fact.id)
+        if lineage is not None:
+            del self.departed[name.parent, name.name]
+            holder = self.holder(lineage)
+            if holder is not None:
+                self.change(holder.name.id, version=0, doc_id="")
+                self.unsettle(holder.name.id, fact.at, holder.session)
+                self.names[holder.name.id] = replace(self.names[holder.name.id], lineage=-seq)
+            self.names[fact.id] = replace(self.names[fact.id], lineage=lineage)
+        lineage = self.names[fact.id].lineage
+        version = Version(lineage, fact.n, fact.doc_id, fact.sha256, fact.size, fact.key, fact.path, fact.at)
+        self.versions[lineage, fact.n] = version, seq
+        self.change(fact.id, version=fact.n, doc_id=fact.doc_id, place=Place.GARAGE, key=fact.key, settled=True)
+        if fact.doc_id not in self.documents:
+            self.documents[fact.doc_id] = Document(
+                fact.doc_id,
+                fact.ontology,
+                fact.sha256,
+                fact.source_id,
+                fact.key,
+                fact.size,
+                State.KEPT,
+                ingest_version=fact.ingest_version,
+                deposited_at=fact.at,
+                deposit=seq,
+            )
+            self.ended[fact.doc_id], self.shown[fact.doc_id] = "", False
+        if fact.decision in ("insert", "update", "reprocess", "revive"):
+            self._owe_reading(fact.doc_id)
+
+    def _owe_reading(self, doc_id: str) -> None:
+        seq = len(self.facts)
+        self.change_document(doc_id, deposit=seq, reason="")
+        self.jobs["read", doc_id] = Job("read", doc_id, self.documents[doc_id].ontology, seq)
+
+    def _DocumentRead(self, fact: fact_kinds.DocumentRead, session: str) -> None:  # noqa: N802
+        self.change_document(
+            fact.doc_id,
+            reason="",
+            reading=fact.reading,
+            decisions=fact.decisions,
+            commit_id=fact.commit_id,
+            ingest_version=fact.ingest_version,
+        )
+        self.ended[fact.doc_id], self.shown[fact.doc_id] = fact.state, True
+        self.jobs.pop(("read", fact.doc_id), None)
+        for doc_id in fact.superseded:
+            self._leave_graph(doc_id)
+
+    def _leave_graph(self, doc_id: str) -> None:
+        if doc_id in self.documents:
+            self.change_document(doc_id, commit_id="")
+            self.ended[doc_id], self.shown[doc_id] = "", False
+
+    def _DocumentFailed(self, fact: fact_kinds.DocumentFailed, session: str) -> None:  # noqa: N802
+        self.change_document(fact.doc_id, reason=fact.reason)
+        self.ended[fact.doc_id] = fact.state
+        self.jobs.pop(("read", fact.doc_id), None)
+
+    def _DocumentForgotten(self, fact: fact_kinds.DocumentForgotten, session: str) -> None:  # noqa: N802
+        self._leave_graph(fact.doc_id)
+        self.jobs.pop(("forget", fact.doc_id), None)
+
+    # ----------------------------------------------------------------------------- what follows from names
+
+    def _review(self, at: int) -> None:
+        named = {entry.name.doc_id for entry in self.names.values()}
+        for doc_id in sorted(self.documents, key=lambda doc_id: (doc_id not in named, doc_id)):
+            if doc_id in named:
+                self.change_document(doc_id, removed_at=0)
+                self.jobs.pop(("forget", doc_id), None)
+                if ("read", doc_id) not in self.jobs and not self.ended[doc_id]:
+                    self._owe_reading(doc_id)
+            else:
+                self.change_document(doc_id, removed_at=self.documents[doc_id].removed_at or at)
+                self.jobs.pop(("read", doc_id), None)
+                if self.shown[doc_id] and self._successor_awaited(doc_id):
+                    self.jobs.pop(("forget", doc_id), None)
+                elif self.shown[doc_id]:
+                    ontology = self.documents[doc_id].ontology
+                    job = Job("forget", doc_id, ontology, len(self.facts), not_before=at + 2 * SECOND)
+                    self.jobs.setdefault(("forget", doc_id), job)
+            self.change_document(doc_id, state=self.state_of(doc_id))
+
+    def _successor_awaited(self, doc_id: str) -> bool:
+        for other in self.documents:
+            owed = ("read", other) in self.jobs
+            failed = not self.shown[other] and self.ended[other] in ("failed", "unsupported")
+            if (owed or failed) and doc_id in self.predecessors(other):
+                return True
+        return False
+
+    def state_of(self, doc_id: str) -> State:
+        if ("read", doc_id) in self.jobs:
+            return State.QUEUED
+        if self.names_of(doc_id):
+            return State(self.ended[doc_id] or "kept")
+        if self.shown[doc_id] and ("forget", doc_id) not in self.jobs:
+            return State.STALE
+        for (lineage, n), (version, _) in self.versions.items():
+            if version.doc_id == doc_id and (lineage, n + 1) not in self.versions and not self.holder(lineage):
+                return State.TRASHED
+        return State.KEPT
