@@ -181,8 +181,8 @@ class MemoryGraph:
         view = _View(editions=editions)
         for edition in editions.values():
             view.instances |= edition.instances
-            for concept in edition.told.concepts:
-                view.mentions.setdefault(concept.concept_id, []).append(concept.mention)
+            for told in edition.told.concepts:
+                view.mentions.setdefault(told.concept_id, []).append(told.mention)
         for edition in editions.values():
             for row in edition.told.relationships:
                 evidence = view.evidence(row.relationship_id)
