@@ -44,11 +44,10 @@ class Memory:
     def read_at(self, offset: int, length: int) -> bytes:
         return bytes(self._bytes[offset : offset + length])
 
-    def write_at(self, offset: int, data: bytes) -> int:
+    def write_at(self, offset: int, data: bytes) -> None:
         if offset > len(self._bytes):
             self._bytes.extend(bytes(offset - len(self._bytes)))
         self._bytes[offset : offset + len(data)] = data
-        return len(data)
 
     def truncate(self, size: int) -> None:
         del self._bytes[size:]
@@ -101,18 +100,20 @@ class SpoolFile:
             offset, length = offset + len(piece), length - len(piece)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
-    def write_at(self, offset: int, data: bytes) -> int:
-        """How many bytes were written: fewer than given when the disk got full on the way."""
-        try:
-            written = os.pwrite(self._descriptor, data, offset)
-        except OSError as error:
-            raise from_os_error(error, f"Writing the working copy {self.path}") from error
+    def write_at(self, offset: int, data: bytes) -> None:
+        """All of it, or FullError and the file is as long as before."""
         if offset < self._summer.size:
             self._summer = Summer()
+        left = memoryview(data)
+        try:
+            while left:
+                left = left[os.pwrite(self._descriptor, left, offset + len(data) - len(left)) :]
+        except OSError as error:
+            os.ftruncate(self._descriptor, self._size)
+            raise from_os_error(error, f"Writing the working copy {self.path}") from error
         if offset == self._summer.size:
-            self._summer.update(memoryview(data)[:written])
-        self._size = max(self._size, offset + written)
-        return written
+            self._summer.update(data)
+        self._size = max(self._size, offset + len(data))
 
     def truncate(self, size: int) -> None:
         try:

@@ -147,8 +147,8 @@ def _taken(deposits: Deposits, source: Path, progress: Callable[[int], None]) ->
             if isinstance(content, Memory) and content.size + len(piece) > SMALL:
                 small = content.read_at(0, content.size)
                 content = SpoolFile.make(deposits.copies.fresh_path())
-                _append(content, small)
-            _append(content, piece)
+                content.write_at(0, small)
+            content.write_at(content.size, piece)
             progress(len(piece))
         if isinstance(content, SpoolFile):
             content.sync()
@@ -161,11 +161,6 @@ def _taken(deposits: Deposits, source: Path, progress: Callable[[int], None]) ->
         content.close()
         if isinstance(content, SpoolFile) and not content.fixed:
             content.path.unlink(missing_ok=True)
-
-
-def _append(content: Memory | SpoolFile, piece: bytes) -> None:
-    while piece:
-        piece = piece[content.write_at(content.size, piece) :]
 
 
 def _open(source: Path) -> int:

@@ -62,13 +62,13 @@ class WorkingCopy:
             return self._content.read_at(offset, length)
 
     def write(self, offset: int | None, data: bytes) -> int:
-        """At ``offset``, or with None at the end. How many bytes were written. FullError if none could be."""
+        """All of ``data`` at ``offset``, or with None at the end; or FullError. How many bytes."""
         with self.lock:
             at = self._content.size if offset is None else offset
             content = self._own(lowest=at, carry=self._content.size, size=max(self._content.size, at + len(data)))
-            written = content.write_at(at, data)
+            content.write_at(at, data)
             self._touch()
-            return written
+            return len(data)
 
     def truncate(self, size: int) -> None:
         with self.lock:
@@ -285,7 +285,8 @@ def _pour(source: Content, goal: SpoolFile, size: int) -> None:
     done = 0
     while done < size:
         piece = source.read_at(done, min(BLOCK, size - done))
-        done += goal.write_at(done, piece)
+        goal.write_at(done, piece)
+        done += len(piece)
 
 
 def _same_bytes(one: Name, other: Name) -> bool:

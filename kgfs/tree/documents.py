@@ -1,0 +1,210 @@
+"""documents/: the originals, an honest folder. What is written here is kept byte for byte and ingested."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Hashable, Sequence
+
+from kgfs.domain import Document, Name, NameKind, Ontology, Place, State, decode_name
+from kgfs.errors import IsAFolderError, MissingError, NoSuchAttributeError, NotAFolderError, RefusedError
+from kgfs.ingest.open_file import OpenFile
+from kgfs.tree.node import Attr, AttrChange, Caller, File, Folder, Handle, Link, Node
+from kgfs.tree.world import World
+
+PAGE = 1000
+ATTRIBUTES = "user.kgfs."
+
+_TYPES = {NameKind.FOLDER: stat.S_IFDIR, NameKind.FILE: stat.S_IFREG, NameKind.LINK: stat.S_IFLNK}
+
+
+class _Entry(Node):
+    """What folders, files and links have in common: they are names."""
+
+    __slots__ = ("_id", "_ontology", "_world")
+
+    def __init__(self, world: World, ontology: Ontology, name_id: int) -> None:
+        self._world = world
+        self._ontology = ontology
+        self._id = name_id
+
+    @property
+    def inode(self) -> int:
+        return self._id
+
+    @property
+    def name_id(self) -> int:
+        return self._id
+
+    def attr(self) -> Attr:
+        """Size and times include what an open file has not kept yet."""
+        shown = self._world.deposits.shown(self._id)
+        if shown is None:
+            raise MissingError("It was removed.")
+        return attr_of(shown)
+
+    def change(self, wanted: AttrChange) -> Attr:
+        deposits = self._world.deposits
+        if wanted.size is not None:
+            deposits.truncate(self._id, wanted.size)
+        others = {
+            "mode": None if wanted.mode is None else stat.S_IMODE(wanted.mode),
+            "uid": wanted.uid,
+            "gid": wanted.gid,
+            "atime": wanted.atime,
+            "mtime": wanted.mtime,
+        }
+        if any(value is not None for value in others.values()):
+            deposits.set_attributes(self._id, **others)
+        return self.attr()
+
+    def _row(self) -> Name:
+        return self._world.deposits.name(self._id)
+
+
+class DocumentsFolder(_Entry, Folder):
+    """``documents/`` itself, with the name id ``ontology.root``, or a folder below it."""
+
+    __slots__ = ()
+
+    def lookup(self, name: str) -> Node | None:
+        found = self._world.stores.journal.names.child(self._id, name)
+        return self._node(found) if found else None
+
+    def entries(self) -> Sequence[tuple[str, Node]]:
+        names = self._world.stores.journal.names
+        found: list[tuple[str, Node]] = []
+        after = ""
+        while page := names.children(self._id, after, PAGE):
+            found += [(name.name, self._node(name)) for name in page]
+            after = page[-1].name
+        return found
+
+    def token(self) -> Hashable:
+        return self._world.stores.journal.seq(), self._world.deposits.copies.generation
+
+    def make_file(self, name: str, mode: int, caller: Caller) -> File:
+        made = self._world.deposits.make_file(self._id, name, mode, caller.uid, caller.gid)
+        return DocumentFile(self._world, self._ontology, made.id)
+
+    def make_folder(self, name: str, mode: int, caller: Caller) -> Folder:
+        made = self._world.deposits.make_folder(self._id, name, mode, caller.uid, caller.gid)
+        return DocumentsFolder(self._world, self._ontology, made.id)
+
+    def make_link(self, name: str, target: str, caller: Caller) -> Link:
+        made = self._world.deposits.make_link(self._id, name, target, caller.uid, caller.gid)
+        return DocumentLink(self._world, self._ontology, made.id)
+
+    def remove_file(self, name: str) -> None:
+        found = self._child(name)
+        if found.kind is NameKind.FOLDER:
+            raise IsAFolderError(f"'{name}' is a folder.")
+        self._world.deposits.remove(found.id)
+
+    def remove_folder(self, name: str) -> None:
+        found = self._child(name)
+        if found.kind is not NameKind.FOLDER:
+            raise NotAFolderError(f"'{name}' is not a folder.")
+        self._world.deposits.remove(found.id)
+
+    def move(self, name: str, goal: Folder, new_name: str, *, replace: bool) -> None:
+        found = self._child(name)
+        if not isinstance(goal, DocumentsFolder):
+            raise RefusedError(f"'{name}' can be moved only within documents/ folders. Copy it instead.")
+        self._world.deposits.move(found.id, goal.name_id, new_name, replace=replace)
+
+    def _child(self, name: str) -> Name:
+        found = self._world.stores.journal.names.child(self._id, name)
+        if found is None:
+            raise MissingError(f"'{name}' does not exist.")
+        return found
+
+    def _node(self, name: Name) -> Node:
+        return node_of(self._world, self._ontology, name)
+
+
+class DocumentFile(_Entry, File):
+    __slots__ = ()
+
+    def open(self, *, read: bool, write: bool, truncate: bool, append: bool = False) -> Handle:
+        opened = self._world.deposits.open(self._id, read=read, write=write, truncate=truncate, append=append)
+        return DocumentHandle(opened)
+
+    def attributes(self) -> Sequence[str]:
+        return tuple(ATTRIBUTES + name for name in self._facts())
+
+    def attribute(self, name: str) -> bytes:
+        value = self._facts().get(name.removeprefix(ATTRIBUTES)) if name.startswith(ATTRIBUTES) else None
+        if value is None:
+            raise NoSuchAttributeError(f"No extended attribute {name}.")
+        return value.encode()
+
+    def _facts(self) -> dict[str, str]:
+        """About the bytes that are kept; what is not known (yet) is left out."""
+        row = self._row()
+        document = self._document(row)
+        known = {
+            "sha256": row.sha256,
+            "doc_id": document.doc_id if document else "",
+            "state": document.state.value if document else State.KEPT.value if row.sha256 else "",
+            "key": row.key if row.place is Place.GARAGE else "",
+        }
+        return {name: value for name, value in known.items() if value}
+
+    def _document(self, row: Name) -> Document | None:
+        """Of these very bytes: until a new content is settled the name still has the Document of the one before."""
+        document = self._world.stores.journal.names.document(row.doc_id) if row.doc_id else None
+        return document if document and document.sha256 == row.sha256 else None
+
+
+class DocumentLink(_Entry, Link):
+    """Kept as it was made, never followed by kgfs."""
+
+    __slots__ = ()
+
+    def target(self) -> bytes:
+        return decode_name(self._row().target)
+
+
+class DocumentHandle(Handle):
+    __slots__ = ("_file", "keep_cache")
+
+    def __init__(self, file: OpenFile) -> None:
+        self._file = file
+        self.keep_cache = file.keep_cache
+
+    def read(self, offset: int, length: int) -> bytes:
+        return self._file.read(offset, length)
+
+    def write(self, offset: int, data: bytes) -> int:
+        return self._file.write(offset, data)
+
+    def truncate(self, size: int) -> None:
+        self._file.truncate(size)
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def release(self) -> None:
+        self._file.release()
+
+
+def node_of(world: World, ontology: Ontology, name: Name) -> Node:
+    if name.kind is NameKind.FOLDER:
+        return DocumentsFolder(world, ontology, name.id)
+    if name.kind is NameKind.LINK:
+        return DocumentLink(world, ontology, name.id)
+    return DocumentFile(world, ontology, name.id)
+
+
+def attr_of(name: Name) -> Attr:
+    return Attr(
+        inode=name.id,
+        mode=_TYPES[name.kind] | name.mode,
+        nlink=1,
+        uid=name.uid,
+        gid=name.gid,
+        size=name.size,
+        atime=name.atime,
+        mtime=name.mtime,
+        ctime=name.ctime,
+    )
