@@ -1,0 +1,117 @@
+"""Gate: which Sources carry no knowledge, and why (COMPILER 5 on the blocks within a Source).
+
+Code and tables are never judged and let their Source pass. Headings and rules have no say beside prose. Prose is gated
+if most of it is addresses of the web or emoji, if no sentence has a verb (where the language's grammar is loaded), if
+it names nothing of the ontology's domains (where those are set), or if all prose of the Source together is too short.
+A Source is gated when all its judged blocks are.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from kgfs.domain import Chunk, Text, Verdict
+
+FEWEST_WORDS = 12
+"""Words, numbers and ideographs, addresses not counted."""
+
+MOST_NOISE = 0.5
+"""Share of the characters that are not white space which may be addresses or emoji."""
+
+_EXEMPT = frozenset({"code", "table"})
+_SILENT = frozenset({"heading", "rule"})
+
+_URL = re.compile(r"(?:[a-zA-Z][a-zA-Z0-9+.-]{1,11}://|www\.|mailto:)[^\s<>\"'`]+")
+_EMOJI = re.compile(
+    "[\u231a-\u23ff\u2600-\u27bf\u2b50\u2b55\u20e3\ufe0f\u200d\U0001f000-\U0001faff\U000e0020-\U000e007f]"
+)
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]|[^\W_]+(?:['’-][^\W_]+)*")
+
+Verbs = Callable[[str], bool]
+
+
+class _Flaw(IntEnum):
+    NONE = 0
+    NOISE = 1
+    SHORT = 2
+    VERBLESS = 3
+    FOREIGN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    flaw: _Flaw
+    reason: str = ""
+
+
+def judge(text: Text, chunk: Chunk, *, verbs: Verbs | None = None, domains: Sequence[str] = ()) -> Verdict:
+    """The verdict on one Source by itself. ``verbs`` tells whether a passage has a verb."""
+    finding = _judge(text, chunk, _starts(text), verbs, domains)
+    return Verdict(finding.flaw is _Flaw.NONE, finding.reason)
+
+
+def judge_all(
+    text: Text, chunks: Sequence[Chunk], *, verbs: Verbs | None = None, domains: Sequence[str] = ()
+) -> list[Verdict]:
+    """The verdicts on all Sources of a document, in order. A document is never gated for being short: if no Source
+    passes, those that are only short do."""
+    starts = _starts(text)
+    findings = [_judge(text, chunk, starts, verbs, domains) for chunk in chunks]
+    if all(finding.flaw for finding in findings):
+        findings = [_Finding(_Flaw.NONE) if finding.flaw is _Flaw.SHORT else finding for finding in findings]
+    return [Verdict(finding.flaw is _Flaw.NONE, finding.reason) for finding in findings]
+
+
+def _starts(text: Text) -> list[int]:
+    return [block.start for block in text.blocks]
+
+
+def _judge(text: Text, chunk: Chunk, starts: Sequence[int], verbs: Verbs | None, domains: Sequence[str]) -> _Finding:
+    judged: list[_Finding] = []
+    words = 0
+    for kind, piece in _pieces(text, chunk, starts):
+        if kind in _EXEMPT:
+            return _Finding(_Flaw.NONE)
+        if kind not in _SILENT:
+            judged.append(_judge_block(piece, kind, verbs, domains))
+            words += 0 if judged[-1].flaw is _Flaw.NOISE else len(_WORD.findall(_URL.sub(" ", piece)))
+    passing = any(finding.flaw is _Flaw.NONE for finding in judged)
+    if passing and words < FEWEST_WORDS:
+        return _Finding(_Flaw.SHORT, f"too short: {words} words besides addresses, at least {FEWEST_WORDS} are needed")
+    if passing or not judged:
+        return _Finding(_Flaw.NONE)
+    worst = max(judged, key=lambda finding: sum(other.flaw is finding.flaw for other in judged))
+    shown = f"{len(judged)} blocks, mostly " if len(judged) > 1 else ""
+    return _Finding(worst.flaw, shown + worst.reason)
+
+
+def _pieces(text: Text, chunk: Chunk, starts: Sequence[int]) -> Iterator[tuple[str, str]]:
+    """(kind, words) of each block's part within the chunk."""
+    for n in range(max(0, bisect_right(starts, chunk.start) - 1), bisect_left(starts, chunk.end)):
+        block = text.blocks[n]
+        piece = text.text[max(block.start, chunk.start) : min(block.end, chunk.end)]
+        if piece.strip():
+            yield block.kind, piece
+
+
+def _judge_block(piece: str, kind: str, verbs: Verbs | None, domains: Sequence[str]) -> _Finding:
+    noise = _noise(piece)
+    if noise > MOST_NOISE:
+        return _Finding(_Flaw.NOISE, f"{noise:.0%} addresses or emoji, more than {MOST_NOISE:.0%}")
+    if verbs is not None and kind != "meta" and not verbs(piece):
+        return _Finding(_Flaw.VERBLESS, "no verb: names or numbers without a statement")
+    folded = piece.casefold()
+    if domains and not any(domain.casefold() in folded for domain in domains):
+        return _Finding(_Flaw.FOREIGN, f"names none of the domains {', '.join(domains)}")
+    return _Finding(_Flaw.NONE)
+
+
+def _noise(piece: str) -> float:
+    """The share of addresses and emoji among the characters that are not white space."""
+    shown = sum(map(len, piece.split()))
+    noise = sum(map(len, _URL.findall(piece))) + len(_EMOJI.findall(_URL.sub("", piece)))
+    return noise / shown if shown else 0.0
