@@ -1,0 +1,85 @@
+"""Vectors in a dict, searched by brute force: the oracle for the other implementations."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from kgfs.errors import BadInputError
+from kgfs.stores.vectors.checked import checked, is_empty, same_dimensions, unit
+from kgfs.stores.vectors.contract import Filter, Hit, Row, Vector
+
+Key = tuple[str, str, int]
+
+
+class MemoryVectors:
+    def __init__(self, model: str) -> None:
+        self._model = model
+        self._lock = threading.Lock()
+        self._rows: dict[Key, Row] = {}
+
+    @property
+    def model(self) -> str:
+        return self._model
+
+    def _dimensions(self) -> int:
+        return next((row.vector.size for row in self._rows.values()), 0)
+
+    def upsert(self, rows: Sequence[Row]) -> None:
+        with self._lock:
+            dimensions = self._dimensions()
+            kept: dict[Key, Row] = {}
+            for row in rows:
+                vector = unit(row.vector, f"{row.kind} {row.item}")
+                same_dimensions(vector, dimensions, self._model)
+                dimensions = vector.size
+                kept[row.kind, row.item, row.window] = replace(row, vector=vector)
+            self._rows |= kept
+
+    def delete(self, where: Filter) -> int:
+        if is_empty(checked(where)):
+            raise BadInputError("Deleting by an empty filter would delete everything; use clear().")
+        with self._lock:
+            gone = [key for key, row in self._rows.items() if _passes(row, where)]
+            for key in gone:
+                del self._rows[key]
+            return len(gone)
+
+    def query(self, vector: Vector, where: Filter, limit: int = 10, threshold: float = -1.0) -> list[Hit]:
+        wanted = unit(vector, "The query")
+        best: dict[tuple[str, str], Hit] = {}
+        for row in self.fetch(where):
+            same_dimensions(wanted, row.vector.size, self._model)
+            hit = Hit(row.kind, row.item, row.window, float(np.dot(row.vector, wanted)), row.doc_id, row.chunk_index)
+            known = best.get((row.kind, row.item))
+            if hit.score >= threshold and (known is None or hit.score > known.score):
+                best[row.kind, row.item] = hit
+        return sorted(best.values(), key=lambda hit: (-hit.score, hit.item, hit.kind))[: max(limit, 0)]
+
+    def fetch(self, where: Filter) -> list[Row]:
+        checked(where)
+        with self._lock:
+            return [row for _, row in sorted(self._rows.items()) if _passes(row, where)]
+
+    def count(self, where: Filter | None = None) -> int:
+        return len(self.fetch(where or Filter()))
+
+    def clear(self) -> None:
+        with self._lock:
+            self._rows.clear()
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def _passes(row: Row, where: Filter) -> bool:
+    return (
+        where.kind in ("", row.kind)
+        and where.ontology in ("", row.ontology)
+        and where.doc_id in ("", row.doc_id)
+        and (where.items is None or row.item in where.items)
+        and all(value in ("", getattr(row, name)) for name, value in where.equal.items())
+    )

@@ -1,0 +1,104 @@
+"""The exact search: one picture of all rows of a model, and the best of those that pass a filter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from kgfs.stores.vectors.contract import Filter, Hit, Vector
+from kgfs.stores.vectors.matrix import Matrix
+
+Codes = npt.NDArray[np.int32]
+ATTRIBUTES = ("kind", "item", "ontology", "doc_id", "source_variant", "role", "domain", "authority")
+NUMBERS = ("window", "chunk_index")
+GATHER_BELOW = 0.25
+"""A filter that lets less than this share pass is applied before the products, not after."""
+
+
+class Vocabulary:
+    """Words as small numbers, the same for the life of the object. Only one thread adds at a time."""
+
+    def __init__(self) -> None:
+        self._codes: dict[str, int] = {}
+        self._words: list[str] = []
+
+    def code(self, word: str) -> int:
+        """Of a new word: the next number."""
+        found = self._codes.get(word)
+        if found is None:
+            self._words.append(word)
+            found = self._codes[word] = len(self._words) - 1
+        return found
+
+    def known(self, word: str) -> int:
+        """-1 for a word that no row has."""
+        return self._codes.get(word, -1)
+
+    def word(self, code: int) -> str:
+        return self._words[code]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """All rows at one moment, by slot; never changed, so that any thread may scan it while another makes the next."""
+
+    matrix: Matrix
+    columns: dict[str, Codes]
+    """ATTRIBUTES as codes, NUMBERS as they are."""
+    alive: npt.NDArray[np.bool_]
+    vocabulary: Vocabulary
+
+    def candidates(self, where: Filter) -> npt.NDArray[np.intp]:
+        passing = self.alive
+        wanted = {"kind": where.kind, "ontology": where.ontology, "doc_id": where.doc_id, **where.equal}
+        for name, word in wanted.items():
+            if word:
+                passing = passing & (self.columns[name] == self.vocabulary.known(word))
+        if where.items is not None:
+            codes = np.array(sorted(self.vocabulary.known(item) for item in where.items), np.int32)
+            passing = passing & np.isin(self.columns["item"], codes)
+        return np.flatnonzero(passing)
+
+    def best(self, vector: Vector, where: Filter, limit: int, threshold: float) -> list[Hit]:
+        slots = self.candidates(where)
+        if not slots.size or limit < 1:
+            return []
+        if slots.size < GATHER_BELOW * len(self.matrix):
+            scores = self.matrix[slots] @ vector
+        else:
+            scores = (self.matrix @ vector)[slots]
+        if threshold > -1.0:
+            passing = scores >= threshold
+            slots, scores = slots[passing], scores[passing]
+        return self._ranked(slots, scores, limit)
+
+    def _ranked(self, slots: npt.NDArray[np.intp], scores: npt.NDArray[np.float32], limit: int) -> list[Hit]:
+        """Look at so many of the top (ties whole) that ``limit`` different items are among them."""
+        top = 4 * limit
+        while True:
+            if top < slots.size:
+                least = np.partition(scores, slots.size - top)[slots.size - top]
+                chosen = np.flatnonzero(scores >= least)
+            else:
+                chosen = np.arange(slots.size)
+            hits = _each_once([self._hit(int(slots[at]), float(scores[at])) for at in chosen])
+            if len(hits) >= limit or chosen.size == slots.size:
+                return hits[:limit]
+            top *= 8
+
+    def _hit(self, slot: int, score: float) -> Hit:
+        def word(name: str) -> str:
+            return self.vocabulary.word(int(self.columns[name][slot]))
+
+        window, chunk_index = (int(self.columns[name][slot]) for name in NUMBERS)
+        return Hit(word("kind"), word("item"), window, score, word("doc_id"), chunk_index)
+
+
+def _each_once(hits: Sequence[Hit]) -> list[Hit]:
+    best: dict[tuple[str, str], Hit] = {}
+    for hit in sorted(hits, key=lambda hit: (-hit.score, hit.item, hit.kind, hit.window)):
+        best.setdefault((hit.kind, hit.item), hit)
+    return list(best.values())

@@ -1,0 +1,237 @@
+"""Vectors as rows in one SQLite file, searched exactly through a memory-mapped matrix derived from them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kgfs.errors import BadInputError
+from kgfs.stores.database import Database
+from kgfs.stores.vectors.checked import checked, is_empty, same_dimensions, unit
+from kgfs.stores.vectors.contract import Filter, Hit, Row, Vector
+from kgfs.stores.vectors.matrix import MatrixFile
+from kgfs.stores.vectors.scan import ATTRIBUTES, NUMBERS, Picture, Vocabulary
+
+FORMAT = 1
+REMEDY = "The vectors are derived: 'kgfs rebuild' makes them again."
+COLUMNS = (
+    "kind", "item", "window", "ontology", "doc_id", "chunk_index", "source_variant", "role", "domain", "authority",
+)  # fmt: skip
+COMPACT_FROM = 1000
+"""Slots without a row from which on a new layout is made, once they are also half of all."""
+
+
+class SqliteVectors:
+    """The :class:`~kgfs.stores.vectors.contract.Vectors` of one home and model.
+
+    A query costs one point read, then the scan; after a write, also by another process, the first query reads the new
+    rows alone. The matrix is 4 bytes × dimensions a row, in the page cache, shared by all processes.
+    """
+
+    def __init__(self, path: Path, model: str) -> None:
+        schema = resources.files("kgfs.stores.vectors").joinpath("schema.sql").read_text("utf-8")
+        self._database = Database(path, schema, FORMAT, REMEDY)
+        self._name = model
+        tag = hashlib.sha256(model.encode()).hexdigest()[:12]
+        self._file = MatrixFile(path.with_name(f"{path.name}-{tag}.matrix"))
+        self._lock = threading.Lock()
+        self._state = ("", 0, 0, 0)
+        self._picture: Picture | None = None
+
+    @property
+    def model(self) -> str:
+        return self._name
+
+    # ------------------------------------------------------------------------------------------- writing
+
+    def upsert(self, rows: Sequence[Row]) -> None:
+        if not rows:
+            return
+        vectors = [unit(row.vector, f"{row.kind} {row.item}") for row in rows]
+        with self._database.write(durable=True) as connection:
+            model, slot = self._room(connection, vectors)
+            for row, vector in zip(rows, vectors, strict=True):
+                _vacate(connection, model, (row.kind, row.item, row.window))
+                values = [getattr(row, column) for column in COLUMNS]
+                connection.execute(
+                    f"INSERT INTO row (model, slot, {', '.join(COLUMNS)}) VALUES (?, ?, {', '.join('?' * len(values))})",
+                    (model, slot, *values),
+                )
+                connection.execute("INSERT INTO vector VALUES (?, ?, ?)", (model, slot, vector.astype("<f4").tobytes()))
+                slot += 1
+            connection.execute("UPDATE model SET slots = ? WHERE key = ?", (slot, model))
+            _compact(connection, model)
+
+    def _room(self, connection: sqlite3.Connection, vectors: Sequence[Vector]) -> tuple[int, int]:
+        """The model's key and its next free slot."""
+        size = vectors[0].size
+        found = connection.execute(
+            "SELECT key, dimensions, slots, gone FROM model WHERE name = ?", (self._name,)
+        ).fetchone()
+        if found is None:
+            cursor = connection.execute(
+                "INSERT INTO model (name, dimensions, layout) VALUES (?, ?, ?)", (self._name, size, _new_layout())
+            )
+            found = (cursor.lastrowid, size, 0, 0)
+        elif found[1] != size and found[2] == found[3]:
+            # No row is left, so the model may start again with another dimension.
+            connection.execute("UPDATE model SET dimensions = ? WHERE key = ?", (size, found[0]))
+            _renumber(connection, found[0])
+            found = (found[0], size, 0, 0)
+        for vector in vectors:
+            same_dimensions(vector, found[1], self._name)
+        return int(found[0]), int(found[2])
+
+    def delete(self, where: Filter) -> int:
+        if is_empty(checked(where)):
+            raise BadInputError("Deleting by an empty filter would delete everything; use clear().")
+        condition, values = _condition(where)
+        with self._database.write(durable=True) as connection:
+            rows = connection.execute(
+                f"SELECT model, kind, item, window FROM row WHERE {condition}", (self._name, *values)
+            ).fetchall()
+            for model, *key in rows:
+                _vacate(connection, model, key)
+            if rows:
+                _compact(connection, rows[0][0])
+        return len(rows)
+
+    def clear(self) -> None:
+        with self._database.write(durable=True) as connection:
+            for table in ("gone", "vector", "row", "model"):
+                connection.execute(f"DELETE FROM {table}")
+
+    # ------------------------------------------------------------------------------------------- reading
+
+    def query(self, vector: Vector, where: Filter, limit: int = 10, threshold: float = -1.0) -> list[Hit]:
+        wanted = unit(vector, "The query")
+        checked(where)
+        picture = self._newest()
+        if picture is None:
+            return []
+        same_dimensions(wanted, picture.matrix.shape[1], self._name)
+        return picture.best(wanted, where, limit, threshold)
+
+    def fetch(self, where: Filter) -> list[Row]:
+        condition, values = _condition(checked(where))
+        rows = self._database.rows(
+            f"SELECT {', '.join('row.' + column for column in COLUMNS)}, vector.vector"
+            " FROM row CROSS JOIN vector ON vector.model = row.model AND vector.slot = row.slot"
+            f" WHERE {condition} ORDER BY row.kind, row.item, row.window",
+            (self._name, *values),
+        )
+        return [
+            Row(vector=np.frombuffer(row[-1], "<f4").astype(np.float32), **dict(zip(COLUMNS, row, strict=False)))
+            for row in rows
+        ]
+
+    def count(self, where: Filter | None = None) -> int:
+        condition, values = _condition(checked(where or Filter()))
+        found: int = self._database.row(f"SELECT count(*) FROM row WHERE {condition}", (self._name, *values))[0]
+        return found
+
+    def close(self) -> None:
+        self._picture = None
+        self._database.close()
+
+    # ---------------------------------------------------------------------------------------- the picture
+
+    def _newest(self) -> Picture | None:
+        with self._lock, self._database.snapshot() as connection:
+            found = connection.execute(
+                "SELECT key, layout, dimensions, slots, gone FROM model WHERE name = ?", (self._name,)
+            ).fetchone()
+            if found is None:
+                self._state, self._picture = ("", 0, 0, 0), None
+                return None
+            model, *state = found
+            if tuple(state) != self._state or self._picture is None:
+                self._picture = self._next_picture(connection, model, *state)
+                self._state = tuple(state)
+            return self._picture
+
+    def _next_picture(
+        self, connection: sqlite3.Connection, model: int, layout: str, dimensions: int, slots: int, gone: int
+    ) -> Picture:
+        former, known, known_gone = self._picture, self._state[2], self._state[3]
+        if former is None or layout != self._state[0]:
+            former, known, known_gone = None, 0, 0
+        vocabulary = former.vocabulary if former else Vocabulary()
+        added = slots - known
+        columns = {name: np.full(added, -1, np.int32) for name in (*ATTRIBUTES, *NUMBERS)}
+        alive = np.zeros(added, np.bool_)
+        rows = connection.execute(
+            f"SELECT slot, {', '.join(ATTRIBUTES)}, {', '.join(NUMBERS)} FROM row WHERE model = ? AND slot >= ?",
+            (model, known),
+        )
+        for slot, *values in rows:
+            at = slot - known
+            alive[at] = True
+            for name, value in zip(ATTRIBUTES, values, strict=False):
+                columns[name][at] = vocabulary.code(value)
+            for name, value in zip(NUMBERS, values[len(ATTRIBUTES) :], strict=True):
+                columns[name][at] = value
+        if former:
+            columns = {name: np.concatenate([former.columns[name], column]) for name, column in columns.items()}
+            alive = np.concatenate([former.alive, alive])
+        left = connection.execute("SELECT slot FROM gone WHERE model = ? AND n > ?", (model, known_gone)).fetchall()
+        alive[[slot for (slot,) in left]] = False
+
+        def read(start: int) -> Iterator[tuple[int, bytes]]:
+            return connection.execute("SELECT slot, vector FROM vector WHERE model = ? AND slot >= ?", (model, start))
+
+        return Picture(self._file.map(layout, dimensions, slots, read), columns, alive, vocabulary)
+
+
+def _condition(where: Filter) -> tuple[str, list[Any]]:
+    """SQL for rows of one model (the first parameter) that pass."""
+    given = {"kind": where.kind, "ontology": where.ontology, "doc_id": where.doc_id, **where.equal}
+    parts = ["row.model = (SELECT key FROM model WHERE name = ?)"]
+    parts += [f"row.{name} = ?" for name, value in given.items() if value]
+    values: list[Any] = [value for value in given.values() if value]
+    if where.items is not None:
+        parts.append("row.item IN (SELECT value FROM json_each(?))")
+        values.append(json.dumps(sorted(where.items)))
+    return " AND ".join(parts), values
+
+
+def _vacate(connection: sqlite3.Connection, model: int, key: Sequence[Any]) -> None:
+    found = connection.execute(
+        "DELETE FROM row WHERE model = ? AND kind = ? AND item = ? AND window = ? RETURNING slot", (model, *key)
+    ).fetchall()
+    for (slot,) in found:
+        connection.execute("DELETE FROM vector WHERE model = ? AND slot = ?", (model, slot))
+        connection.execute("UPDATE model SET gone = gone + 1 WHERE key = ?", (model,))
+        connection.execute("INSERT INTO gone SELECT key, gone, ? FROM model WHERE key = ?", (slot, model))
+
+
+def _compact(connection: sqlite3.Connection, model: int) -> None:
+    slots, gone = connection.execute("SELECT slots, gone FROM model WHERE key = ?", (model,)).fetchone()
+    if gone >= COMPACT_FROM and 2 * gone >= slots:
+        _renumber(connection, model)
+
+
+def _renumber(connection: sqlite3.Connection, model: int) -> None:
+    """A new layout in which the rows, in the order of their slots, have slots from 0 on."""
+    rows = connection.execute("SELECT slot FROM row WHERE model = ? ORDER BY slot", (model,)).fetchall()
+    # Ascending, each to a place at or before its own, so no two ever stand in one slot.
+    moves = [(new, model, old) for new, (old,) in enumerate(rows) if new != old]
+    connection.executemany("UPDATE row SET slot = ? WHERE model = ? AND slot = ?", moves)
+    connection.executemany("UPDATE vector SET slot = ? WHERE model = ? AND slot = ?", moves)
+    connection.execute("DELETE FROM gone WHERE model = ?", (model,))
+    connection.execute(
+        "UPDATE model SET layout = ?, slots = ?, gone = 0 WHERE key = ?", (_new_layout(), len(rows), model)
+    )
+
+
+def _new_layout() -> str:
+    return secrets.token_hex(8)

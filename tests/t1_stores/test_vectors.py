@@ -1,0 +1,382 @@
+"""What a vector store promises, for each implementation; and what only the one in a file can show."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kgfs.errors import BadInputError, StoreError
+from kgfs.stores.vectors.contract import Filter, Row, Vector, Vectors
+from kgfs.stores.vectors.memory import MemoryVectors
+from kgfs.stores.vectors.sqlite import SqliteVectors
+
+MODEL = "small/1"
+
+
+@pytest.fixture(params=["sqlite", "memory"])
+def vectors(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Vectors]:
+    store: Vectors = SqliteVectors(tmp_path / "v.sqlite", MODEL) if request.param == "sqlite" else MemoryVectors(MODEL)
+    yield store
+    store.close()
+
+
+def vector(*numbers: float) -> Vector:
+    return np.array(numbers, np.float32)
+
+
+def row(item: str, *numbers: float, window: int = 0, kind: str = "source", **more: str | int) -> Row:
+    return Row(kind, item, window, vector(*numbers), **more)  # type: ignore[arg-type]
+
+
+def found(store: Vectors, *numbers: float, where: Filter | None = None, **options: float) -> list[str]:
+    return [hit.item for hit in store.query(vector(*numbers), where or Filter(), **options)]  # type: ignore[arg-type]
+
+
+def test_the_nearest_comes_first_with_its_cosine(vectors: Vectors) -> None:
+    vectors.upsert([row("east", 2, 0), row("north", 0, 5), row("north-east", 1, 1)])
+    hits = vectors.query(vector(3, 0), Filter())
+    assert [hit.item for hit in hits] == ["east", "north-east", "north"]
+    assert [hit.score for hit in hits] == pytest.approx([1, 0.5**0.5, 0], abs=1e-6)
+
+
+def test_vectors_are_kept_with_length_one(vectors: Vectors) -> None:
+    vectors.upsert([row("a", 3, 4)])
+    assert vectors.fetch(Filter())[0].vector == pytest.approx([0.6, 0.8])
+
+
+def test_a_row_comes_back_as_it_was_given(vectors: Vectors) -> None:
+    given_row = row(
+        "a", 1, 0, window=3, ontology="o", doc_id="d", chunk_index=7, source_variant="normalized", role="r",
+        domain="m", authority="high",
+    )  # fmt: skip
+    vectors.upsert([given_row])
+    (back,) = vectors.fetch(Filter())
+    for name in ("kind", "item", "window", "ontology", "doc_id", "chunk_index", "source_variant", "role", "domain"):
+        assert getattr(back, name) == getattr(given_row, name)
+    assert back.authority == "high"
+    (hit,) = vectors.query(vector(1, 0), Filter())
+    assert (hit.kind, hit.item, hit.window, hit.doc_id, hit.chunk_index) == ("source", "a", 3, "d", 7)
+
+
+def test_upsert_replaces_by_key(vectors: Vectors) -> None:
+    vectors.upsert([row("a", 1, 0, role="old"), row("b", 1, 1)])
+    assert found(vectors, 1, 0) == ["a", "b"]
+    vectors.upsert([row("a", 0, 1, role="new")])
+    assert found(vectors, 1, 0) == ["b", "a"]
+    assert [r.role for r in vectors.fetch(Filter(items=frozenset({"a"})))] == ["new"]
+    assert vectors.count() == 2
+
+
+def test_an_item_appears_once_by_its_best_window(vectors: Vectors) -> None:
+    vectors.upsert([row("long", 0, 1, window=0), row("long", 1, 0, window=1), row("short", 1, 1)])
+    hits = vectors.query(vector(1, 0), Filter())
+    assert [(hit.item, hit.window) for hit in hits] == [("long", 1), ("short", 0)]
+
+
+def test_many_windows_of_one_item_do_not_crowd_out_others(vectors: Vectors) -> None:
+    vectors.upsert([row("long", 1, 0.001 * w, window=w) for w in range(200)] + [row("other", 0, 1)])
+    assert found(vectors, 1, 0, limit=2) == ["long", "other"]
+
+
+def test_ties_go_by_item(vectors: Vectors) -> None:
+    vectors.upsert([row(item, 1, 0) for item in "dbca"])
+    assert found(vectors, 1, 0, limit=3) == ["a", "b", "c"]
+
+
+def test_threshold_and_limit(vectors: Vectors) -> None:
+    vectors.upsert([row("a", 1, 0), row("b", 1, 1), row("c", -1, 0)])
+    assert found(vectors, 1, 0, threshold=0.5) == ["a", "b"]
+    assert found(vectors, 1, 0, limit=1) == ["a"]
+    assert found(vectors, 1, 0, limit=0) == []
+
+
+@pytest.mark.parametrize(
+    ("where", "passing"),
+    [
+        (Filter(), {"a", "b", "c"}),
+        (Filter(kind="concept"), {"c"}),
+        (Filter(ontology="o1"), {"a", "c"}),
+        (Filter(doc_id="d2"), {"b"}),
+        (Filter(items=frozenset({"a", "c", "x"})), {"a", "c"}),
+        (Filter(items=frozenset()), set()),
+        (Filter(kind="source", ontology="o1"), {"a"}),
+        (Filter(equal={"role": "metric"}), {"a"}),
+        (Filter(equal={"role": "metric", "authority": "low"}), set()),
+        (Filter(ontology="unknown"), set()),
+    ],
+)
+def test_all_conditions_of_a_filter_hold(vectors: Vectors, where: Filter, passing: set[str]) -> None:
+    vectors.upsert([
+        row("a", 1, 0, ontology="o1", doc_id="d1", role="metric", authority="high"),
+        row("b", 1, 0, ontology="o2", doc_id="d2", role="claim", authority="low"),
+        row("c", 1, 0, kind="concept", ontology="o1"),
+    ])  # fmt: skip
+    assert set(found(vectors, 1, 0, where=where)) == passing
+    assert {r.item for r in vectors.fetch(where)} == passing
+    assert vectors.count(where) == len(passing)
+
+
+def test_delete_takes_what_passes(vectors: Vectors) -> None:
+    vectors.upsert([row("a", 1, 0, doc_id="d1"), row("a", 0, 1, window=1, doc_id="d1"), row("b", 1, 0, doc_id="d2")])
+    assert found(vectors, 1, 0) == ["a", "b"]
+    assert vectors.delete(Filter(doc_id="d1")) == 2
+    assert vectors.delete(Filter(doc_id="d1")) == 0
+    assert found(vectors, 1, 0) == ["b"]
+
+
+def test_an_empty_filter_deletes_nothing(vectors: Vectors) -> None:
+    vectors.upsert([row("a", 1, 0)])
+    for where in (Filter(), Filter(equal={"role": ""})):
+        with pytest.raises(BadInputError):
+            vectors.delete(where)
+    assert vectors.count() == 1
+
+
+def test_an_unknown_column_is_refused(vectors: Vectors) -> None:
+    with pytest.raises(BadInputError):
+        vectors.fetch(Filter(equal={"colour": "red"}))
+
+
+def test_another_dimension_is_refused_whole(vectors: Vectors) -> None:
+    vectors.upsert([row("a", 1, 0)])
+    with pytest.raises(BadInputError):
+        vectors.upsert([row("b", 1, 0), row("c", 1, 0, 0)])
+    assert vectors.count() == 1
+    with pytest.raises(BadInputError):
+        vectors.query(vector(1, 0, 0), Filter())
+
+
+def test_an_emptied_model_may_change_its_dimension(vectors: Vectors) -> None:
+    vectors.upsert([row("a", 1, 0)])
+    assert found(vectors, 1, 0) == ["a"]
+    vectors.delete(Filter(kind="source"))
+    vectors.upsert([row("b", 0, 0, 1)])
+    assert found(vectors, 0, 0, 1) == ["b"]
+
+
+@pytest.mark.parametrize("bad", [[float("nan"), 0.0], [float("inf"), 0.0], []])
+def test_what_is_no_vector_is_refused(vectors: Vectors, bad: list[float]) -> None:
+    with pytest.raises(BadInputError):
+        vectors.upsert([row("a", *bad)])
+
+
+def test_nothing_kept_nothing_found(vectors: Vectors) -> None:
+    assert vectors.query(vector(1, 0), Filter()) == []
+    vectors.upsert([])
+    assert vectors.fetch(Filter()) == []
+    assert vectors.delete(Filter(kind="source")) == 0
+    assert vectors.count() == 0
+
+
+def test_clear_drops_everything(vectors: Vectors) -> None:
+    vectors.upsert([row("a", 1, 0)])
+    assert found(vectors, 1, 0) == ["a"]
+    vectors.clear()
+    assert (vectors.count(), found(vectors, 1, 0)) == (0, [])
+    vectors.upsert([row("b", 0, 1)])
+    assert found(vectors, 0, 1) == ["b"]
+
+
+def test_threads_may_write_and_ask_at_once(vectors: Vectors) -> None:
+    failures: list[BaseException] = []
+
+    def work(name: str) -> None:
+        try:
+            for n in range(20):
+                vectors.upsert([row(f"{name}{n}", 1, n, doc_id=name)])
+                assert f"{name}{n}" in found(vectors, 1, n, limit=1000)
+        except BaseException as error:  # noqa: BLE001 - a thread's failure must reach the test
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in "abc"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert vectors.count() == 60
+
+
+# ------------------------------------------------------------------------------ equal to brute force
+
+keys = st.tuples(st.sampled_from(["source", "concept"]), st.sampled_from("abcdef"), st.integers(0, 2))
+numbers = st.lists(st.integers(-3, 3).map(float), min_size=3, max_size=3).filter(any)
+rows_given = st.lists(
+    st.builds(
+        lambda key, v, o, d: Row(*key, np.array(v, np.float32), ontology=o, doc_id=d),
+        keys,
+        numbers,
+        st.sampled_from(["o1", "o2"]),
+        st.sampled_from(["d1", "d2", "d3"]),
+    ),
+    max_size=12,
+)
+filters = st.builds(
+    Filter,
+    kind=st.sampled_from(["", "source", "concept"]),
+    ontology=st.sampled_from(["", "o1"]),
+    doc_id=st.sampled_from(["", "d1", "d3"]),
+    items=st.none() | st.frozensets(st.sampled_from("abcxyz"), max_size=3),
+)
+steps = st.lists(
+    st.tuples(st.just("upsert"), rows_given)
+    | st.tuples(st.just("delete"), st.sampled_from([Filter(doc_id="d1"), Filter(kind="concept"), Filter(doc_id="d3")]))
+    | st.tuples(st.just("query"), st.tuples(numbers, filters, st.integers(1, 6))),
+    max_size=12,
+)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], SqliteVectors]]:
+    store = SqliteVectors(tmp_path_factory.mktemp("vectors") / "v.sqlite", MODEL)
+
+    def emptied() -> SqliteVectors:
+        store.clear()
+        return store
+
+    yield emptied
+    store.close()
+
+
+@settings(max_examples=80, deadline=None)
+@given(steps)
+def test_answers_equal_brute_force(shared: Callable[[], SqliteVectors], script: list[tuple[str, object]]) -> None:
+    store, oracle = shared(), MemoryVectors(MODEL)
+    for action, argument in script:
+        if action == "upsert":
+            for each in (store, oracle):
+                each.upsert(argument)  # type: ignore[arg-type]
+        elif action == "delete":
+            assert store.delete(argument) == oracle.delete(argument)  # type: ignore[arg-type]
+        else:
+            asked, where, limit = argument  # type: ignore[misc]
+            wanted = np.array(asked, np.float32)
+            hits, right = store.query(wanted, where, limit), oracle.query(wanted, where, 1000)
+            assert [h.score for h in hits] == pytest.approx([h.score for h in right][:limit], abs=1e-6)
+            scores = {(h.kind, h.item): h.score for h in right}
+            assert len({(h.kind, h.item) for h in hits}) == len(hits)
+            assert all(h.score == pytest.approx(scores[h.kind, h.item], abs=1e-6) for h in hits)
+        assert [(r.kind, r.item, r.window, r.doc_id) for r in store.fetch(Filter())] == [
+            (r.kind, r.item, r.window, r.doc_id) for r in oracle.fetch(Filter())
+        ]
+
+
+# ---------------------------------------------------------------------------------- only in a file
+
+
+def test_rows_of_another_model_are_unseen(tmp_path: Path) -> None:
+    one, other = (SqliteVectors(tmp_path / "v.sqlite", model) for model in ("one", "other"))
+    one.upsert([row("a", 1, 0)])
+    other.upsert([row("b", 1, 0, 0)])
+    assert found(one, 1, 0) == ["a"]
+    assert found(other, 1, 0, 0) == ["b"]
+    assert (one.count(), other.count()) == (1, 1)
+    assert other.delete(Filter(items=frozenset({"a"}))) == 0
+    one.clear()
+    assert other.count() == 0
+    one.close()
+    other.close()
+
+
+def test_two_openings_see_each_others_writes_at_once(tmp_path: Path) -> None:
+    one, other = (SqliteVectors(tmp_path / "v.sqlite", MODEL) for _ in range(2))
+    for n in range(30):
+        one.upsert([row(f"a{n}", 1, n)])
+        assert f"a{n}" in found(other, 1, n, limit=100)
+        other.upsert([row(f"b{n}", 1, -n)])
+        assert f"b{n}" in found(one, 1, -n, limit=100)
+        if n % 7 == 0:
+            other.delete(Filter(items=frozenset({f"a{n}"})))
+            assert f"a{n}" not in found(one, 1, n, limit=100)
+    one.close()
+    other.close()
+
+
+def test_many_replacements_keep_the_matrix_small(tmp_path: Path) -> None:
+    store, other = (SqliteVectors(tmp_path / "v.sqlite", MODEL) for _ in range(2))
+    for n in range(40):
+        store.upsert([row(f"i{i}", 1, i + n * 0.01) for i in range(100)])
+        assert len(found(other, 1, 5, limit=200)) == 100
+        assert found(other, 1, 5 + n * 0.01, limit=1) == ["i5"]
+    (matrix,) = tmp_path.glob("*.matrix")
+    assert matrix.stat().st_size <= 64 + 4 * 2 * 2200
+    assert store.fetch(Filter())[0].item == "i0"
+    store.close()
+    other.close()
+
+
+def test_the_matrix_may_be_deleted_or_spoilt(tmp_path: Path) -> None:
+    for spoil in (Path.unlink, lambda path: path.write_bytes(b"x" * 200)):
+        store = SqliteVectors(tmp_path / "v.sqlite", MODEL)
+        store.upsert([row("a", 1, 0), row("b", 0, 1)])
+        assert found(store, 1, 0) == ["a", "b"]
+        (matrix,) = tmp_path.glob("*.matrix")
+        spoil(matrix)
+        if not matrix.exists():
+            store.upsert([row("c", 1, 0.1)])
+            assert found(store, 1, 0) == ["a", "c", "b"]
+            store.delete(Filter(items=frozenset({"c"})))
+        store.close()
+        store = SqliteVectors(tmp_path / "v.sqlite", MODEL)
+        assert found(store, 1, 0) == ["a", "b"]
+        store.close()
+
+
+def test_files_are_private(tmp_path: Path) -> None:
+    umask = os.umask(0)
+    try:
+        store = SqliteVectors(tmp_path / "v.sqlite", MODEL)
+        store.upsert([row("a", 1, 0)])
+        found(store, 1, 0)
+        assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
+        store.close()
+    finally:
+        os.umask(umask)
+
+
+def test_closed_means_closed(tmp_path: Path) -> None:
+    store = SqliteVectors(tmp_path / "v.sqlite", MODEL)
+    store.close()
+    store.close()
+    with pytest.raises(StoreError):
+        store.count()
+
+
+WRITER = """
+import sys
+import numpy as np
+from pathlib import Path
+from kgfs.stores.vectors.contract import Filter, Row
+from kgfs.stores.vectors.sqlite import SqliteVectors
+store = SqliteVectors(Path(sys.argv[1]), "small/1")
+n = 0
+while True:
+    store.upsert([Row("source", f"i{n}", w, np.array([1, n + w], np.float32)) for w in range(2)])
+    store.query(np.array([1, 0], np.float32), Filter())
+    print(n, flush=True)
+    n += 1
+"""
+
+
+def test_acknowledged_rows_survive_a_kill(tmp_path: Path) -> None:
+    path = tmp_path / "v.sqlite"
+    for _ in range(3):
+        with subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True) as writer:
+            assert writer.stdout is not None
+            acknowledged = [int(writer.stdout.readline()) for _ in range(25)][-1]
+            writer.kill()
+        store = SqliteVectors(path, MODEL)
+        items = {r.item for r in store.fetch(Filter())}
+        assert items >= {f"i{n}" for n in range(acknowledged + 1)}
+        assert store.count() == 2 * len(items)
+        assert set(found(store, 1, 0, limit=10_000)) == items
+        store.close()
