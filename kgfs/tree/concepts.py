@@ -1,0 +1,137 @@
+"""``concepts/<name>.concept/``: a concept's page, its evidence, what it is related to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kgfs.domain import Ontology
+from kgfs.errors import MissingError
+from kgfs.render.concept import render
+from kgfs.stores.graph.contract import Concept
+from kgfs.tree import keys
+from kgfs.tree.derived import PAGE, DerivedFile, DerivedFolder, DerivedLink, FirstLook
+from kgfs.tree.evidence import EvidenceFolder, Owner
+from kgfs.tree.keys import Key
+from kgfs.tree.node import Node
+from kgfs.tree.related import RelatedFolder
+from kgfs.tree.world import World
+
+SUFFIX = ".concept"
+
+
+class ConceptsFolder(DerivedFolder):
+    """``concepts/``: every living concept, by name."""
+
+    __slots__ = ("_ontology",)
+
+    def __init__(self, world: World, ontology: Ontology) -> None:
+        super().__init__(world)
+        self._ontology = ontology
+
+    @property
+    def key(self) -> Key:
+        return keys.part(self._ontology.id, "concepts")
+
+    def mtime(self) -> int:
+        return max(self._ontology.made_at, self.world.stores.graph.counts(self._ontology.id).get("changed_at", 0))
+
+    def lookup(self, name: str) -> Node | None:
+        concept = concept_called(self.world, self._ontology.id, name)
+        return ConceptFolder(self.world, concept.concept_id, concept) if concept else None
+
+    def entries(self) -> Sequence[tuple[str, Node]]:
+        graph, ontology_id = self.world.stores.graph, self._ontology.id
+        listed: list[tuple[str, Node]] = []
+        page = graph.concepts(ontology_id, limit=PAGE)
+        while page:
+            listed += [(row.name + SUFFIX, ConceptFolder(self.world, row.concept_id, row)) for row in page]
+            page = graph.concepts(ontology_id, after=page[-1].name, limit=PAGE) if len(page) == PAGE else []
+        return listed
+
+
+class ConceptFolder(DerivedFolder):
+    """``<name>.concept/``."""
+
+    __slots__ = ("_concept_id", "_first")
+
+    def __init__(self, world: World, concept_id: str, row: Concept | None = None) -> None:
+        super().__init__(world)
+        self._concept_id = concept_id
+        self._first = FirstLook(row)
+
+    @property
+    def key(self) -> Key:
+        return keys.concept(self._concept_id)
+
+    def mtime(self) -> int:
+        return _living(self.world, self._concept_id, self._first.take()).mtime
+
+    def lookup(self, name: str) -> Node | None:
+        return dict(self.entries()).get(name)
+
+    def entries(self) -> Sequence[tuple[str, Node]]:
+        concept = _living(self.world, self._concept_id, None)
+        owner = Owner(concept.concept_id, concept.concept_id, concept.name, up="../../../../")
+        return [
+            ("concept.md", ConceptMd(self.world, concept.concept_id, concept)),
+            ("evidence", EvidenceFolder(self.world, owner, ConceptFolder(self.world, concept.concept_id, concept))),
+            ("related", RelatedFolder(self.world, concept)),
+        ]
+
+
+class ConceptMd(DerivedFile):
+    """Size and time are stored at commit, so a listing renders nothing."""
+
+    __slots__ = ("_concept_id", "_first")
+    keep_cache = True
+
+    def __init__(self, world: World, concept_id: str, row: Concept | None = None) -> None:
+        super().__init__(world)
+        self._concept_id = concept_id
+        self._first = FirstLook(row)
+
+    @property
+    def key(self) -> Key:
+        return keys.concept_md(self._concept_id)
+
+    def look(self) -> tuple[int, int]:
+        concept = _living(self.world, self._concept_id, self._first.take())
+        return concept.size, concept.mtime
+
+    def content(self) -> bytes:
+        page = self.world.stores.graph.page(self._concept_id)
+        if page is None:
+            raise MissingError("The concept is gone.")
+        return render(page)
+
+
+class Shortcut(DerivedLink):
+    """The unlisted ``<name>.concept`` of an ontology's folder."""
+
+    __slots__ = ("_concept_id", "_first")
+
+    def __init__(self, world: World, concept_id: str, row: Concept | None = None) -> None:
+        super().__init__(world)
+        self._concept_id = concept_id
+        self._first = FirstLook(row)
+
+    @property
+    def key(self) -> Key:
+        return keys.shortcut(self._concept_id)
+
+    def look(self) -> tuple[str, int]:
+        concept = _living(self.world, self._concept_id, self._first.take())
+        return f"concepts/{concept.name}{SUFFIX}", concept.mtime
+
+
+def concept_called(world: World, ontology_id: str, name: str) -> Concept | None:
+    """The living concept whose directory is called ``name``, with ``.concept``."""
+    stem = name.removesuffix(SUFFIX)
+    return world.stores.graph.concept_named(ontology_id, stem) if stem != name else None
+
+
+def _living(world: World, concept_id: str, row: Concept | None) -> Concept:
+    found = row or world.stores.graph.concept(concept_id)
+    if found is None:
+        raise MissingError("The concept is gone.")
+    return found

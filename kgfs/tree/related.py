@@ -1,0 +1,183 @@
+"""``related/<type>/<name>/``: another concept, as a link to its page, and the evidence that the two are related.
+
+Incoming relationships stand under the inverse type. Where two relationships of one type lead to the same concept (a
+type that is its own inverse, stated both ways), the second has a piece of its id in its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kgfs.domain import RELATIONSHIP_TYPES
+from kgfs.errors import MissingError
+from kgfs.stores.graph.contract import Concept, Graph, Related
+from kgfs.tree import keys
+from kgfs.tree.derived import PAGE, DerivedFolder, DerivedLink, FirstLook
+from kgfs.tree.evidence import EvidenceFolder, Owner
+from kgfs.tree.keys import Key
+from kgfs.tree.node import Node
+from kgfs.tree.world import World
+
+ID_DIGITS = 8
+
+
+class RelatedFolder(DerivedFolder):
+    """``related/``: the types."""
+
+    __slots__ = ("_concept",)
+
+    def __init__(self, world: World, concept: Concept) -> None:
+        super().__init__(world)
+        self._concept = concept
+
+    @property
+    def key(self) -> Key:
+        return keys.related(self._concept.concept_id)
+
+    def mtime(self) -> int:
+        return _mtime(self.world.stores.graph, self._concept.concept_id)
+
+    def lookup(self, name: str) -> Node | None:
+        known = name in RELATIONSHIP_TYPES or name in RELATIONSHIP_TYPES.values()
+        if not known or name not in self.world.stores.graph.related_types(self._concept.concept_id):
+            return None
+        return TypeFolder(self.world, self._concept, name)
+
+    def entries(self) -> Sequence[tuple[str, Node]]:
+        types = self.world.stores.graph.related_types(self._concept.concept_id)
+        return [(type_, TypeFolder(self.world, self._concept, type_)) for type_ in types]
+
+
+class TypeFolder(DerivedFolder):
+    """``related/<type>/``: the concepts."""
+
+    __slots__ = ("_concept", "_type")
+
+    def __init__(self, world: World, concept: Concept, type_: str) -> None:
+        super().__init__(world)
+        self._concept = concept
+        self._type = type_
+
+    @property
+    def key(self) -> Key:
+        return keys.related(self._concept.concept_id, self._type)
+
+    def mtime(self) -> int:
+        return _mtime(self.world.stores.graph, self._concept.concept_id)
+
+    def lookup(self, name: str) -> Node | None:
+        for shown, row in _named(self.world.stores.graph, self._concept.concept_id, self._type, name):
+            if shown == name:
+                return RelatedConcept(self.world, self._concept, shown, row)
+        return None
+
+    def entries(self) -> Sequence[tuple[str, Node]]:
+        rows = _rows(self.world.stores.graph, self._concept.concept_id, self._type)
+        return [(shown, RelatedConcept(self.world, self._concept, shown, row)) for shown, row in _shown(rows)]
+
+
+class RelatedConcept(DerivedFolder):
+    """``related/<type>/<name>/``."""
+
+    __slots__ = ("_concept", "_first", "_shown", "_type")
+
+    def __init__(self, world: World, concept: Concept, shown: str, row: Related) -> None:
+        super().__init__(world)
+        self._concept = concept
+        self._type = row.type
+        self._shown = shown
+        self._first = FirstLook(row)
+
+    @property
+    def key(self) -> Key:
+        return keys.related(self._concept.concept_id, self._type, self._shown)
+
+    def mtime(self) -> int:
+        return self._row().mtime
+
+    def lookup(self, name: str) -> Node | None:
+        return dict(self.entries()).get(name)
+
+    def entries(self) -> Sequence[tuple[str, Node]]:
+        row = self._row()
+        owner = Owner(row.relationship_id, self._concept.concept_id, self._concept.name, up="../" * 7)
+        return [
+            ("concept.md", RelatedLink(self.world, self._concept, self._shown, row)),
+            (
+                "evidence",
+                EvidenceFolder(self.world, owner, RelatedConcept(self.world, self._concept, self._shown, row)),
+            ),
+        ]
+
+    def _row(self) -> Related:
+        seen = self._first.take()
+        return seen or _living(self.world.stores.graph, self._concept.concept_id, self._type, self._shown)
+
+
+class RelatedLink(DerivedLink):
+    """``related/<type>/<name>/concept.md``: to the other concept's page, a file, so that recursion ends."""
+
+    __slots__ = ("_concept", "_first", "_shown", "_type")
+
+    def __init__(self, world: World, concept: Concept, shown: str, row: Related) -> None:
+        super().__init__(world)
+        self._concept = concept
+        self._type = row.type
+        self._shown = shown
+        self._first = FirstLook(row)
+
+    @property
+    def key(self) -> Key:
+        return keys.related(self._concept.concept_id, self._type, self._shown, "concept.md")
+
+    def look(self) -> tuple[str, int]:
+        seen = self._first.take()
+        row = seen or _living(self.world.stores.graph, self._concept.concept_id, self._type, self._shown)
+        return f"../../../../{row.name}.concept/concept.md", row.mtime
+
+
+def _mtime(graph: Graph, concept_id: str) -> int:
+    """What ``related/`` lists stands on the concept's page too, so they change together."""
+    concept = graph.concept(concept_id)
+    if concept is None:
+        raise MissingError("The concept is gone.")
+    return concept.mtime
+
+
+def _rows(graph: Graph, concept_id: str, type_: str) -> Iterator[Related]:
+    page = graph.related(concept_id, type_, limit=PAGE)
+    while page:
+        yield from page
+        page = graph.related(concept_id, type_, after=page[-1].name, limit=PAGE) if len(page) == PAGE else []
+
+
+def _shown(rows: Iterator[Related]) -> Iterator[tuple[str, Related]]:
+    """Each with the name of its folder."""
+    before = ""
+    for row in rows:
+        yield (row.name if row.name != before else f"{row.name}~{row.relationship_id[:ID_DIGITS]}"), row
+        before = row.name
+
+
+def _named(graph: Graph, concept_id: str, type_: str, name: str) -> Iterator[tuple[str, Related]]:
+    """The relationships whose folder may be called ``name``: those with the concept of that name, or, where it ends
+    in a piece of an id, with the concept of the name before it."""
+    stems = {name, name.rpartition("~")[0]} - {""}
+    for stem in sorted(stems):
+        rows = graph.related(concept_id, type_, after=_just_below(stem), limit=4)
+        yield from _shown(row for row in rows if row.name == stem)
+
+
+def _just_below(name: str) -> str:
+    """A string before ``name`` in the order of names with next to nothing in between: the contract's pages begin after
+    a name, and this one is to be the first."""
+    last = ord(name[-1]) - 1
+    last = 0xD7FF if 0xD800 <= last <= 0xDFFF else max(last, 0)
+    return name[:-1] + chr(last) + "\U0010ffff"
+
+
+def _living(graph: Graph, concept_id: str, type_: str, shown: str) -> Related:
+    for name, row in _named(graph, concept_id, type_, shown):
+        if name == shown:
+            return row
+    raise MissingError("The relationship is gone.")
