@@ -108,9 +108,13 @@ class DocumentsFolder(_Entry, Folder):
 
     def move(self, name: str, goal: Folder, new_name: str, *, replace: bool) -> None:
         found = self._child(name)
-        if not isinstance(goal, DocumentsFolder):
+        taker = goal.receiving(new_name, folder=found.kind is NameKind.FOLDER)
+        if not isinstance(taker, DocumentsFolder):
             raise RefusedError(f"'{name}' can be moved only within documents/ folders. Copy it instead.")
-        self._world.deposits.move(found.id, goal.name_id, new_name, replace=replace)
+        self._world.deposits.move(found.id, taker.name_id, new_name, replace=replace)
+
+    def receiving(self, name: str, *, folder: bool) -> Folder:
+        return self
 
     def _child(self, name: str) -> Name:
         found = self._world.stores.journal.names.child(self._id, name)
