@@ -1,0 +1,225 @@
+"""Random lives of a journal: SQLite against the plain dictionaries, and replayed against recorded."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kgfs.domain import NameKind, Place, doc_id_of, is_document_name
+from kgfs.errors import KgfsError
+from kgfs.stores.journal import facts as f
+from kgfs.stores.journal.contract import Journal
+from kgfs.stores.journal.memory import MemoryJournal
+from kgfs.stores.journal.sqlite import SqliteJournal
+
+NAMES = ("a.txt", "b.txt", "a.txt~", ".hidden", "c", "b.tmp")
+CONTENTS = ("", "x", "y", "z")
+SECOND = 1_000_000_000
+PAUSES = (0, SECOND, 3 * SECOND, 6 * SECOND)
+OPS = (
+    *("folder", "file", "file", "link", "keep", "keep", "keep", "settle", "settle", "settle", "settle"),
+    *("move", "move", "move", "remove", "read", "read", "fail", "forget", "claim", "attributes", "ontology"),
+)
+
+
+class Life:
+    """Interprets small numbers as what programs, settling and a worker might do next, to several journals alike."""
+
+    def __init__(self, *journals: Journal) -> None:
+        self.journals = journals
+        self.first = journals[0]
+        self.at = 10 * SECOND
+        self.made = 0
+        for name in ("P", "Q"):
+            root = self.new_id()
+            self.record(f.OntologyMade(f"ontology-{name}", name, name.lower(), root, 0o755, 0, 0, self.at))
+
+    def new_id(self) -> int:
+        self.made += 1
+        return (1 << 61) + self.made
+
+    def record(self, *facts: f.Fact) -> None:
+        outcomes: list[Any] = []
+        for journal in self.journals:
+            try:
+                outcomes.append(journal.record(*facts, session="mount"))
+            except KgfsError as error:
+                outcomes.append(type(error))
+        assert all(outcome == outcomes[0] for outcome in outcomes), (facts, outcomes)
+
+    def all_names(self) -> list[Any]:
+        found = [self.first.names.name(ontology.root) for ontology in self.first.names.ontologies()]
+        for name in found:
+            if name and name.kind is NameKind.FOLDER:
+                found.extend(self.first.names.children(name.id))
+        return found
+
+    def pick(self, index: int, kind: NameKind | None = None) -> Any:
+        names = [name for name in self.all_names() if kind is None or name.kind is kind]
+        return names[index % len(names)] if names else None
+
+    def step(self, op: str, i: int, j: int, k: int) -> None:
+        self.at += PAUSES[k % len(PAUSES)]
+        getattr(self, op)(i, j, k)
+
+    def folder(self, i: int, j: int, k: int) -> None:
+        folder = self.pick(i, NameKind.FOLDER)
+        name = NAMES[j % len(NAMES)]
+        self.record(f.FolderMade(self.new_id(), folder.ontology, folder.id, name, 0o755, 1, 1, self.at))
+
+    def file(self, i: int, j: int, k: int) -> None:
+        folder = self.pick(i, NameKind.FOLDER)
+        made = f.FileMade(self.new_id(), folder.ontology, folder.id, NAMES[j % len(NAMES)], 0o644, 1, 1, self.at)
+        self.record(made, self.content(made.id, "xyz"[k % 3]))
+
+    def link(self, i: int, j: int, k: int) -> None:
+        folder = self.pick(i, NameKind.FOLDER)
+        name = NAMES[j % len(NAMES)]
+        self.record(f.LinkMade(self.new_id(), folder.ontology, folder.id, name, "a%FFb", 0o777, 1, 1, self.at))
+
+    def content(self, name_id: int, content: str) -> f.ContentKept:
+        place = Place.SPOOL if content else Place.NONE
+        return f.ContentKept(name_id, content, len(content), place, f"spool-{content}", self.at - 1, self.at)
+
+    def keep(self, i: int, j: int, k: int) -> None:
+        if name := self.pick(i):
+            self.record(self.content(name.id, CONTENTS[j % len(CONTENTS)]))
+
+    def settle(self, i: int, j: int, k: int) -> None:
+        waiting = self.first.names.unsettled(quiet_before=self.at)
+        if not waiting:
+            return
+        name = waiting[i % len(waiting)]
+        path = self.first.names.path(name.id) or ""
+        if not name.sha256 or not is_document_name(path):
+            self.record(f.Settled(name.id, name.place, name.key, "no document", self.at, name.sha256))
+            return
+        known = self.first.names.document_with(name.ontology, name.sha256)
+        newest = self.first.names.versions(name.id)[-1:]
+        if known and newest and newest[0].doc_id == known.doc_id and k % 2:
+            self.record(f.Settled(name.id, Place.GARAGE, known.key, "the same bytes", self.at))
+            return
+        source = known.source_id if known else f"{name.ontology}/{path}"
+        lineage, n = self.first.names.lineage_for(name.id)
+        assert all(journal.names.lineage_for(name.id) == (lineage, n) for journal in self.journals)
+        decision = ("alias", "in_progress", "update", "reprocess", "revive")[j % 5] if known else "insert"
+        doc_id = doc_id_of(source, name.sha256)
+        minted = (doc_id, name.sha256, name.size, f"garage-{name.sha256}", source, path, decision, "", self.at)
+        self.record(f.VersionMinted(name.id, name.ontology, n, *minted))
+
+    def move(self, i: int, j: int, k: int) -> None:
+        moved, folder = self.pick(i), self.pick(j, NameKind.FOLDER)
+        name = NAMES[(i + k) % len(NAMES)]
+        goal = self.first.names.child(folder.id, name)
+        replaces = goal.id if goal and (j + k) % 4 else 0
+        self.record(f.Moved(moved.id, folder.ontology, folder.id, name, replaces, self.at))
+
+    def remove(self, i: int, j: int, k: int) -> None:
+        self.record(f.Removed(self.pick(i).id, self.at))
+
+    def attributes(self, i: int, j: int, k: int) -> None:
+        self.record(f.AttributesSet(self.pick(i).id, self.at, mode=0o600 + k, mtime=j if j % 2 else None))
+
+    def ontology(self, i: int, j: int, k: int) -> None:
+        ontology = ("ontology-P", "ontology-Q")[i % 2]
+        self.record(f.OntologyRenamed(ontology, "PQR"[j % 3], self.at))
+        self.record(f.SettingChanged(ontology, "domain", str(j), self.at))
+
+    def job(self, kind: str, i: int) -> Any:
+        owed = [job for job in self.first.jobs.all() if job.kind == kind]
+        return owed[i % len(owed)] if owed else None
+
+    def read(self, i: int, j: int, k: int) -> None:
+        if job := self.job("read", i):
+            superseded = tuple(self.first.names.predecessors(job.doc_id))
+            state = "gated" if k == 3 else "done"
+            commit = f"commit-{self.first.seq()}"
+            self.record(f.DocumentRead(job.doc_id, state, "reading", "decisions", commit, superseded, self.at))
+
+    def fail(self, i: int, j: int, k: int) -> None:
+        if job := self.job("read", i):
+            state = "failed" if j % 2 else "unsupported"
+            self.record(f.DocumentFailed(job.doc_id, state, "because", self.at))
+
+    def forget(self, i: int, j: int, k: int) -> None:
+        if job := self.job("forget", i):
+            self.record(f.DocumentForgotten(job.doc_id, "orphans", "commit", self.at))
+
+    def claim(self, i: int, j: int, k: int) -> None:
+        claimed = [journal.jobs.claim("worker", 3600) for journal in self.journals]
+        shown = [replace(job, lease_until=0) if job else None for job in claimed]
+        assert all(job == shown[0] for job in shown)
+
+
+def seen(journal: Journal) -> dict[str, Any]:
+    """All that a journal answers, as plain data."""
+    names = journal.names
+    out: dict[str, Any] = {"ontologies": names.ontologies(), "counts": dict(names.counts())}
+    todo = [ontology.root for ontology in names.ontologies()]
+    doc_ids = set()
+    for ontology in ("ontology-P", "ontology-Q"):
+        out[ontology] = [names.documents(ontology), dict(names.counts(ontology)), names.newest(ontology)]
+        doc_ids |= {document.doc_id for document in names.documents(ontology)}
+        for content in CONTENTS:
+            out[ontology, content] = names.document_with(ontology, content)
+    while todo:
+        name = names.name(todo.pop())
+        assert name is not None
+        path = names.path(name.id)
+        out[f"name {name.id}"] = (name, path, names.versions(name.id))
+        assert path is not None and names.resolve(name.ontology, path) == name
+        todo.extend(child.id for child in names.children(name.id))
+    for doc_id in doc_ids:
+        out[doc_id] = (names.version_of(doc_id), names.names_of(doc_id), names.predecessors(doc_id))
+    out["unsettled"] = names.unsettled(quiet_before=1 << 62)
+    out["jobs"] = [replace(job, lease_until=0) for job in journal.jobs.all()]
+    return out
+
+
+def tables(journal: SqliteJournal) -> dict[str, list[tuple[Any, ...]]]:
+    """All rows but what is of the moment: leases, attempts, sessions, and what stands in no ledger."""
+    db = sqlite3.connect(journal._path)
+    try:
+        found = db.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
+        out = {name: db.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall() for (name,) in found}
+    finally:
+        db.close()
+    del out["shipped"], out["inbox"]
+    out["job"] = [row[:4] for row in out["job"]]
+    out["name"] = [row[:-1] for row in out["name"]]
+    out["tally"] = [row for row in out["tally"] if row[-1]]
+    return out
+
+
+def ledger(journal: Journal) -> Iterator[tuple[int, bytes]]:
+    found = journal.facts(0, 1 << 30)
+    assert found is not None
+    return iter([(seq, f.encode(fact)) for seq, fact in found])
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(OPS), st.integers(0, 11), st.integers(0, 11), st.integers(0, 3)), min_size=5, max_size=60
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(STEPS)
+def test_sqlite_is_the_oracle_and_replay_is_recording(steps: list[tuple[str, int, int, int]]) -> None:
+    sqlite, memory, again = SqliteJournal(None), MemoryJournal(), SqliteJournal(None)
+    try:
+        life = Life(sqlite, memory)
+        for step in steps:
+            life.step(*step)
+            assert seen(sqlite) == seen(memory), step
+        assert again.replay(ledger(sqlite)) == sqlite.seq()
+        assert tables(again) == tables(sqlite)
+    finally:
+        sqlite.close()
+        again.close()
