@@ -12,6 +12,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NoReturn, TypeVar
 
@@ -279,10 +280,12 @@ class Vfs:
             known = self.inodes.get(opened.inode)
             if known is not None:
                 known.writers -= 1
-        if opened.handle.quick and not opened.writes:
+            await self._with_handle(opened, opened.handle.release)
+        elif opened.handle.quick:
             opened.handle.release()
         else:
-            await self._with_handle(opened, opened.handle.release)
+            with suppress(StoppingError):  # nothing is lost with a handle that only reads
+                await self._with_handle(opened, opened.handle.release, abandon=True)
 
     def handle(self, fh: int) -> Handle:
         return self.handles.file(fh).handle

@@ -1,0 +1,77 @@
+"""The filesystem scenarios on a real mount of the small tree, as whoever runs the tests, and as an ordinary user."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.scenarios.filesystem import SCENARIOS, Scenario
+from tests.scenarios.mounted import MountDriver
+from tests.t5_mount.small_mount import ROOT, SmallMount
+
+pytestmark = pytest.mark.mounted
+
+NOBODY = 65534
+
+
+@pytest.fixture(scope="module")
+def mounted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallMount]:
+    mountpoint = tmp_path_factory.mktemp("mounted") / "mnt"
+    mountpoint.mkdir()
+    mounted = SmallMount(mountpoint)
+    yield mounted
+    mounted.close()
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
+def test_scenario(scenario: Scenario, mounted: SmallMount) -> None:
+    folder = mounted.documents / scenario.__name__
+    folder.mkdir()
+    scenario(MountDriver(folder))
+
+
+def test_as_an_ordinary_user() -> None:
+    """This file once more, mounting and acting as a user without any right."""
+    if os.getuid() != 0:
+        pytest.skip("[root] run by an ordinary user already")
+    if shutil.which("setpriv") is None:
+        pytest.skip("[setpriv] setpriv is not installed")
+    if not _can_be_read_by_nobody(ROOT) or not _can_be_read_by_nobody(Path(sys.executable)):
+        pytest.skip("[readable] the project or its environment is not readable for an ordinary user")
+    base = Path(tempfile.mkdtemp(prefix="kgfs-user-"))
+    try:
+        os.chown(base, NOBODY, NOBODY)
+        done = subprocess.run(
+            [
+                *("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--"),
+                *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--basetemp={base / 'tmp'}"),
+                *("-k", "test_scenario", "-W", "ignore::pytest.PytestCacheWarning", __file__),
+            ],
+            cwd=ROOT,
+            env={**os.environ, "HOME": str(base), "PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert f"{len(SCENARIOS)} passed" in done.stdout
+    finally:
+        shutil.rmtree(base, ignore_errors=True)
+
+
+def _can_be_read_by_nobody(path: Path) -> bool:
+    return (
+        subprocess.run(
+            ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--", "test", "-r", str(path)],
+            check=False,
+        ).returncode
+        == 0
+    )
