@@ -14,21 +14,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import tiktoken
 
 from kgfs.domain import Chunk, Text
 from kgfs.errors import UnreadableTextError
 from kgfs.ingest.chunk import chunk
 from kgfs.ingest.parse import parse
+from kgfs.models import tokens as models
 
 
 class TimedTokens:
-    """cl100k, with the seconds it took."""
-
-    name = "cl100k_base"
+    """The counter kgfs uses, with the seconds it took."""
 
     def __init__(self) -> None:
-        self._encoding = tiktoken.get_encoding(self.name)
+        self._tokens = models.load()
+        self.name = self._tokens.name
         self.seconds = 0.0
 
     def count(self, text: str) -> int:
@@ -36,7 +35,7 @@ class TimedTokens:
 
     def counts(self, texts: Sequence[str]) -> list[int]:
         begun = time.perf_counter()
-        found = [len(ids) for ids in self._encoding.encode_ordinary_batch(list(texts), num_threads=1)]
+        found = self._tokens.counts(texts)
         self.seconds += time.perf_counter() - begun
         return found
 
@@ -92,7 +91,7 @@ def main() -> None:
     chunks = [one for text in texts for one in chunk(text, tokens)]
     total = time.perf_counter() - begun
     own = total - tokens.seconds
-    print(f"chunk: {size / 1e6 / own:.1f} MB/s by itself, {size / 1e6 / total:.1f} MB/s with the tokeniser")
+    print(f"chunk: {size / 1e6 / own:.1f} MB/s by itself, {size / 1e6 / total:.1f} MB/s with {tokens.name}")
     print(f"parse and chunk without the tokeniser: {size / 1e6 / (own + seconds):.1f} MB/s")
     tokens_of = np.array([one.tokens for one in chunks])
     shown = ", ".join(f"p{p} {np.percentile(tokens_of, p):.0f}" for p in (0, 1, 5, 25, 50, 75, 95, 99, 100))
