@@ -254,11 +254,9 @@ class WorkingCopies:
 
     def leave(self, before: Name, after: Name | None = None) -> None:
         """The place where ``before`` had its bytes is not the name's any more. Open files go on reading them."""
-        if after is not None and (before.place, before.key, before.sha256) == (after.place, after.key, after.sha256):
-            return
-        if before.place is Place.SPOOL:
+        if before.place is Place.SPOOL and (after is None or after.key != before.key):
             (self.spool / before.key).unlink(missing_ok=True)
-        elif before.place is Place.INBOX:
+        elif before.place is Place.INBOX and (after is None or after.sha256 != before.sha256):
             with self._lock:
                 self._left.add(before.sha256)
 

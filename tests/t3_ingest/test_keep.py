@@ -1,0 +1,256 @@
+"""What a flush acknowledged is there, whatever happens to the process; what it refused is not half there."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kgfs.domain import Place
+from kgfs.errors import FullError
+from kgfs.ingest.content import SpoolFile
+from tests.t3_ingest.depositing import Desk, desk_at
+
+BIG = b"0123456789abcdef" * 20_000
+
+
+@pytest.fixture
+def desk(home: Path) -> Iterator[Desk]:
+    with desk_at(home) as desk:
+        yield desk
+
+
+def test_a_flush_without_writes_records_nothing(desk: Desk) -> None:
+    name = desk.file(content=b"bytes")
+    file = desk.deposits.open(name.id, write=True)
+    before = desk.journal.seq()
+    file.flush()
+    file.flush()
+    file.write(0, b"other")
+    file.flush()
+    assert desk.journal.seq() == before + 1
+    file.flush()
+    file.release()
+    assert desk.journal.seq() == before + 1
+
+
+def test_release_keeps_what_was_written_after_the_last_flush(desk: Desk) -> None:
+    name = desk.file()
+    file = desk.deposits.open(name.id, write=True)
+    file.write(0, b"one")
+    file.flush()
+    file.write(3, b" two")
+    file.release()
+    file.release()
+    assert desk.row(name.id).sha256 == hashlib.sha256(b"one two").hexdigest()
+    assert desk.read(name.id) == b"one two"
+
+
+def test_truncating_at_open_counts_as_a_write(desk: Desk) -> None:
+    name = desk.file(content=b"bytes")
+    desk.deposits.open(name.id, write=True, truncate=True).release()
+    row = desk.row(name.id)
+    assert (row.size, row.sha256, row.place) == (0, "", Place.NONE)
+
+
+def test_times_that_were_set_win_over_those_of_the_writes_before(desk: Desk) -> None:
+    """cp -p sets times before close(), rsync and tar after it."""
+    name = desk.file()
+    file = desk.deposits.open(name.id, write=True)
+    file.write(0, b"bytes")
+    desk.deposits.set_attributes(name.id, mtime=12_345, atime=6_789)
+    shown = desk.deposits.shown(name.id)
+    assert shown is not None
+    assert (shown.mtime, shown.size) == (12_345, 5)
+    file.flush()
+    file.release()
+    assert (desk.row(name.id).mtime, desk.row(name.id).atime) == (12_345, 6_789)
+    desk.deposits.set_attributes(name.id, mtime=99)
+    desk.settle()
+    assert desk.row(name.id).mtime == 99
+    file = desk.deposits.open(name.id, write=True)
+    file.write(0, b"B")
+    file.release()
+    assert desk.row(name.id).mtime > 99
+
+
+def test_attributes_copy_nothing_and_unsettle_nothing(desk: Desk) -> None:
+    name = desk.file(content=BIG)
+    desk.settle()
+    desk.deposits.set_attributes(name.id, mode=0o600, mtime=5, uid=3, gid=4)
+    row = desk.row(name.id)
+    assert (row.mode, row.mtime, row.uid, row.gid, row.settled) == (0o600, 5, 3, 4, True)
+    assert desk.spool_files() == []
+
+
+def test_an_open_file_that_was_removed_goes_on_and_records_nothing(desk: Desk) -> None:
+    name = desk.file(content=b"bytes")
+    file = desk.deposits.open(name.id, write=True)
+    file.write(5, b" more")
+    desk.deposits.remove(name.id)
+    before = desk.journal.seq()
+    reader = file
+    assert reader.read(0, 20) == b"bytes more"
+    file.write(0, BIG)
+    file.flush()
+    assert file.read(0, len(BIG)) == BIG
+    shown = desk.deposits.shown(name.id)
+    assert shown is not None
+    assert shown.size == len(BIG)
+    file.release()
+    assert desk.journal.seq() == before
+    assert desk.deposits.shown(name.id) is None
+    assert desk.spool_files() == []
+
+
+def test_readers_of_a_removed_file_outlive_its_writer(desk: Desk) -> None:
+    name = desk.file(content=b"bytes")
+    reader = desk.deposits.open(name.id)
+    writer = desk.deposits.open(name.id, write=True)
+    writer.write(0, BIG)
+    desk.deposits.remove(name.id)
+    writer.release()
+    assert reader.read(0, len(BIG)) == BIG
+    reader.release()
+    assert desk.spool_files() == []
+
+
+@pytest.mark.parametrize("size", [10, 300_000])
+def test_a_refused_flush_leaves_what_was_kept_before(desk: Desk, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    """The errors of the disk itself are tried on a real full one in the rung of whole commands."""
+    before, after = b"B" * size, b"A" * (size + 100_000)
+    name = desk.file(content=before)
+    file = desk.deposits.open(name.id, write=True)
+    file.write(0, after)
+
+    def full(self: SpoolFile) -> None:
+        raise FullError("no space")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SpoolFile, "sync", full)
+        with pytest.raises(FullError):
+            file.flush()
+        assert file.read(0, len(after)) == after
+        reader = desk.deposits.open(name.id)
+        with pytest.raises(FullError):
+            file.release()
+    shown = desk.deposits.shown(name.id)
+    assert shown is not None
+    assert shown.size == size
+    assert reader.read(0, len(after)) == before
+    reader.release()
+    assert desk.read(name.id) == before
+    desk.settle()
+    assert desk.read(name.id) == before
+    assert desk.spool_files() == []
+
+
+def test_a_flush_may_succeed_after_it_was_refused(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = desk.file()
+    file = desk.deposits.open(name.id, write=True)
+    file.write(0, BIG)
+
+    def full(self: SpoolFile) -> None:
+        raise FullError("no space")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SpoolFile, "sync", full)
+        with pytest.raises(FullError):
+            file.flush()
+    file.flush()
+    file.release()
+    assert desk.read(name.id) == BIG
+
+
+def test_a_write_that_the_disk_refuses_changes_nothing(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = desk.file()
+    file = desk.deposits.open(name.id, write=True)
+    file.write(0, BIG)
+    real = os.pwrite
+    calls = iter([1000])
+
+    def nearly_full(descriptor: int, data: bytes, offset: int) -> int:
+        for allowed in calls:
+            return real(descriptor, bytes(data[:allowed]), offset)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "pwrite", nearly_full)
+        with pytest.raises(FullError):
+            file.write(len(BIG), b"x" * 5000)
+    file.truncate(len(BIG) + 5)
+    file.release()
+    assert desk.read(name.id) == BIG + bytes(5)
+
+
+def test_a_full_disk_is_the_error_of_the_write(tmp_path: Path) -> None:
+    """On a real file system without space."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(disk)], check=False, capture_output=True
+    )
+    if made.returncode:
+        pytest.skip("[root] cannot mount a tmpfs here")
+    try:
+        with desk_at(disk / "home") as desk:
+            name = desk.file(content=b"kept before")
+            desk.settle()
+            file = desk.deposits.open(name.id, write=True)
+            with pytest.raises(FullError) as caught:
+                for number in range(100):
+                    file.write(number * 131072, b"x" * 131072)
+            assert caught.value.errno == errno.ENOSPC
+            file.truncate(0)
+            file.write(0, b"smaller")
+            file.flush()
+            file.release()
+            assert desk.read(name.id) == b"smaller"
+            source = tmp_path / "source"
+            source.write_bytes(bytes(5_000_000))
+            with pytest.raises(FullError):
+                desk.deposits.ingest_file(source, "Notes")
+            assert desk.spool_files() == []
+            assert desk.read(name.id) == b"smaller"
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+_KILLED = """
+import os, signal, sys
+from pathlib import Path
+from tests.t3_ingest.depositing import open_desk
+desk = open_desk(Path(sys.argv[1]))
+size = int(sys.argv[2])
+name = desk.file("kept.txt")
+file = desk.deposits.open(name.id, write=True)
+file.write(0, b"k" * size)
+file.flush()
+print(name.id, flush=True)
+file.write(size, b"never flushed" * 1000)
+file.write(0, b"nor this")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("size", [1, 1000, 65_536, 65_537, 3_000_000])
+def test_what_was_flushed_survives_a_kill(home: Path, size: int) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _KILLED, str(home), str(size)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    name_id = int(done.stdout)
+    with desk_at(home) as desk:
+        assert desk.read(name_id) == b"k" * size
+        assert desk.settle() == 1
+        assert desk.row(name_id).place is Place.GARAGE
+        assert desk.read(name_id) == b"k" * size
+        desk.deposits.settler.sweep()
+        assert desk.spool_files() == []

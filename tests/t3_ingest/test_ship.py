@@ -1,0 +1,79 @@
+"""Facts reach the ledger whole, once and in order, and a journal is made anew from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from kgfs.errors import StoreError
+from kgfs.ingest.ship import restore_journal, ship_once
+from kgfs.stores.garage.embedded import FileGarage
+from kgfs.stores.journal.sqlite import SqliteJournal
+from tests.t3_ingest.depositing import Desk, desk_at
+
+
+@pytest.fixture
+def desk(home: Path) -> Iterator[Desk]:
+    with desk_at(home) as desk:
+        yield desk
+
+
+def test_everything_is_shipped_once(desk: Desk) -> None:
+    for number in range(5):
+        desk.file(f"{number}.txt", b"%d" % number)
+    ledger = desk.stores.garage.ledger
+    recorded = desk.journal.seq()
+    assert ship_once(desk.journal, ledger) == recorded == ledger.last_seq()
+    assert ship_once(desk.journal, ledger) == 0
+    desk.settle()
+    assert ship_once(desk.journal, ledger) == 5
+    assert [seq for seq, _ in ledger.replay()] == list(range(1, recorded + 6))
+
+
+def test_shippers_do_not_disturb_each_other(desk: Desk) -> None:
+    ontology = desk.ontology()
+    ledger = desk.stores.garage.ledger
+
+    def make(number: int) -> None:
+        desk.deposits.make_file(ontology.root, f"{number}.txt", 0o644, 0, 0)
+        ship_once(desk.journal, ledger)
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(make, range(60)))
+    assert ledger.last_seq() == desk.journal.seq() == 61
+    assert [seq for seq, _ in ledger.replay()] == list(range(1, 62))
+
+
+def test_a_lost_journal_comes_back(home: Path) -> None:
+    with desk_at(home) as desk:
+        folder = desk.deposits.make_folder(desk.ontology().root, "sub", 0o750, 1, 2)
+        small = desk.file("small.txt", b"small", folder.id)
+        large = desk.file("large.txt", b"large" * 100_000)
+        desk.settle()
+        ship_once(desk.journal, desk.stores.garage.ledger)
+        before = [desk.row(name.id) for name in (folder, small, large)]
+        seq = desk.journal.seq()
+    for path in home.glob("front.sqlite*"):
+        path.unlink()
+    with desk_at(home) as desk:
+        assert restore_journal(desk.journal, desk.stores.garage.ledger) == seq
+        assert restore_journal(desk.journal, desk.stores.garage.ledger) == 0
+        assert [desk.row(name.id) for name in before] == before
+        assert desk.read(small.id) == b"small"
+        assert desk.read(large.id) == b"large" * 100_000
+        assert ship_once(desk.journal, desk.stores.garage.ledger) == 0
+
+
+def test_a_journal_older_than_its_ledger_is_refused(home: Path, tmp_path: Path) -> None:
+    with desk_at(home) as desk:
+        desk.file("a.txt", b"a")
+        ship_once(desk.journal, desk.stores.garage.ledger)
+    other = SqliteJournal(tmp_path / "front.sqlite")
+    with desk_at(tmp_path / "elsewhere") as desk:
+        desk.ontology()
+        with pytest.raises(StoreError, match="older copy"):
+            restore_journal(desk.journal, FileGarage(home / "garage").ledger)
+    other.close()
