@@ -308,7 +308,7 @@ def test_many_replacements_keep_the_matrix_small(tmp_path: Path) -> None:
         assert len(found(other, 1, 5, limit=200)) == 100
         assert found(other, 1, 5 + n * 0.01, limit=1) == ["i5"]
     (matrix,) = tmp_path.glob("*.matrix")
-    assert matrix.stat().st_size <= 64 + 4 * 2 * 2200
+    assert matrix.stat().st_size <= 64 + 4 * 2 * 2600
     assert store.fetch(Filter())[0].item == "i0"
     store.close()
     other.close()

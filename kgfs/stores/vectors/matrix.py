@@ -27,8 +27,12 @@ _START = 64
 
 
 class MatrixFile:
+    """Not for several threads at once; what :meth:`map` returned may be read by any."""
+
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._mapped: tuple[str, int, Matrix] | None = None
+        """Layout and inode number of the file, and all of it."""
 
     def map(self, layout: str, dimensions: int, lines: int, read: VectorReader) -> Matrix:
         """The first ``lines`` lines, shape (lines, dimensions), read-only; those missing in the file are added with
@@ -41,12 +45,22 @@ class MatrixFile:
                 complete = self._complete(descriptor, layout, dimensions) or 0
                 if complete < lines:
                     self._extend(descriptor, layout, dimensions, complete, lines, read)
-                with os.fdopen(os.dup(descriptor), "rb") as file:
-                    return np.memmap(file, np.float32, "r", _START, (lines, dimensions))
+                return self._whole(descriptor, layout, dimensions, lines)[:lines]
             finally:
                 os.close(descriptor)
         except OSError as error:
             raise from_os_error(error, str(self._path)) from error
+
+    def _whole(self, descriptor: int, layout: str, dimensions: int, lines: int) -> Matrix:
+        # Each new mapping costs a page fault for every 4 KiB of it, so one is kept while the file is the same.
+        status = os.fstat(descriptor)
+        if self._mapped and self._mapped[:2] == (layout, status.st_ino) and len(self._mapped[2]) >= lines:
+            return self._mapped[2]
+        room = (status.st_size - _START) // (4 * dimensions)
+        with os.fdopen(os.dup(descriptor), "rb") as file:
+            matrix = np.memmap(file, np.float32, "r", _START, (room, dimensions))
+        self._mapped = (layout, status.st_ino, matrix)
+        return matrix
 
     def _open(self, layout: str, dimensions: int) -> int:
         try:
@@ -78,7 +92,9 @@ class MatrixFile:
     @staticmethod
     def _extend(descriptor: int, layout: str, dimensions: int, complete: int, lines: int, read: VectorReader) -> None:
         width = 4 * dimensions
-        os.posix_fallocate(descriptor, 0, _START + lines * width)
+        if os.fstat(descriptor).st_size < _START + lines * width:
+            # Only ever grows the file, which others may have mapped; and with room, so that it is seldom mapped anew.
+            os.posix_fallocate(descriptor, 0, _START + (lines + lines // 8 + 64) * width)
         for slot, vector in read(complete):
             os.pwrite(descriptor, vector, _START + slot * width)
         # The count may not reach the disk before the lines that it counts.

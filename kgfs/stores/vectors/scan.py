@@ -14,7 +14,7 @@ from kgfs.stores.vectors.matrix import Matrix
 Codes = npt.NDArray[np.int32]
 ATTRIBUTES = ("kind", "item", "ontology", "doc_id", "source_variant", "role", "domain", "authority")
 NUMBERS = ("window", "chunk_index")
-GATHER_BELOW = 0.25
+GATHER_BELOW = 0.15
 """A filter that lets less than this share pass is applied before the products, not after."""
 
 
