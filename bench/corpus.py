@@ -41,9 +41,7 @@ def run(config: Config, files: list[Path]) -> dict[str, object]:
         for path in files:
             deposits.ingest_file(path, "Corpus", None, lambda size: None)
         deposited = time.perf_counter()
-        subprocess.run(
-            [sys.executable, "-m", "kgfs", "worker", "--until-idle", "--home", str(config.home)], check=True
-        )
+        subprocess.run([sys.executable, "-m", "kgfs", "worker", "--until-idle", "--home", str(config.home)], check=True)
         ended = time.perf_counter()
         seconds = worker_note(config.run)["seconds"]
         models = sum(seconds.get(stage, 0.0) for stage in MODEL_STAGES)

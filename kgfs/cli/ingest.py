@@ -101,5 +101,3 @@ def _read(config: Config, stores: Stores) -> None:
     if failed > 0:
         click.echo(f"kgfs: {failed} documents could not be read; kgfs status names them.", err=True)
         raise SystemExit(1)
-
-

@@ -28,7 +28,9 @@ class FailedDocumentsError(KgfsError):
 
 
 @click.command()
-@click.option("--timeout", type=float, default=0.0, metavar="SECONDS", help="Give up after this long; 0 waits for ever.")
+@click.option(
+    "--timeout", type=float, default=0.0, metavar="SECONDS", help="Give up after this long; 0 waits for ever."
+)
 @with_config
 def command(config: Config, timeout: float) -> None:
     """Wait until everything that was written has become knowledge.

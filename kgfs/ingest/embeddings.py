@@ -14,7 +14,7 @@ import numpy.typing as npt
 from kgfs.compute.contract import Compute
 from kgfs.domain import Chunk, FoundConcept, Verdict
 from kgfs.errors import StoreError
-from kgfs.ingest.reading import Reading
+from kgfs.ingest.reading import Decisions, Reading
 from kgfs.stores.garage.contract import Objects
 from kgfs.stores.vectors.contract import Row
 
@@ -89,4 +89,12 @@ def source_rows(embeddings: Embeddings, ontology: str, doc_id: str) -> list[Row]
         for vector, chunk, number in zip(
             embeddings.windows, embeddings.window_chunks, embeddings.window_numbers, strict=True
         )
+    ]
+
+def concept_rows(ontology: str, decisions: Decisions, found: Embeddings) -> list[Row]:
+    """The label embedding of each concept that was founded by these decisions."""
+    return [
+        Row("concept", matched.concept_id, 0, found.concepts[index], ontology)
+        for index, matched in enumerate(decisions.concepts)
+        if matched.how == "new"
     ]

@@ -27,7 +27,7 @@ from kgfs.ingest.read import Progress, Reader
 from kgfs.ingest.reading import Decisions, Reading, decisions_prefix, decode_decisions, decode_reading
 from kgfs.stores.journal.facts import DocumentFailed, DocumentForgotten, DocumentRead
 from kgfs.stores.stores import Stores
-from kgfs.stores.vectors.contract import Filter, Row
+from kgfs.stores.vectors.contract import Filter
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class Pipeline:
         if found is None or self.stores.vectors is None or self.stores.vectors.model != reading.embedding_model:
             return
         rows = embeddings.source_rows(found, document.ontology, document.doc_id)
-        rows += concept_rows(document.ontology, decisions, found)
+        rows += embeddings.concept_rows(document.ontology, decisions, found)
         self.stores.vectors.upsert(rows)
 
     def _unindex(self, doc_ids: Sequence[str], concept_ids: Sequence[str]) -> None:
@@ -144,12 +144,3 @@ class Pipeline:
         gone = frozenset(concept for concept in concept_ids if self.stores.graph.concept(concept) is None)
         if gone:
             self.stores.vectors.delete(Filter(kind="concept", items=gone))
-
-
-def concept_rows(ontology: str, decisions: Decisions, found: embeddings.Embeddings) -> list[Row]:
-    """The label embedding of each concept that was founded by these decisions."""
-    return [
-        Row("concept", matched.concept_id, 0, found.concepts[index], ontology)
-        for index, matched in enumerate(decisions.concepts)
-        if matched.how == "new"
-    ]

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from kgfs.domain import Document
 from kgfs.errors import StoreError
 from kgfs.ingest import embeddings
-from kgfs.ingest.pipeline import concept_rows
 from kgfs.ingest.publication import carry_out, text_of
 from kgfs.ingest.reading import Decisions, Reading, decode_decisions, decode_reading
 from kgfs.stores.journal.facts import DocumentForgotten, DocumentRead, Fact, VersionMinted, decode
@@ -75,4 +74,4 @@ def _publish(stores: Stores, document: Document, fact: DocumentRead, content_ver
         for doc_id in fact.superseded:
             stores.vectors.delete(Filter(kind="source", doc_id=doc_id))
         rows = embeddings.source_rows(found, document.ontology, document.doc_id)
-        stores.vectors.upsert(rows + concept_rows(document.ontology, decisions, found))
+        stores.vectors.upsert(rows + embeddings.concept_rows(document.ontology, decisions, found))

@@ -1,0 +1,81 @@
+"""Which models this configuration and this machine give: the best that is there, and a note about what is missing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kgfs.config import Models
+from kgfs.errors import BadInputError, ModelMissingError
+from kgfs.models import extractor as extractors
+from kgfs.models import tokens
+from kgfs.models.contract import Embedder, Extractor, Tokens
+from kgfs.models.embedder import MiniLM
+from kgfs.models.grammar import English
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    tokens: Tokens
+    embedder: Embedder | None
+    extractor: Extractor
+    verbs: Callable[[str], bool] | None
+    """Whether a block of text has a verb; None without a grammar."""
+    notes: tuple[str, ...]
+    """What is missing and what that means, for people."""
+
+
+def select(settings: Models) -> Selection:
+    """Loads what it selects (a few seconds). A model that was asked for by name and is missing is ModelMissingError;
+    with ``auto`` the work goes on without it."""
+    notes: list[str] = []
+    counter = tokens.load()
+    if counter.name != "cl100k_base":
+        notes.append("Token counts are estimates: the cl100k_base vocabulary is missing.")
+    embedder = _embedder(settings, notes)
+    grammar = _grammar(settings, notes)
+    if grammar is not None and embedder is None and settings.extractor == "auto":
+        notes.append("Concepts come from grammar and statistics without embeddings.")
+    chosen = extractors.build(grammar, embedder)
+    return Selection(counter, embedder, chosen, _verbs(grammar) if grammar else None, tuple(notes))
+
+
+def _embedder(settings: Models, notes: list[str]) -> Embedder | None:
+    if settings.embedder not in ("auto", "none", "minilm"):
+        raise BadInputError(f"models.embedder is '{settings.embedder}'; known are auto, minilm, none.")
+    if settings.embedder == "none":
+        return None
+    try:
+        return MiniLM(settings.threads)
+    except ModelMissingError as error:
+        if settings.embedder != "auto":
+            raise
+        notes.append(f"No embeddings, so search is full-text only and concepts join by name alone: {error}")
+        return None
+
+
+def _grammar(settings: Models, notes: list[str]) -> English | None:
+    if settings.extractor not in ("auto", "grammar", "statistics"):
+        raise BadInputError(f"models.extractor is '{settings.extractor}'; known are auto, grammar, statistics.")
+    if settings.extractor == "statistics":
+        return None
+    try:
+        return English()
+    except ModelMissingError as error:
+        if settings.extractor != "auto":
+            raise
+        notes.append(f"Concepts come from statistics alone, without relationships: {error}")
+        return None
+
+
+_PLAIN_VERB = re.compile(
+    r"\b(?:is|are|was|were|be|been|has|have|had|can|could|may|might|must|shall|should|will|would|does|do|did|"
+    r"makes?|made|uses?|used|gives?|takes?|means?|allows?|requires?|provides?|returns?|contains?|becomes?)\b",
+    re.IGNORECASE,
+)
+
+
+def _verbs(grammar: English) -> Callable[[str], bool]:
+    """The grammar is asked only where no plain verb stands: parsing every block twice would double the work."""
+    return lambda text: bool(_PLAIN_VERB.search(text)) or grammar.has_verb(text)

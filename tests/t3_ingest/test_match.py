@@ -1,0 +1,132 @@
+"""Matching: label, alias, likeness, names, numbers; and that carrying out the decisions gives what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from kgfs.config import Pipeline
+from kgfs.domain import Document
+from kgfs.ingest.embeddings import concept_rows
+from kgfs.ingest.match import match
+from kgfs.ingest.publication import carry_out
+from kgfs.ingest.reading import Decisions, Reading, decode_decisions, decode_reading
+from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.vectors.memory import MemoryVectors
+from tests.t3_ingest.readings import ONTOLOGY, document_of, embeddings_of, reading_of
+
+SETTINGS = Pipeline()
+
+
+@pytest.fixture
+def graph() -> Iterator[Graph]:
+    graph = SqliteGraph(None)
+    yield graph
+    graph.close()
+
+
+def publish(graph: Graph, document: Document, reading: Reading, text: str, supersedes: Sequence[str] = ()) -> Decisions:
+    decisions = match(graph, None, ONTOLOGY, reading, None, SETTINGS)
+    carry_out(
+        graph, document, reading, decisions, text=text, content_version=1, supersedes=supersedes, at=document.deposit
+    )
+    return decisions
+
+
+def test_a_new_concept_is_founded_with_a_name_of_its_own(graph: Graph) -> None:
+    text = "Direct experience comes first."
+    document = document_of(text)
+    decisions = publish(graph, document, reading_of(document, text, {"Direct experience": [text]}), text)
+    assert [(c.how, c.name, c.numbers) for c in decisions.concepts] == [("new", "direct-experience", (1,))]
+    concept = graph.concept_named(ONTOLOGY, "direct-experience")
+    assert concept is not None
+    assert concept.label == "Direct experience"
+    [instance] = graph.instances(concept.concept_id)
+    assert instance.quote == text
+
+
+def test_labels_that_differ_in_case_are_one_concept_and_its_evidence_is_numbered_on(graph: Graph) -> None:
+    for deposit, text in enumerate(["Zen is old.", "They say zen is calm."], 1):
+        document = document_of(text, f"{deposit}.txt", deposit)
+        label = "Zen" if deposit == 1 else "zen"
+        decisions = publish(graph, document, reading_of(document, text, {label: [text]}), text)
+    assert [(c.how, c.numbers) for c in decisions.concepts] == [("exact", (2,))]
+    assert graph.counts(ONTOLOGY)["concepts"] == 1
+
+
+def test_an_alias_joins(graph: Graph) -> None:
+    first, second = "Garbage collection (GC) frees memory.", "GC is slow."
+    document = document_of(first)
+    reading = reading_of(document, first, {"Garbage collection": [first]}, forms={"Garbage collection": ["GC"]})
+    publish(graph, document, reading, first)
+    other = document_of(second, "b.txt", 2)
+    decisions = publish(graph, other, reading_of(other, second, {"GC": [second]}), second)
+    assert [(c.how, c.name) for c in decisions.concepts] == [("alias", "garbage-collection")]
+
+
+@pytest.mark.parametrize(
+    ("label", "direction", "how"),
+    [
+        ("type hinting", (1.0, 0.1, 0.0), "embedding"),
+        ("duck typing", (0.0, 1.0, 0.0), "new"),
+        ("type hints 3", (1.0, 0.0, 0.0), "new"),
+    ],
+)
+def test_likeness_joins_above_the_threshold_unless_digits_differ(
+    graph: Graph, label: str, direction: tuple[float, float, float], how: str
+) -> None:
+    text = "Type hints help. More on it here."
+    document = document_of(text)
+    reading = reading_of(document, text, {"Type hints": ["Type hints help."]})
+    decisions = publish(graph, document, reading, text)
+    vectors = MemoryVectors("test")
+    found = embeddings_of(reading, {"Type hints": (1.0, 0.0, 0.0)})
+    vectors.upsert(concept_rows(ONTOLOGY, decisions, found))
+    other = document_of(text + " ", "b.txt", 2)
+    later = reading_of(other, text + " ", {label: ["More on it here."]})
+    decided = match(graph, vectors, ONTOLOGY, later, embeddings_of(later, {label: direction}), SETTINGS)
+    assert [concept.how for concept in decided.concepts] == [how]
+
+
+def test_of_two_that_want_one_name_the_later_gets_a_suffix(graph: Graph) -> None:
+    text = "C++ is fast. C, on the other hand, is small."
+    document = document_of(text)
+    reading = reading_of(document, text, {"a b": ["C++ is fast."], "a-b": ["C, on the other hand, is small."]})
+    names = [concept.name for concept in publish(graph, document, reading, text).concepts]
+    assert names[0] == "a-b"
+    assert names[1].startswith("a-b~")
+
+
+def test_a_republished_document_keeps_the_numbers_of_what_stays(graph: Graph) -> None:
+    text = "One says so. Two says so."
+    document = document_of(text)
+    publish(graph, document, reading_of(document, text, {"so": ["One says so."]}), text)
+    again = reading_of(document, text, {"so": ["One says so.", "Two says so."]})
+    decisions = publish(graph, document, again, text)
+    assert [concept.numbers for concept in decisions.concepts] == [(1, 2)]
+    assert [row.n for row in graph.instances(decisions.concepts[0].concept_id)] == [1, 2]
+
+
+def test_relationships_have_evidence_of_their_own(graph: Graph) -> None:
+    text = "A koan is a riddle."
+    document = document_of(text)
+    reading = reading_of(document, text, {"koan": [text], "riddle": [text]}, [("koan", "IS_A", "riddle", text)])
+    decisions = publish(graph, document, reading, text)
+    koan = graph.concept_named(ONTOLOGY, "koan")
+    assert koan is not None
+    [related] = graph.related(koan.concept_id)
+    assert (related.type, related.name, related.incoming) == ("IS_A", "riddle", False)
+    assert [row.quote for row in graph.instances(decisions.relationships[0].relationship_id)] == [text]
+
+
+def test_readings_and_decisions_come_back_from_their_json_as_they_were() -> None:
+    text = "A koan is a riddle."
+    document = document_of(text)
+    reading = reading_of(document, text, {"koan": [text], "riddle": [text]}, [("koan", "IS_A", "riddle", text)])
+    graph = SqliteGraph(None)
+    decisions = publish(graph, document, reading, text)
+    graph.close()
+    assert decode_reading(reading.encode(), reading.key) == reading
+    assert decode_decisions(decisions.encode(), decisions.key) == decisions

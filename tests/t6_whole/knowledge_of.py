@@ -1,0 +1,48 @@
+"""What a home knows, in words that do not depend on random ids and times: for comparing two homes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from kgfs.app import open_stores
+from kgfs.config import load
+
+
+def knowledge_of(home: Path) -> dict[str, Any]:
+    with open_stores(load(home)) as stores:
+        graph, names = stores.graph, stores.journal.names
+        found: dict[str, Any] = {}
+        for ontology in names.ontologies():
+            documents = {}
+            for row in graph.documents(ontology.id, limit=100_000):
+                paths = sorted(names.path(name.id) or "" for name in names.names_of(row.doc_id))
+                sources = [(s.char_start, s.char_end, s.gated) for s in graph.sources(row.doc_id, limit=100_000)]
+                documents[row.doc_id] = {"paths": paths, "title": row.source_title, "sources": sources}
+            concepts = {}
+            for concept in graph.concepts(ontology.id, limit=100_000):
+                related = [
+                    (r.type, r.name, r.incoming, r.confidence, evidence(graph, r.relationship_id, documents))
+                    for r in graph.related(concept.concept_id, limit=100_000)
+                ]
+                concepts[concept.name] = {
+                    "label": concept.label,
+                    "aliases": concept.aliases,
+                    "description": concept.description,
+                    "size": concept.size,
+                    "evidence": evidence(graph, concept.concept_id, documents),
+                    "related": related,
+                }
+            found[ontology.name] = {
+                "documents": sorted(documents.values(), key=lambda d: d["paths"]),
+                "concepts": concepts,
+                "states": {s.value: n for s, n in names.counts(ontology.id).items() if n},
+            }
+        return found
+
+
+def evidence(graph: Any, owner: str, documents: dict[str, Any]) -> list[tuple[Any, ...]]:
+    return [
+        (i.n, documents[i.doc_id]["paths"], i.quote, i.char_start, i.char_end, i.source_size, i.defines)
+        for i in graph.instances(owner, limit=100_000)
+    ]

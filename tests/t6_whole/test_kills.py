@@ -1,0 +1,64 @@
+"""Killed at every border of a stage, the work is resumed and the graph is the one of an undisturbed run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.t6_whole.knowledge_of import knowledge_of
+
+DOCUMENTS = {
+    "zen.md": "# Zen\n\nZen is a school of Buddhism that stresses direct experience. Direct experience comes before "
+    "words.\n\n## Koans\n\nA koan is a riddle used in Zen practice. Zen practice uses koans to exhaust the mind.\n",
+    "garbage.txt": "A garbage collector is a program that reclaims memory. Reference counting is a form of garbage "
+    "collection. The garbage collector uses a tracing algorithm. A tracing algorithm visits reachable objects.\n",
+    "cycle.txt": "Reference counting cannot reclaim a reference cycle. A reference cycle is a group of objects that "
+    "refer to each other. A tracing algorithm requires a root set. Zen is mentioned here as well.\n",
+    "photo.bin": "\x00\x01\x02",
+}
+BORDERS = [
+    "kept", "garage-put", "settled", "parsed", "chunked", "gated", "recorded", "validated", "reading-kept",
+    "decided", "staged", "published", "indexed", "noted", "shipped",
+]  # fmt: skip
+
+
+def kgfs(home: Path, *words: str, fail_at: str = "") -> int:
+    environment = {**os.environ, "KGFS_HOME": str(home), "KGFS_FAIL_AT": fail_at}
+    done = subprocess.run([sys.executable, "-m", "kgfs", *words], env=environment, capture_output=True, text=True)
+    if done.returncode not in (0, -9):
+        raise AssertionError(f"kgfs {' '.join(words)} exited with {done.returncode}: {done.stderr}")
+    return done.returncode
+
+
+@pytest.fixture(scope="module")
+def documents(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    folder = tmp_path_factory.mktemp("documents")
+    for name, content in DOCUMENTS.items():
+        (folder / name).write_text(content)
+    return [str(folder / name) for name in DOCUMENTS]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(documents: list[str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+    home = tmp_path_factory.mktemp("undisturbed")
+    assert kgfs(home, "ingest", *documents, "--ontology", "Test") == 0
+    found = knowledge_of(home)
+    assert len(found["Test"]["concepts"]) > 5
+    assert found["Test"]["states"] == {"done": 3, "unsupported": 1}
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("border", BORDERS)
+def test_killed_at_a_border(
+    border: str, count: int, home: Path, documents: list[str], undisturbed: dict[str, object]
+) -> None:
+    killed = kgfs(home, "ingest", *documents, "--ontology", "Test", fail_at=f"{border}:{count}")
+    assert killed == -9, f"the run never passed {border} {count} times"
+    assert kgfs(home, "ingest", *documents, "--ontology", "Test") == 0
+    assert knowledge_of(home) == undisturbed
