@@ -1,0 +1,427 @@
+"""What quiet bytes come to mean, and that they reach the garage whatever is killed when."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kgfs.config import Config, Pipeline
+from kgfs.domain import Name, Place, State, doc_id_of
+from kgfs.ingest.sessions import alive_sessions, open_session
+from kgfs.ingest.settle import Settler
+from kgfs.stores.journal.facts import DocumentFailed, DocumentForgotten, DocumentRead, Settled, VersionMinted
+from tests.t3_ingest.depositing import Desk, desk_at, open_desk
+
+BIG = b"0123456789abcdef" * 20_000
+SECOND = 10**9
+
+
+@pytest.fixture
+def desk(home: Path) -> Iterator[Desk]:
+    with desk_at(home) as desk:
+        yield desk
+        assert not desk.config.errors_log.exists(), desk.config.errors_log.read_text()
+
+
+def decisions(desk: Desk) -> list[tuple[str, str]]:
+    """(path, decision) of every version minted, in order."""
+    facts = desk.journal.facts(0, limit=10_000)
+    assert facts is not None
+    return [(fact.path, fact.decision) for _, fact in facts if isinstance(fact, VersionMinted)]
+
+
+def read_by_worker(desk: Desk, doc_id: str) -> None:
+    desk.journal.record(DocumentRead(doc_id, "done", "reading", "decisions", "commit", (), time.time_ns()))
+
+
+@pytest.mark.parametrize("content", [b"small", BIG])
+def test_a_quiet_file_becomes_a_version(desk: Desk, content: bytes) -> None:
+    name = desk.file("Notes.TXT", content)
+    assert desk.settle() == 1
+    row, ontology = desk.row(name.id), desk.ontology()
+    sha256 = hashlib.sha256(content).hexdigest()
+    assert row.settled
+    assert row.place is Place.GARAGE
+    assert row.key == f"sources/Notes/{sha256[:32]}.txt"
+    assert row.doc_id == doc_id_of(f"{ontology.id}/Notes.TXT", sha256)
+    assert row.version == 1
+    document = desk.journal.names.document(row.doc_id)
+    assert document is not None
+    assert (document.state, document.source_id) == (State.QUEUED, f"{ontology.id}/Notes.TXT")
+    assert [job.doc_id for job in desk.journal.jobs.all()] == [row.doc_id]
+    assert desk.stores.garage.objects.get(row.key) == content
+    assert desk.journal.inbox(sha256) is None
+    assert desk.spool_files() == []
+    assert desk.settle() == 0
+
+
+def test_quiet_means_the_configured_time(home: Path) -> None:
+    with desk_at(home, Config(home, pipeline=Pipeline(settle=5.0))) as desk:
+        name = desk.file(content=b"bytes")
+        settler, now = desk.deposits.settler, time.time_ns()
+        assert settler.due(now + 4 * SECOND) == []
+        assert settler.run_once(now + 4 * SECOND) == 0
+        assert [due.id for due in settler.due(now + 6 * SECOND)] == [name.id]
+        assert settler.run_once(now + 6 * SECOND) == 1
+        assert settler.due(now + 60 * SECOND) == []
+
+
+def test_nothing_is_settled_while_a_writer_has_it_open(desk: Desk) -> None:
+    name = desk.file(content=b"bytes")
+    writer = desk.deposits.open(name.id, write=True)
+    assert desk.settle() == 0
+    reader = desk.deposits.open(name.id)
+    writer.write(0, b"B")
+    writer.release()
+    assert desk.settle() == 1
+    assert desk.row(name.id).version == 1
+    reader.release()
+
+
+def test_new_bytes_are_a_new_version_and_the_same_bytes_none(desk: Desk) -> None:
+    name = desk.file(content=b"one")
+    desk.settle()
+    desk.write(name.id, b"two")
+    desk.settle()
+    desk.write(name.id, b"two")
+    assert not desk.row(name.id).settled
+    desk.settle()
+    assert desk.row(name.id).settled
+    assert [(version.n, version.size) for version in desk.journal.names.versions(name.id)] == [(1, 3), (2, 3)]
+    assert decisions(desk) == [("a.txt", "insert"), ("a.txt", "update")]
+    assert desk.row(name.id).place is Place.GARAGE
+    assert desk.journal.inbox(desk.row(name.id).sha256) is None
+
+
+def test_the_same_bytes_under_two_names_are_one_document(desk: Desk) -> None:
+    one, two, three = (desk.file(f"{letter}.txt", b"same") for letter in "abc")
+    desk.settle()
+    rows = [desk.row(name.id) for name in (one, two, three)]
+    assert {row.doc_id for row in rows} == {rows[0].doc_id}
+    assert {row.key for row in rows} == {rows[0].key}
+    assert [decision for _, decision in decisions(desk)] == ["insert", "in_progress", "in_progress"]
+    read_by_worker(desk, rows[0].doc_id)
+    desk.file("d.md", b"same")
+    desk.settle()
+    assert decisions(desk)[-1] == ("d.md", "alias")
+
+
+def test_a_b_a_is_no_cycle(desk: Desk) -> None:
+    name = desk.file(content=b"A")
+    desk.settle()
+    first = desk.row(name.id).doc_id
+    read_by_worker(desk, first)
+    desk.write(name.id, b"B")
+    desk.settle()
+    second = desk.row(name.id).doc_id
+    desk.write(name.id, b"A")
+    desk.settle()
+    assert desk.row(name.id).doc_id == first != second
+    assert [version.doc_id for version in desk.journal.names.versions(name.id)] == [first, second, first]
+    assert decisions(desk)[-1] == ("a.txt", "alias")
+    document = desk.journal.names.document(first)
+    assert document is not None
+    assert document.state is State.DONE
+
+
+def test_bytes_that_come_back_are_revived_with_their_identity(desk: Desk) -> None:
+    name = desk.file(content=b"bytes")
+    desk.settle()
+    before = desk.row(name.id)
+    read_by_worker(desk, before.doc_id)
+    desk.deposits.remove(name.id)
+    desk.journal.record(DocumentForgotten(before.doc_id, "orphans", "commit2", time.time_ns()))
+    again = desk.file("other.md", b"bytes")
+    desk.settle()
+    after = desk.row(again.id)
+    assert (after.doc_id, after.key) == (before.doc_id, before.key)
+    assert decisions(desk)[-1] == ("other.md", "revive")
+    assert [job.doc_id for job in desk.journal.jobs.all()] == [before.doc_id]
+
+
+def test_bytes_that_come_back_after_the_trash_is_emptied_are_new(home: Path) -> None:
+    config = Config(home)
+    with desk_at(home, replace(config, tree=replace(config.tree, trash_days=0))) as desk:
+        name = desk.file(content=b"bytes")
+        desk.settle()
+        doc_id = desk.row(name.id).doc_id
+        read_by_worker(desk, doc_id)
+        desk.deposits.remove(name.id)
+        desk.journal.record(DocumentForgotten(doc_id, "orphans", "commit2", time.time_ns()))
+        desk.file("b.txt", b"bytes")
+        desk.settle()
+        assert decisions(desk)[-1] == ("b.txt", "insert")
+
+
+def test_a_failed_document_is_tried_again_under_a_new_name(desk: Desk) -> None:
+    name = desk.file(content=b"bytes")
+    desk.settle()
+    desk.journal.record(DocumentFailed(desk.row(name.id).doc_id, "failed", "broken", time.time_ns()))
+    desk.file("b.txt", b"bytes")
+    desk.settle()
+    assert decisions(desk)[-1] == ("b.txt", "reprocess")
+
+
+NO_DOCUMENTS = [(".hidden", b"dot"), ("a.txt~", b"backup"), (".a.txt.swp", BIG), ("empty.txt", b"")]
+
+
+@pytest.mark.parametrize(("file_name", "content"), NO_DOCUMENTS)
+def test_what_is_no_document_is_kept_all_the_same(desk: Desk, file_name: str, content: bytes) -> None:
+    name = desk.file(file_name, content)
+    if not content:
+        desk.write(name.id, content)
+    assert desk.settle() == 1
+    row = desk.row(name.id)
+    assert (row.settled, row.version, row.doc_id) == (True, 0, "")
+    assert row.place is (Place.GARAGE if content else Place.NONE)
+    assert desk.read(name.id) == content
+    assert desk.journal.jobs.owed() == 0
+    assert desk.spool_files() == []
+    facts = desk.journal.facts(0)
+    assert facts is not None
+    (settled,) = [fact for _, fact in facts if isinstance(fact, Settled)]
+    assert settled.reason
+
+
+def test_a_file_below_a_dot_folder_is_no_document_until_it_leaves(desk: Desk) -> None:
+    folder = desk.deposits.make_folder(desk.ontology().root, ".hidden", 0o755, 0, 0)
+    name = desk.file("a.txt", b"bytes", folder.id)
+    desk.settle()
+    assert desk.row(name.id).doc_id == ""
+    desk.deposits.move(folder.id, desk.ontology().root, "shown", replace=False)
+    desk.settle()
+    assert decisions(desk) == [("shown/a.txt", "insert")]
+
+
+def test_a_temporary_name_that_gets_its_real_one_is_keyed_by_it(desk: Desk) -> None:
+    name = desk.file("a.txt.part", BIG)
+    desk.settle()
+    assert desk.row(name.id).key.endswith(".part")
+    desk.deposits.move(name.id, name.parent, "a.txt", replace=False)
+    desk.settle()
+    assert desk.row(name.id).key.endswith(".txt")
+    assert desk.stores.garage.objects.get(desk.row(name.id).key) == BIG
+    assert desk.spool_files() == []
+
+
+def edit_by_renaming_over(desk: Desk, name: Name) -> Name:
+    """rsync, many editors: write a temporary file, rename it over."""
+    new = desk.file(".a.txt.tmp1", b"new bytes")
+    desk.deposits.move(new.id, name.parent, "a.txt", replace=True)
+    return new
+
+
+def edit_by_renaming_aside(desk: Desk, name: Name) -> Name:
+    """vim: move the old one aside, write a new one, remove the old."""
+    desk.deposits.move(name.id, name.parent, "a.txt~", replace=False)
+    new = desk.file("a.txt", b"new bytes")
+    desk.deposits.remove(name.id)
+    return new
+
+
+def edit_in_place(desk: Desk, name: Name) -> Name:
+    desk.write(name.id, b"new bytes")
+    return name
+
+
+@pytest.mark.parametrize("edit", [edit_by_renaming_over, edit_by_renaming_aside, edit_in_place])
+def test_however_an_editor_saves_it_is_one_new_version(desk: Desk, edit: object) -> None:
+    name = desk.file(content=b"old bytes")
+    desk.settle()
+    assert callable(edit)
+    new: Name = edit(desk, name)
+    desk.settle()
+    assert decisions(desk) == [("a.txt", "insert"), ("a.txt", "update")]
+    assert [version.n for version in desk.journal.names.versions(new.id)] == [1, 2]
+    assert desk.read(new.id) == b"new bytes"
+
+
+def test_a_file_moved_to_another_ontology_is_a_document_there(desk: Desk) -> None:
+    name = desk.file(content=BIG)
+    desk.settle()
+    before = desk.row(name.id)
+    other = desk.ontology("Other")
+    desk.deposits.move(name.id, other.root, "b.txt", replace=False)
+    desk.settle()
+    after = desk.row(name.id)
+    assert after.key == f"sources/Other/{before.sha256[:32]}.txt"
+    assert after.doc_id not in ("", before.doc_id)
+    assert desk.read(name.id) == BIG
+
+
+def test_a_write_between_the_decision_and_its_record_is_not_lost(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = desk.file(content=BIG)
+    record = desk.journal.record
+
+    def late(*facts: object, **more: object) -> int:
+        monkeypatch.undo()
+        desk.write(name.id, b"newer")
+        return record(*facts, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(desk.stores.journal, "record", late)
+    assert desk.settle() == 0
+    assert desk.read(name.id) == b"newer"
+    assert not desk.row(name.id).settled
+    assert desk.settle() == 1
+    assert desk.read(name.id) == b"newer"
+
+
+def test_writers_and_settlers_at_once_lose_nothing(desk: Desk) -> None:
+    names = [desk.file(f"{number}.txt") for number in range(4)]
+    stop = threading.Event()
+
+    def settle() -> None:
+        while not stop.is_set():
+            desk.deposits.settler.settle_now()
+
+    settlers = [threading.Thread(target=settle) for _ in range(2)]
+    for thread in settlers:
+        thread.start()
+    try:
+        for turn in range(12):
+            for number, name in enumerate(names):
+                content = (b"%d-%d|" % (number, turn)) * (20_000 if turn % 2 else 5)
+                desk.write(name.id, content)
+                assert desk.read(name.id) == content
+    finally:
+        stop.set()
+        for thread in settlers:
+            thread.join()
+    desk.settle()
+    for name in names:
+        versions = desk.journal.names.versions(name.id)
+        assert [version.n for version in versions] == list(range(1, len(versions) + 1))
+        row = desk.row(name.id)
+        assert hashlib.sha256(desk.stores.garage.objects.get(row.key)).hexdigest() == row.sha256 == versions[-1].sha256
+        for version in versions:
+            assert hashlib.sha256(desk.stores.garage.objects.get(version.key)).hexdigest() == version.sha256
+    assert desk.spool_files() == []
+
+
+def test_many_files_settle_in_the_order_they_came(desk: Desk) -> None:
+    names = [desk.file(f"{number:03}.txt", b"%d" % number) for number in range(150)]
+    assert desk.settle() == 150
+    assert [path for path, _ in decisions(desk)] == [name.name for name in names]
+    assert [job.doc_id for job in desk.journal.jobs.all()] == [desk.row(name.id).doc_id for name in names]
+
+
+def test_damage_before_the_garage_is_told_and_holds_up_nobody(home: Path) -> None:
+    with desk_at(home) as desk:
+        bad, good = desk.file("bad.txt", BIG), desk.file("good.txt", b"good")
+        path = desk.config.spool / bad.key
+        path.write_bytes(b"X" + path.read_bytes()[1:])
+        desk.deposits.copies.remembered(bad.sha256)
+        assert desk.settle() == 1
+        assert desk.row(good.id).settled
+        assert not desk.row(bad.id).settled
+        assert "bad.txt" in desk.config.errors_log.read_text()
+        assert desk.deposits.settler.run_once(time.time_ns() + SECOND) == 0
+        assert len(desk.config.errors_log.read_text().splitlines()) == 1
+
+
+def test_a_dead_sessions_files_are_settled_by_others(home: Path) -> None:
+    dead = open_desk(home)
+    name = dead.file(content=BIG)
+    dead.close()
+    with desk_at(home) as desk:
+        bystander = Settler(desk.config, desk.stores, session=None)
+        assert bystander.settle_now() == 1
+        assert desk.read(name.id) == BIG
+
+
+def test_a_living_sessions_files_are_its_own_business(home: Path) -> None:
+    with desk_at(home) as alive, desk_at(home) as other:
+        name = alive.file(content=b"bytes")
+        assert other.deposits.settler.settle_now() == 0
+        assert Settler(other.config, other.stores, session=None).settle_now() == 0
+        assert alive.deposits.settler.settle_now() == 1
+        assert other.row(name.id).settled
+
+
+def test_sweeping_takes_only_what_dead_sessions_left(home: Path) -> None:
+    with desk_at(home) as desk:
+        spool = desk.config.spool
+        (spool / "deadbeef-00").write_bytes(b"left over")
+        kept = desk.file("kept.txt", BIG)
+        file = desk.deposits.open(desk.file("open.txt").id, write=True)
+        file.write(0, BIG)
+        assert len(desk.spool_files()) == 3
+        assert desk.deposits.settler.sweep() == 1
+        assert kept.key in desk.spool_files()
+        assert len(desk.spool_files()) == 2
+        file.release()
+
+
+_HOLDER = """
+import sys, time
+from pathlib import Path
+from kgfs.ingest.sessions import open_session
+session = open_session(Path(sys.argv[1]))
+print(session.id, flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_session_lives_as_long_as_its_process(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    mine = open_session(run)
+    process = subprocess.Popen([sys.executable, "-c", _HOLDER, str(run)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    other = process.stdout.readline().strip()
+    assert alive_sessions(run) == sorted([mine.id, other])
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    assert alive_sessions(run) == [mine.id]
+    mine.close()
+    mine.close()
+    assert alive_sessions(run) == []
+    assert list(run.iterdir()) == []
+
+
+_KILLED = """
+import sys
+from pathlib import Path
+from tests.t3_ingest.depositing import open_desk
+desk = open_desk(Path(sys.argv[1]))
+desk.file("small.txt", b"small")
+desk.file("big.md", b"0123456789abcdef" * 20_000)
+desk.file(".hidden", b"hidden" * 30_000)
+desk.settle()
+"""
+
+
+@pytest.mark.parametrize(
+    "border", ["kept", "kept:2", "kept:3", "garage-put", "garage-put:2", "garage-put:3", "settled"]
+)
+def test_a_kill_at_any_border_ends_the_same(home: Path, border: str) -> None:
+    environ = {**os.environ, "KGFS_FAIL_AT": border}
+    done = subprocess.run(
+        [sys.executable, "-c", _KILLED, str(home)], env=environ, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    with desk_at(home) as desk:
+        made = {"small.txt": b"small", "big.md": BIG, ".hidden": b"hidden" * 30_000}
+        rows = desk.journal.names.children(desk.ontology().root)
+        for row in rows:
+            if row.sha256:
+                assert desk.read(row.id) == made[row.name]
+        desk.settle()
+        for row in rows:
+            assert desk.read(row.id) == (made[row.name] if row.sha256 else b"")
+        desk.deposits.settler.sweep()
+        assert desk.spool_files() == []
+        kept = {row.name for row in rows if row.sha256}
+        assert sorted(path for path, _ in decisions(desk)) == sorted(kept - {".hidden"})
+        assert desk.journal.jobs.owed() == len(kept - {".hidden"})
+        assert not desk.config.errors_log.exists()
