@@ -25,20 +25,33 @@ def standing_of(names: Names, doc_id: str) -> Standing:
     """The file in ``documents/`` that has it, by the first of its names; else the version it was of a file that has
     other content now; else its folder in ``archive/``, which stays. Quick."""
     for name in names.names_of(doc_id):
-        found = _place(names, name)
+        found = place_of(names, name)
         if found is not None:
             path, since = found
             return Standing(Origin(f"documents/{path}"), max(since, _minted_at(names, name, name.version)))
     held = names.version_of(doc_id)
     if held is not None and held[1] is not None:
         version, holder = held[0], held[1]
-        found = _place(names, holder)
+        found = place_of(names, holder)
         if found is not None:
             path, since = found
             shown = f"versions/{version_path(path, holder.id, version)}"
             return Standing(Origin(shown, STALE), max(since, _minted_at(names, holder, version.n + 1)))
     document = names.document(doc_id)
     return Standing(Origin(f"archive/{doc_id}/original", REMOVED), document.removed_at if document else 0)
+
+
+def place_of(names: Names, name: Name) -> tuple[str, int] | None:
+    """The path of a live name below documents/ and since when it has been this one (``""`` and 0 for documents/ itself);
+    None if it, or a folder above it, is gone meanwhile. Quick."""
+    parts: list[str] = []
+    since = 0
+    step: Name | None = name
+    while step is not None and step.parent:
+        parts.append(step.name)
+        since = max(since, step.arrived_at or step.ctime)
+        step = names.name(step.parent)
+    return ("/".join(reversed(parts)), since) if step is not None else None
 
 
 def version_path(path: str, name_id: int, version: Version) -> str:
@@ -50,18 +63,6 @@ def version_path(path: str, name_id: int, version: Version) -> str:
 def version_file(version: Version) -> str:
     """``<n>.<ext>``, the extension being that of the path it was minted under."""
     return f"{version.n}.{extension_of(version.path.rpartition('/')[2])}"
-
-
-def _place(names: Names, name: Name) -> tuple[str, int] | None:
-    """The path below documents/ and since when it has been this one; None if the file is gone meanwhile."""
-    parts: list[str] = []
-    since = 0
-    step: Name | None = name
-    while step is not None and step.parent:
-        parts.append(step.name)
-        since = max(since, step.arrived_at or step.ctime)
-        step = names.name(step.parent)
-    return ("/".join(reversed(parts)), since) if step is not None else None
 
 
 def _minted_at(names: Names, name: Name, n: int) -> int:

@@ -8,6 +8,8 @@ from typing import Any
 import kgfs
 from kgfs.config import Config
 from kgfs.domain import State
+from kgfs.knowledge.standing import standing_of
+from kgfs.stores.journal.contract import Job
 from kgfs.stores.stores import Stores
 from kgfs.stores.worker_lock import worker_alive, worker_note
 
@@ -41,3 +43,20 @@ def status(config: Config, stores: Stores) -> dict[str, Any]:
 
 def _by_state(counts: Mapping[State, int]) -> dict[str, int]:
     return {state.value: counts[state] for state in State if counts.get(state)}
+
+
+def job_page(stores: Stores, job: Job) -> dict[str, Any]:
+    """What ``.kgfs/jobs/<doc_id>.json`` says of an owed job."""
+    ontology = stores.journal.names.ontology(job.ontology)
+    return {
+        "doc_id": job.doc_id,
+        "kind": job.kind,
+        "ontology": ontology.name if ontology else "",
+        "document": standing_of(stores.journal.names, job.doc_id).origin.path,
+        "state": job.state,
+        "stage": job.stage,
+        "progress": round(job.progress, 3),
+        "attempts": job.attempts,
+        "reason": job.reason,
+        "worker": job.worker,
+    }

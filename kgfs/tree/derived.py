@@ -155,11 +155,11 @@ class FixedFile(DerivedFile):
 class Original(Handle):
     """An open object of the garage, verified block by block. Reading blocks."""
 
-    __slots__ = ("_reader",)
-    keep_cache = True
+    __slots__ = ("_reader", "keep_cache")
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: Reader, *, keep_cache: bool) -> None:
         self._reader = reader
+        self.keep_cache = keep_cache
 
     def read(self, offset: int, length: int) -> bytes:
         return self._reader.read_at(offset, length)
@@ -168,15 +168,16 @@ class Original(Handle):
         self._reader.close()
 
 
-def open_original(stores: Stores, key: str, sha256: str) -> Handle:
-    """The kept bytes, from the garage or, while they are on their way there, from the inbox. Blocks."""
+def open_original(stores: Stores, key: str, sha256: str, *, keep_cache: bool = True) -> Handle:
+    """The kept bytes, from the garage or, while they are on their way there, from the inbox. ``keep_cache`` where the
+    inode never shows other bytes. Blocks."""
     try:
-        return Original(stores.garage.objects.open(key))
+        return Original(stores.garage.objects.open(key), keep_cache=keep_cache)
     except MissingError as error:
         small = stores.journal.inbox(sha256)
         if small is None:
             raise StoreError(f"The garage has lost {key}. Put the home's garage back from a backup.") from error
-        return Rendered(small)
+        return Rendered(small, keep_cache=keep_cache)
 
 
 def derived_attr(world: World, inode: int, mode: int, size: int, mtime: int, *, direct_io: bool = False) -> Attr:

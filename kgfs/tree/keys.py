@@ -1,8 +1,7 @@
 """Keys of derived nodes: :func:`kgfs.tree.node.inode_of` one of these is the node's inode number.
 
 Views make their inode numbers from them, and whoever turns a commit into invalidations finds the same numbers. A key
-stays the same while the thing lives, whatever it is renamed to; where the *content* behind one name is exchanged for
-another (the Text of a new version), the key names the content, so that no handle shows two.
+stays the same while the thing lives, whatever it is renamed to.
 """
 
 from __future__ import annotations
@@ -72,8 +71,9 @@ def text_folder(name_id: int) -> Key:
     return ("text", name_id)
 
 
-def text_file(name_id: int, doc_id: str, reading: str) -> Key:
-    return ("text.md", name_id, doc_id, reading)
+def text_file(name_id: int) -> Key:
+    """``text/<path>.md``."""
+    return ("text.md", name_id)
 
 
 def versions_folder(name_id: int) -> Key:

@@ -1,0 +1,48 @@
+"""What ``metadata.json`` says of a document."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kgfs.domain import State
+from kgfs.errors import MissingError
+from kgfs.knowledge.standing import standing_of
+from kgfs.render.metadata import Metadata
+from kgfs.stores.stores import Stores
+
+
+def metadata(stores: Stores, doc_id: str) -> tuple[Metadata, int]:
+    """The page, and when it last changed (nanoseconds). MissingError for an unknown document. Quick.
+
+    Whether a worker has the document in hand at this moment is left to ``.kgfs/jobs/``.
+    """
+    names = stores.journal.names
+    document = names.document(doc_id)
+    if document is None:
+        raise MissingError(f"No document has the id {doc_id}.")
+    if document.state is State.WORKING:
+        document = replace(document, state=State.QUEUED)
+    ontology = names.ontology(document.ontology)
+    held = names.version_of(doc_id)
+    row = stores.graph.document(doc_id)
+    paths = (names.path(name.id) for name in names.names_of(doc_id))
+    page = Metadata(
+        document=document,
+        ontology=ontology.name if ontology else "",
+        paths=tuple(path for path in paths if path is not None),
+        version=held[0].n if held else 0,
+        version_path=held[0].path if held else "",
+    )
+    changed = max(document.deposited_at, document.removed_at, standing_of(names, doc_id).changed_at)
+    if row is None:
+        return page, changed
+    page = replace(
+        page,
+        title=row.source_title,
+        media_type=row.document_type,
+        text_sha256=row.text_sha256,
+        text_length=row.content_length,
+        chunks=row.chunk_count,
+        ingested_at=row.ingested_at,
+    )
+    return page, max(changed, row.ingested_at)

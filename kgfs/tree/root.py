@@ -1,0 +1,108 @@
+"""The root of the mount: a folder for each ontology, made with mkdir, and the files that explain the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+
+from kgfs.domain import Ontology
+from kgfs.errors import DerivedError, ExistsError, MissingError, NotAFolderError, RefusedError
+from kgfs.ingest.rules import check_ontology_name
+from kgfs.render.readme import AGENTS, README
+from kgfs.tree import keys, status
+from kgfs.tree.derived import FixedFile, derived_attr
+from kgfs.tree.node import FOLDER_MODE, ROOT_INODE, Attr, Caller, File, Folder, Link, Node
+from kgfs.tree.ontology import OntologyFolder
+from kgfs.tree.status import StatusFolder
+from kgfs.tree.world import World
+
+FIXED = {"README.md": README, "AGENTS.md": AGENTS}
+
+
+def _no_metrics() -> str:
+    return ""
+
+
+class Root(Folder):
+    """``metrics`` gives the text of ``.kgfs/metrics.prom``."""
+
+    __slots__ = ("_metrics", "_world")
+
+    def __init__(self, world: World, metrics: Callable[[], str] = _no_metrics) -> None:
+        self._world = world
+        self._metrics = metrics
+
+    @property
+    def inode(self) -> int:
+        return ROOT_INODE
+
+    def attr(self) -> Attr:
+        made = (ontology.made_at for ontology in self._world.stores.journal.names.ontologies())
+        return derived_attr(self._world, ROOT_INODE, FOLDER_MODE, 0, max([self._world.mounted_at, *made]))
+
+    def token(self) -> Hashable | None:
+        return self._world.stores.journal.seq(), self._world.deposits.copies.generation
+
+    def lookup(self, name: str) -> Node | None:
+        if name in FIXED or name == status.NAME:
+            return self._fixed(name)
+        found = self._ontology(name)
+        return OntologyFolder(self._world, found) if found else None
+
+    def entries(self) -> Sequence[tuple[str, Node]]:
+        fixed = ((name, self._fixed(name)) for name in (status.NAME, *FIXED))
+        ontologies = self._world.stores.journal.names.ontologies()
+        return [*fixed, *((found.name, OntologyFolder(self._world, found)) for found in ontologies)]
+
+    def make_folder(self, name: str, mode: int, caller: Caller) -> Folder:
+        if self.lookup(name) is not None:
+            raise ExistsError(f"'{name}' exists already.")
+        made = self._world.deposits.make_ontology(name, mode, caller.uid, caller.gid)
+        return OntologyFolder(self._world, made)
+
+    def make_file(self, name: str, mode: int, caller: Caller) -> File:
+        raise RefusedError(f"Files stand in an ontology. Make one first, then copy '{name}' into it: mkdir <Name>")
+
+    def make_link(self, name: str, target: str, caller: Caller) -> Link:
+        raise RefusedError(
+            f"Links stand in an ontology's documents/. Make one first: mkdir <Name>; then link '{name}'."
+        )
+
+    def remove_file(self, name: str) -> None:
+        found = self.lookup(name)
+        if found is None:
+            raise MissingError(f"'{name}' does not exist.")
+        raise DerivedError(f"'{name}' is kgfs's own and cannot be removed.")
+
+    def remove_folder(self, name: str) -> None:
+        """NotEmptyError while the ontology holds documents."""
+        self._world.deposits.remove_ontology(self._renamable(name).id)
+
+    def move(self, name: str, goal: Folder, new_name: str, *, replace: bool) -> None:
+        ontology = self._renamable(name)
+        if not isinstance(goal, Root):
+            raise RefusedError(f"'{name}' is an ontology and stays beside the others. Move its documents instead.")
+        check_ontology_name(new_name)
+        if new_name != name and goal.lookup(new_name) is not None:
+            raise ExistsError(f"'{new_name}' exists already.")
+        self._world.deposits.rename_ontology(ontology.id, new_name)
+
+    def receiving(self, name: str, *, folder: bool) -> Folder:
+        raise RefusedError("Only ontologies stand here. Move things into an ontology's documents/.")
+
+    def _renamable(self, name: str) -> Ontology:
+        if name == status.NAME:
+            raise DerivedError(f"'{name}' is kgfs's own.")
+        if name in FIXED:
+            raise NotAFolderError(f"'{name}' is not a folder.")
+        found = self._ontology(name)
+        if found is None:
+            raise MissingError(f"'{name}' does not exist.")
+        return found
+
+    def _ontology(self, name: str) -> Ontology | None:
+        return None if name.startswith(".") else self._world.stores.journal.names.ontology_named(name)
+
+    def _fixed(self, name: str) -> Node:
+        if name == status.NAME:
+            return StatusFolder(self._world, self._metrics)
+        return FixedFile(self._world, keys.fixed(name), FIXED[name], self._world.mounted_at)

@@ -1,0 +1,168 @@
+"""``text/<path>.md``: each document that was read, as Markdown. Mirrors the folders of documents/.
+
+A Markdown document keeps its name; any other has ``.md`` added, and a piece of its id where that name is taken in its
+folder, or too long. While a new version is being read the Text of the one before stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kgfs.domain import Name, NameKind
+from kgfs.errors import MissingError
+from kgfs.knowledge.standing import place_of
+from kgfs.render import text as render
+from kgfs.render.names import id_in, with_id, with_suffix
+from kgfs.stores.graph.contract import DocumentRow
+from kgfs.stores.stores import Stores
+from kgfs.tree import keys
+from kgfs.tree.archive import is_original, read_text
+from kgfs.tree.derived import DerivedFile, DerivedFolder, FirstLook, open_original
+from kgfs.tree.keys import Key
+from kgfs.tree.node import Handle, Node
+from kgfs.tree.versions import children, live
+from kgfs.tree.world import World
+
+SUFFIX = ".md"
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A file of documents/ with the Document whose Text is shown for it."""
+
+    row: DocumentRow
+    path: str
+    since: int
+    """When it came to that path, or got that content (nanoseconds)."""
+
+    @property
+    def size(self) -> int:
+        return render.size(self.row.text_md_size, self.row.document_type, self.path)
+
+    @property
+    def mtime(self) -> int:
+        return max(self.row.ingested_at, self.since)
+
+
+class TextFolder(DerivedFolder):
+    __slots__ = ("_name_id", "_ontology_id")
+
+    def __init__(self, world: World, ontology_id: str, name_id: int) -> None:
+        super().__init__(world)
+        self._ontology_id = ontology_id
+        self._name_id = name_id
+
+    @property
+    def key(self) -> Key:
+        return keys.text_folder(self._name_id)
+
+    def mtime(self) -> int:
+        """Texts come and go with the names in the folder, and with publications."""
+        stores = self.world.stores
+        published = stores.graph.counts(self._ontology_id).get("changed_at", 0)
+        return max(live(stores.journal.names, self._name_id).mtime, published)
+
+    def lookup(self, name: str) -> Node | None:
+        names = self.world.stores.journal.names
+        child = names.child(self._name_id, name)
+        if child is not None and child.kind is NameKind.FOLDER:
+            return self._folder(child)
+        stem = names.child(self._name_id, name.removesuffix(SUFFIX)) if name.endswith(SUFFIX) else None
+        name_id = id_in(name, SUFFIX)
+        numbered = names.name(name_id) if name_id and name_id < 1 << 63 else None
+        for found in (child, stem, numbered):
+            if found is None or found.parent != self._name_id or found.kind is not NameKind.FILE:
+                continue
+            row = published(self.world.stores, found)
+            if row is not None and self._called(found, row, taken=None) == name:
+                return TextFile(self.world, found.id, None)
+        return None
+
+    def entries(self) -> Sequence[tuple[str, Node]]:
+        stores = self.world.stores
+        here = place_of(stores.journal.names, live(stores.journal.names, self._name_id))
+        if here is None:
+            raise MissingError("The folder was removed.")
+        rows = list(children(stores.journal.names, self._name_id))
+        taken = {row.name for row in rows}
+        listed: list[tuple[str, Node]] = []
+        for name in rows:
+            if name.kind is NameKind.FOLDER:
+                node = self._folder(name)
+                listed += [(name.name, node)] if node else []
+            elif name.kind is NameKind.FILE and (row := published(stores, name)):
+                path = f"{here[0]}/{name.name}" if here[0] else name.name
+                since = max(here[1], name.arrived_at or name.ctime, _settled_at(stores, name))
+                listed.append((self._called(name, row, taken), TextFile(self.world, name.id, Shown(row, path, since))))
+        return sorted(listed, key=lambda entry: entry[0])
+
+    def _folder(self, name: Name) -> TextFolder | None:
+        """Below dot-folders nothing is a Document."""
+        return None if name.name.startswith(".") else TextFolder(self.world, self._ontology_id, name.id)
+
+    def _called(self, name: Name, row: DocumentRow, taken: set[str] | None) -> str:
+        """What its Text is called; ``taken`` are the names in the folder where the caller has them."""
+        if render.is_markdown(row.document_type):
+            return name.name
+        plain = with_suffix(name.name, SUFFIX)
+        if plain is None:
+            return with_id(name.name, name.id, SUFFIX)
+        rival = plain in taken if taken is not None else self.world.stores.journal.names.child(self._name_id, plain)
+        return with_id(name.name, name.id, SUFFIX) if rival else plain
+
+
+class TextFile(DerivedFile):
+    __slots__ = ("_first", "_name_id")
+
+    def __init__(self, world: World, name_id: int, shown: Shown | None) -> None:
+        super().__init__(world)
+        self._name_id = name_id
+        self._first = FirstLook(shown)
+
+    @property
+    def key(self) -> Key:
+        return keys.text_file(self._name_id)
+
+    def look(self) -> tuple[int, int]:
+        shown = self._first.take() or self._shown()
+        return shown.size, shown.mtime
+
+    def handle(self) -> Handle:
+        shown = self._shown()
+        if render.is_markdown(shown.row.document_type) and is_original(shown.row):
+            # The next version has this inode too, so the kernel may not keep pages.
+            return open_original(self.world.stores, shown.row.garage_key, shown.row.content_hash, keep_cache=False)
+        return super().handle()
+
+    def content(self) -> bytes:
+        shown = self._shown()
+        row = shown.row
+        text = read_text(self.world.stores, row)
+        return render.render(row.source_title, row.document_type, row.size_bytes, text, shown.path)
+
+    def _shown(self) -> Shown:
+        stores = self.world.stores
+        name = live(stores.journal.names, self._name_id)
+        row, here = published(stores, name), place_of(stores.journal.names, name)
+        if row is None or here is None:
+            raise MissingError("The document has no text any more.")
+        return Shown(row, here[0], max(here[1], _settled_at(stores, name)))
+
+
+def published(stores: Stores, name: Name) -> DocumentRow | None:
+    """The newest of a file's versions that the graph shows."""
+    if not name.version:
+        return None
+    found = stores.graph.document(name.doc_id) if name.doc_id else None
+    if found is not None:
+        return found
+    for version in reversed(stores.journal.names.versions(name.id)):
+        if version.doc_id != name.doc_id and (found := stores.graph.document(version.doc_id)):
+            return found
+    return None
+
+
+def _settled_at(stores: Stores, name: Name) -> int:
+    versions = stores.journal.names.versions(name.id) if name.version > 1 else []
+    return versions[-1].minted_at if versions else 0

@@ -1,0 +1,149 @@
+"""``versions/<path>@/<n>.<ext>``: every content a path has had, the current one too, by number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kgfs.domain import Name, NameKind, Version
+from kgfs.errors import MissingError
+from kgfs.knowledge.standing import version_file
+from kgfs.render.names import history_folder, id_in, with_id
+from kgfs.stores.journal.contract import Names
+from kgfs.tree import keys
+from kgfs.tree.derived import PAGE, DerivedFile, DerivedFolder, FirstLook, open_original
+from kgfs.tree.keys import Key
+from kgfs.tree.node import Handle, Node
+from kgfs.tree.world import World
+
+
+class VersionsFolder(DerivedFolder):
+    """Mirrors a folder of documents/: its folders under their names, its files that have versions as ``<name>@``. A
+    folder whose own name is that of a file's history has its id added."""
+
+    __slots__ = ("_name_id",)
+
+    def __init__(self, world: World, name_id: int) -> None:
+        super().__init__(world)
+        self._name_id = name_id
+
+    @property
+    def key(self) -> Key:
+        return keys.versions_folder(self._name_id)
+
+    def mtime(self) -> int:
+        return live(self.world.stores.journal.names, self._name_id).mtime
+
+    def lookup(self, name: str) -> Node | None:
+        names = self.world.stores.journal.names
+        candidates = (
+            names.child(self._name_id, name),
+            names.child(self._name_id, name.removesuffix("@")) if name.endswith("@") else None,
+            self._with_id(id_in(name, "@")),
+            self._with_id(id_in(name, "")),
+        )
+        for found in candidates:
+            if found is not None and self._shown(found, names) == name:
+                return self._node(found)
+        return None
+
+    def entries(self) -> Sequence[tuple[str, Node]]:
+        names = self.world.stores.journal.names
+        rows = list(children(names, self._name_id))
+        shown = ((self._shown(row, names), row) for row in rows)
+        return sorted(((name, self._node(row)) for name, row in shown if name), key=lambda entry: entry[0])
+
+    def _with_id(self, name_id: int | None) -> Name | None:
+        found = self.world.stores.journal.names.name(name_id) if name_id and name_id < 1 << 63 else None
+        return found if found and found.parent == self._name_id else None
+
+    def _shown(self, name: Name, names: Names) -> str:
+        """What it is called here; '' if it is not shown."""
+        if name.kind is NameKind.FILE:
+            return history_folder(name.name, name.id) if name.version else ""
+        if name.kind is not NameKind.FOLDER or name.name.startswith("."):
+            return ""
+        rival = names.child(self._name_id, name.name.removesuffix("@")) if name.name.endswith("@") else None
+        taken = rival is not None and rival.kind is NameKind.FILE and rival.version
+        return with_id(name.name, name.id, "") if taken else name.name
+
+    def _node(self, name: Name) -> Node:
+        if name.kind is NameKind.FOLDER:
+            return VersionsFolder(self.world, name.id)
+        return HistoryFolder(self.world, name.id)
+
+
+class HistoryFolder(DerivedFolder):
+    """``<name>@/``."""
+
+    __slots__ = ("_name_id",)
+
+    def __init__(self, world: World, name_id: int) -> None:
+        super().__init__(world)
+        self._name_id = name_id
+
+    @property
+    def key(self) -> Key:
+        return keys.history(self._name_id)
+
+    def mtime(self) -> int:
+        return max((version.minted_at for version in self._versions()), default=0)
+
+    def lookup(self, name: str) -> Node | None:
+        return dict(self.entries()).get(name)
+
+    def entries(self) -> Sequence[tuple[str, Node]]:
+        return [
+            (version_file(version), VersionFile(self.world, self._name_id, version.n, version))
+            for version in self._versions()
+        ]
+
+    def _versions(self) -> list[Version]:
+        names = self.world.stores.journal.names
+        live(names, self._name_id)
+        return names.versions(self._name_id)
+
+
+class VersionFile(DerivedFile):
+    """``<n>.<ext>``. Its bytes never change."""
+
+    __slots__ = ("_first", "_n", "_name_id")
+
+    def __init__(self, world: World, name_id: int, n: int, row: Version | None = None) -> None:
+        super().__init__(world)
+        self._name_id = name_id
+        self._n = n
+        self._first = FirstLook(row)
+
+    @property
+    def key(self) -> Key:
+        return keys.version(self._name_id, self._n)
+
+    def look(self) -> tuple[int, int]:
+        version = self._first.take() or self._version()
+        return version.size, version.minted_at
+
+    def handle(self) -> Handle:
+        version = self._version()
+        return open_original(self.world.stores, version.key, version.sha256)
+
+    def _version(self) -> Version:
+        for version in self.world.stores.journal.names.versions(self._name_id):
+            if version.n == self._n:
+                return version
+        raise MissingError("The version is gone.")
+
+
+def live(names: Names, name_id: int) -> Name:
+    """The row of a live name; MissingError once it is gone."""
+    found = names.name(name_id)
+    if found is None:
+        raise MissingError("The file or folder was removed.")
+    return found
+
+
+def children(names: Names, parent: int) -> Iterator[Name]:
+    """All live entries of a folder of documents/, in order."""
+    page = names.children(parent, limit=PAGE)
+    while page:
+        yield from page
+        page = names.children(parent, after=page[-1].name, limit=PAGE) if len(page) == PAGE else []
