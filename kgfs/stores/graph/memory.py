@@ -422,7 +422,11 @@ class MemoryGraph:
     def sample(self, ontology: str, limit: int, seed: int) -> list[Concept]:
         ids = sorted(c.concept_id for c in self._view.concepts.values() if c.ontology == ontology)
         drawn = draw(
-            f"{ontology}:{seed}", limit, len(ids), lambda at: next((i for i in ids if i >= at), None), lambda: ids
+            f"{ontology}:{seed}",
+            limit,
+            len(ids),
+            lambda at, wanted: [i for i in ids if i >= at][:wanted],
+            lambda: ids,
         )
         return [self._view.concepts[concept_id] for concept_id in drawn]
 

@@ -223,17 +223,13 @@ class GraphReads:
                 f"{ontology}:{seed}",
                 limit,
                 self.counts(ontology)["concepts"],
-                lambda at: self._drawn(ontology, at),
-                lambda: self._every(ontology),
+                lambda at, count: self._ids(ontology, at, count),
+                lambda: self._ids(ontology, "", -1),
             )
             found = [self.concept(concept_id) for concept_id in drawn]
         return [concept for concept in found if concept is not None]
 
-    def _drawn(self, ontology: str, at: str) -> str | None:
-        where = "WHERE ontology = ? AND concept_id >= ? AND live = 1 ORDER BY concept_id LIMIT 1"
-        found = self._database.row(f"SELECT concept_id FROM concept {where}", (ontology, at))
-        return found[0] if found else None
-
-    def _every(self, ontology: str) -> list[str]:
-        where = "WHERE ontology = ? AND live = 1 ORDER BY concept_id"
-        return [row[0] for row in self._database.rows(f"SELECT concept_id FROM concept {where}", (ontology,))]
+    def _ids(self, ontology: str, at: str, count: int) -> list[str]:
+        where = "WHERE ontology = ? AND concept_id >= ? AND live = 1 ORDER BY concept_id LIMIT ?"
+        rows = self._database.rows(f"SELECT concept_id FROM concept {where}", (ontology, at, count))
+        return [concept_id for (concept_id,) in rows]

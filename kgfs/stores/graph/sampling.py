@@ -5,21 +5,31 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
+SKIP = 32
+"""A random id is reached from a random number by some steps more, so that an id after a narrow gap is not a rare one."""
+
 
 def draw(
-    seed: str, limit: int, count: int, at_or_after: Callable[[str], str | None], every: Callable[[], Sequence[str]]
+    seed: str,
+    limit: int,
+    count: int,
+    following: Callable[[str, int], Sequence[str]],
+    every: Callable[[], Sequence[str]],
 ) -> list[str]:
     """``limit`` distinct ids of ``count``, in the order drawn.
 
-    Ids are hashes, so they are spread evenly: a random number's successor (``at_or_after``, None past the last) is a
-    random id. Where most are wanted anyway they are shuffled (``every``, in order of id).
+    Ids are hashes, so they are spread evenly, and a number is drawn at random among them; past the last comes the first.
+    ``following(text, n)`` gives the first ``n`` ids that are not below the text; ``every`` gives all in order of id, to
+    be shuffled where most are wanted anyway.
     """
     source = random.Random(seed)
-    if 2 * limit >= count:
+    if count <= max(2 * limit, SKIP):
         return source.sample(list(every()), min(limit, count))
     drawn: dict[str, None] = {}
     while len(drawn) < limit:
-        found = at_or_after(f"{source.getrandbits(64):016x}") or at_or_after("")
-        if found is not None:
-            drawn[found] = None
+        wanted = source.randrange(SKIP) + 1
+        found = following(f"{source.getrandbits(64):016x}", wanted)
+        if len(found) < wanted:
+            found = following("", wanted - len(found))
+        drawn[found[-1]] = None
     return list(drawn)

@@ -1,0 +1,597 @@
+"""What a graph promises, sentence by sentence, for each implementation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kgfs.domain import MAX_NAME_BYTES
+from kgfs.errors import BadInputError, StoreError
+from kgfs.render.concept import SHOWN_EVIDENCE, render
+from kgfs.stores.graph.contract import Batch, Change, Graph
+from kgfs.stores.graph.memory import MemoryGraph
+from kgfs.stores.graph.sqlite import SqliteGraph
+from tests.t1_stores.graph_building import (
+    ONTOLOGY,
+    Doc,
+    Told,
+    cid,
+    document_row,
+    prepared,
+    publish,
+    rid,
+    source_rows,
+)
+
+A, B, C = "a" * 16, "b" * 16, "c" * 16
+OTHER = "ba9876543210"
+
+
+@pytest.fixture(params=["sqlite", "memory"])
+def graph(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Graph]:
+    store: Graph = SqliteGraph(tmp_path / "graph.sqlite") if request.param == "sqlite" else MemoryGraph()
+    yield store
+    store.close()
+
+
+ZEN = Doc(
+    A,
+    [Told("Zen", 2, ("zazen",), "a school of Buddhism", 0.9), Told("Koan")],
+    [("Zen", "USES", "Koan", 0.8)],
+    ["Zen uses koans.\n", "Sit.\n"],
+)
+MORE = Doc(B, [Told("Zen", 1, ("Chan",), score=0.2), Told("Buddhism")], [("Zen", "IS_A", "Buddhism", 0.6)], deposit=2)
+
+
+def labels(graph: Graph, ontology: str = ONTOLOGY) -> list[str]:
+    return [concept.label for concept in graph.concepts(ontology)]
+
+
+def told(graph: Graph, epoch: int) -> set[tuple[str, str, str, str]]:
+    return {(c.what, c.kind, c.owner, c.name) for c in graph.changes(epoch - 1) or [] if c.epoch == epoch}
+
+
+# ----------------------------------------------------------------------------------- stage and publish
+
+
+def test_nothing_is_seen_before_publish(graph: Graph) -> None:
+    batch, publication = prepared(graph, ZEN, "c1")
+    graph.stage("c1", A, batch)
+    assert graph.staged() == ["c1"]
+    assert graph.epoch() == 0
+    assert graph.document(A) is None
+    assert graph.sources(A) == [] == graph.instances_of(A) == graph.concepts_of(A)
+    assert graph.source(A, 0) is None
+    assert graph.source_by_chunk_id(batch.sources[0].chunk_id) is None
+    assert graph.find_text("zen") == []
+    assert graph.instance(cid("Zen"), 1) is None
+    assert set(graph.counts().values()) == {0}
+    assert graph.publish(publication) == 1
+
+
+def test_everything_is_seen_after_publish(graph: Graph) -> None:
+    batch, publication = prepared(graph, ZEN, "c1", at=5000)
+    graph.stage("c1", A, batch)
+    assert graph.publish(publication) == 1 == graph.epoch() == graph.published("c1")
+    assert graph.staged() == []
+    assert graph.document(A) == publication.document
+    assert graph.documents(ONTOLOGY) == [publication.document]
+    assert graph.sources(A) == list(batch.sources)
+    assert graph.source(A, 1) == batch.sources[1]
+    assert graph.source_by_chunk_id(batch.sources[1].chunk_id) == batch.sources[1]
+    assert sorted(graph.instances_of(A), key=repr) == sorted(batch.instances, key=repr)
+    assert [concept.name for concept in graph.concepts_of(A)] == ["koan", "zen"]
+    assert graph.documents_of(cid("Zen")) == [A]
+    assert dict(graph.counts()) == {"documents": 1, "sources": 2, "concepts": 2, "relationships": 1, "instances": 4}
+
+
+def test_a_batch_may_come_in_pieces_and_twice(graph: Graph) -> None:
+    batch, publication = prepared(graph, ZEN, "c1")
+    for _ in range(2):
+        for row in batch.sources:
+            graph.stage("c1", A, Batch(sources=[row]))
+        for instance in batch.instances:
+            graph.stage("c1", A, Batch(instances=[instance]))
+    graph.publish(publication)
+    assert graph.sources(A) == list(batch.sources)
+    assert graph.counts()["instances"] == 4
+    assert [row.doc_id for row, _ in graph.find_text("koans")] == [A]
+
+
+def test_a_published_commit_is_left_alone(graph: Graph) -> None:
+    batch, publication = prepared(graph, ZEN, "c1")
+    graph.stage("c1", A, batch)
+    assert graph.publish(publication) == 1
+    publish(graph, MORE)
+    before = graph.concepts(ONTOLOGY)
+    graph.stage("c1", A, batch)
+    assert graph.staged() == []
+    assert graph.publish(publication) == 1
+    graph.abandon("c1")
+    assert graph.epoch() == 2
+    assert graph.concepts(ONTOLOGY) == before
+
+
+def test_abandon_drops_what_was_staged(graph: Graph) -> None:
+    batch, _ = prepared(graph, ZEN, "c1")
+    graph.stage("c1", A, batch)
+    graph.abandon("c1")
+    graph.abandon("c1")
+    graph.abandon("unknown")
+    assert graph.staged() == []
+    _, empty = prepared(graph, Doc(A, texts=[]), "c1")
+    graph.publish(empty)
+    assert graph.counts()["sources"] == 0
+    assert graph.find_text("zen") == []
+
+
+def test_an_abandoned_commit_may_be_staged_again(graph: Graph) -> None:
+    batch, publication = prepared(graph, ZEN, "c1")
+    graph.stage("c1", A, batch)
+    graph.abandon("c1")
+    graph.stage("c1", A, batch)
+    graph.publish(publication)
+    assert graph.counts()["instances"] == 4
+
+
+def test_a_gated_document_has_sources_and_no_concepts(graph: Graph) -> None:
+    publish(graph, Doc(A, texts=["nothing but links"], gated={0: "only links"}))
+    assert [row.gated for row in graph.sources(A)] == ["only links"]
+    assert graph.concepts_of(A) == []
+    assert graph.find_text("links") == []
+
+
+def test_the_predecessor_leaves_in_the_same_step(graph: Graph) -> None:
+    publish(graph, ZEN)
+    epoch = publish(graph, Doc(C, [Told("Zen"), Told("Satori")], deposit=3), supersedes=[A, "unknown"])
+    assert epoch == 2
+    assert graph.document(A) is None
+    assert graph.sources(A) == []
+    assert graph.find_text("koans") == []
+    assert labels(graph) == ["Satori", "Zen"]
+    assert graph.related(cid("Zen")) == []
+    assert dict(graph.counts()) == {"documents": 1, "sources": 1, "concepts": 2, "relationships": 0, "instances": 2}
+
+
+def test_a_document_under_another_commit_replaces_itself(graph: Graph) -> None:
+    publish(graph, ZEN)
+    numbers = [row.n for row in graph.instances(cid("Zen"))]
+    again = replace(ZEN, concepts=[Told("Zen", 1, ("zazen",)), Told("Satori")], relationships=[], texts=["Zen anew."])
+    assert publish(graph, again, "second") == 2
+    assert [row.full_text for row in graph.sources(A)] == ["Zen anew."]
+    assert labels(graph) == ["Satori", "Zen"]
+    assert [row.n for row in graph.instances(cid("Zen"))] == numbers[:1]
+    assert graph.counts()["instances"] == 2
+    assert [row.full_text for row, _ in graph.find_text("zen koans")] == ["Zen anew."]
+
+
+def test_publishing_the_same_again_changes_no_page(graph: Graph) -> None:
+    publish(graph, ZEN, at=1000)
+    before = graph.concepts(ONTOLOGY)
+    epoch = publish(graph, ZEN, "second", at=2000)
+    assert graph.concepts(ONTOLOGY) == before
+    assert told(graph, epoch) == {("changed", "document", ONTOLOGY, A)}
+
+
+# -------------------------------------------------------------------------------------------- forget
+
+
+def test_forget_takes_orphans_along(graph: Graph) -> None:
+    publish(graph, ZEN)
+    publish(graph, MORE)
+    assert graph.forget("f1", [A, "unknown"], 3000) == 3
+    assert labels(graph) == ["Buddhism", "Zen"]
+    assert graph.documents(ONTOLOGY) == [document_row(MORE)]
+    assert [r.type for r in graph.related(cid("Zen"))] == ["IS_A"]
+    assert dict(graph.counts()) == {"documents": 1, "sources": 1, "concepts": 2, "relationships": 1, "instances": 3}
+    assert graph.forget("f1", [B], 4000) == 3
+    assert labels(graph) == ["Buddhism", "Zen"]
+    assert graph.published("f1") == 3
+
+
+def test_forgetting_nothing_is_still_a_commit(graph: Graph) -> None:
+    assert graph.forget("f1", ["unknown"], 1000) == 1
+    assert graph.epoch() == 1
+    assert graph.changes(0) == []
+
+
+def test_a_forgotten_document_leaves_no_trace_in_a_name(graph: Graph) -> None:
+    publish(graph, Doc(A, [Told("ZEN!", 1, ("zazen",), "a secret", 0.9, "person")]))
+    publish(graph, Doc(B, [Told("Zen", 1, ("Chan",), "", 0.2)], deposit=2))
+    both = graph.concept(cid("Zen"))
+    assert both is not None
+    assert (both.label, both.aliases, both.description, both.kind) == ("ZEN!", ("zazen", "Chan"), "a secret", "person")
+    graph.forget("f", [A], 2000)
+    left = graph.concept(cid("Zen"))
+    assert left is not None
+    assert (left.label, left.aliases, left.description, left.kind) == ("Zen", ("Chan",), "", "term")
+    assert graph.match(ONTOLOGY, ["zazen", "chan"]) == {"chan": cid("Zen")}
+
+
+def test_the_result_is_as_if_the_forgotten_had_never_been(graph: Graph) -> None:
+    fresh = MemoryGraph()
+    publish(fresh, MORE)
+    publish(graph, ZEN)
+    publish(graph, MORE)
+    graph.forget("f", [A], 9000)
+    for label in ("Zen", "Buddhism"):
+        page, never = graph.page(cid(label)), fresh.page(cid(label))
+        assert page is not None
+        assert never is not None
+        assert (page.label, page.aliases, page.description, page.related) == (
+            never.label, never.aliases, never.description, never.related,
+        )  # fmt: skip
+
+
+def test_evidence_numbers_are_never_used_again(graph: Graph) -> None:
+    assert graph.next_n(cid("Zen")) == 1
+    publish(graph, ZEN)
+    assert graph.next_n(cid("Zen")) == 3
+    assert graph.next_n(rid("Zen", "USES", "Koan")) == 2
+    graph.forget("f", [A], 2000)
+    assert graph.next_n(cid("Zen")) == 3
+    assert graph.next_n(rid("Zen", "USES", "Koan")) == 2
+    publish(graph, MORE)
+    assert [row.n for row in graph.instances(cid("Zen"))] == [3]
+
+
+def test_a_number_of_a_living_quote_is_refused_to_another(graph: Graph) -> None:
+    publish(graph, ZEN)
+    batch, publication = prepared(graph, MORE, "c2")
+    graph.stage("c2", B, Batch(batch.sources, [replace(row, n=1) for row in batch.instances]))
+    with pytest.raises(StoreError):
+        graph.publish(publication)
+    assert graph.epoch() == 1
+    assert graph.document(B) is None
+    assert graph.next_n(cid("Zen")) == 3
+
+
+def test_evidence_without_an_owner_is_refused(graph: Graph) -> None:
+    batch, publication = prepared(graph, ZEN, "c1")
+    graph.stage("c1", A, batch)
+    with pytest.raises(BadInputError):
+        graph.publish(replace(publication, concepts=publication.concepts[:1], relationships=[]))
+    with pytest.raises(BadInputError):
+        graph.publish(replace(publication, relationships=[replace(publication.relationships[0], object=cid("Else"))]))
+    with pytest.raises(BadInputError):
+        graph.publish(replace(publication, relationships=[replace(publication.relationships[0], type="LIKES")]))
+    assert (graph.epoch(), labels(graph)) == (0, [])
+    assert graph.publish(publication) == 1
+
+
+def test_a_concept_that_comes_back_is_the_same_concept(graph: Graph) -> None:
+    publish(graph, ZEN)
+    graph.forget("f", [A], 2000)
+    assert graph.concept(cid("Zen")) is None
+    assert graph.concept_named(ONTOLOGY, "zen") is None
+    assert graph.name_taken(ONTOLOGY, "zen") == cid("Zen")
+    batch, publication = prepared(graph, MORE, "c2", at=3000)
+    renamed = [replace(row, name="other-" + row.name) for row in publication.concepts]
+    graph.stage("c2", B, batch)
+    graph.publish(replace(publication, concepts=renamed))
+    back = graph.concept(cid("Zen"))
+    assert back is not None
+    assert (back.name, back.norm, back.mtime) == ("zen", "zen", 3000)
+    assert graph.concept_named(ONTOLOGY, "other-buddhism") == graph.concept(cid("Buddhism"))
+
+
+def test_a_taken_directory_name_is_refused(graph: Graph) -> None:
+    publish(graph, ZEN)
+    graph.forget("f", [A], 2000)
+    batch, publication = prepared(graph, MORE, "c2")
+    graph.stage("c2", B, batch)
+    with pytest.raises(StoreError):
+        graph.publish(replace(publication, concepts=[replace(row, name="koan") for row in publication.concepts]))
+    assert graph.epoch() == 2
+    assert graph.publish(publication) == 3
+
+
+# ---------------------------------------------------------------------------------- pages, sizes, times
+
+
+def sizes_are_true(graph: Graph) -> bool:
+    concepts = graph.concepts(ONTOLOGY)
+    pages = [graph.page(concept.concept_id) for concept in concepts]
+    return all(page and len(render(page)) == concept.size for page, concept in zip(pages, concepts, strict=True))
+
+
+def test_size_and_time_are_those_of_the_page(graph: Graph) -> None:
+    publish(graph, ZEN, at=1000)
+    assert sizes_are_true(graph)
+    publish(graph, MORE, at=2000)
+    assert sizes_are_true(graph)
+    assert {c.label: c.mtime for c in graph.concepts(ONTOLOGY)} == {"Zen": 2000, "Buddhism": 2000, "Koan": 1000}
+    page = graph.page(cid("Zen"))
+    assert page is not None
+    assert (page.documents, page.evidence_count, page.related_count) == (2, 3, 2)
+    assert [line.n for line in page.evidence] == [1, 2, 3]
+    assert [(line.type, line.name) for line in page.related] == [("IS_A", "buddhism"), ("USES", "koan")]
+    assert graph.page("unknown") is None
+
+
+def test_a_neighbours_page_changes_with_a_label(graph: Graph) -> None:
+    publish(graph, ZEN, at=1000)
+    epoch = publish(graph, Doc(B, [Told("ZEN", 1, score=1.0)], deposit=2), at=2000)
+    koan = graph.concept(cid("Koan"))
+    assert koan is not None
+    assert koan.mtime == 2000
+    assert sizes_are_true(graph)
+    page = graph.page(cid("Koan"))
+    assert page is not None
+    assert [line.label for line in page.related] == ["ZEN"]
+    assert ("changed", "concept", ONTOLOGY, "koan") in told(graph, epoch)
+
+
+def test_a_long_page_shows_the_first_of_its_evidence(graph: Graph) -> None:
+    publish(graph, Doc(A, [Told("Zen", SHOWN_EVIDENCE + 7)]))
+    page = graph.page(cid("Zen"))
+    assert page is not None
+    assert page.evidence_count == SHOWN_EVIDENCE + 7
+    assert [line.n for line in page.evidence] == list(range(1, SHOWN_EVIDENCE + 1))
+    assert sizes_are_true(graph)
+
+
+def test_a_title_stands_in_the_page(graph: Graph) -> None:
+    publish(graph, replace(ZEN, title="Old"), at=1000)
+    publish(graph, replace(ZEN, title="New"), "second", at=2000)
+    page = graph.page(cid("Koan"))
+    assert page is not None
+    assert page.evidence[0].title == "New"
+    assert graph.concepts(ONTOLOGY)[0].mtime == 2000
+
+
+# ------------------------------------------------------------------------------------------- the feed
+
+
+def test_the_feed_names_every_entry(graph: Graph) -> None:
+    uses = rid("Zen", "USES", "Koan")
+    first = {
+        ("added", "document", ONTOLOGY, A),
+        ("added", "concept", ONTOLOGY, "zen"),
+        ("added", "concept", ONTOLOGY, "koan"),
+        ("added", "evidence", cid("Zen"), "1"),
+        ("added", "evidence", cid("Zen"), "2"),
+        ("added", "evidence", cid("Koan"), "1"),
+        ("added", "evidence", uses, "1"),
+        ("added", "related", cid("Zen"), "USES/koan"),
+        ("added", "related", cid("Koan"), "USED_BY/zen"),
+    }
+    assert told(graph, publish(graph, ZEN)) == first
+    assert told(graph, publish(graph, MORE)) == {
+        ("added", "document", ONTOLOGY, B),
+        ("changed", "concept", ONTOLOGY, "zen"),
+        ("added", "concept", ONTOLOGY, "buddhism"),
+        ("added", "evidence", cid("Zen"), "3"),
+        ("added", "evidence", cid("Buddhism"), "1"),
+        ("added", "evidence", rid("Zen", "IS_A", "Buddhism"), "1"),
+        ("added", "related", cid("Zen"), "IS_A/buddhism"),
+        ("added", "related", cid("Buddhism"), "HAS_KIND/zen"),
+    }
+    removed = {("removed", *rest) for _, *rest in first if rest != ["concept", ONTOLOGY, "zen"]}
+    assert told(graph, graph.forget("f", [A], 3000)) == removed | {("changed", "concept", ONTOLOGY, "zen")}
+
+
+def test_changed_evidence_is_told(graph: Graph) -> None:
+    publish(graph, ZEN)
+    batch, publication = prepared(graph, ZEN, "second", at=2000)
+    graph.stage("second", A, Batch(batch.sources, [replace(row, source_size=999) for row in batch.instances]))
+    epoch = graph.publish(publication)
+    assert {change for change in told(graph, epoch) if change[1] != "document"} == {
+        ("changed", "evidence", cid("Zen"), "1"),
+        ("changed", "evidence", cid("Zen"), "2"),
+        ("changed", "evidence", cid("Koan"), "1"),
+        ("changed", "evidence", rid("Zen", "USES", "Koan"), "1"),
+        ("changed", "related", cid("Zen"), "USES/koan"),
+        ("changed", "related", cid("Koan"), "USED_BY/zen"),
+    }
+
+
+def test_the_feed_comes_in_whole_epochs(graph: Graph) -> None:
+    publish(graph, ZEN)
+    publish(graph, MORE)
+    everything = graph.changes(0)
+    assert everything is not None
+    assert [change.epoch for change in everything] == [1] * 9 + [2] * 8
+    assert {change.epoch for change in graph.changes(0, limit=1) or []} == {1}
+    assert {change.epoch for change in graph.changes(0, limit=16) or []} == {1}
+    assert {change.epoch for change in graph.changes(0, limit=17) or []} == {1, 2}
+    assert {change.epoch for change in graph.changes(1) or []} == {2}
+    assert graph.changes(2) == []
+    assert graph.changes(3) is None
+    assert all(isinstance(change, Change) and change.ontology == ONTOLOGY for change in everything)
+
+
+def test_changed_tells_once(graph: Graph) -> None:
+    assert not graph.changed()
+    publish(graph, ZEN)
+    assert graph.changed()
+    assert not graph.changed()
+    graph.clear()
+    assert graph.changed()
+
+
+def test_clear_drops_everything(graph: Graph) -> None:
+    batch, _ = prepared(graph, MORE, "left")
+    graph.stage("left", B, batch)
+    publish(graph, ZEN, "c1")
+    graph.clear()
+    assert (graph.epoch(), graph.published("c1"), graph.staged()) == (0, None, [])
+    assert (graph.documents(ONTOLOGY), labels(graph), graph.find_text("zen")) == ([], [], [])
+    assert set(graph.counts().values()) == {0}
+    assert (graph.next_n(cid("Zen")), graph.name_taken(ONTOLOGY, "zen"), graph.changes(0)) == (1, None, [])
+    assert publish(graph, ZEN, "c1") == 1
+    assert labels(graph) == ["Koan", "Zen"]
+    assert [row.doc_id for row, _ in graph.find_text("koans")] == [A]
+
+
+# ------------------------------------------------------------------------------------ lists and pages
+
+
+def test_lists_page_by_key(graph: Graph) -> None:
+    names = [f"concept {n:02}" for n in range(25)]
+    star = [("concept 00", "USES", name, 0.5) for name in names[1:]] + [
+        (name, "EXTENDS", "concept 00", 0.5) for name in names[1:9]
+    ]
+    publish(graph, Doc(A, [Told(name, 3) for name in names], star, [f"text {n}" for n in range(25)]))
+    for n in range(7):
+        publish(graph, Doc(f"{n:016}", [Told("concept 00")], deposit=n + 2))
+    whole = graph.concepts(ONTOLOGY)
+    assert [concept.label for concept in whole] == names
+    paged, after = [], ""
+    while page := graph.concepts(ONTOLOGY, after, 4):
+        paged += page
+        after = page[-1].name
+    assert paged == whole
+    sources, at = [], -1
+    while some := graph.sources(A, at, 6):
+        sources += some
+        at = some[-1].chunk_index
+    assert [row.chunk_index for row in sources] == list(range(25))
+    evidence, n = [], 0
+    while rows := graph.instances(cid("concept 00"), n, 3):
+        evidence += rows
+        n = rows[-1].n
+    assert [row.n for row in evidence] == list(range(1, 11))
+    assert [row.doc_id for row in graph.documents(ONTOLOGY, "0" * 15 + "2", 3)] == [f"{n:016}" for n in (3, 4, 5)]
+    related, key = [], ""
+    while some_related := graph.related(cid("concept 00"), after=key, limit=5):
+        related += some_related
+        key = f"{some_related[-1].type}/{some_related[-1].name}"
+    assert related == graph.related(cid("concept 00"))
+    assert [r.type for r in related] == ["EXTENDED_BY"] * 8 + ["USES"] * 24
+    assert graph.related_types(cid("concept 00")) == ["EXTENDED_BY", "USES"]
+    uses = graph.related(cid("concept 00"), "USES", "concept-10", 3)
+    assert [r.name for r in uses] == ["concept-11", "concept-12", "concept-13"]
+    assert graph.related_types("unknown") == [] == graph.related("unknown")
+
+
+def test_a_relationship_is_seen_from_both_ends(graph: Graph) -> None:
+    publish(graph, ZEN, at=1000)
+    (seen,) = graph.related(cid("Zen"))
+    assert (seen.type, seen.name, seen.label, seen.concept_id) == ("USES", "koan", "Koan", cid("Koan"))
+    assert (seen.incoming, seen.confidence, seen.mtime) == (False, 0.8, 1000)
+    (back,) = graph.related(cid("Koan"))
+    assert (back.type, back.name, back.incoming, back.relationship_id) == ("USED_BY", "zen", True, seen.relationship_id)
+    assert [row.n for row in graph.instances(seen.relationship_id)] == [1]
+
+
+def test_confidence_is_the_highest_of_living_evidence(graph: Graph) -> None:
+    stated = [("Zen", "USES", "Koan", 0.9)]
+    publish(graph, ZEN, at=1000)
+    publish(graph, Doc(B, [Told("Zen"), Told("Koan")], stated, deposit=2), at=2000)
+    (seen,) = graph.related(cid("Zen"))
+    assert (seen.confidence, seen.mtime) == (0.9, 2000)
+    graph.forget("f", [B], 3000)
+    (seen,) = graph.related(cid("Zen"))
+    assert (seen.confidence, seen.mtime) == (0.8, 3000)
+    assert graph.counts()["relationships"] == 1
+    assert sizes_are_true(graph)
+
+
+def test_ontologies_are_apart(graph: Graph) -> None:
+    publish(graph, ZEN)
+    publish(graph, Doc(B, [Told("Zen", 1, score=0.1)], texts=["Zen too"], ontology=OTHER))
+    assert graph.concept_named(OTHER, "zen") == graph.concept(cid("Zen", OTHER))
+    assert graph.concept_named(ONTOLOGY, "zen") == graph.concept(cid("Zen"))
+    assert labels(graph, OTHER) == ["Zen"]
+    assert graph.match(OTHER, ["zen", "koan"]) == {"zen": cid("Zen", OTHER)}
+    assert [row.doc_id for row, _ in graph.find_text("zen", OTHER)] == [B]
+    assert graph.counts(OTHER)["documents"] == 1
+    assert graph.counts()["documents"] == 2
+    assert set(graph.counts("unknown").values()) == {0}
+    assert graph.popular(OTHER, 5) == graph.concepts(OTHER) == graph.sample(OTHER, 5, 1)
+
+
+def test_documents_of_a_concept_come_in_order_of_deposit(graph: Graph) -> None:
+    for doc_id, deposit in ((A, 3), (B, 1), (C, 2)):
+        publish(graph, Doc(doc_id, [Told("Zen")], deposit=deposit))
+    assert graph.documents_of(cid("Zen")) == [B, C, A]
+    assert graph.documents_of("unknown") == []
+
+
+def test_two_labels_of_one_document_may_be_one_concept(graph: Graph) -> None:
+    batch, publication = prepared(graph, ZEN, "c1")
+    second = replace(publication.concepts[0].mention, label="Chan", forms=("Chan",), score=0.1)
+    graph.stage("c1", A, batch)
+    graph.publish(
+        replace(publication, concepts=[*publication.concepts, replace(publication.concepts[0], mention=second)])
+    )
+    zen = graph.concept(cid("Zen"))
+    assert zen is not None
+    assert (zen.label, zen.aliases) == ("Zen", ("Chan", "zazen"))
+    page = graph.page(cid("Zen"))
+    assert page is not None
+    assert page.documents == 1
+    assert len(graph.concepts_of(A)) == 2
+
+
+# ----------------------------------------------------------------------------------------- full text
+
+
+def test_words_are_taken_literally(graph: Graph) -> None:
+    publish(graph, Doc(A, texts=['He said "NOT OR AND" near(a b)*', "plain words", "col:umn -minus c++ naïve"]))
+    assert [row.chunk_index for row, _ in graph.find_text('"NOT')] == [0]
+    assert [row.chunk_index for row, _ in graph.find_text("NOT plain")] in ([0, 1], [1, 0])
+    assert [row.chunk_index for row, _ in graph.find_text("near(")] == [0]
+    assert [row.chunk_index for row, _ in graph.find_text("-minus")] == [2]
+    for nothing in ("", "  ", '"', "* ^ ++", "absent", "pla*"):
+        assert graph.find_text(nothing) == []
+
+
+def test_the_best_hit_comes_first(graph: Graph) -> None:
+    publish(graph, Doc(A, texts=["zen zen zen", "zen and many other words that say nothing of it", "koan"]))
+    hits = graph.find_text("zen")
+    assert [row.chunk_index for row, _ in hits] == [0, 1]
+    assert hits[0][1] > hits[1][1] > 0
+    assert len(graph.find_text("zen", limit=1)) == 1
+    assert graph.find_text("zen", OTHER) == []
+
+
+# ---------------------------------------------------------------------------------------- for matching
+
+
+def test_an_exact_label_wins_over_an_alias(graph: Graph) -> None:
+    publish(graph, Doc(A, [Told("Meditation", 1, ("Zen",))]))
+    assert graph.match(ONTOLOGY, ["zen"]) == {"zen": cid("Meditation")}
+    publish(graph, Doc(B, [Told("Zen")], deposit=2))
+    assert graph.match(ONTOLOGY, ["zen", "meditation", "none"]) == {"zen": cid("Zen"), "meditation": cid("Meditation")}
+    assert graph.match(ONTOLOGY, []) == {}
+
+
+def test_an_alias_of_several_belongs_to_the_first_founded(graph: Graph) -> None:
+    publish(graph, Doc(B, [Told("Later", 1, ("it",))], deposit=2))
+    publish(graph, Doc(A, [Told("Earlier", 1, ("it",))], deposit=1))
+    assert graph.match(ONTOLOGY, ["it"]) == {"it": cid("Earlier")}
+    graph.forget("f", [A], 2000)
+    assert graph.match(ONTOLOGY, ["it"]) == {"it": cid("Later")}
+
+
+def test_popular_goes_by_relationships_and_evidence(graph: Graph) -> None:
+    publish(graph, Doc(A, [Told("few", 1), Told("many", 5), Told("linked", 3)], [("linked", "USES", "few", 0.5)]))
+    assert [concept.label for concept in graph.popular(ONTOLOGY, 2)] == ["many", "linked"]
+
+
+def test_a_sample_is_the_same_for_the_same_seed(graph: Graph) -> None:
+    publish(graph, Doc(A, [Told(f"concept {n}") for n in range(60)]))
+    one = graph.sample(ONTOLOGY, 10, 7)
+    assert one == graph.sample(ONTOLOGY, 10, 7)
+    assert len({concept.concept_id for concept in one}) == 10
+    assert {c.name for seed in range(100) for c in graph.sample(ONTOLOGY, 10, seed)} == {
+        c.name for c in graph.concepts(ONTOLOGY)
+    }
+    assert len(graph.sample(ONTOLOGY, 100, 1)) == 60
+    assert graph.sample(ONTOLOGY, 0, 1) == []
+    assert graph.sample(OTHER, 5, 1) == []
+
+
+def test_text_of_any_script_and_size_comes_back_exactly(graph: Graph) -> None:
+    text = "line\r\n\tå\u0301 𝔘𝔫𝔦 \x0c नमस्ते \u2028 end" * 5000
+    doc = Doc(A, [Told("Ünï 𝔘" + "x" * MAX_NAME_BYTES, 1, ("a\nb", '"q"', "[]"))], texts=[text])
+    publish(graph, doc)
+    assert graph.sources(A) == source_rows(doc)
+    (concept,) = graph.concepts(ONTOLOGY)
+    assert set(concept.aliases) == {"a\nb", '"q"'}
+    assert sizes_are_true(graph)
