@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 _END = re.compile(r"(?<=[.!?…])[\"'”’»)\]`*_]{0,4}\s+(?=[^\sa-z])|(?<=[。！？])[”’」』）]{0,3}\s*(?=\S)")
 _ABBREVIATION = re.compile(
-    r"(?:\b(?:e\.g|i\.e|cf|etc|vs|al|Dr|Mr|Mrs|Ms|Prof|St|No|Nr|Fig|Sec|Vol|pp|ca|approx)|\b[A-Z])\.$"
+    r"(?:\b(?:e\.g|i\.e|cf|etc|vs|al|Dr|Mr|Mrs|Ms|Prof|St|Nr|Fig|Sec|Vol|pp|ca|approx)|\b[A-Z])\.$"
 )
 
 

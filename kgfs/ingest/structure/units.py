@@ -110,6 +110,8 @@ def split(content: str, start: int, end: int, longest: int) -> Iterator[Unit]:
     (between clusters of characters); the first unit is not given. Linear time."""
     while _exceeds(content, start, end, longest):
         behind = _fitting(content, start, longest)
+        if behind >= end:
+            return
         word = _UP_TO_LAST_WORD.match(content, start, min(behind + 1, end))
         border = word.end() if word else cluster_border(content, behind, start, end)
         if border >= end:
