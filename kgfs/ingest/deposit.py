@@ -230,7 +230,7 @@ class Deposits:
         found = self._names.ontology_named(ontology)
         if found is None:
             found = self.make_ontology(ontology, 0o755, os.getuid(), os.getgid())
-        return take_in(self, found, source, as_path or source.name, progress, force=force)
+        return take_in(self, found, source, source.name if as_path is None else as_path, progress, force=force)
 
     def record(self, *facts: Fact, inbox: Mapping[str, bytes] | None = None) -> None:
         """As this session."""

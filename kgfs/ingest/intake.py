@@ -72,7 +72,8 @@ def take_in(
     with _taken(deposits, source, progress) as taken:
         for attempt in range(ATTEMPTS):
             try:
-                return _deposit(deposits, ontology, names, taken, force=force)
+                with deposits.settler.alone():
+                    return _deposit(deposits, ontology, names, taken, force=force)
             except (BusyError, ExistsError, MissingError):
                 if attempt == ATTEMPTS - 1:
                     raise
@@ -90,7 +91,7 @@ def _deposit(deposits: Deposits, ontology: Ontology, names: tuple[str, ...], tak
         name = standing
     else:
         name = _keep(deposits, ontology, parent, names[-1], standing, taken)
-    decision = deposits.settler.settle([name], again=True, force=force).get(name.id)
+    decision = deposits.settler.decide([name], again=True, force=force).get(name.id)
     if decision is None:
         raise BusyError(f"'{'/'.join(names)}' in {ontology.name} is being written. Try again when that is done.")
     settled = journal.names.name(name.id)

@@ -21,11 +21,13 @@ from kgfs.ingest.place import bring_home
 from kgfs.ingest.sessions import alive_sessions
 from kgfs.ingest.spool import WorkingCopies
 from kgfs.stores.error_log import ErrorLog
-from kgfs.stores.journal.facts import Settled, VersionMinted
+from kgfs.stores.journal.facts import ContentKept, Settled, VersionMinted
 from kgfs.stores.stores import Stores
 
 BATCH = 64
 """Decisions that become durable together."""
+FACTS = 10_000
+"""How many facts the journal has at hand for certain."""
 RETRY = 30 * 10**9
 """Nanoseconds until a name that could not be settled is looked at again."""
 
@@ -43,14 +45,20 @@ class Settler:
         self._copies = copies or WorkingCopies(stores, config.spool, session or "none")
         self._errors = ErrorLog(config.errors_log)
         self._failed: dict[int, int] = {}
+        self._swept = False
 
     def due(self, now: int) -> list[Name]:
         """What is to be settled at ``now`` (nanoseconds), oldest first."""
         return self._waiting(now - int(self._config.pipeline.settle * 1e9), now)
 
     def run_once(self, now: int) -> int:
-        """Settle what is due; how many names were. What fails is logged and tried again later."""
-        return self._settle(self.due(now), now)
+        """Settle what is due; how many names were. What fails is logged and tried again later. The first call also
+        clears the spool."""
+        settled = self._settle(self.due(now), now)
+        if not self._swept:
+            self._swept = True
+            self.sweep()
+        return settled
 
     def settle_now(self) -> int:
         """Settle everything that no writer has open, quiet or not."""
@@ -62,26 +70,47 @@ class Settler:
         """Decide about these names and make it durable; the decisions by name id. A name that changed, moved or was
         opened for writing meanwhile is left for the next time. With ``again`` names that are settled are decided
         about too, with ``force`` known bytes are read again. Raises what the stores raise."""
+        with self.alone():
+            return self.decide(names, again=again, force=force)
+
+    def decide(self, names: Sequence[Name], *, again: bool = False, force: bool = False) -> dict[int, Decision]:
+        """As ``settle``, for a caller that is :meth:`alone`."""
         decided: dict[int, Decision] = {}
-        with self._alone():
-            batch = _Batch(self._stores, self._copies, self._config.tree.trash_days)
-            for name in names:
-                if decision := batch.add(name, again=again, force=force):
-                    decided[name.id] = decision
-            batch.record()
+        batch = _Batch(self._stores, self._copies, self._config.tree.trash_days)
+        for name in names:
+            if decision := batch.add(name, again=again, force=force):
+                decided[name.id] = decision
+        batch.record()
+        self._copies.drop_left()
         return {name_id: decision for name_id, decision in decided.items() if name_id not in batch.refused}
 
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """One process, and one thread in it, decides at a time: two would mint two versions."""
+        self._config.run.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(self._config.run / "settle.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
     def sweep(self) -> int:
-        """Remove spool files that dead sessions left and no fact speaks of; how many."""
-        swept = 0
-        with self._alone():
+        """Remove what dead sessions left and no fact speaks of: spool files, and inbox rows of the facts that are still
+        at hand. How many spool files."""
+        journal = self._stores.journal
+        with self.alone():
+            # In this order: a file seen first is a living session's, or a fact speaks of it already, or it is nobody's.
+            paths = sorted(self._config.spool.glob("*-*"))
             alive = {*alive_sessions(self._config.run), self._session}
-            wanted = {name.key for name in self._stores.journal.names.unsettled(quiet_before=2**63 - 1)}
-            for path in sorted(self._config.spool.glob("*-*")):
-                if path.name not in wanted and path.name.partition("-")[0] not in alive:
-                    path.unlink(missing_ok=True)
-                    swept += 1
-        return swept
+            wanted = {name.key for name in journal.names.unsettled(quiet_before=2**63 - 1)}
+            left = [path for path in paths if path.name not in wanted and path.name.partition("-")[0] not in alive]
+            for path in left:
+                path.unlink(missing_ok=True)
+            facts = journal.facts(max(0, journal.seq() - FACTS), FACTS) or []
+            inbox = {fact.sha256 for _, fact in facts if isinstance(fact, ContentKept) and fact.place == Place.INBOX}
+            journal.drop_inbox([sha256 for sha256 in sorted(inbox) if journal.inbox(sha256) is not None])
+        return len(left)
 
     # ------------------------------------------------------------------------------------- inside
 
@@ -106,7 +135,6 @@ class Settler:
             except KgfsError:
                 # One of them is the trouble; each alone shows which, and the others are not held up by it.
                 settled += self._settle_each(part, now)
-        self._copies.drop_left()
         return settled
 
     def _settle_each(self, names: Sequence[Name], now: int) -> int:
@@ -120,17 +148,6 @@ class Settler:
                 if isinstance(error, FullError):
                     break
         return settled
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """One process, and one thread in it, decides at a time: two would mint two versions."""
-        self._config.run.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(self._config.run / "settle.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(descriptor)
 
 
 class _Batch:
@@ -164,10 +181,15 @@ class _Batch:
         decision = decide(name, path, newest, document, n=n, now=now, trash_days=self._trash_days, force=force)
         if decision.action is Action.NONE and name.settled:
             return decision
-        if decision.action is Action.NONE:
-            fact: VersionMinted | Settled = self._settled(name, decision, document, now)
-        else:
-            fact = self._minted(name, path, decision, document, n, now)
+        try:
+            if decision.action is Action.NONE:
+                fact: VersionMinted | Settled = self._settled(name, decision, document, now)
+            else:
+                fact = self._minted(name, path, decision, document, n, now)
+        except KgfsError:
+            if _same_bytes(names.name(name.id), name):
+                raise
+            return None  # written or removed meanwhile, and the bytes given up
         self._facts[name.id] = fact
         self._before[name.id] = name
         self._bytes.add((name.ontology, name.sha256))
@@ -233,3 +255,7 @@ class _Batch:
 
     def _bring_home(self, name: Name, key: str) -> None:
         bring_home(self._stores, self._copies.spool, name, key, self._copies.remembered(name.sha256))
+
+
+def _same_bytes(now: Name | None, before: Name) -> bool:
+    return now is not None and (now.sha256, now.place, now.key) == (before.sha256, before.place, before.key)

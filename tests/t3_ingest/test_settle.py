@@ -362,6 +362,20 @@ def test_sweeping_takes_only_what_dead_sessions_left(home: Path) -> None:
         file.release()
 
 
+def test_inbox_rows_of_a_dead_session_go_unless_a_name_has_them(home: Path) -> None:
+    dead = open_desk(home)
+    name = dead.file(content=b"first")
+    dead.write(name.id, b"second")
+    dead.close()
+    first, second = (hashlib.sha256(content).hexdigest() for content in (b"first", b"second"))
+    with desk_at(home) as desk:
+        assert desk.journal.inbox(first) == b"first"
+        desk.deposits.settler.sweep()
+        assert desk.journal.inbox(first) is None
+        assert desk.journal.inbox(second) == b"second"
+        assert desk.read(name.id) == b"second"
+
+
 _HOLDER = """
 import sys, time
 from pathlib import Path

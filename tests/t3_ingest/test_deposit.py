@@ -1,0 +1,385 @@
+"""The use cases of depositing: ontologies, names, and files taken in without a mount."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kgfs.domain import NameKind, Place, encode_name
+from kgfs.errors import (
+    BadInputError,
+    ExistsError,
+    IsAFolderError,
+    KgfsError,
+    MissingError,
+    NameTooLongError,
+    NotAFolderError,
+    NotEmptyError,
+    RefusedError,
+)
+from kgfs.ingest.intake import Ingested
+from tests.t3_ingest.depositing import Desk, desk_at
+
+BIG = b"0123456789abcdef" * 20_000
+
+
+@pytest.fixture
+def desk(home: Path) -> Iterator[Desk]:
+    with desk_at(home) as desk:
+        yield desk
+
+
+# ---------------------------------------------------------------------------------------- ontologies
+
+
+def test_an_ontology_has_a_documents_folder(desk: Desk) -> None:
+    made = desk.deposits.make_ontology("Zen & the Art", 0o750, 5, 6)
+    root = desk.row(made.root)
+    assert (root.kind, root.parent, root.mode, root.uid, root.gid) == (NameKind.FOLDER, 0, 0o750, 5, 6)
+    assert made.prefix == "Zen-the-Art"
+    assert desk.journal.names.ontology_named("Zen & the Art") == made
+
+
+@pytest.mark.parametrize("name", ["README.md", "AGENTS.md", ".kgfs", "search", "ask", ".git", ".Trash-0"])
+def test_taken_names_make_no_ontology(desk: Desk, name: str) -> None:
+    with pytest.raises(RefusedError) as caught:
+        desk.deposits.make_ontology(name, 0o755, 0, 0)
+    assert caught.value.errno == errno.EPERM
+    made = desk.ontology()
+    with pytest.raises(RefusedError):
+        desk.deposits.rename_ontology(made.id, name)
+
+
+def test_impossible_names_are_refused(desk: Desk) -> None:
+    root = desk.ontology().root
+    for name in ("", ".", "..", "a/b", "%00"):
+        with pytest.raises(BadInputError):
+            desk.deposits.make_file(root, name, 0o644, 0, 0)
+    with pytest.raises(NameTooLongError):
+        desk.deposits.make_ontology("x" * 256, 0o755, 0, 0)
+    desk.deposits.make_file(root, encode_name(b"\xff\n" + b"x" * 253), 0o644, 0, 0)
+    with pytest.raises(NameTooLongError):
+        desk.deposits.make_file(root, encode_name(b"\xff\n" + b"x" * 254), 0o644, 0, 0)
+
+
+def test_prefixes_are_never_shared_nor_used_again(desk: Desk) -> None:
+    one = desk.deposits.make_ontology("A B", 0o755, 0, 0)
+    two = desk.deposits.make_ontology("A-B!", 0o755, 0, 0)
+    odd = desk.deposits.make_ontology("禅", 0o755, 0, 0)
+    other = desk.deposits.make_ontology("道", 0o755, 0, 0)
+    assert len({one.prefix, two.prefix, odd.prefix, other.prefix}) == 4
+    desk.deposits.make_file(odd.root, "a.txt", 0o644, 0, 0)
+    name = desk.file("a.txt", b"bytes", one.root)
+    desk.settle()
+    desk.deposits.remove(name.id)
+    desk.deposits.remove_ontology(one.id)
+    again = desk.deposits.make_ontology("A B", 0o755, 0, 0)
+    assert again.prefix not in (one.prefix, two.prefix)
+
+
+def test_a_renamed_ontology_keeps_its_keys(desk: Desk) -> None:
+    made = desk.ontology()
+    renamed = desk.deposits.rename_ontology(made.id, "Renamed")
+    assert (renamed.id, renamed.prefix, renamed.root, renamed.name) == (made.id, made.prefix, made.root, "Renamed")
+    name = desk.file("a.txt", b"bytes", made.root)
+    desk.settle()
+    assert desk.row(name.id).key.startswith("sources/Notes/")
+    desk.ontology("Other")
+    with pytest.raises(ExistsError):
+        desk.deposits.rename_ontology(made.id, "Other")
+
+
+def test_only_an_empty_ontology_is_removed(desk: Desk) -> None:
+    made = desk.ontology()
+    name = desk.file("a.txt", b"bytes")
+    with pytest.raises(NotEmptyError):
+        desk.deposits.remove_ontology(made.id)
+    desk.deposits.remove(name.id)
+    desk.deposits.remove_ontology(made.id)
+    assert desk.journal.names.ontologies() == []
+    with pytest.raises(MissingError):
+        desk.deposits.remove_ontology(made.id)
+
+
+# --------------------------------------------------------------------------------------------- names
+
+
+def test_documents_itself_stays(desk: Desk) -> None:
+    one, other = desk.ontology(), desk.ontology("Other")
+    with pytest.raises(RefusedError):
+        desk.deposits.remove(one.root)
+    with pytest.raises(RefusedError):
+        desk.deposits.move(one.root, other.root, "stolen", replace=False)
+
+
+def test_moving_onto_itself_changes_nothing(desk: Desk) -> None:
+    name = desk.file(content=b"bytes")
+    before = desk.journal.seq()
+    desk.deposits.move(name.id, name.parent, "a.txt", replace=True)
+    assert desk.journal.seq() == before
+
+
+def test_a_replaced_working_copy_is_cleared_away(desk: Desk) -> None:
+    big, small, new = desk.file("big", BIG), desk.file("small", b"s"), desk.file("new", b"new")
+    desk.deposits.move(new.id, new.parent, "big", replace=True)
+    assert desk.spool_files() == []
+    desk.deposits.remove(small.id)
+    desk.settle()
+    assert desk.journal.inbox(small.sha256) is None
+    assert desk.deposits.shown(big.id) is None
+
+
+def test_links_are_kept_as_they_are(desk: Desk) -> None:
+    link = desk.deposits.make_link(desk.ontology().root, "link.txt", "../nowhere/%FF", 3, 4)
+    assert (link.kind, link.target, link.uid, link.gid, link.mode) == (NameKind.LINK, "../nowhere/%FF", 3, 4, 0o777)
+    desk.settle()
+    assert desk.row(link.id).settled
+    with pytest.raises(BadInputError):
+        desk.deposits.open(link.id)
+    with pytest.raises(IsAFolderError):
+        desk.deposits.open(desk.ontology().root)
+
+
+def test_keep_cache_tells_whether_the_bytes_are_those_of_the_last_open(desk: Desk) -> None:
+    def opened() -> bool:
+        file = desk.deposits.open(name.id)
+        file.release()
+        return file.keep_cache
+
+    name = desk.file(content=b"bytes")
+    assert opened()  # what this mount wrote is what its kernel has
+    desk.settle()
+    assert opened()
+    with desk_at(desk.config.home) as other:
+        other.write(name.id, b"other")
+    assert not opened()
+    assert opened()
+
+
+def test_two_mounts_see_each_others_writes_at_the_next_open(desk: Desk) -> None:
+    name = desk.file(content=BIG)
+    reader = desk.deposits.open(name.id)
+    with desk_at(desk.config.home) as other:
+        assert other.read(name.id) == BIG
+        other.write(name.id, b"other")
+        assert desk.read(name.id) == b"other"
+        other.deposits.remove(name.id)
+    with pytest.raises(MissingError):
+        desk.deposits.content(name.id)
+    reader.release()
+
+
+def test_content_is_found_wherever_it_stands(desk: Desk) -> None:
+    for content in (b"", b"small", BIG):
+        name = desk.file(f"{len(content)}.txt", content)
+        for _ in range(2):
+            found = desk.deposits.content(name.id)
+            assert found.size == len(content)
+            assert found.read_at(0, len(content) + 1) == content
+            found.close()
+            desk.settle()
+
+
+# -------------------------------------------------------------------------------------------- ingest
+
+
+def ingest(desk: Desk, source: Path, as_path: str | None = None, ontology: str = "Notes") -> Ingested:
+    return desk.deposits.ingest_file(source, ontology, as_path)
+
+
+@pytest.mark.parametrize("content", [b"small", BIG])
+def test_a_file_is_taken_in_and_settled_at_once(desk: Desk, tmp_path: Path, content: bytes) -> None:
+    source = tmp_path / "Some Notes.md"
+    source.write_bytes(content)
+    source.chmod(0o640)
+    os.utime(source, ns=(1, 123_456_789))
+    told: list[int] = []
+    done = desk.deposits.ingest_file(source, "New", None, told.append)
+    ontology = desk.journal.names.ontology_named("New")
+    assert ontology is not None
+    name = desk.journal.names.resolve(ontology.id, "Some Notes.md")
+    assert name is not None
+    assert done == Ingested("Some Notes.md", name.doc_id, "insert", "new document")
+    assert (name.mode, name.mtime, name.settled, name.place) == (0o640, 123_456_789, True, Place.GARAGE)
+    assert sum(told) == len(content)
+    assert desk.read(name.id) == content
+    assert desk.spool_files() == []
+    assert desk.journal.inbox(name.sha256) is None
+    assert desk.journal.jobs.owed() == 1
+
+
+def test_missing_folders_are_made(desk: Desk, tmp_path: Path) -> None:
+    source = tmp_path / "a.txt"
+    source.write_bytes(b"bytes")
+    done = ingest(desk, source, "2026/november/notes 100%.txt")
+    assert done.path == "2026/november/notes 100%25.txt"
+    found = desk.journal.names.resolve(desk.ontology().id, done.path)
+    assert found is not None
+    ingest(desk, source, "2026/other.txt")
+    assert [name.name for name in desk.journal.names.children(desk.ontology().root)] == ["2026"]
+
+
+def test_again_later_and_elsewhere(desk: Desk, tmp_path: Path) -> None:
+    source = tmp_path / "a.txt"
+    source.write_bytes(b"one")
+    first = ingest(desk, source)
+    before = desk.journal.seq()
+    assert ingest(desk, source).decision == "none"
+    assert desk.journal.seq() == before
+    assert ingest(desk, source, "b.txt").decision == "in_progress"
+    source.write_bytes(b"two")
+    second = ingest(desk, source)
+    assert (second.decision, second.reason) == ("update", "new bytes, version 2 of the path")
+    assert second.doc_id != first.doc_id
+    name = desk.journal.names.resolve(desk.ontology().id, "a.txt")
+    assert name is not None
+    assert [version.doc_id for version in desk.journal.names.versions(name.id)] == [first.doc_id, second.doc_id]
+
+
+def test_a_version_from_elsewhere_has_a_new_inode(desk: Desk, tmp_path: Path) -> None:
+    name = desk.file(content=BIG)
+    reader = desk.deposits.open(name.id)
+    source = tmp_path / "a.txt"
+    source.write_bytes(b"new")
+    with desk_at(desk.config.home) as command:
+        ingest(command, source)
+    assert reader.read(0, 5) == BIG[:5]
+    reader.release()
+    found = desk.journal.names.resolve(desk.ontology().id, "a.txt")
+    assert found is not None
+    assert found.id != name.id
+    assert desk.read(found.id) == b"new"
+
+
+def test_no_documents_are_taken_in_too(desk: Desk, tmp_path: Path) -> None:
+    empty, hidden = tmp_path / "empty.txt", tmp_path / ".hidden"
+    empty.write_bytes(b"")
+    hidden.write_bytes(b"h")
+    assert ingest(desk, empty) == Ingested("empty.txt", "", "none", "an empty file is no document")
+    done = ingest(desk, hidden)
+    assert (done.doc_id, done.decision) == ("", "none")
+    name = desk.journal.names.resolve(desk.ontology().id, ".hidden")
+    assert name is not None
+    assert desk.read(name.id) == b"h"
+    assert name.place is Place.GARAGE
+
+
+@pytest.mark.parametrize("as_path", ["/etc/passwd", "../up", "a/../b", "a//b", "a/", "", ".", "./a", "a\0b", "a/./b"])
+def test_paths_that_leave_or_mean_nothing_are_refused(desk: Desk, tmp_path: Path, as_path: str) -> None:
+    source = tmp_path / "a.txt"
+    source.write_bytes(b"bytes")
+    before = desk.ontology(), desk.journal.seq()
+    with pytest.raises(BadInputError) as caught:
+        ingest(desk, source, as_path)
+    assert caught.value.exit_code == 3
+    assert desk.journal.seq() == before[1]
+
+
+def test_sources_that_cannot_be_read(desk: Desk, tmp_path: Path) -> None:
+    fifo, link, loop = tmp_path / "fifo", tmp_path / "link", tmp_path / "loop"
+    os.mkfifo(fifo)
+    link.symlink_to(tmp_path / "nowhere")
+    loop.symlink_to(loop)
+    cases: list[tuple[Path, type[KgfsError], str]] = [
+        (tmp_path, BadInputError, "is a folder"),
+        (fifo, BadInputError, "not an ordinary file"),
+        (Path("/dev/null"), BadInputError, "not an ordinary file"),
+        (link, MissingError, "points to nothing"),
+        (loop, BadInputError, "cannot be read"),
+        (tmp_path / "gone", MissingError, "no such file"),
+        (Path("/dev/null/below"), BadInputError, "cannot be read"),
+    ]
+    for source, kind, words in cases:
+        with pytest.raises(kind, match=words) as caught:
+            ingest(desk, source, "a.txt")
+        assert str(source) in str(caught.value)
+    assert desk.journal.names.children(desk.ontology().root) == []
+
+
+_AS_NOBODY = """
+import os, sys
+from pathlib import Path
+from kgfs.errors import BadInputError
+from tests.t3_ingest.depositing import desk_at
+os.setuid(65534)
+with desk_at(Path(sys.argv[1])) as desk:
+    try:
+        desk.deposits.ingest_file(Path(sys.argv[2]), "Notes")
+    except BadInputError as error:
+        print(error.errno, error)
+"""
+
+
+def test_an_unreadable_source_names_itself(tmp_path: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("[root] only root can become somebody else")
+    base = Path(subprocess.run(["mktemp", "-d"], capture_output=True, text=True, check=True).stdout.strip())
+    try:
+        os.chown(base, 65534, 65534)
+        source = base / "secret.txt"
+        source.write_bytes(b"secret")
+        source.chmod(0o600)
+        done = subprocess.run(
+            [sys.executable, "-c", _AS_NOBODY, str(base / "home"), str(source)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.startswith(f"{errno.EACCES} {source} cannot be read")
+    finally:
+        subprocess.run(["rm", "-rf", str(base)], check=True)
+
+
+def test_what_stands_in_the_way_is_named(desk: Desk, tmp_path: Path) -> None:
+    source = tmp_path / "a.txt"
+    source.write_bytes(b"bytes")
+    ingest(desk, source, "taken/a.txt")
+    with pytest.raises(IsAFolderError, match="taken"):
+        ingest(desk, source, "taken")
+    with pytest.raises(NotAFolderError, match=r"a\.txt"):
+        ingest(desk, source, "taken/a.txt/below")
+    with pytest.raises(RefusedError):
+        ingest(desk, source, ontology=".hidden")
+
+
+def test_several_commands_at_once(desk: Desk, tmp_path: Path) -> None:
+    """The same path, the same and other bytes, from four processes' worth of threads: all versions, no loss."""
+    sources = []
+    for number in range(8):
+        sources.append(tmp_path / f"{number}.txt")
+        sources[-1].write_bytes(b"%d" % (number % 4) * 70_000)
+    errors: list[BaseException] = []
+
+    def run(part: list[Path]) -> None:
+        try:
+            with desk_at(desk.config.home) as command:
+                for source in part:
+                    ingest(command, source, "sub/a.txt")
+        except KgfsError as error:
+            errors.append(error)
+
+    desk.ontology()
+    threads = [threading.Thread(target=run, args=(sources[start::4],)) for start in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    name = desk.journal.names.resolve(desk.ontology().id, "sub/a.txt")
+    assert name is not None
+    versions = desk.journal.names.versions(name.id)
+    assert {version.sha256 for version in versions} == {
+        hashlib.sha256(b"%d" % number * 70_000).hexdigest() for number in range(4)
+    }
+    assert desk.read(name.id)[:1] in b"0123"
+    assert [name.name for name in desk.journal.names.children(name.parent)] == ["a.txt"]
+    assert desk.spool_files() == []
