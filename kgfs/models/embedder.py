@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
-from kgfs.config import Models
-from kgfs.errors import BadInputError, ModelMissingError
+from kgfs.errors import ModelMissingError
 from kgfs.models import carriers
 
 Vector = npt.NDArray[np.float32]
@@ -55,8 +53,8 @@ class MiniLM:
         self._tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer))
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
-        self._first: int = self._tokenizer.token_to_id("[CLS]")  # type: ignore[assignment]
-        self._last = self._tokenizer.token_to_id("[SEP]")
+        self._first = self._tokenizer.token_to_id("[CLS]") or 0
+        self._last = self._tokenizer.token_to_id("[SEP]") or 0
         self.model = f"all-MiniLM-L6-v2-int8@{carriers.MINILM.sha256[:12]}"
 
     def embed(self, texts: Sequence[str]) -> list[Vector]:
@@ -87,29 +85,6 @@ class MiniLM:
             sums = (hidden * mask[:, :, None]).sum(axis=1, dtype=np.float32)
             vectors[batch] = sums / np.linalg.norm(sums, axis=1, keepdims=True)
         return vectors
-
-
-def one(embedder: MiniLM, text: str) -> Vector:
-    """A single vector for a short text, of its first window."""
-    first: Vector = embedder.embed([text])[0][0]
-    return first
-
-
-def load(models: Models) -> MiniLM | None:
-    """The embedder that is configured: None with ``none``, or with ``auto`` where its files are missing."""
-    if models.embedder not in ("auto", "none"):
-        raise BadInputError(f"models.embedder = '{models.embedder}': known are auto and none.")
-    if models.embedder == "none":
-        return None
-    try:
-        return _shared(models.threads)
-    except ModelMissingError:
-        return None
-
-
-@cache
-def _shared(threads: int) -> MiniLM:
-    return MiniLM(threads)
 
 
 def _batches(rows: Sequence[Sequence[int]]) -> Iterator[list[int]]:

@@ -1,0 +1,124 @@
+"""Phrases of a parsed paragraph that may be concepts: runs of nouns with their modifiers, noun chunks, named entities,
+and the parts of runs that can stand alone. Candidates decide the quality more than their ranking does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc, Token
+
+_DASHES = frozenset("-–/")
+_LEADING = frozenset(("DET", "PRON", "NUM", "PUNCT", "ADV", "ADP", "CCONJ", "SCONJ", "SPACE", "PART", "SYM"))
+_NO_NAMES = frozenset(("CARDINAL", "ORDINAL", "PERCENT", "DATE", "TIME", "QUANTITY", "MONEY"))
+_NAMES = {
+    "PERSON": "person",
+    "NORP": "group",
+    "FAC": "place",
+    "ORG": "org",
+    "GPE": "place",
+    "LOC": "place",
+    "PRODUCT": "product",
+    "EVENT": "event",
+    "WORK_OF_ART": "work",
+    "LAW": "law",
+    "LANGUAGE": "language",
+}
+_VAGUE = frozenset(
+    """new different various certain possible specific particular following existing current additional similar good better best
+    main major important available necessary useful first second third last next previous whole entire actual original own
+    other same such more most many several few further given proposed appropriate corresponding resulting interesting obvious
+    single multiple non""".split()  # noqa: SIM905 - reads better as a paragraph
+)
+"""Modifiers that make no other concept of a noun, at the start of a phrase."""
+MAX_RUN = 8
+"""Words; longer runs are lists without commas, tables, or noise."""
+
+
+@dataclass(slots=True)
+class Phrase:
+    """Tokens ``start:end`` of a paragraph."""
+
+    start: int
+    end: int
+    run: bool = False
+    """The longest run of nouns and modifiers around it."""
+    chunk: bool = False
+    """What the grammar takes for a whole noun phrase, without its determiners."""
+    kind: str = ""
+    """Of a named entity."""
+
+    @property
+    def whole(self) -> bool:
+        return self.run or self.chunk
+
+
+def phrases(doc: Doc) -> list[Phrase]:
+    """All of them, in order of the text, a span once."""
+    found: dict[tuple[int, int], Phrase] = {}
+
+    def note(start: int, end: int) -> Phrase:
+        return found.setdefault((start, end), Phrase(start, end))
+
+    for start, end in _runs(doc):
+        note(start, end).run = True
+        for part in _parts(doc, start, end):
+            note(*part)
+    for chunk in doc.noun_chunks:
+        start, end = _trim(doc, chunk.start, chunk.end)
+        if 0 < end - start <= MAX_RUN and doc[end - 1].pos_ in ("NOUN", "PROPN"):
+            note(start, end).chunk = True
+    for name in doc.ents:
+        start, end = _trim(doc, name.start, name.end)
+        if 0 < end - start <= MAX_RUN and name.label_ not in _NO_NAMES:
+            note(start, end).kind = _NAMES.get(name.label_, "")
+    return [found[span] for span in sorted(found)]
+
+
+def _runs(doc: Doc) -> Iterator[tuple[int, int]]:
+    at, length = 0, len(doc)
+    while at < length:
+        stop = at
+        while stop < length and (_fits(doc[stop]) or (stop > at and _joins(doc, stop))):
+            stop += 1
+        end = stop
+        while end > at and doc[end - 1].pos_ not in ("NOUN", "PROPN"):
+            end -= 1
+        first = at
+        while first < end and _is_vague(doc[first]):
+            first += 1
+        if 0 < end - first <= MAX_RUN:
+            yield first, end
+        at = max(stop, at + 1)
+
+
+def _fits(token: Token) -> bool:
+    return token.pos_ in ("NOUN", "PROPN", "ADJ") or token.tag_ in ("VBN", "VBG")
+
+
+def _is_vague(token: Token) -> bool:
+    return token.lower_ in _VAGUE and bool(token.whitespace_)
+
+
+def _joins(doc: Doc, at: int) -> bool:
+    """A hyphen or slash inside a word."""
+    return doc[at].text in _DASHES and not doc[at - 1].whitespace_ and not doc[at].whitespace_
+
+
+def _parts(doc: Doc, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Parts of a run that end with a noun and cut no hyphenated word."""
+    borders = [at for at in range(start, end) if at == start or doc[at - 1].whitespace_]
+    for first in borders:
+        for last in (*borders[1:], end):
+            if last > first and (first, last) != (start, end) and doc[last - 1].pos_ in ("NOUN", "PROPN"):
+                yield first, last
+
+
+def _trim(doc: Doc, start: int, end: int) -> tuple[int, int]:
+    while start < end and (doc[start].is_stop or doc[start].pos_ in _LEADING or _is_vague(doc[start])):
+        start += 1
+    while end > start and doc[end - 1].pos_ in ("PUNCT", "PART", "SPACE"):
+        end -= 1
+    return start, end

@@ -1,0 +1,95 @@
+"""Sentences that say what a concept is, and which of their words say it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from spacy.tokens import Span, Token
+
+_ARTICLES = frozenset(("a", "an", "one"))
+_SAYING = {"refer": "to", "stand": "for"}
+_DEFINED = frozenset(("define", "describe", "know", "call", "name", "term"))
+_POINTING = frozenset(("this", "that", "these", "those", "such", "another", "each", "any", "no", "some", "one"))
+_LONGEST = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Defining:
+    """Token ``defined`` is the head of a noun phrase that the sentence defines with the tokens ``first:last``."""
+
+    defined: Token
+    first: int
+    last: int
+
+
+def defining(sentence: Span) -> Iterator[Defining]:
+    """'X is a …', 'X means …', 'X refers to …', 'X is defined as …', 'X, a … that …', '… is called X'."""
+    if sentence.text.rstrip().endswith("?"):
+        return
+    root = sentence.root
+    last = _without_stop(sentence)
+    if root.pos_ in ("VERB", "AUX"):
+        subject = next((child for child in root.children if child.dep_ in ("nsubj", "nsubjpass")), None)
+        denied = any(child.dep_ == "neg" for child in root.children)
+        if subject is not None and not denied:
+            yield from _by_verb(root, subject, last)
+    for token in sentence:
+        if token.dep_ == "appos" and token.pos_ == "NOUN" and _article(token) and _names(token.head):
+            first, end = token.left_edge.i, token.right_edge.i + 1
+            if end - first >= 3:
+                yield Defining(token.head, first, min(end, last))
+
+
+def _by_verb(root: Token, subject: Token, last: int) -> Iterator[Defining]:
+    lemma = root.lemma_.lower()
+    if lemma == "be" and _names(subject):
+        said = next(
+            (child for child in root.children if child.dep_ == "attr" and child.pos_ in ("NOUN", "PROPN")), None
+        )
+        if said is not None and (
+            _article(said) or (said.tag_ == "NNS" and subject.tag_ in ("NNS", "NNPS") and not _determined(said))
+        ):
+            yield Defining(subject, said.left_edge.i, last)
+    elif lemma in ("mean", "denote", "designate") and subject.dep_ == "nsubj" and _names(subject):
+        if root.i + 1 < last:
+            yield Defining(subject, root.i + 1, last)
+    elif lemma in _SAYING and subject.dep_ == "nsubj" and _names(subject):
+        said = next((child for child in root.children if child.dep_ == "prep" and child.lower_ == _SAYING[lemma]), None)
+        if said is not None and said.i + 1 < last:
+            yield Defining(subject, said.i + 1, last)
+    elif lemma in _DEFINED and subject.dep_ == "nsubjpass":
+        said = next((child for child in root.children if child.dep_ == "prep" and child.lower_ == "as"), None)
+        named = next(
+            (child for child in root.children if child.dep_ in ("oprd", "attr") and child.pos_ in ("NOUN", "PROPN")),
+            None,
+        )
+        if lemma in ("define", "describe") and said is not None and _names(subject) and said.i + 1 < last:
+            yield Defining(subject, said.i + 1, last)
+        elif lemma in ("call", "name", "term") and named is not None and subject.pos_ == "NOUN":
+            yield Defining(named, subject.left_edge.i, subject.right_edge.i + 1)
+
+
+def _names(noun: Token) -> bool:
+    return noun.pos_ in ("NOUN", "PROPN") and not any(
+        child.lower_ in _POINTING or child.dep_ == "poss"
+        for child in noun.children
+        if child.dep_ in ("det", "poss", "nummod")
+    )
+
+
+def _article(noun: Token) -> bool:
+    return any(child.dep_ in ("det", "nummod") and child.lower_ in _ARTICLES for child in noun.children)
+
+
+def _determined(noun: Token) -> bool:
+    return any(child.dep_ in ("det", "poss") for child in noun.children)
+
+
+def _without_stop(sentence: Span) -> int:
+    last = int(sentence.end)
+    while last > sentence.start and (sentence.doc[last - 1].is_punct or sentence.doc[last - 1].is_space):
+        last -= 1
+    return last

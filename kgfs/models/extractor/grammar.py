@@ -1,0 +1,148 @@
+"""The offline extractor: English grammar proposes, embeddings rank."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from kgfs.models.contract import Embedder, Extraction, Passage, RawConcept, RawQuote, RawRelationship
+from kgfs.models.extractor import output, salience, vocabulary
+from kgfs.models.extractor.definitions import defining
+from kgfs.models.extractor.page import Candidate, Page, page_of
+from kgfs.models.extractor.prose import prose_of
+from kgfs.models.extractor.quotes import Definitions, quotes_of
+from kgfs.models.extractor.relationships import stated
+from kgfs.models.grammar import English
+
+CONCEPTS = 30
+"""At most so many of one passage; ends of relationships and what is defined come on top."""
+TOGETHER = 64
+"""Passages that are read at once; bounds memory."""
+
+
+class GrammarExtractor:
+    """An Extractor. Deterministic; several threads may call."""
+
+    name = "grammar"
+    version = "1"
+
+    def __init__(self, english: English, embedder: Embedder | None) -> None:
+        """Without an embedder the grammar ranks alone."""
+        self._english = english
+        self._embedder = embedder
+        self.model = f"{english.model}+{embedder.model}" if embedder else english.model
+        rules = repr(
+            (
+                salience.WEIGHTS,
+                CONCEPTS,
+                vocabulary.VERBS,
+                vocabulary.PREPOSITIONS,
+                vocabulary.PASSIVES,
+                vocabulary.ADJECTIVES,
+            )
+        )
+        self.prompt_hash = hashlib.sha256(f"{self.name}/{self.version} {rules}".encode()).hexdigest()[:16]
+
+    def extract(self, passages: Sequence[Passage], known: Sequence[str] = ()) -> list[str]:
+        """As the contract says. ``known`` is not looked at: the same words give the same concepts, matching joins them."""
+        raw: list[str] = []
+        for at in range(0, len(passages), TOGETHER):
+            raw.extend(self._extract(passages[at : at + TOGETHER]))
+        return raw
+
+    def parse(self, raw: str) -> Extraction:
+        return output.decode(raw)
+
+    def _extract(self, passages: Sequence[Passage]) -> list[str]:
+        prose = [prose_of(passage.text) for passage in passages]
+        parsed = iter(self._english.read([block.text for blocks in prose for block in blocks]))
+        pages = [
+            page_of([(block, next(parsed)) for block in blocks], passage.text)
+            for blocks, passage in zip(prose, passages, strict=True)
+        ]
+        ranked = self._rank(passages, pages)
+        return [
+            output.encode(_extraction(passage.text, page, saliences))
+            for passage, page, saliences in zip(passages, pages, ranked, strict=True)
+        ]
+
+    def _rank(self, passages: Sequence[Passage], pages: Sequence[Page]) -> list[dict[str, float]]:
+        """For each page the salience of its best candidates."""
+        chosen: list[list[Candidate]] = []
+        shown: list[salience.Matrix] = []
+        scores: list[salience.Matrix] = []
+        for page in pages:
+            candidates = list(page.candidates.values())
+            seen = salience.seen(page, candidates)
+            score = salience.by_grammar(seen)
+            best = sorted(np.argsort(-score, kind="stable")[:CONCEPTS].tolist())
+            chosen.append([candidates[index] for index in best])
+            shown.append(seen[best])
+            scores.append(score[best])
+        if self._embedder is not None:
+            labels = sorted({candidate.label for candidates in chosen for candidate in candidates})
+            vectors = {label: rows[0] for label, rows in zip(labels, self._embedder.embed(labels), strict=True)}
+            windows = self._embedder.embed([passage.text for passage in passages])
+            for index, candidates in enumerate(chosen):
+                if candidates:
+                    rows = np.stack([vectors[candidate.label] for candidate in candidates])
+                    scores[index] = salience.by_meaning(shown[index], rows, windows[index])
+        return [
+            {candidate.key: round(float(score), 4) for candidate, score in zip(candidates, found, strict=True)}
+            for candidates, found in zip(chosen, scores, strict=True)
+        ]
+
+
+def _extraction(text: str, page: Page, saliences: dict[str, float]) -> Extraction:
+    definitions = _definitions(text, page)
+    relationships = _relationships(text, page)
+    lowest = min(saliences.values(), default=0.0)
+    wanted = dict(saliences)
+    for key in (*definitions, *(end for found in relationships for end in (found[0], found[2]))):
+        wanted.setdefault(key, lowest)
+    concepts = []
+    for key, relevance in sorted(wanted.items(), key=lambda item: (-item[1], item[0])):
+        candidate = page.candidates[key]
+        quotes = quotes_of(text, page, candidate, definitions.get(key, {}))
+        concepts.append(
+            RawConcept(candidate.label, candidate.kind or "term", relevance, len(candidate.mentions), quotes)
+        )
+    return Extraction(
+        tuple(concepts),
+        tuple(
+            RawRelationship(page.candidates[subject].label, kind, page.candidates[object_].label, quote, confidence)
+            for subject, kind, object_, quote, confidence in relationships
+        ),
+    )
+
+
+def _definitions(text: str, page: Page) -> dict[str, Definitions]:
+    """For each key: sentence index → the words that define it."""
+    found: dict[str, Definitions] = {}
+    for index, sentence in enumerate(page.sentences):
+        if sentence.kind in ("heading", "term"):
+            continue
+        for definition in defining(sentence.words):
+            key = page.concept_at(index, definition.defined)
+            if key:
+                words = sentence.words.doc[definition.first : definition.last].text.strip()
+                found.setdefault(key, {}).setdefault(index, words)
+    return found
+
+
+def _relationships(text: str, page: Page) -> list[tuple[str, str, str, RawQuote, float]]:
+    found: dict[tuple[str, str, str], tuple[str, str, str, RawQuote, float]] = {}
+    for index, sentence in enumerate(page.sentences):
+        if sentence.kind in ("heading", "term"):
+            continue
+        for said in stated(sentence.words):
+            subject, object_ = page.concept_at(index, said.subject), page.concept_at(index, said.object)
+            if not subject or not object_ or subject == object_:
+                continue
+            place = (subject, said.type, object_)
+            if place not in found or found[place][4] < said.confidence:
+                quote = RawQuote(text[sentence.start : sentence.end], sentence.start, sentence.end)
+                found[place] = (subject, said.type, object_, quote, said.confidence)
+    return list(found.values())

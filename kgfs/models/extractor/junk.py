@@ -1,0 +1,93 @@
+"""What is no concept, by rules that can be stated; and labels that are one although they are written differently."""
+
+from __future__ import annotations
+
+import re
+
+from kgfs.domain import normalise_label
+
+MAX_WORDS = 7
+MAX_CHARACTERS = 80
+
+STOP_WORDS = frozenset(
+    """a about above across after again against all almost alone along already also although always am among an and another any
+    anybody anyone anything anywhere are around as at away back be became because become becomes been before behind being below
+    between both but by call can cannot could did do does doing done down due during each either else ever every everybody
+    everyone everything everywhere few for from further get give given go goes had has have having he hence her here hers
+    herself him himself his how however i if in indeed instead into is it its itself just keep last least less let like
+    made make makes many may me might mine more moreover most mostly much must my myself namely neither never nevertheless next
+    no nobody none nor not nothing now nowhere of off often on once one only onto or other others otherwise our ours ourselves
+    out over own per perhaps please put quite rather re really regarding same say see seem seems several she should since so
+    some somebody somehow someone something sometimes somewhere still such take than that the their theirs them themselves then
+    thence there thereby therefore these they this those though through throughout thus to together too toward towards under
+    unless until up upon us use used using various very via was we well were what whatever when whenever where whereas whether
+    which while who whoever whole whom whose why will with within without would yet you your yours yourself yourselves""".split()  # noqa: SIM905 - reads better as a paragraph
+)
+
+HOLLOW = frozenset(
+    """ability above abstract acceptance addition advantage aim alternative amount answer appendix approach argument aspect
+    author authors background basis behaviour behavior benefit bit case cases category cause chance change changes chapter choice
+    circumstance class comment common conclusion concern condition consequence consideration content context contrast copy copyright
+    couple course criticism day days deal decision default degree detail details difference difficulty direction discussion
+    disadvantage document draft e.g. effect effort end entry etc everyone evidence example examples exception existence
+    experience explanation extent fact factor fashion feature figure finding first following footnote footnotes form future
+    goal group half hand help history i.e. idea ideas impact implication importance instance intent intention introduction issue
+    issues item kind lack level line list lot lots main majority manner matter mean meaning means mention method mind minor
+    moment month months motivation name names nature need needs new note notes notion number numbers object objection
+    objective old one ones open option options order outline outset overview page paper paragraph part parts past people period
+    person perspective place plan point points position possibility problem problems procedure process proposal proposals purpose
+    question questions range rate rationale reader reason reasons reference references regard rejected relation remainder
+    requirement respect rest result results role rule rules section sections sense set shape share side sign similar situation
+    solution something sort specific specification start state statement status step steps stuff subject success such
+    suggestion summary support table tables technique term terms test text thing things thought time times title today topic
+    total transition truth type types usage use user users value values variety version versions view want way ways week
+    weeks whole wish word words work works world year years yes""".split()  # noqa: SIM905 - reads better as a paragraph
+)
+"""Nouns that mean nothing alone; fine inside a longer phrase."""
+
+_ADDRESS = re.compile(r"(?:https?|ftp|file)://|www\.|\S+@\S+\.\w|\b\w+\.(?:com|org|net|html?|io)\b", re.IGNORECASE)
+_MARKUP = re.compile(r"[`|\\^~{}<>=$]|\*\*|\]\(|\[\d*\]|::|&\w+;|^[#@*_:]|[*_:]$(?<!\w_)|^\.\.")
+_CODE = re.compile(r"[()\[\];!?\"]|[+*/%=]=|->|\w\.\w+\.|^[-–—/.,']|[-–—/,']$|^__\w+$|\w_\w+_\w+_\w")
+_DATE = re.compile(
+    r"(?:\d{1,2}[-/. ])?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|sept|oct|nov|dec)[a-z]*(?:[-/. ,]+\d{1,4})*"
+)
+
+
+def reason(label: str) -> str:
+    """Why this label is junk, in a word: empty, number, letter, stop words, hollow, markup, address, code, date, long.
+    '' if it is not."""
+    norm = normalise_label(label)
+    words = norm.split()
+    if not words or not any(char.isalnum() for char in norm):
+        return "empty"
+    if len(words) > MAX_WORDS or len(norm) > MAX_CHARACTERS:
+        return "long"
+    if not any(char.isalpha() for char in norm):
+        return "number"
+    if len(norm) == 1:
+        return "letter"
+    if _ADDRESS.search(label):
+        return "address"
+    if _MARKUP.search(label):
+        return "markup"
+    if _CODE.search(label):
+        return "code"
+    if _DATE.fullmatch(norm):
+        return "date"
+    if all(word in STOP_WORDS or not any(char.isalpha() for char in word) or len(word) == 1 for word in words):
+        return "stop words"
+    if len(words) == 1 and (norm in HOLLOW or fold(norm) in HOLLOW):
+        return "hollow"
+    return ""
+
+
+def fold(norm: str) -> str:
+    """A normalised label with its last word in the singular, by plain rules, so that 'decorators' meets 'decorator'."""
+    word = norm.rpartition(" ")[2]
+    if len(word) < 4 or not word.endswith("s") or word.endswith(("ss", "us", "is", "ous", "'s", "sis")):
+        return norm
+    if word.endswith("ies") and len(word) > 4:
+        return norm[:-3] + "y"
+    if word.endswith(("sses", "xes", "ches", "shes", "zes")):
+        return norm[:-2]
+    return norm[:-1]

@@ -1,0 +1,140 @@
+"""A passage as the grammar sees it: its sentences, and its candidates with every place where they are mentioned."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kgfs.domain import normalise_label
+from kgfs.models.extractor import junk
+from kgfs.models.extractor.candidates import Phrase, phrases
+from kgfs.models.extractor.prose import Prose
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc, Span, Token
+
+_LITERAL = re.compile(r"[A-Za-z][\w-]+(?: [A-Za-z][\w-]*){0,2}")
+_FEW = 0.3
+"""The weight of a spelling that its place explains: at the start of a sentence, in a heading."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """Characters ``start:end`` of the passage are its quote."""
+
+    start: int
+    end: int
+    kind: str
+    """Of the paragraph it stands in."""
+    words: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    sentence: int
+    first: int
+    last: int
+    """Tokens ``first:last`` of the sentence's Doc."""
+    whole: bool
+
+
+@dataclass(slots=True)
+class Candidate:
+    key: str
+    label: str = ""
+    kind: str = ""
+    mentions: list[Mention] = field(default_factory=list)
+    run: bool = False
+    chunk: bool = False
+    spellings: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(slots=True)
+class Page:
+    sentences: list[Sentence] = field(default_factory=list)
+    candidates: dict[str, Candidate] = field(default_factory=dict)
+    """By folded normalised label, in order of their first mention."""
+    ending: dict[tuple[int, int], list[tuple[int, str]]] = field(default_factory=dict)
+    """(sentence, index of a phrase's last token) → (index of its first token, key), longest first."""
+
+    def concept_at(self, sentence: int, head: Token) -> str:
+        """The key of the candidate that stands for the whole noun phrase with this head; '' if there is none.
+        Part of a phrase would say more than the sentence does: of 'lazy generator objects' not 'objects'."""
+        places = self.ending.get((sentence, head.i))
+        if not places:
+            return ""
+        first, key = places[0]
+        cut = first > self.sentences[sentence].words.start and head.doc[first - 1].pos_ in ("NOUN", "PROPN")
+        return "" if cut else key
+
+
+def page_of(blocks: Sequence[tuple[Prose, Sequence[tuple[int, Doc]]]], passage: str) -> Page:
+    """``blocks`` are the passage's prose with its parsed pieces."""
+    page = Page()
+    for prose, pieces in blocks:
+        for offset, doc in pieces:
+            _add(page, prose, offset, doc, passage)
+    for candidate in page.candidates.values():
+        candidate.label = max(sorted(candidate.spellings), key=lambda spelling: candidate.spellings[spelling])
+    for ends in page.ending.values():
+        ends.sort()
+    return page
+
+
+def _add(page: Page, prose: Prose, offset: int, doc: Doc, passage: str) -> None:
+    owner: list[int] = [-1] * len(doc)
+    for span in doc.sents:
+        quote = _quote(prose, offset + span.start_char, offset + span.end_char, passage)
+        if quote is None:
+            continue
+        for index in range(span.start, span.end):
+            owner[index] = len(page.sentences)
+        page.sentences.append(Sentence(*quote, prose.kind, span))
+    for phrase in (*phrases(doc), *_literals(prose, offset, doc)):
+        sentence = owner[phrase.start]
+        if sentence >= 0 and sentence == owner[phrase.end - 1]:
+            _mention(page, doc, phrase, sentence, in_heading=prose.kind in ("heading", "term"))
+
+
+def _mention(page: Page, doc: Doc, phrase: Phrase, sentence: int, *, in_heading: bool) -> None:
+    words = doc[phrase.start : phrase.end]
+    spelling = words.text
+    if junk.reason(spelling):
+        return
+    key = junk.fold(normalise_label(spelling))
+    candidate = page.candidates.setdefault(key, Candidate(key))
+    places = page.ending.setdefault((sentence, phrase.end - 1), [])
+    if (phrase.start, key) in places:
+        return
+    places.append((phrase.start, key))
+    candidate.mentions.append(Mention(sentence, phrase.start, phrase.end, phrase.whole))
+    candidate.run |= phrase.run
+    candidate.chunk |= phrase.chunk
+    candidate.kind = candidate.kind or phrase.kind
+    explained = in_heading or phrase.start == page.sentences[sentence].words.start
+    if explained and doc[phrase.start].pos_ != "PROPN" and spelling[:1].isupper() and spelling[1:].islower():
+        spelling = spelling[0].lower() + spelling[1:]
+    candidate.spellings[spelling] += _FEW if explained else 1  # type: ignore[assignment]
+
+
+def _quote(prose: Prose, start: int, end: int, passage: str) -> tuple[int, int] | None:
+    while start < end and prose.text[start].isspace():
+        start += 1
+    while end > start and prose.text[end - 1].isspace():
+        end -= 1
+    if start == end:
+        return None
+    first, last = prose.span(start, end)
+    return first, last
+
+
+def _literals(prose: Prose, offset: int, doc: Doc) -> Iterable[Phrase]:
+    """Short names that were set as code."""
+    for start, end in prose.literal:
+        if _LITERAL.fullmatch(prose.text, start, end) and offset <= start and end <= offset + len(doc.text):
+            span = doc.char_span(start - offset, end - offset)
+            if span is not None:
+                yield Phrase(span.start, span.end, run=True)
