@@ -47,7 +47,7 @@ class ValidExtraction:
     """How many items were refused, by reason."""
 
 
-EMPTY_LABEL = "concept: empty label"
+EMPTY_LABEL = "concept: no letter or digit in its label"
 NO_QUOTE = "concept: no quote stands in the text"
 NOT_SAID = "quote: the text does not say it"
 SAME_QUOTE = "quote: the same span again"
@@ -77,7 +77,7 @@ def validate(extraction: Extraction, text: str, chunk: Chunk) -> ValidExtraction
 
 def _concept(raw: RawConcept, text: str, chunk: int, source: Source, dropped: Counter[str]) -> ValidConcept | None:
     label = " ".join(raw.label.split())
-    if not normalise_label(label):
+    if not normalise_label(label) or not any(char.isalnum() for char in label):
         dropped[EMPTY_LABEL] += 1
         return None
     found: dict[tuple[int, int], Quote] = {}
