@@ -5,10 +5,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -205,11 +203,11 @@ def ledger(journal: Journal) -> Iterator[tuple[int, bytes]]:
 
 
 STEPS = st.lists(
-    st.tuples(st.sampled_from(OPS), st.integers(0, 11), st.integers(0, 11), st.integers(0, 3)), min_size=5, max_size=60
+    st.tuples(st.sampled_from(OPS), st.integers(0, 11), st.integers(0, 11), st.integers(0, 3)), min_size=20, max_size=80
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(STEPS)
 def test_sqlite_is_the_oracle_and_replay_is_recording(steps: list[tuple[str, int, int, int]]) -> None:
     sqlite, memory, again = SqliteJournal(None), MemoryJournal(), SqliteJournal(None)

@@ -216,6 +216,9 @@ def _(fact: VersionMinted, before: Before) -> None:
 @_check.register(DocumentForgotten)
 def _(fact: DocumentRead | DocumentFailed | DocumentForgotten, before: Before) -> None:
     before.document(fact.doc_id)
+    if isinstance(fact, DocumentRead):
+        for doc_id in fact.superseded:
+            before.document(doc_id)
 
 
 @_check.register

@@ -309,6 +309,7 @@ def _(fact: VersionMinted, target: Target) -> None:
     _keep_document(fact, target)
     if fact.decision in OWING:
         standing.owe_reading(db, fact.doc_id, seq)
+        affected |= standing.of_holders(db, fact.doc_id)
     standing.review(db, affected, seq, fact.at)
 
 

@@ -286,9 +286,8 @@ class Tables:
             self._leave_graph(doc_id)
 
     def _leave_graph(self, doc_id: str) -> None:
-        if doc_id in self.documents:
-            self.change_document(doc_id, commit_id="")
-            self.ended[doc_id], self.shown[doc_id] = "", False
+        self.change_document(doc_id, commit_id="")
+        self.ended[doc_id], self.shown[doc_id] = "", False
 
     def _DocumentFailed(self, fact: fact_kinds.DocumentFailed, session: str) -> None:  # noqa: N802
         self.change_document(fact.doc_id, reason=fact.reason)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import sqlite3
 from pathlib import Path
+from typing import Any
 
-from kgfs.errors import StoreError, from_os_error
+from kgfs.errors import FullError, StoreError, from_os_error
 
 VERSION = 1
 BUSY_SECONDS = 30.0
+WAL_BYTES_KEPT = 64 << 20
 
 SCHEMA = """
 CREATE TABLE entry (                        -- the front of the ledger
@@ -166,36 +168,80 @@ CREATE INDEX job_working ON job (kind, ontology) WHERE state = 'working';
 """
 
 
-def connect(path: Path, *, durable: bool, read_only: bool = False) -> sqlite3.Connection:
-    """A connection in autocommit mode. ``durable`` syncs at every commit; use from one thread at a time."""
-    db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-    db.execute(f"PRAGMA synchronous={'FULL' if durable else 'OFF'}")
-    db.execute("PRAGMA journal_size_limit=67108864")
-    if read_only:
-        db.execute("PRAGMA query_only=1")
+class Reading(sqlite3.Connection):
+    """A connection that cannot write and raises the project's errors."""
+
+    path: Path
+
+    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+        try:
+            return super().execute(sql, parameters)
+        except sqlite3.Error as error:
+            raise typed(error, self.path) from error
+
+
+def connect_to_read(path: Path) -> Reading:
+    """A connection in autocommit mode; use from one thread at a time."""
+    db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, factory=Reading)
+    db.path = path
+    db.execute("PRAGMA query_only=1")
     return db
 
 
 def prepare(path: Path, *, durable: bool) -> sqlite3.Connection:
-    """The writing connection to a journal, which is made if it is not there: 0600 whatever the umask."""
+    """The writing connection to a journal, in autocommit mode; use from one thread at a time. The file is made if it is
+    not there, 0600 whatever the umask. ``durable`` syncs at every commit."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # SQLite gives its -wal and -shm files the mode of the database.
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        if path.stat().st_size == 0:
-            path.chmod(0o600)
+        if not path.exists():
+            _make(path)
     except OSError as error:
         raise from_os_error(error, str(path)) from error
-    db = connect(path, durable=durable)
+    db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    try:
+        db.execute(f"PRAGMA synchronous={'FULL' if durable else 'OFF'}")
+        db.execute(f"PRAGMA journal_size_limit={WAL_BYTES_KEPT}")
+        version = _fill(db)
+    except sqlite3.Error as error:
+        db.close()
+        raise typed(error, path) from error
+    if version != VERSION:
+        db.close()
+        raise StoreError(f"{path}: format {version} is not known here; a newer kgfs wrote it.")
+    return db
+
+
+def _fill(db: sqlite3.Connection) -> int:
+    """Make the tables if there are none; the version of those that are there."""
     db.execute("PRAGMA journal_mode=WAL")
     db.execute("BEGIN IMMEDIATE")
-    (version,) = db.execute("PRAGMA user_version").fetchone()
+    version: int = db.execute("PRAGMA user_version").fetchone()[0]
     if version == 0:
         for statement in SCHEMA.split(";\n"):
             db.execute(statement)
         db.execute(f"PRAGMA user_version={VERSION}")
     db.execute("COMMIT")
-    if version not in (0, VERSION):
-        db.close()
-        raise StoreError(f"{path}: format {version} is not known here; a newer kgfs wrote it.")
-    return db
+    return version or VERSION
+
+
+def _make(path: Path) -> None:
+    """An empty file, its name synced. SQLite gives its -wal and -shm files the mode of the database."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        os.fchmod(descriptor, 0o600)
+    finally:
+        os.close(descriptor)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def typed(error: sqlite3.Error, path: Path) -> StoreError:
+    """The project's error for the database's."""
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL:
+        return FullError(f"{path}: no space left on the device. Free space, then try again.")
+    failure = StoreError(f"{path}: {error}.")
+    failure.__cause__ = error
+    return failure

@@ -19,8 +19,8 @@ from kgfs.stores.journal.facts import Fact, decode, encode
 from kgfs.stores.journal.jobs import SqliteJobs
 from kgfs.stores.journal.names import SqliteNames
 from kgfs.stores.journal.readers import Readers
-from kgfs.stores.journal.schema import connect, prepare
-from kgfs.stores.journal.writer import Writer, typed
+from kgfs.stores.journal.schema import connect_to_read, prepare
+from kgfs.stores.journal.writer import Writer
 
 KEPT_ENTRIES = 10_000
 """Entries that stay for the change feed after the ledger has them."""
@@ -36,16 +36,13 @@ class SqliteJournal:
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
             path = Path(folder) / "front.sqlite"
         self._path = path
-        try:
-            db = prepare(path, durable=durable)
-            self._watch = connect(path, durable=durable, read_only=True)
-            self._seen = self._data_version()
-        except sqlite3.Error as error:
-            raise typed(error, path) from error
+        db = prepare(path, durable=durable)
+        self._watch = connect_to_read(path)
+        self._seen = self._data_version()
         self._before = Before(SqliteNames(lambda: db), lambda sha256: _inbox(db, sha256) is not None)
         self._writer = Writer(db, path)
         self._watching = threading.Lock()
-        self._readers = Readers(lambda: connect(path, durable=durable, read_only=True))
+        self._readers = Readers(lambda: connect_to_read(path))
         self._names = SqliteNames(self._readers.mine)
         self._jobs = SqliteJobs(self._writer, self._readers.mine)
 

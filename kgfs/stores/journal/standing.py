@@ -73,24 +73,33 @@ def leave_graph(db: sqlite3.Connection, doc_id: str) -> None:
 
 def review(db: sqlite3.Connection, doc_ids: Iterable[str], seq: int, at: int) -> None:
     """Bring jobs and states of these documents in line with who names them after the fact ``seq``."""
-    named = "SELECT doc_id, EXISTS (SELECT 1 FROM name WHERE name.doc_id = ?1 AND name.doc_id != '') FROM document"
-    found = [db.execute(f"{named} WHERE doc_id = ?1", (doc_id,)).fetchone() for doc_id in sorted(doc_ids)]
+    named = {doc_id: _named(db, doc_id) for doc_id in doc_ids if doc_id}
     # Whether a predecessor waits depends on its successor's job, so the named come first.
-    for doc_id, has_name in sorted(filter(None, found), key=lambda row: (-row[1], row[0])):
-        if has_name:
-            _review_named(db, doc_id, seq)
-        else:
+    for doc_id in [doc_id for doc_id in sorted(named) if named[doc_id]]:
+        if _review_named(db, doc_id, seq):
+            named |= {other: _named(db, other) for other in of_holders(db, doc_id)}
+    for doc_id in sorted(named):
+        if not named[doc_id]:
             _review_unnamed(db, doc_id, seq, at)
         set_state(db, doc_id)
 
 
-def _review_named(db: sqlite3.Connection, doc_id: str, seq: int) -> None:
-    db.execute("UPDATE document SET removed_at = 0 WHERE doc_id = ?", (doc_id,))
+def _named(db: sqlite3.Connection, doc_id: str) -> bool:
+    return db.execute("SELECT 1 FROM name WHERE doc_id = ? AND doc_id != ''", (doc_id,)).fetchone() is not None
+
+
+def _review_named(db: sqlite3.Connection, doc_id: str, seq: int) -> bool:
+    """Whether a reading had to be owed."""
+    db.execute("UPDATE document SET removed_at = 0 WHERE doc_id = ? AND removed_at != 0", (doc_id,))
     db.execute("DELETE FROM job WHERE kind = 'forget' AND doc_id = ?", (doc_id,))
-    sql = "SELECT EXISTS (SELECT 1 FROM job WHERE kind = 'read' AND doc_id = ?1) OR ended != '' FROM document WHERE doc_id = ?1"
-    (read_or_owed,) = db.execute(sql, (doc_id,)).fetchone()
-    if not read_or_owed:
+    sql = (
+        "SELECT EXISTS (SELECT 1 FROM job WHERE kind = 'read' AND doc_id = ?1) OR ended != ''"
+        " FROM document WHERE doc_id = ?1"
+    )
+    (owed_or_read,) = db.execute(sql, (doc_id,)).fetchone()
+    if not owed_or_read:
         owe_reading(db, doc_id, seq)
+    return not owed_or_read
 
 
 def _review_unnamed(db: sqlite3.Connection, doc_id: str, seq: int, at: int) -> None:

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from kgfs.errors import FullError, KgfsError, StoreError
+from kgfs.errors import KgfsError, StoreError
+from kgfs.stores.journal.schema import typed
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
@@ -88,12 +89,3 @@ class Writer:
     def close(self) -> None:
         with self._turn:
             self._db.close()
-
-
-def typed(error: sqlite3.Error, path: Path) -> StoreError:
-    """The project's error for the database's."""
-    if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL:
-        return FullError(f"{path}: no space left on the device. Free space, then try again.")
-    failure = StoreError(f"{path}: {error}.")
-    failure.__cause__ = error
-    return failure

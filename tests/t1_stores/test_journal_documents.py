@@ -1,0 +1,414 @@
+"""The contract of a journal's documents, jobs, inbox and feed (SQLite and in memory alike)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from kgfs.domain import State, new_id
+from kgfs.errors import BadInputError, ExistsError, LostLeaseError, MissingError, StoreError
+from kgfs.stores.journal import facts as f
+from kgfs.stores.journal.contract import Journal
+from kgfs.stores.journal.memory import MemoryJournal
+from kgfs.stores.journal.sqlite import SqliteJournal
+from tests.t1_stores.journal_building import SECOND, Hand
+
+
+def make(kind: str) -> Journal:
+    return SqliteJournal(None) if kind == "sqlite" else MemoryJournal()
+
+
+@pytest.fixture(params=["sqlite", "memory"])
+def journal(request: pytest.FixtureRequest) -> Iterator[Journal]:
+    made = make(request.param)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def hand(journal: Journal) -> Hand:
+    return Hand(journal)
+
+
+# ------------------------------------------------------------------------------------------------ documents
+
+
+def test_a_version_that_owes_a_reading_makes_a_queued_document(journal: Journal, hand: Hand) -> None:
+    file = hand.file("a", "x")
+    doc_id = hand.mint(file)
+    found = hand.names.document(doc_id)
+    assert found is not None
+    assert (found.ontology, found.sha256, found.source_id, found.key, found.size) == ("id-P", "x", "id-P/a", "key-x", 1)
+    assert (found.state, found.deposited_at, found.deposit) == (State.QUEUED, hand.at, journal.seq())
+    (job,) = journal.jobs.all()
+    assert (job.kind, job.doc_id, job.ontology, job.deposit) == ("read", doc_id, "id-P", journal.seq())
+    assert (job.state, job.attempts, job.not_before) == ("queued", 0, 0)
+    assert hand.names.document_with("id-P", "x") == found and hand.names.document_with("id-Q", "x") is None
+    assert hand.names.document("none") is None
+
+
+@pytest.mark.parametrize("decision", ["insert", "update", "reprocess", "revive"])
+def test_decisions_that_owe_a_reading(hand: Hand, decision: str) -> None:
+    _, doc_id = hand.document("a", "x")
+    other = hand.file("b", "x")
+    assert hand.mint(other, decision) == doc_id
+    assert hand.owed() == [("read", doc_id)] and hand.state(doc_id) == "queued"
+
+
+@pytest.mark.parametrize("decision", ["alias", "in_progress"])
+def test_decisions_that_owe_none(hand: Hand, decision: str) -> None:
+    first = hand.file("a", "x")
+    doc_id = hand.mint(first)
+    job = hand.owed()
+    hand.mint(hand.file("b", "x"), decision)
+    assert hand.owed() == job == [("read", doc_id)]
+    hand.read(doc_id)
+    hand.mint(hand.file("c", "x"), decision)
+    assert hand.owed() == [] and hand.state(doc_id) == "done"
+
+
+@pytest.mark.parametrize("state", ["done", "gated"])
+def test_a_published_reading_ends_its_job(hand: Hand, state: str) -> None:
+    doc_id = hand.mint(hand.file("a", "x"))
+    hand.read(doc_id, state=state)
+    found = hand.names.document(doc_id)
+    assert found and (found.state, found.reading, found.decisions, found.commit_id) == (
+        *(State(state), f"r-{doc_id}", "d"),
+        f"c-{doc_id}",
+    )
+    assert hand.owed() == []
+
+
+@pytest.mark.parametrize("state", ["failed", "unsupported"])
+def test_a_failed_reading_ends_its_job_and_says_why(hand: Hand, state: str) -> None:
+    doc_id = hand.mint(hand.file("a", "x"))
+    hand.fail(doc_id, state)
+    found = hand.names.document(doc_id)
+    assert found and (found.state, found.reason) == (State(state), "because")
+    assert hand.owed() == []
+
+
+def test_the_last_name_gone_is_forgotten_after_two_seconds(journal: Journal, hand: Hand) -> None:
+    one, doc_id = hand.document("a", "x")
+    two = hand.file("b", "x")
+    hand.mint(two)
+    hand.remove(one)
+    assert hand.owed() == [] and hand.state(doc_id) == "done"
+    hand.remove(two)
+    (job,) = journal.jobs.all()
+    assert (job.kind, job.doc_id, job.deposit) == ("forget", doc_id, journal.seq())
+    assert job.not_before == hand.at + 2 * SECOND
+    found = hand.names.document(doc_id)
+    assert found and found.state == "trashed" and found.removed_at == hand.at
+    assert hand.names.version_of(doc_id) == (hand.names.versions(two)[0], None)
+    hand.forget(doc_id)
+    found = hand.names.document(doc_id)
+    assert hand.owed() == [] and found and found.state == "trashed"
+    assert found.reading == f"r-{doc_id}" and found.commit_id == ""
+
+
+def test_a_name_gained_again_owes_no_forgetting(hand: Hand) -> None:
+    file, doc_id = hand.document("a", "x")
+    hand.remove(file)
+    hand.mint(hand.file("b", "x"))
+    found = hand.names.document(doc_id)
+    assert hand.owed() == [] and found and found.state == "done" and found.removed_at == 0
+
+
+def test_a_document_never_read_loses_its_job_with_its_name(hand: Hand) -> None:
+    file = hand.file("a", "x")
+    doc_id = hand.mint(file)
+    hand.remove(file)
+    assert hand.owed() == [] and hand.state(doc_id) == "trashed"
+
+
+def test_what_is_read_after_its_last_name_went_is_forgotten(hand: Hand) -> None:
+    file = hand.file("a", "x")
+    doc_id = hand.mint(file)
+    hand.remove(file)
+    hand.read(doc_id)
+    assert hand.owed() == [("forget", doc_id)] and hand.state(doc_id) == "trashed"
+
+
+def test_what_was_forgotten_while_it_got_a_name_is_read_again(hand: Hand) -> None:
+    file, doc_id = hand.document("a", "x")
+    hand.remove(file)
+    hand.mint(hand.file("b", "x"))
+    hand.forget(doc_id)
+    assert hand.owed() == [("read", doc_id)] and hand.state(doc_id) == "queued"
+
+
+def test_a_predecessor_is_stale_until_its_successor_is_published(hand: Hand) -> None:
+    file, first = hand.document("a", "x")
+    hand.write(file, "y")
+    second = hand.mint(file, "update")
+    assert hand.state(first) == "stale" and hand.owed() == [("read", second)]
+    assert hand.names.predecessors(second) == [first]
+    hand.read(second, first)
+    found = hand.names.document(first)
+    assert found and found.state == "kept" and found.commit_id == ""
+    assert hand.names.predecessors(second) == [] and hand.owed() == []
+
+
+def test_a_predecessor_stays_stale_while_its_successor_cannot_be_read(hand: Hand) -> None:
+    file, first = hand.document("a", "x")
+    hand.write(file, "y")
+    second = hand.mint(file, "update")
+    hand.fail(second, "unsupported")
+    assert hand.state(first) == "stale" and hand.owed() == []
+    hand.write(file, "z")
+    third = hand.mint(file, "update")
+    assert hand.names.predecessors(third) == [first] and hand.state(second) == "kept"
+    hand.remove(file)
+    assert hand.owed() == [("forget", first)] and hand.state(third) == "trashed"
+
+
+def test_a_predecessor_whose_successor_needs_no_reading_is_forgotten(hand: Hand) -> None:
+    file, first = hand.document("a", "x")
+    _, second = hand.document("b", "y")
+    hand.write(file, "y")
+    assert hand.mint(file, "alias") == second
+    assert hand.owed() == [("forget", first)] and hand.state(first) == "kept"
+    hand.forget(first)
+    assert hand.owed() == [] and hand.state(first) == "kept"
+
+
+def test_a_predecessor_that_another_path_names_stays(hand: Hand) -> None:
+    file, first = hand.document("a", "x")
+    hand.mint(hand.file("b", "x"))
+    hand.write(file, "y")
+    second = hand.mint(file, "update")
+    assert hand.names.predecessors(second) == [] and hand.state(first) == "done"
+
+
+def test_back_to_earlier_bytes_is_no_cycle(hand: Hand) -> None:
+    file, first = hand.document("a", "x")
+    hand.write(file, "y")
+    second = hand.mint(file, "update")
+    hand.write(file, "x")
+    assert hand.mint(file, "alias") == first
+    assert hand.state(first) == "done" and hand.state(second) == "kept" and hand.owed() == []
+    assert [version.doc_id for version in hand.names.versions(file)] == [first, second, first]
+    found = hand.names.version_of(first)
+    assert found and found[0].n == 3
+
+
+def test_emptying_a_file_takes_its_document_away(hand: Hand) -> None:
+    file, doc_id = hand.document("a", "x")
+    hand.write(file, "")
+    assert hand.owed() == []
+    hand.settle(file)
+    row = hand.row(file)
+    assert (row.doc_id, row.version) == ("", 1) and hand.owed() == [("forget", doc_id)]
+    assert hand.names.lineage_for(file)[1] == 2
+
+
+def test_documents_are_counted_by_state_and_listed_in_pages(journal: Journal, hand: Hand) -> None:
+    ids = [hand.mint(hand.file(name, content)) for name, content in zip("abcd", "vwxy", strict=True)]
+    elsewhere = hand.mint(hand.file("a", "v", hand.ontology("Q")))
+    hand.read(ids[0])
+    hand.fail(ids[1])
+    assert dict(hand.names.counts("id-P")) == {State.DONE: 1, State.FAILED: 1, State.QUEUED: 2}
+    assert dict(hand.names.counts()) == {State.DONE: 1, State.FAILED: 1, State.QUEUED: 3}
+    job = journal.jobs.claim("w", 60)
+    assert job and hand.state(job.doc_id) == "working"
+    assert dict(hand.names.counts("id-P")) == {State.DONE: 1, State.FAILED: 1, State.QUEUED: 1, State.WORKING: 1}
+    assert [document.doc_id for document in hand.names.documents("id-P")] == sorted(ids)
+    assert [document.doc_id for document in hand.names.documents("id-P", after=sorted(ids)[1], limit=1)] == [
+        sorted(ids)[2]
+    ]
+    assert [document.doc_id for document in hand.names.newest("id-P", 2)] == [ids[3], ids[2]]
+    assert [document.doc_id for document in hand.names.newest("id-Q")] == [elsewhere]
+
+
+# ---------------------------------------------------------------------------------------------------- jobs
+
+
+def test_jobs_are_handed_out_in_order_of_deposit_to_one_each(journal: Journal, hand: Hand) -> None:
+    ids = [hand.mint(hand.file(name, name)) for name in "abc"]
+    assert [job.doc_id for job in journal.jobs.all()] == ids and journal.jobs.owed() == 3
+    claimed = [journal.jobs.claim(worker, 60) for worker in ("w1", "w2", "w3")]
+    assert [job.doc_id for job in claimed if job] == ids
+    assert [(job.worker, job.attempts, job.state) for job in claimed if job][1] == ("w2", 1, "working")
+    assert journal.jobs.claim("w4", 60) is None and journal.jobs.owed() == 3
+
+
+def test_a_lease_that_ran_out_is_given_to_the_next(journal: Journal, hand: Hand) -> None:
+    hand.mint(hand.file("a", "x"))
+    first = journal.jobs.claim("w1", 0.0)
+    assert first
+    journal.jobs.renew(first, 0.0, "parse", 0.5)
+    assert [(job.stage, job.progress) for job in journal.jobs.all()] == [("parse", 0.5)]
+    second = journal.jobs.claim("w2", 60)
+    assert second and (second.doc_id, second.attempts, second.stage) == (first.doc_id, 2, "")
+    with pytest.raises(LostLeaseError):
+        journal.jobs.renew(first, 60)
+    journal.jobs.drop(first)
+    journal.jobs.put_back(first, "late", 0)
+    assert [(job.worker, job.state) for job in journal.jobs.all()] == [("w2", "working")]
+    journal.jobs.renew(second, 60, "chunk", 0.1)
+
+
+def test_a_lease_ends_with_what_was_owed(journal: Journal, hand: Hand) -> None:
+    file = hand.file("a", "x")
+    hand.mint(file)
+    job = journal.jobs.claim("w", 60)
+    hand.remove(file)
+    assert job
+    with pytest.raises(LostLeaseError):
+        journal.jobs.renew(job, 60)
+
+
+def test_a_job_put_back_waits_and_keeps_its_attempts(journal: Journal, hand: Hand) -> None:
+    doc_id = hand.mint(hand.file("a", "x"))
+    job = journal.jobs.claim("w", 60)
+    assert job
+    journal.jobs.put_back(job, "no memory", 3600)
+    (waiting,) = journal.jobs.all()
+    assert (waiting.state, waiting.reason, waiting.attempts, waiting.worker) == ("queued", "no memory", 1, "")
+    assert hand.state(doc_id) == "queued" and journal.jobs.claim("w", 60) is None
+    journal.jobs.owe("read", doc_id)
+    again = journal.jobs.claim("w", 60)
+    assert again and again.attempts == 2
+    journal.jobs.put_back(again, "again", 0)
+    assert journal.jobs.claim("w", 60)
+
+
+def test_a_job_can_be_owed_by_hand_once(journal: Journal, hand: Hand) -> None:
+    doc_id = hand.mint(hand.file("a", "x"))
+    hand.fail(doc_id)
+    journal.jobs.owe("read", doc_id)
+    journal.jobs.owe("read", doc_id, 1 << 62)
+    assert hand.owed() == [("read", doc_id)] and hand.state(doc_id) == "queued"
+    assert journal.jobs.claim("w", 60) is None
+    with pytest.raises(MissingError):
+        journal.jobs.owe("read", "none")
+    with pytest.raises(BadInputError):
+        journal.jobs.owe("paint", doc_id)
+
+
+def test_a_dropped_job_is_gone(journal: Journal, hand: Hand) -> None:
+    doc_id = hand.mint(hand.file("a", "x"))
+    hand.fail(doc_id)
+    journal.jobs.owe("read", doc_id)
+    job = journal.jobs.claim("w", 60)
+    assert job
+    journal.jobs.drop(job)
+    assert journal.jobs.owed() == 0 and hand.state(doc_id) == "failed"
+
+
+# ----------------------------------------------------------------------------------------- inbox, feed, ledger
+
+
+def test_small_contents_stay_in_the_inbox_while_a_name_needs_them(journal: Journal, hand: Hand) -> None:
+    file = hand.empty("a")
+    kept = f.ContentKept(file, "x", 3, "inbox", "", 1, hand.tick())
+    journal.record(kept, inbox={"x": b"abc", "left": b"over"})
+    journal.record(inbox={"x": b"abc"})
+    journal.drop_inbox(["x", "left", "none"])
+    assert journal.inbox("x") == b"abc" and journal.inbox("left") is None
+    hand.mint(file)
+    journal.drop_inbox(["x"])
+    assert journal.inbox("x") is None
+
+
+def test_a_refused_call_leaves_nothing_in_the_inbox(journal: Journal, hand: Hand) -> None:
+    hand.empty("a")
+    with pytest.raises(ExistsError):
+        journal.record(f.FileMade(new_id(), "id-P", hand.root, "a", 0, 0, 0, 1), inbox={"x": b"abc"})
+    assert journal.inbox("x") is None
+
+
+def test_the_feed_gives_facts_in_order(journal: Journal, hand: Hand) -> None:
+    before = journal.seq()
+    first = f.FileMade(new_id(), "id-P", hand.root, "a", 0o644, 0, 0, 1)
+    second = f.AttributesSet(first.id, 2, mtime=7)
+    assert journal.record(first, second) == before + 2 == journal.seq()
+    assert journal.facts(before) == [(before + 1, first), (before + 2, second)]
+    assert journal.facts(before, limit=1) == [(before + 1, first)]
+    assert journal.facts(journal.seq()) == []
+    assert journal.facts(journal.seq() + 1) is None
+
+
+def test_entries_are_shipped_from_the_oldest(journal: Journal, hand: Hand) -> None:
+    hand.empty("a")
+    first, entries = journal.unshipped()
+    assert first == 1 and [type(f.decode(entry)) for entry in entries] == [f.OntologyMade, f.FileMade]
+    journal.shipped(1)
+    assert journal.unshipped() == (2, entries[1:])
+    journal.shipped(2)
+    journal.shipped(1)
+    journal.shipped(99)
+    assert journal.unshipped() == (3, [])
+    hand.empty("b")
+    assert journal.unshipped(1)[0] == 3 and len(journal.unshipped()[1]) == 1
+
+
+def test_polling_tells_of_each_commit_once(journal: Journal, hand: Hand) -> None:
+    journal.changed()
+    assert not journal.changed()
+    hand.empty("a")
+    assert journal.changed() and not journal.changed()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "memory"])
+def test_a_replay_gives_the_same_answers(journal: Journal, hand: Hand, kind: str) -> None:
+    file, first = hand.document("a", "x")
+    hand.write(file, "y")
+    hand.mint(file, "update")
+    hand.document("gone", "z")
+    journal.jobs.claim("w", 60)
+    _, entries = journal.unshipped()
+    again = make(kind)
+    assert again.replay(iter(enumerate(entries, 1))) == len(entries)
+    assert again.seq() == journal.seq() and again.unshipped()[1] == []
+    assert again.names.name(file) == journal.names.name(file)
+    assert again.names.versions(file) == journal.names.versions(file)
+    assert again.names.document(first) == journal.names.document(first)
+    unheld = [replace(job, attempts=0, state="queued", worker="", lease_until=0) for job in journal.jobs.all()]
+    assert again.jobs.all() == unheld
+    with pytest.raises(StoreError):
+        again.replay(iter(enumerate(entries, 1)))
+    again.close()
+
+
+@pytest.mark.parametrize("entries", [[(1, b'{"fact":"FromTheFuture"}')], [(1, b"torn")]])
+def test_a_replay_stops_at_what_it_does_not_know(journal: Journal, entries: list[tuple[int, bytes]]) -> None:
+    with pytest.raises(StoreError):
+        journal.replay(iter(entries))
+    assert journal.seq() == 0
+
+
+def test_a_replay_stops_at_a_gap(journal: Journal) -> None:
+    made = [f.encode(f.OntologyMade(name, name, name, new_id(), 0, 0, 0, 1)) for name in ("a", "b", "c")]
+    with pytest.raises(StoreError):
+        journal.replay(iter([(1, made[0]), (3, made[2])]))
+    assert journal.names.ontologies() == []
+
+
+def test_threads_record_at_once_each_all_or_none(journal: Journal, hand: Hand) -> None:
+    numbers: list[int] = []
+    refused: list[int] = []
+
+    def work(worker: int) -> None:
+        for i in range(40):
+            made = f.FileMade(new_id(), "id-P", hand.root, f"{worker}-{i}", 0o644, 0, 0, 1)
+            clash = replace(made, id=new_id(), name=f"shared-{i}")
+            numbers.append(journal.record(made))
+            try:
+                numbers.append(journal.record(clash))
+            except ExistsError:
+                refused.append(i)
+
+    before = journal.seq()
+    threads = [threading.Thread(target=work, args=(worker,)) for worker in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(numbers) == list(range(before + 1, before + 4 * 40 + 40 + 1))
+    assert len(refused) == 3 * 40
+    assert len(journal.names.children(hand.root)) == 4 * 40 + 40
