@@ -1,0 +1,269 @@
+"""A home with documents that were read by hand (no models), and ways to walk the tree shown of it."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+from kgfs.compute.contract import Compute
+from kgfs.config import Config
+from kgfs.domain import (
+    Chunk,
+    Document,
+    FoundConcept,
+    FoundRelationship,
+    Ontology,
+    Quote,
+    Verdict,
+    encode_name,
+    normalise_label,
+)
+from kgfs.ingest.clock import StageClock
+from kgfs.ingest.deposit import Deposits
+from kgfs.ingest.parse import parse
+from kgfs.ingest.pipeline import Pipeline
+from kgfs.ingest.reading import Reading
+from kgfs.ingest.sessions import open_session
+from kgfs.stores.garage.embedded import FileGarage
+from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.journal.sqlite import SqliteJournal
+from kgfs.stores.stores import Stores
+from kgfs.tree.node import Caller, File, Folder, Link, Node
+from kgfs.tree.root import Root
+from kgfs.tree.world import World
+
+ME = Caller(os.getuid(), os.getgid())
+
+Quotes = Mapping[str, Sequence[str]]
+"""Label → quotes that stand in the text."""
+
+
+@dataclass
+class Library:
+    world: World
+    pipeline: Pipeline
+
+    @property
+    def root(self) -> Root:
+        return Root(self.world, lambda: "metric 1\n")
+
+    @property
+    def stores(self) -> Stores:
+        return self.world.stores
+
+    # ----------------------------------------------------------------------------------------- the tree
+
+    def node(self, path: str) -> Node:
+        """As a path is walked by the kernel: by lookups alone, links followed."""
+        found = self.find(path)
+        assert found is not None, f"{path} does not exist"
+        return found
+
+    def find(self, path: str) -> Node | None:
+        parts = [part for part in path.split("/") if part]
+        trail: list[Folder] = [self.root]
+        while parts:
+            part = parts.pop(0)
+            if part == "..":
+                trail.pop()
+                continue
+            node = trail[-1].lookup(part)
+            if isinstance(node, Link) and (parts or path.endswith("/")):
+                parts = [*encode_name(node.target()).split("/"), *parts]
+            elif isinstance(node, Folder):
+                trail.append(node)
+            elif node is None or parts:
+                return None
+            else:
+                return node
+        return trail[-1]
+
+    def read(self, path: str) -> bytes:
+        node = self.node(path)
+        assert isinstance(node, File)
+        return read(node)
+
+    def names(self, path: str) -> list[str]:
+        node = self.node(path)
+        assert isinstance(node, Folder)
+        return [name for name, _ in node.entries()]
+
+    def walk(self, path: str = "") -> Iterator[tuple[str, Node]]:
+        """Everything listed below, as ``find`` sees it."""
+        folder = self.node(path)
+        assert isinstance(folder, Folder)
+        for name, node in folder.entries():
+            below = f"{path}/{name}" if path else name
+            yield below, node
+            if isinstance(node, Folder):
+                yield from self.walk(below)
+
+    # -------------------------------------------------------------------------------------- documents
+
+    def ontology(self, name: str = "Zen") -> Ontology:
+        names = self.stores.journal.names
+        return names.ontology_named(name) or self.world.deposits.make_ontology(name, 0o755, ME.uid, ME.gid)
+
+    def write(self, path: str, content: bytes) -> None:
+        """``cat > path``, below the root; folders are made."""
+        parts = path.split("/")
+        folder = self.root
+        for depth, part in enumerate(parts[:-1]):
+            found = folder.lookup(part) or folder.make_folder(part, 0o755, ME)
+            if depth == 0:
+                assert found is not None
+            assert isinstance(found, Folder)
+            folder = cast(Any, found)
+        node = folder.lookup(parts[-1]) or folder.make_file(parts[-1], 0o644, ME)
+        assert isinstance(node, File)
+        handle = node.open(read=False, write=True, truncate=True)
+        handle.write(0, content)
+        handle.flush()
+        handle.release()
+
+    def settle(self) -> None:
+        self.world.deposits.settler.settle_now()
+
+    def document(self, path: str) -> Document:
+        """The Document of the file ``<Ontology>/documents/<path>``."""
+        name, _, below = path.partition("/documents/")
+        row = self.stores.journal.names.resolve(self.ontology(name).id, below)
+        assert row is not None and row.doc_id, f"{path} has no Document"
+        document = self.stores.journal.names.document(row.doc_id)
+        assert document is not None
+        return document
+
+    def publish(
+        self, path: str, quotes: Quotes, related: Sequence[tuple[str, str, str, str]] = (), *, gated: bool = False
+    ) -> Document:
+        """Read the document at ``<Ontology>/documents/<path>`` and make it visible."""
+        document = self.document(path)
+        raw = self.stores.garage.objects.get(document.key)
+        reading = reading_of(document, path.rpartition("/")[2], raw, quotes, related, gated=gated)
+        self.stores.garage.objects.put(reading.key, reading.encode())
+        self.pipeline.publish(document, reading, lambda: None)
+        return document
+
+    def add(
+        self, path: str, content: bytes, quotes: Quotes, related: Sequence[tuple[str, str, str, str]] = ()
+    ) -> Document:
+        self.write(path, content)
+        self.settle()
+        return self.publish(path, quotes, related)
+
+
+def read(node: File, piece: int = 1000) -> bytes:
+    handle = node.open(read=True, write=False, truncate=False)
+    try:
+        content = bytearray()
+        while part := handle.read(len(content), piece):
+            content += part
+    finally:
+        handle.release()
+    return bytes(content)
+
+
+def kind_of(node: Node) -> int:
+    return stat.S_IFMT(node.attr().mode)
+
+
+def reading_of(
+    document: Document,
+    name: str,
+    raw: bytes,
+    quotes: Quotes,
+    related: Sequence[tuple[str, str, str, str]] = (),
+    *,
+    gated: bool = False,
+) -> Reading:
+    text = parse(name, raw)
+    chunks = chunks_of(text.text)
+
+    def quote(words: str) -> Quote:
+        start = text.text.index(words)
+        chunk = max(chunk.index for chunk in chunks if chunk.start <= start)
+        return Quote(start, start + len(words), chunk, score=0.5)
+
+    return Reading(
+        doc_id=document.doc_id,
+        content_hash=document.sha256,
+        ingest_version=document.ingest_version,
+        parser=text.parser,
+        media_type=text.media_type,
+        encoding=text.encoding,
+        text_key="",
+        text_sha256=text.sha256,
+        text_length=len(text.text),
+        title=text.title,
+        chunk_method="by-hand/1",
+        chunks=chunks,
+        verdicts=tuple(Verdict(not gated, "by hand" if gated else "") for _ in chunks),
+        extractor="by-hand/1",
+        extractor_model="none",
+        strategy="hybrid",
+        known=(),
+        records=(),
+        concepts=tuple(
+            FoundConcept(
+                label=label,
+                norm=normalise_label(label),
+                forms=(label,),
+                kind="term",
+                score=0.5,
+                definition="",
+                quotes=tuple(sorted(map(quote, words), key=lambda found: found.start)),
+            )
+            for label, words in quotes.items()
+        ),
+        relationships=tuple(
+            FoundRelationship(normalise_label(subject), kind, normalise_label(object_), quote(words), 0.8)
+            for subject, kind, object_, words in related
+        ),
+        dropped={},
+        embedding_model="",
+        vectors_key="",
+    )
+
+
+def chunks_of(text: str, size: int = 60) -> tuple[Chunk, ...]:
+    """Of ``size`` characters each, wherever that cuts: quotes of these tests often span several."""
+    chunks = []
+    for index, start in enumerate(range(0, len(text), size)):
+        end = min(start + size, len(text))
+        line = 1 + text.count("\n", 0, start)
+        chunk = Chunk(
+            index,
+            start,
+            end,
+            line,
+            line + text.count("\n", start, end - 1),
+            len(text[:start].encode()),
+            len(text[:end].encode()),
+            ("Part one",),
+            10,
+            max(0, start - 5),
+        )
+        chunks.append(chunk)
+    return tuple(chunks)
+
+
+@contextmanager
+def library_at(home: Path, config: Config | None = None) -> Iterator[Library]:
+    config = replace(config or Config(home), home=home)
+    for folder in (config.garage, config.spool, config.run, config.logs):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    stores = Stores(FileGarage(config.garage), SqliteJournal(config.front_db), SqliteGraph(config.graph_db))
+    session = open_session(config.run)
+    try:
+        deposits = Deposits(config, stores, session.id)
+        world = World(config, stores, deposits, session.id, ME.uid, ME.gid, time.time_ns())
+        yield Library(world, Pipeline(config, stores, cast(Compute, None), StageClock()))
+    finally:
+        session.close()
+        stores.close()

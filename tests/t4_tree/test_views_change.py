@@ -1,0 +1,311 @@
+"""The tree while documents change: paths shown follow, sizes stay exact, times move, failures are errors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kgfs.config import Tree
+from kgfs.errors import (
+    DerivedError,
+    ExistsError,
+    KgfsError,
+    MissingError,
+    NotEmptyError,
+    RefusedError,
+    RotError,
+    StoreError,
+)
+from kgfs.tree.node import File, Folder, Link
+from tests.t4_tree.library import ME, Library, library_at, read
+
+ZEN = b"Zen is a school.\nIt is old, and\nZen stays.\n"
+QUOTES = {"Zen": ["Zen is a school.", "old, and\nZen"]}
+PIECE = "Zen/concepts/zen.concept/evidence/2"
+
+
+@pytest.fixture
+def library(home: Path) -> Iterator[Library]:
+    with library_at(home) as library:
+        library.add("Zen/documents/zen.txt", ZEN, QUOTES)
+        yield library
+
+
+def folder(library: Library, path: str) -> Folder:
+    node = library.node(path)
+    assert isinstance(node, Folder)
+    return node
+
+
+def assert_exact(library: Library) -> None:
+    for path, node in library.walk("Zen"):
+        if isinstance(node, File):
+            assert len(read(node)) == node.attr().size, path
+
+
+def shown(library: Library, piece: str = PIECE) -> tuple[str, bool, int]:
+    """(path shown, stale, mtime) of a piece of evidence; source.txt and citation.json agree, and the link leads there."""
+    source = library.node(f"{piece}/source.txt")
+    cited = json.loads(library.read(f"{piece}/citation.json"))
+    text = library.read(f"{piece}/source.txt").decode()
+    assert text.startswith(f"file: {cited['document']}\n")
+    spans = cited.get("source_spans") or [[cited["source_start"], cited["source_end"]]]
+    assert "".join(text[a:b] for a, b in spans) == cited["quote"]
+    assert library.read(f"{piece}/document/") == ZEN
+    assert source.attr().mtime == library.node(f"{piece}/citation.json").attr().mtime
+    return cited["document"], cited["stale"], source.attr().mtime
+
+
+def test_a_rename_is_shown_and_moves_the_time_of_what_shows_it_alone(library: Library) -> None:
+    concept = library.node("Zen/concepts/zen.concept/concept.md").attr()
+    quote = library.node(f"{PIECE}/quote.txt").attr()
+    path, stale, before = shown(library)
+    assert (path, stale) == ("documents/zen.txt", False)
+    documents = folder(library, "Zen/documents")
+    documents.move("zen.txt", documents, "nez.txt", replace=True)
+    path, stale, after = shown(library)
+    assert (path, stale) == ("documents/nez.txt", False) and after > before
+    assert library.node("Zen/concepts/zen.concept/concept.md").attr() == concept
+    assert library.node(f"{PIECE}/quote.txt").attr() == quote
+    assert library.names("Zen/text") == ["nez.txt.md"]
+    assert_exact(library)
+
+
+def test_the_rename_of_a_folder_above_is_shown_too(library: Library) -> None:
+    documents = folder(library, "Zen/documents")
+    for name in ("a", "b"):
+        documents.make_folder(name, 0o755, ME)
+    documents.move("zen.txt", folder(library, "Zen/documents/a"), "zen.txt", replace=True)
+    documents.move("a", folder(library, "Zen/documents/b"), "c", replace=True)
+    path, _, before = shown(library)
+    assert path == "documents/b/c/zen.txt"
+    documents.move("b", documents, "d", replace=True)
+    path, _, after = shown(library)
+    assert path == "documents/d/c/zen.txt" and after > before
+    documents.make_folder("unconcerned", 0o755, ME)
+    assert shown(library)[2] == after
+    assert_exact(library)
+
+
+def test_evidence_of_an_earlier_version_is_stale_until_the_next_is_read(library: Library) -> None:
+    before = shown(library)[2]
+    library.write("Zen/documents/zen.txt", b"Zen has changed.\n")
+    library.settle()
+    path, stale, after = shown(library)
+    assert (path, stale) == ("versions/zen.txt@/1.txt", True) and after > before
+    assert library.read(f"{PIECE}/source.txt").decode().split("\n")[1].startswith("note: stale")
+    assert library.names("Zen/versions/zen.txt@") == ["1.txt", "2.txt"]
+    assert library.read("Zen/text/zen.txt.md").endswith(ZEN), "the Text of the version before stays"
+    assert_exact(library)
+    library.publish("Zen/documents/zen.txt", {"Zen": ["Zen has changed."]})
+    assert library.find(PIECE) is None
+    assert library.names("Zen/concepts/zen.concept/evidence") == ["3"]
+    assert library.read("Zen/text/zen.txt.md").endswith(b"Zen has changed.\n")
+    assert library.read("Zen/versions/zen.txt@/1.txt") == ZEN
+    assert_exact(library)
+
+
+def test_a_second_name_takes_over_when_the_first_goes(library: Library) -> None:
+    library.write("Zen/documents/other.txt", ZEN)
+    library.settle()
+    folder(library, "Zen/documents").remove_file("zen.txt")
+    assert shown(library)[0] == "documents/other.txt"
+
+
+def test_when_the_last_name_goes_the_archive_answers_until_it_is_forgotten(library: Library) -> None:
+    document = library.document("Zen/documents/zen.txt")
+    before = shown(library)[2]
+    folder(library, "Zen/documents").remove_file("zen.txt")
+    path, stale, after = shown(library)
+    assert (path, stale) == (f"archive/{document.doc_id}/original", False) and after > before
+    assert "note: original removed" in library.read(f"{PIECE}/source.txt").decode()
+    assert library.names("Zen/text") == []
+    assert_exact(library)
+    removed = library.stores.journal.names.document(document.doc_id)
+    assert removed is not None
+    library.pipeline.forget(removed, "forget-1")
+    assert library.names("Zen/concepts") == []
+    assert library.read(f"Zen/archive/{document.doc_id}/original") == ZEN
+    assert library.names(f"Zen/archive/{document.doc_id}") == ["metadata.json", "original"]
+    assert_exact(library)
+
+
+def test_nodes_held_from_before_say_that_their_thing_is_gone(library: Library) -> None:
+    held = [node for path, node in library.walk("Zen") if "/concepts" in path and path != "Zen/concepts"]
+    assert len(held) > 10
+    for node in held:
+        node.attr()
+    document = library.document("Zen/documents/zen.txt")
+    folder(library, "Zen/documents").remove_file("zen.txt")
+    library.pipeline.forget(document, "forget-1")
+    for node in held:
+        with pytest.raises(MissingError):
+            node.attr()
+
+
+def test_marks_are_a_setting_and_sizes_follow_it(library: Library) -> None:
+    marked = replace(library.world, config=replace(library.world.config, tree=Tree(mark_start="<<", mark_end="»")))
+    library.world = marked
+    assert "> 2 | It is <<old, and»\n> 3 | <<Zen» stays." in library.read(f"{PIECE}/source.txt").decode()
+    shown(library)
+    assert_exact(library)
+
+
+def test_a_gated_document_has_a_text_and_no_concepts(library: Library) -> None:
+    library.write("Zen/documents/menu.txt", b"Home | Next | Previous")
+    library.settle()
+    document = library.publish("Zen/documents/menu.txt", {}, gated=True)
+    assert library.read("Zen/text/menu.txt.md").endswith(b"Home | Next | Previous")
+    assert library.names(f"Zen/archive/{document.doc_id}/concepts") == []
+    assert json.loads(library.read(f"Zen/archive/{document.doc_id}/metadata.json"))["state"] == "gated"
+
+
+def test_a_history_and_a_folder_of_its_name_stand_side_by_side(library: Library) -> None:
+    library.write("Zen/documents/zen.txt@/below.txt", b"below")
+    library.write(f"Zen/documents/{'v' * 255}", b"long")
+    library.settle()
+    row = library.stores.journal.names.resolve(library.ontology().id, "zen.txt@")
+    assert row is not None
+    assert library.read("Zen/versions/zen.txt@/1.txt") == ZEN
+    assert library.read(f"Zen/versions/zen.txt@~{row.id:x}/below.txt@/1.txt") == b"below"
+    (long,) = (name for name in library.names("Zen/versions") if name.startswith("vvv"))
+    assert len(long) == 255 and library.read(f"Zen/versions/{long}/1.bin") == b"long"
+    assert_exact(library)
+
+
+def test_files_at_an_ontologys_root_are_those_of_documents(library: Library) -> None:
+    root = folder(library, "Zen")
+    made = root.make_file("note.txt", 0o600, ME)
+    handle = made.open(read=False, write=True, truncate=False)
+    handle.write(0, b"kept")
+    handle.flush()
+    handle.release()
+    assert library.read("Zen/documents/note.txt") == b"kept"
+    root.move("note.txt", root, "moved.txt", replace=True)
+    documents = folder(library, "Zen/documents")
+    sub = documents.make_folder("sub", 0o755, ME)
+    root.move("moved.txt", sub, "deep.txt", replace=True)
+    assert library.read("Zen/documents/sub/deep.txt") == b"kept"
+    sub.move("deep.txt", root, "back.txt", replace=True)
+    assert library.read("Zen/documents/back.txt") == library.read("Zen/back.txt") == b"kept"
+    root.make_link("link", "back.txt", ME)
+    found = root.lookup("link")
+    assert isinstance(found, Link) and found.target() == b"back.txt"
+    root.remove_file("back.txt")
+    assert library.find("Zen/documents/back.txt") is None
+    assert root.attr().mtime == documents.attr().mtime and root.inode != documents.inode
+
+
+REFUSED: list[tuple[str, Callable[[Library], object], type[KgfsError]]] = [
+    ("folder beside documents", lambda it: folder(it, "Zen").make_folder("sub", 0o755, ME), RefusedError),
+    ("folder that exists", lambda it: folder(it, "Zen").make_folder("text", 0o755, ME), ExistsError),
+    ("a name of kgfs", lambda it: folder(it, "Zen").make_file("claims", 0o644, ME), RefusedError),
+    ("a name that is shown", lambda it: folder(it, "Zen").make_file("about.md", 0o644, ME), DerivedError),
+    ("a concept's name", lambda it: folder(it, "Zen").make_file("new.concept", 0o644, ME), RefusedError),
+    ("a folder's name", lambda it: folder(it, "Zen").make_file("notes", 0o644, ME), RefusedError),
+    ("write about", lambda it: _open(it, "Zen/about.md"), DerivedError),
+    ("write concept", lambda it: _open(it, "Zen/concepts/zen.concept/concept.md"), DerivedError),
+    ("write original", lambda it: _open(it, f"Zen/archive/{_doc(it)}/original"), DerivedError),
+    ("write status", lambda it: _open(it, ".kgfs/status.json"), DerivedError),
+    ("write readme", lambda it: _open(it, "README.md"), DerivedError),
+    ("make in concepts", lambda it: folder(it, "Zen/concepts").make_file("x", 0o644, ME), DerivedError),
+    ("make in text", lambda it: folder(it, "Zen/text").make_folder("x", 0o755, ME), DerivedError),
+    ("remove about", lambda it: folder(it, "Zen").remove_file("about.md"), DerivedError),
+    ("remove concept", lambda it: folder(it, "Zen/concepts").remove_folder("zen.concept"), DerivedError),
+    ("remove shortcut", lambda it: folder(it, "Zen").remove_file("zen.concept"), DerivedError),
+    ("remove documents", lambda it: folder(it, "Zen").remove_folder("documents"), RefusedError),
+    ("remove archive", lambda it: folder(it, "Zen").remove_folder("archive"), DerivedError),
+    ("rename documents", lambda it: folder(it, "Zen").move("documents", it.root, "X", replace=True), RefusedError),
+    ("rename about", lambda it: _move(it, "Zen", "about.md", "Zen", "x.md"), DerivedError),
+    ("rename over about", lambda it: _move(it, "Zen/documents", "zen.txt", "Zen", "about.md"), DerivedError),
+    ("move into concepts", lambda it: _move(it, "Zen/documents", "zen.txt", "Zen/concepts", "x"), DerivedError),
+    ("move a folder beside documents", lambda it: _move(it, "Zen/documents", "notes", "Zen", "n"), RefusedError),
+    ("move a file to the root", lambda it: _move(it, "Zen/documents", "zen.txt", "", "n"), RefusedError),
+    ("file at the root", lambda it: it.root.make_file("x.txt", 0o644, ME), RefusedError),
+    ("link at the root", lambda it: it.root.make_link("x", "y", ME), RefusedError),
+    ("dot ontology", lambda it: it.root.make_folder(".git", 0o755, ME), RefusedError),
+    ("ontology search", lambda it: it.root.make_folder("search", 0o755, ME), RefusedError),
+    ("ontology readme", lambda it: it.root.make_folder("README.md", 0o755, ME), ExistsError),
+    ("ontology again", lambda it: it.root.make_folder("Zen", 0o755, ME), ExistsError),
+    ("remove a full ontology", lambda it: it.root.remove_folder("Zen"), NotEmptyError),
+    ("remove readme", lambda it: it.root.remove_file("README.md"), DerivedError),
+    ("rename to a taken name", lambda it: it.root.move("Zen", it.root, "ask", replace=True), RefusedError),
+    ("ontology into another", lambda it: _move(it, "", "Zen", "Zen", "x"), RefusedError),
+    ("remove what is not there", lambda it: it.root.remove_folder("Nobody"), MissingError),
+]
+
+
+def _open(library: Library, path: str) -> None:
+    node = library.node(path)
+    assert isinstance(node, File)
+    node.open(read=False, write=True, truncate=False)
+
+
+def _move(library: Library, source: str, name: str, goal: str, new_name: str) -> None:
+    folder(library, source).move(name, folder(library, goal), new_name, replace=True)
+
+
+def _doc(library: Library) -> str:
+    return library.document("Zen/documents/zen.txt").doc_id
+
+
+def test_what_the_tree_does_not_allow_is_refused_and_changes_nothing(library: Library) -> None:
+    folder(library, "Zen/documents").make_folder("notes", 0o755, ME)
+    before = [path for path, _ in library.walk()]
+    for what, attempt, error in REFUSED:
+        with pytest.raises(error) as raised:
+            attempt(library)
+        assert raised.type is error, what
+        assert len(str(raised.value)) > 15, what
+    assert [path for path, _ in library.walk()] == before
+
+
+def test_ontologies_are_made_renamed_and_removed_as_folders(library: Library) -> None:
+    root = library.root
+    made = root.make_folder("New", 0o750, ME)
+    assert made.attr().mode & 0o777 == 0o750 and library.names("New/documents") == []
+    root.move("New", root, "Newer", replace=True)
+    assert root.lookup("New") is None and root.lookup("Newer") is not None
+    assert root.lookup("Newer").inode == made.inode  # type: ignore[union-attr]
+    root.remove_folder("Newer")
+    assert root.lookup("Newer") is None
+    with pytest.raises(MissingError):
+        made.attr()
+    root.move("Zen", root, "Chan", replace=True)
+    assert json.loads(library.read("Chan/concepts/zen.concept/evidence/2/citation.json"))["ontology"] == "Chan"
+
+
+def test_listings_have_a_token_that_moves_with_them(library: Library) -> None:
+    paths = ("", "Zen", "Zen/concepts", PIECE, "Zen/text", "Zen/versions", "Zen/archive")
+    before = {path: folder(library, path).token() for path in paths}
+    assert {path: folder(library, path).token() for path in paths} == before
+    library.write("Zen/documents/more.txt", b"Zen and more")
+    library.settle()
+    after = {path: folder(library, path).token() for path in paths}
+    assert all(after[path] != before[path] for path in paths)
+    library.publish("Zen/documents/more.txt", {"Zen": ["Zen and more"]})
+    assert folder(library, "Zen/concepts").token() != after["Zen/concepts"]
+
+
+def test_rot_and_loss_are_errors_never_content(library: Library) -> None:
+    document = library.document("Zen/documents/zen.txt")
+    garage = library.world.config.garage
+    objects = [path for path in garage.rglob("*") if path.is_file() and path.read_bytes() == ZEN]
+    assert objects
+    paths = (f"Zen/archive/{document.doc_id}/original", "Zen/versions/zen.txt@/1.txt", "Zen/text/zen.txt.md")
+    for path in objects:
+        path.chmod(0o600)
+        path.write_bytes(ZEN.replace(b"old", b"new"))
+    for path in paths:
+        with pytest.raises(RotError):
+            library.read(path)
+    for path in objects:
+        path.unlink()
+    for path in paths:
+        with pytest.raises(StoreError):
+            library.read(path)
+    assert library.read(f"{PIECE}/quote.txt") == b"old, and\nZen", "the graph still answers"
