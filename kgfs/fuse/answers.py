@@ -26,8 +26,7 @@ def entry_attributes(attr: Attr, timeout: float = TIMEOUT) -> pyfuse3.EntryAttri
     entry.st_atime_ns = attr.atime
     entry.st_mtime_ns = attr.mtime
     entry.st_ctime_ns = attr.ctime
-    entry.entry_timeout = timeout
-    entry.attr_timeout = 0.0 if attr.direct_io else timeout
+    entry.entry_timeout = entry.attr_timeout = 0.0 if attr.direct_io else timeout
     return entry
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 import pyfuse3
 
 from kgfs.fuse.metrics import Requests
-from kgfs.tree.news import Invalidation, StaleEntry, StaleInode
+from kgfs.tree.stale import Invalidation, StaleEntry, StaleInode
 
 log = logging.getLogger(__name__)
 

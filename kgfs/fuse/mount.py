@@ -32,7 +32,7 @@ from kgfs.fuse.adapter import LogError, Operations
 from kgfs.fuse.invalidate import Invalidator
 from kgfs.fuse.metrics import Requests
 from kgfs.fuse.probe import Standing
-from kgfs.tree.news import Invalidation
+from kgfs.tree.stale import Invalidation
 from kgfs.tree.vfs import Vfs
 
 log = logging.getLogger(__name__)

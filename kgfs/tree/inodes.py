@@ -7,7 +7,7 @@ in the number of inodes. Not for several threads: the event loop owns it.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from kgfs.errors import MissingError
 from kgfs.tree.node import ROOT_INODE, Attr, Folder, Node
@@ -20,11 +20,13 @@ _SMALL = 1024
 Place = tuple[int, bytes]
 """A parent's inode and a name in it."""
 
+Watcher = Callable[[int, Node], None]
+
 
 class Known:
     """One inode the kernel knows."""
 
-    __slots__ = ("count", "gone", "more", "name", "node", "parent", "writers")
+    __slots__ = ("count", "gone", "more", "name", "node", "parent", "writers", "written")
 
     def __init__(self, node: Node) -> None:
         self.node = node
@@ -32,6 +34,8 @@ class Known:
         """Lookups not yet forgotten."""
         self.writers = 0
         """Open handles that may write."""
+        self.written = float("-inf")
+        """When it was last written through this mount (monotonic seconds)."""
         self.parent = 0
         self.name = b""
         """Where the kernel last found it; parent 0 once that name is gone."""
@@ -53,6 +57,12 @@ class Inodes:
         self._peak = _SMALL
         self._negative: OrderedDict[Place, None] = OrderedDict()
         self._max_negative = max_negative
+        self._came: Watcher | None = None
+        self._went: Watcher | None = None
+
+    def watch(self, came: Watcher, went: Watcher) -> None:
+        """Be told of each inode that the kernel learns of, and forgets."""
+        self._came, self._went = came, went
 
     def __len__(self) -> int:
         return len(self._table)
@@ -88,8 +98,11 @@ class Inodes:
             known = self._table[inode] = Known(node)
             if len(self._table) > self._peak:
                 self._peak = len(self._table)
+            if self._came is not None:
+                self._came(inode, node)
         else:
             known.node = node
+            known.gone = None
         known.count += 1
         if known.parent != parent or known.name != name:
             self._place(known, parent, name)
@@ -125,6 +138,8 @@ class Inodes:
             if known.count <= 0:
                 del self._table[inode]
                 left.append(known.node)
+                if self._went is not None:
+                    self._went(inode, known.node)
         if len(self._table) * 4 < self._peak and self._peak > _SMALL:
             self._table = dict(self._table)  # a dict never gives memory back by itself
             self._peak = max(len(self._table), _SMALL)
@@ -139,14 +154,14 @@ class Inodes:
             self._place(known, *new)
         self._negative.pop(new, None)
 
-    def removed(self, inode: int, place: Place, last: Attr | None = None) -> None:
-        """A name is gone. ``last`` are the attributes to show to those who still hold the inode."""
+    def removed(self, inode: int, place: Place, last: Attr) -> None:
+        """It is gone by this name, so altogether: there are no hard links. ``last`` are the attributes to show to those
+        who still hold it."""
         known = self._table.get(inode)
         if known is None:
             return
         self._leave(known, place)
-        if last is not None and not known.parent:
-            known.gone = last
+        known.gone = last
 
     @staticmethod
     def _place(known: Known, parent: int, name: bytes) -> None:

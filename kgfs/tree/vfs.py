@@ -34,8 +34,8 @@ from kgfs.errors import (
 from kgfs.tree.handles import Handles, OpenFile, OpenFolder
 from kgfs.tree.inodes import Inodes
 from kgfs.tree.listing import Entry, Listing, Listings
-from kgfs.tree.news import Invalidation, StaleEntry
 from kgfs.tree.node import Attr, AttrChange, Caller, File, Folder, Handle, Link, Node
+from kgfs.tree.stale import Invalidation, StaleEntry
 
 THREADS = 16
 
@@ -78,10 +78,12 @@ class Vfs:
     # ------------------------------------------------------------------------------------------ entries
 
     async def lookup(self, parent: int, name: bytes) -> Attr | None:
-        """None: there is no such name, and the kernel may remember that."""
+        """None: there is no such name, and the kernel may remember that. MissingError: it may not."""
         folder = self._folder(parent)
         found = _lookup(folder, _encoded(name))
         if found is None:
+            if folder.token() is None:
+                raise MissingError(f"{encode_name(name)} does not exist.")
             evicted = self.inodes.tell_absent(parent, name)
             if evicted is not None:
                 self._stale.append(StaleEntry(*evicted))
@@ -259,7 +261,10 @@ class Vfs:
         opened = self.handles.file(fh)
         written = await self._with_handle(opened, lambda: opened.handle.write(offset, data))
         known = self.inodes.get(opened.inode)
-        if known is not None and known.gone is not None:
+        if known is None:
+            return written
+        known.written = time.monotonic()
+        if known.gone is not None:
             known.gone = replace(known.gone, size=max(known.gone.size, offset + written), mtime=time.time_ns())
         return written
 
@@ -280,6 +285,7 @@ class Vfs:
             known = self.inodes.get(opened.inode)
             if known is not None:
                 known.writers -= 1
+                known.written = time.monotonic()
             await self._with_handle(opened, opened.handle.release)
         elif opened.handle.quick:
             opened.handle.release()

@@ -25,7 +25,6 @@ from kgfs.errors import (
     NotEmptyError,
     StoreError,
 )
-from kgfs.tree.news import Invalidation, StaleEntry, StaleInode
 from kgfs.tree.node import (
     FILE_MODE,
     FOLDER_MODE,
@@ -42,6 +41,7 @@ from kgfs.tree.node import (
     Rendered,
     inode_of,
 )
+from kgfs.tree.stale import Invalidation, StaleEntry, StaleInode
 
 BORN = 1_700_000_000_123_456_789
 

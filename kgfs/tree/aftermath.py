@@ -1,0 +1,116 @@
+"""What follows for derived views when a name, a document or a piece of evidence changes; shared by all news."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from kgfs.render.names import history_folder, with_id, with_suffix
+from kgfs.tree import keys
+from kgfs.tree.documents import DocumentsFolder
+from kgfs.tree.evidence import EvidenceFolder
+from kgfs.tree.inodes import Inodes
+from kgfs.tree.listing import name_bytes
+from kgfs.tree.node import Node, inode_of
+from kgfs.tree.ontology import OntologyFolder
+from kgfs.tree.stale import Stale
+from kgfs.tree.text import TextFolder
+from kgfs.tree.versions import VersionsFolder
+from kgfs.tree.world import World
+
+PIECE = ("source.txt", "quote.txt", "citation.json", "document")
+ARCHIVED = ("", "text.txt", "metadata.json", "concepts")
+
+
+class Aftermath:
+    def __init__(self, world: World, inodes: Inodes) -> None:
+        self.stale = Stale(inodes)
+        self._inodes = inodes
+        self._world = world
+        self._mirrors: set[int] = set()
+        """Known folders whose times follow documents/: itself, text/, versions/ and the ontology's own."""
+        self._seen_from: dict[str, set[str]] = defaultdict(set)
+        """Owner of evidence → concepts in whose folder the kernel knows it."""
+        inodes.watch(self._came, self._went)
+
+    def _came(self, inode: int, node: Node) -> None:
+        if isinstance(node, DocumentsFolder | TextFolder | VersionsFolder | OntologyFolder):
+            self._mirrors.add(inode)
+        elif isinstance(node, EvidenceFolder):
+            owner, concept_id = _seen(node)
+            self._seen_from[owner].add(concept_id)
+
+    def _went(self, inode: int, node: Node) -> None:
+        self._mirrors.discard(inode)
+        if isinstance(node, EvidenceFolder):
+            owner, concept_id = _seen(node)
+            self._seen_from[owner].discard(concept_id)
+            if not self._seen_from[owner]:
+                del self._seen_from[owner]
+
+    def mirrors(self) -> None:
+        """Times of folders whose contents came or left, where it is not known which."""
+        for inode in self._mirrors:
+            self.stale.inode(inode)
+
+    def derived(self) -> None:
+        """The contents of everything derived: a path or a name that may be shown anywhere is another."""
+        for inode, known in self._inodes.all():
+            if not isinstance(known.node, DocumentsFolder) and inode < 1 << 61:
+                self.stale.inode(inode, data=True)
+
+    def mirrored(self, parent: int, name: str, name_id: int) -> None:
+        """A file or folder of documents/ came to, left or got a version at this place: so did its reflections."""
+        text, versions = keys.text_folder(parent), keys.versions_folder(parent)
+        if inode_of(text) not in self._mirrors and inode_of(versions) not in self._mirrors:
+            return
+        for shown in (name, with_suffix(name, ".md"), with_id(name, name_id, ".md")):
+            if shown is not None:
+                self.stale.key_entry(text, name_bytes(shown))
+        for shown in (name, history_folder(name, name_id), with_id(name, name_id, "")):
+            self.stale.key_entry(versions, name_bytes(shown))
+        self.stale.key(text)
+        self.stale.key(versions)
+        self._rival(parent, name)
+
+    def _rival(self, parent: int, name: str) -> None:
+        """Where ``a.md`` comes or goes, the Text of ``a`` is called differently; and so for ``a`` and ``a@``."""
+        for suffix, key in ((".md", keys.text_file), ("@", keys.versions_folder)):
+            stem = name.removesuffix(suffix)
+            other = stem if stem != name else f"{name}{suffix}"
+            sibling = self._world.stores.journal.names.child(parent, other)
+            if sibling is not None:
+                self.stale.key_left(key(sibling.id))
+
+    def document(self, doc_id: str) -> None:
+        """Its state, or where it stands: its archive folder, its evidence and the ontology's page."""
+        for entry in ARCHIVED:
+            self.stale.key(keys.archived(doc_id, entry), data=True)
+        found = self._world.stores.journal.names.document(doc_id)
+        if found is not None:
+            self.about(found.ontology)
+        if self._seen_from:
+            for row in self._world.stores.graph.instances_of(doc_id):
+                self.piece(row.owner, row.n)
+
+    def piece(self, owner: str, n: int) -> None:
+        for concept_id in self._seen_from.get(owner, ()):
+            for entry in ("", *PIECE):
+                self.stale.key(keys.piece(owner, concept_id, n, entry), data=True)
+
+    def piece_entry(self, owner: str, n: int) -> None:
+        """A number appeared or left."""
+        for concept_id in self._seen_from.get(owner, ()):
+            folder = keys.evidence(owner, concept_id)
+            self.stale.key_entry(folder, str(n).encode())
+            self.stale.key(folder)
+
+    def about(self, ontology_id: str) -> None:
+        self.stale.key(keys.part(ontology_id, "about.md"), data=True)
+        self.stale.key(keys.part(ontology_id, "archive"))
+        self.stale.key(keys.part(ontology_id, "concepts"))
+
+
+def _seen(folder: EvidenceFolder) -> tuple[str, str]:
+    """Whose evidence, and from which concept: the parts of its key."""
+    _, owner, concept_id = folder.key
+    return str(owner), str(concept_id)

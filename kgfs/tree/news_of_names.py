@@ -1,0 +1,172 @@
+"""From facts of the ledger to what the kernel must forget."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import singledispatchmethod
+
+from kgfs.domain import NameKind
+from kgfs.stores.journal.facts import (
+    AttributesSet,
+    ContentKept,
+    DocumentFailed,
+    DocumentForgotten,
+    DocumentRead,
+    Fact,
+    FileMade,
+    FolderMade,
+    LinkMade,
+    Moved,
+    OntologyMade,
+    OntologyRemoved,
+    OntologyRenamed,
+    Removed,
+    VersionMinted,
+)
+from kgfs.tree import keys
+from kgfs.tree.aftermath import Aftermath
+from kgfs.tree.inodes import Inodes, Place
+from kgfs.tree.listing import name_bytes
+from kgfs.tree.node import ROOT_INODE, inode_of
+from kgfs.tree.world import World
+
+OWN_WRITES = 10.0
+"""Seconds for which a kept content is taken for one that was written through this mount, if one was."""
+
+
+class NewsOfNames:
+    """What this mount did itself the kernel knows already: it was told so where it found it (see ``Inodes``)."""
+
+    def __init__(
+        self, world: World, inodes: Inodes, aftermath: Aftermath, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._names = world.stores.journal.names
+        self._inodes = inodes
+        self._after = aftermath
+        self._stale = aftermath.stale
+        self._clock = clock
+
+    def hear(self, fact: Fact) -> None:
+        self._hear(fact)
+
+    @singledispatchmethod
+    def _hear(self, fact: object) -> None:
+        """Settled, SettingChanged: nothing that can be seen changed."""
+
+    @_hear.register
+    def _(self, fact: OntologyMade) -> None:
+        self._stale.appeared(ROOT_INODE, name_bytes(fact.name))
+        self._stale.inode(ROOT_INODE)
+
+    @_hear.register
+    def _(self, fact: OntologyRenamed) -> None:
+        place = (ROOT_INODE, name_bytes(fact.name))
+        self._stale.left(inode_of(keys.ontology(fact.ontology)), but=[place])
+        self._stale.appeared(*place)
+        self._stale.inode(ROOT_INODE)
+        self._after.derived()
+
+    @_hear.register
+    def _(self, fact: OntologyRemoved) -> None:
+        self._stale.key_left(keys.ontology(fact.ontology))
+        self._stale.inode(ROOT_INODE)
+
+    @_hear.register
+    def _(self, fact: FolderMade | FileMade | LinkMade) -> None:
+        for place in self._places(fact.ontology, fact.parent, fact.name):
+            self._stale.appeared(*place)
+            self._stale.inode(place[0])
+        self._after.mirrored(fact.parent, fact.name, fact.id)
+
+    @_hear.register
+    def _(self, fact: ContentKept) -> None:
+        known = self._inodes.get(fact.id)
+        if known is not None:
+            ours = known.writers > 0 or self._clock() - known.written < OWN_WRITES
+            self._stale.inode(fact.id, data=not ours)
+
+    @_hear.register
+    def _(self, fact: AttributesSet) -> None:
+        self._stale.inode(fact.id)
+        name = self._names.name(fact.id)
+        if name is not None and not name.parent:
+            self._stale.key(keys.ontology(name.ontology))
+
+    @_hear.register
+    def _(self, fact: Moved) -> None:
+        places = self._places(fact.ontology, fact.parent, fact.name)
+        if not self._stale.left(fact.id, but=places):
+            self._after.mirrors()
+        for place in places:
+            self._stale.appeared(*place)
+            self._stale.inode(place[0])
+        self._stale.inode(fact.id)
+        if fact.replaces:
+            self._stale.left(fact.replaces)
+            self._reflections_left(fact.replaces)
+        self._reflections_left(fact.id)
+        self._after.mirrored(fact.parent, fact.name, fact.id)
+        name = self._names.name(fact.id)
+        if name is not None and name.kind is NameKind.FOLDER:
+            self._after.derived()
+
+    @_hear.register
+    def _(self, fact: Removed) -> None:
+        if not self._stale.left(fact.id):
+            self._after.mirrors()
+        self._reflections_left(fact.id)
+
+    @_hear.register
+    def _(self, fact: VersionMinted) -> None:
+        name = self._names.name(fact.id)
+        if name is not None:
+            self._after.mirrored(name.parent, name.name, name.id)
+        self._stale.inode(fact.id)
+        self._stale.key(keys.text_file(fact.id), data=True)
+        self._stale.key(keys.history(fact.id))
+        # Whatever numbers were asked for and not there: the folder is made anew.
+        self._stale.key_left(keys.history(fact.id))
+        self._stale.key_entry(keys.part(fact.ontology, "archive"), fact.doc_id.encode())
+        self._documents_of(fact.id)
+        self._after.document(fact.doc_id)
+
+    @_hear.register
+    def _(self, fact: DocumentRead) -> None:
+        for doc_id in (fact.doc_id, *fact.superseded):
+            self._document(doc_id)
+
+    @_hear.register
+    def _(self, fact: DocumentFailed | DocumentForgotten) -> None:
+        self._document(fact.doc_id)
+
+    # ----------------------------------------------------------------------------------------- inside
+
+    def _places(self, ontology: str, parent: int, name: str) -> list[Place]:
+        """Where a name of documents/ is found: a file just below it at the ontology's root too."""
+        raw = name_bytes(name)
+        row = self._names.name(parent)
+        unlisted = [(inode_of(keys.ontology(ontology)), raw)] if row is not None and not row.parent else []
+        return [(parent, raw), *unlisted]
+
+    def _reflections_left(self, name_id: int) -> None:
+        """Text and versions of a name are called differently now, or gone; so is the path its evidence shows."""
+        for key in (
+            keys.text_file(name_id),
+            keys.text_folder(name_id),
+            keys.history(name_id),
+            keys.versions_folder(name_id),
+        ):
+            self._stale.key_left(key)
+            self._stale.key(key, data=True)
+        self._documents_of(name_id)
+
+    def _documents_of(self, name_id: int) -> None:
+        for doc_id in {version.doc_id for version in self._names.versions(name_id)}:
+            self._after.document(doc_id)
+
+    def _document(self, doc_id: str) -> None:
+        self._after.document(doc_id)
+        for name in self._names.names_of(doc_id):
+            self._stale.inode(name.id)
+            self._stale.key(keys.text_file(name.id), data=True)

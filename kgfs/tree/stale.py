@@ -1,0 +1,83 @@
+"""What the kernel must be told to forget, and how it is put together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kgfs.tree.keys import Key
+from kgfs.tree.node import inode_of
+
+if TYPE_CHECKING:
+    from kgfs.tree.inodes import Inodes, Place
+
+
+@dataclass(frozen=True, slots=True)
+class StaleEntry:
+    """A name in a folder, present or absent, is not what the kernel was told."""
+
+    parent: int
+    name: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class StaleInode:
+    """The attributes of an inode, and with ``data`` its contents, are not what the kernel was told."""
+
+    inode: int
+    data: bool = False
+
+
+Invalidation = StaleEntry | StaleInode
+
+
+class Stale:
+    """Collects invalidations, each once, and only of what the kernel was told.
+
+    Too much is harmless but for one thing: forgetting the name of a folder cuts off those who stand in it (their
+    getcwd fails until somebody walks there again). So the names of folders go in only where they really changed.
+    """
+
+    def __init__(self, inodes: Inodes) -> None:
+        self._inodes = inodes
+        self._found: dict[Invalidation, None] = {}
+
+    def take(self) -> list[Invalidation]:
+        found, self._found = self._found, {}
+        return list(found)
+
+    def entry(self, parent: int, name: bytes) -> None:
+        """The name changed what it stands for, or may have."""
+        if parent in self._inodes:
+            self._found[StaleEntry(parent, name)] = None
+
+    def appeared(self, parent: int, name: bytes) -> None:
+        """The name stands for something now; news only to those who were told that there is nothing."""
+        if self._inodes.believed_absent(parent, name):
+            self._found[StaleEntry(parent, name)] = None
+
+    def left(self, inode: int, but: Iterable[Place] = ()) -> bool:
+        """Whatever names the kernel has for it are wrong, ``but`` these. Whether it had any at all."""
+        known = self._inodes.get(inode)
+        places = list(known.places()) if known else []
+        kept = set(but)
+        for parent, name in places:
+            self.inode(parent)
+            if (parent, name) not in kept:
+                self.entry(parent, name)
+        return bool(places)
+
+    def inode(self, inode: int, *, data: bool = False) -> None:
+        if inode in self._inodes:
+            self._found[StaleInode(inode, data)] = None
+
+    def key(self, key: Key, *, data: bool = False) -> None:
+        """The same for a derived node."""
+        self.inode(inode_of(key), data=data)
+
+    def key_entry(self, folder: Key, name: bytes) -> None:
+        self.entry(inode_of(folder), name)
+
+    def key_left(self, key: Key) -> None:
+        self.left(inode_of(key))
