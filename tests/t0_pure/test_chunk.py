@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import unicodedata
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -39,7 +40,7 @@ class Bytes:
     def count(self, text: str) -> int:
         return len(text.encode("utf-8", "surrogatepass"))
 
-    def counts(self, texts: list[str]) -> list[int]:
+    def counts(self, texts: Sequence[str]) -> list[int]:
         return [self.count(text) for text in texts]
 
 
