@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from kgfs.errors import KgfsError, StoreError
+from kgfs.errors import StoreError
 from kgfs.stores.journal.schema import typed
 
 T = TypeVar("T")
@@ -59,20 +59,23 @@ class Writer:
         return request.result  # type: ignore[return-value]
 
     def _commit(self, batch: list[_Request[object]]) -> None:
+        begun = False
         try:
             self._db.execute("BEGIN IMMEDIATE")
+            begun = True
             for request in batch:
                 self._try(request)
             self._db.execute("COMMIT")
         except sqlite3.Error as error:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
-            if len(batch) > 1:
+            if begun and len(batch) > 1:
                 # The disk refused all of them together; each may still fit alone.
                 for request in batch:
                     self._commit([request])
                 return
-            batch[0].error = typed(error, self._path)
+            for request in batch:
+                request.error = typed(error, self._path)
         for request in batch:
             request.done = True
 
@@ -81,7 +84,9 @@ class Writer:
         self._db.execute("SAVEPOINT request")
         try:
             request.result = request.work(self._db)
-        except KgfsError as error:
+        except sqlite3.Error:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever ails one call is its caller's, not that of those beside it
             request.error = error
             self._db.execute("ROLLBACK TO request")
         self._db.execute("RELEASE request")
