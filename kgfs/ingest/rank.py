@@ -1,0 +1,154 @@
+"""Rank: from what was found in each Source to what the document speaks of.
+
+Not by frequency: a concept counts for how much its Sources are about it, over how many of them it is spread, how early it
+comes, whether the title or a heading names it and whether the text defines it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from kgfs.domain import Chunk, FoundConcept, FoundRelationship, Quote, normalise_label
+from kgfs.ingest.validate import ValidConcept, ValidExtraction
+from kgfs.models.extractor import junk
+
+QUOTES = 8
+"""At most so many of one concept, defining ones first."""
+FEWEST = 15
+TOKENS_PER_CONCEPT = 20
+"""A short document keeps fewer than ``limit``: one for so many tokens, but FEWEST at least."""
+RELATIONSHIP_CONFIDENCE = 0.5
+"""Below it a relationship is not kept."""
+
+
+@dataclass(slots=True)
+class _Group:
+    """One concept of the document: all spellings that fold to ``key``."""
+
+    key: str
+    relevance: dict[int, float] = field(default_factory=dict)
+    """Of each Source that speaks of it, by place in the document."""
+    frequency: int = 0
+    forms: Counter[str] = field(default_factory=Counter)
+    kinds: Counter[str] = field(default_factory=Counter)
+    quotes: dict[tuple[int, int], Quote] = field(default_factory=dict)
+    definitions: list[tuple[float, int, str]] = field(default_factory=list)
+    """(-score of its quote, start, words)."""
+    score: float = 0.0
+
+
+def rank(
+    title: str, chunks: Sequence[Chunk], validated: Sequence[ValidExtraction], limit: int
+) -> tuple[tuple[FoundConcept, ...], tuple[FoundRelationship, ...]]:
+    """The document's concepts, most salient first, and the relationships between them in order of the Text.
+
+    ``chunks`` and ``validated`` correspond one to one. At most ``limit`` concepts, fewer for a short document. A pure
+    function: ties are broken by the normalised label."""
+    groups = _grouped(validated)
+    _score(groups, title, chunks)
+    tokens = sum(chunk.tokens for chunk in chunks)
+    count = min(limit, max(FEWEST, round(tokens / TOKENS_PER_CONCEPT)))
+    ordered = sorted(groups.values(), key=lambda group: (-group.score, group.key))
+    kept: dict[str, FoundConcept] = {}
+    for group in ordered[:count]:
+        kept[group.key] = _found(group)
+    return tuple(kept.values()), _relationships(validated, kept)
+
+
+def key_of(label: str) -> str:
+    """What spellings of one concept share: the normalised label with its last word in the singular."""
+    return junk.fold(normalise_label(label))
+
+
+def _grouped(validated: Sequence[ValidExtraction]) -> dict[str, _Group]:
+    groups: dict[str, _Group] = {}
+    for place, extraction in enumerate(validated):
+        for concept in extraction.concepts:
+            if not concept.quotes or junk.reason(concept.label):
+                continue
+            key = key_of(concept.label)
+            _add(groups.setdefault(key, _Group(key)), place, concept)
+    return groups
+
+
+def _add(group: _Group, place: int, concept: ValidConcept) -> None:
+    group.relevance[place] = max(concept.relevance, group.relevance.get(place, 0.0))
+    group.frequency += concept.frequency
+    group.forms[concept.label] += concept.frequency
+    group.kinds[concept.kind] += 1
+    for quote in concept.quotes:
+        known = group.quotes.get((quote.start, quote.end))
+        if known is None or quote.score > known.score:
+            group.quotes[quote.start, quote.end] = quote
+    if concept.definition:
+        best = max((quote for quote in concept.quotes if quote.defines), key=lambda quote: quote.score, default=None)
+        if best is not None:
+            group.definitions.append((-best.score, best.start, concept.definition))
+
+
+def _score(groups: dict[str, _Group], title: str, chunks: Sequence[Chunk]) -> None:
+    places = max(len(chunks), 1)
+    titled = _words(title)
+    headed = [_words(" ".join(chunk.section_path)) for chunk in chunks]
+    for group in groups.values():
+        best = sorted(group.relevance.values(), reverse=True)
+        depth = sum(value / (rank + 1) for rank, value in enumerate(best[:5])) / sum(
+            1 / (rank + 1) for rank in range(min(5, places))
+        )
+        spread = math.log1p(len(best)) / math.log1p(places)
+        early = 1 - min(group.relevance) / places
+        words = _words(group.key)
+        named = len(words & titled) / len(words) if words else 0.0
+        heads = (
+            max((len(words & headed[place]) / len(words) for place in group.relevance), default=0.0) if words else 0.0
+        )
+        score = (
+            0.55 * (0.5 * best[0] + 0.5 * depth)
+            + 0.2 * spread * best[0] ** 0.5
+            + 0.05 * early
+            + 0.12 * named
+            + 0.03 * heads
+        )
+        if group.definitions:
+            score += 0.05
+        group.score = round(min(1.0, score), 4)
+
+
+def _words(text: str) -> set[str]:
+    return {junk.fold(word) for word in normalise_label(text).replace("-", " ").split() if word not in junk.STOP_WORDS}
+
+
+def _found(group: _Group) -> FoundConcept:
+    forms = sorted(group.forms, key=lambda form: (-group.forms[form], form))
+    kinds = sorted(group.kinds, key=lambda kind: (kind == "term", -group.kinds[kind], kind))
+    named = kinds[0] if group.kinds[kinds[0]] * 2 > sum(group.kinds.values()) else "term"
+    best = sorted(group.quotes.values(), key=lambda quote: (not quote.defines, -quote.score, quote.start))[:QUOTES]
+    return FoundConcept(
+        label=forms[0],
+        norm=normalise_label(forms[0]),
+        forms=tuple(forms),
+        kind=named,
+        score=group.score,
+        definition=min(group.definitions)[2] if group.definitions else "",
+        quotes=tuple(sorted(best, key=lambda quote: (quote.start, quote.end))),
+    )
+
+
+def _relationships(
+    validated: Sequence[ValidExtraction], kept: dict[str, FoundConcept]
+) -> tuple[FoundRelationship, ...]:
+    """Each statement once a sentence."""
+    found: dict[tuple[str, str, str, int, int], FoundRelationship] = {}
+    for extraction in validated:
+        for said in extraction.relationships:
+            subject, object_ = kept.get(key_of(said.subject)), kept.get(key_of(said.object))
+            if subject is None or object_ is None or subject is object_ or said.confidence < RELATIONSHIP_CONFIDENCE:
+                continue
+            place = (subject.norm, said.type, object_.norm, said.quote.start, said.quote.end)
+            known = found.get(place)
+            if known is None or known.confidence < said.confidence:
+                found[place] = FoundRelationship(subject.norm, said.type, object_.norm, said.quote, said.confidence)
+    return tuple(sorted(found.values(), key=lambda said: (said.quote.start, said.subject, said.type, said.object)))
