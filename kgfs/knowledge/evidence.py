@@ -78,12 +78,13 @@ def excerpt_of(graph: Graph, instance: InstanceRow) -> Excerpt:
     first = graph.source(instance.doc_id, instance.chunk_index)
     if first is None:
         raise MissingError("The document of this evidence left the graph.")
-    pieces, end = [first.full_text], first.char_end
-    for row in graph.sources(instance.doc_id, after=first.chunk_index) if end < instance.char_end else ():
-        if end >= instance.char_end:
-            break
-        pieces.append(row.full_text)
-        end = row.char_end
+    pieces, last = [first.full_text], first
+    while last.char_end < instance.char_end:
+        following = graph.source(instance.doc_id, last.chunk_index + 1)
+        if following is None:
+            raise MissingError("The document of this evidence left the graph.")
+        pieces.append(following.full_text)
+        last = following
     excerpt = Excerpt(
         text="".join(pieces),
         start=first.char_start,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kgfs.render.source import Span
-from kgfs.render.words import json_page
+from kgfs.render.words import json_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def render(citation: Citation) -> bytes:
         fields["source_start"], fields["source_end"] = citation.spans[0]
     else:
         fields["source_spans"] = [list(span) for span in citation.spans]
-    return json_page(fields)
+    return json_lines(fields)
 
 
 def base_size(citation: Citation) -> int:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 _NOT_IN_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff]")
+_encode_json = json.JSONEncoder(ensure_ascii=False).encode
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -24,7 +25,16 @@ def fold(text: str) -> str:
 
 def json_page(content: Any) -> bytes:
     """A JSON file for people and programs: two spaces of indent, words in UTF-8, a newline at the end."""
-    text = json.dumps(content, indent=2, ensure_ascii=False)
+    return _json_bytes(json.dumps(content, indent=2, ensure_ascii=False))
+
+
+def json_lines(fields: Mapping[str, Any]) -> bytes:
+    """The same with each field on one line, its lists too. Made for speed: many small files are sized in a listing."""
+    body = ",\n".join(f'  "{name}": {_encode_json(value)}' for name, value in fields.items())
+    return _json_bytes(f"{{\n{body}\n}}")
+
+
+def _json_bytes(text: str) -> bytes:
     return f"{_SURROGATE.sub(_escaped, text)}\n".encode()
 
 
