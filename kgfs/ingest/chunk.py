@@ -34,7 +34,7 @@ def chunk(text: Text, tokens: Tokens, size: int = 400, overlap: int = 60) -> lis
     No chunk has more than 1.5 × ``size`` tokens unless a single cluster of characters has. ``Chunk.tokens`` is the sum
     over the chunk's units, which may be a few more than the chunk has as a whole. ``context_start`` is about
     ``overlap`` tokens before the start, at a word. Boundaries depend on what stands near them alone (see ``cuts``).
-    ``section_path`` is that of the chunk's first block.
+    ``section_path`` is that of the chunk's first block; a document's header counts to the section behind it.
     """
     content = text.text
     units, counts = _counted(text, tokens, size)
@@ -61,7 +61,7 @@ def chunk(text: Text, tokens: Tokens, size: int = 400, overlap: int = 60) -> lis
                 line_end=line_behind - (content[end - 1] == "\n"),
                 byte_start=offset,
                 byte_end=offset_behind,
-                section_path=path_at(start),
+                section_path=path_at(start, end),
                 tokens=weight,
                 context_start=context_start,
             )
@@ -119,14 +119,14 @@ def _context_start(content: str, end: int, length: float) -> int:
     return word.end() if word else cluster_border(content, at, 0, end)
 
 
-def _paths(text: Text) -> Callable[[int], tuple[str, ...]]:
-    """The section path at a chunk's start; leading white space belongs to the first block."""
+def _paths(text: Text) -> Callable[[int, int], tuple[str, ...]]:
+    """The section path of a chunk; white space and header at the Text's start belong to what follows in the chunk."""
     sections = list(section_paths(text.blocks))
     headings = [start for start, _ in sections]
-    first = text.blocks[0].start if text.blocks else 0
+    body = next((block.start for block in text.blocks if block.kind != "meta"), 0)
 
-    def at(start: int) -> tuple[str, ...]:
-        n = bisect_right(headings, max(start, first))
+    def of(start: int, end: int) -> tuple[str, ...]:
+        n = bisect_right(headings, max(start, body) if body < end else start)
         return sections[n - 1][1] if n else ()
 
-    return at
+    return of

@@ -189,6 +189,12 @@ def test_sections_begin_chunks_and_name_them() -> None:
     assert [content[one.start :].split("\n")[0] for one in chunks] == ["# One", "## Two", "# Three"]
 
 
+def test_a_header_counts_to_the_section_behind_it() -> None:
+    words = "Some words of the abstract. " * 30
+    text = parse("a.rst", f"PEP: 1\nTitle: One\n\nAbstract\n========\n\n{words}\n".encode())
+    assert [one.section_path for one in chunk(text, TOKENS)] == [("Abstract",)]
+
+
 def test_headings_stay_with_what_they_head() -> None:
     for one in chunk(parse("pep.rst", PEP.encode()), TOKENS, 120):
         last = PEP[one.start : one.end].rstrip().splitlines()[-1]
