@@ -14,7 +14,7 @@ NEWEST = 10
 def about(stores: Stores, ontology: Ontology) -> tuple[About, int]:
     """The page, and when it last changed (nanoseconds). Quick."""
     counts = stores.graph.counts(ontology.id)
-    changed = max(ontology.made_at, counts.get("changed_at", 0))
+    changed = max(ontology.made_at, stores.graph.changed_at(ontology.id))
     newest: list[NewDocument] = []
     for document in stores.journal.names.newest(ontology.id, NEWEST):
         changed = max(changed, document.deposited_at, document.removed_at)

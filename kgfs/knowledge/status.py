@@ -34,7 +34,7 @@ def status(config: Config, stores: Stores) -> dict[str, Any]:
                 "name": ontology.name,
                 "id": ontology.id,
                 "documents": _by_state(names.counts(ontology.id)),
-                "read": {kind: n for kind, n in stores.graph.counts(ontology.id).items() if kind != "changed_at"},
+                "read": dict(stores.graph.counts(ontology.id)),
             }
             for ontology in names.ontologies()
         ],

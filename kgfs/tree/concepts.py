@@ -33,7 +33,7 @@ class ConceptsFolder(DerivedFolder):
         return keys.part(self._ontology.id, "concepts")
 
     def mtime(self) -> int:
-        return max(self._ontology.made_at, self.world.stores.graph.counts(self._ontology.id).get("changed_at", 0))
+        return max(self._ontology.made_at, self.world.stores.graph.changed_at(self._ontology.id))
 
     def lookup(self, name: str) -> Node | None:
         concept = concept_called(self.world, self._ontology.id, name)

@@ -60,7 +60,7 @@ class TextFolder(DerivedFolder):
     def mtime(self) -> int:
         """Texts come and go with the names in the folder, and with publications."""
         stores = self.world.stores
-        published = stores.graph.counts(self._ontology_id).get("changed_at", 0)
+        published = stores.graph.changed_at(self._ontology_id)
         return max(live(stores.journal.names, self._name_id).mtime, published)
 
     def lookup(self, name: str) -> Node | None:

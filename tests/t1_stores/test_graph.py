@@ -505,6 +505,18 @@ def test_ontologies_are_apart(graph: Graph) -> None:
     assert graph.popular(OTHER, 5) == graph.concepts(OTHER) == graph.sample(OTHER, 5, 1)
 
 
+def test_an_ontology_tells_when_it_last_changed(graph: Graph) -> None:
+    assert graph.changed_at(ONTOLOGY) == 0
+    publish(graph, ZEN, at=1000)
+    publish(graph, Doc(B, [Told("Zen", 1, score=0.1)], ontology=OTHER), at=2000)
+    assert (graph.changed_at(ONTOLOGY), graph.changed_at(OTHER)) == (1000, 2000)
+    graph.forget("f1", [A], 3000)
+    graph.forget("f2", ["unknown"], 4000)
+    assert (graph.changed_at(ONTOLOGY), graph.changed_at(OTHER)) == (3000, 2000)
+    graph.clear()
+    assert graph.changed_at(ONTOLOGY) == 0
+
+
 def test_documents_of_a_concept_come_in_order_of_deposit(graph: Graph) -> None:
     for doc_id, deposit in ((A, 3), (B, 1), (C, 2)):
         publish(graph, Doc(doc_id, [Told("Zen")], deposit=deposit))

@@ -369,9 +369,9 @@ class Commit:
         instances: int = 0,
     ) -> None:
         self._sql.execute(
-            "INSERT INTO counter VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (ontology) DO UPDATE SET"
+            "INSERT INTO counter VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (ontology) DO UPDATE SET"
             " documents = documents + excluded.documents, sources = sources + excluded.sources,"
             " concepts = concepts + excluded.concepts, relationships = relationships + excluded.relationships,"
-            " instances = instances + excluded.instances",
-            (ontology, documents, sources, concepts, relationships, instances),
+            " instances = instances + excluded.instances, changed_at = max(changed_at, excluded.changed_at)",
+            (ontology, documents, sources, concepts, relationships, instances, self._at),
         )

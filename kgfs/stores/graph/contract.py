@@ -252,8 +252,11 @@ class Graph(Protocol):
         ...
 
     def counts(self, ontology: str = "") -> Mapping[str, int]:
-        """documents, sources, concepts, relationships, instances; and ``changed_at``, when the newest publication or
-        forgetting there was (nanoseconds; 0 or absent: never). Not a scan."""
+        """documents, sources, concepts, relationships, instances. Not a scan."""
+        ...
+
+    def changed_at(self, ontology: str) -> int:
+        """When a publication or forgetting last changed what is shown of an ontology (nanoseconds); 0 if none did."""
         ...
 
     def document(self, doc_id: str) -> DocumentRow | None: ...

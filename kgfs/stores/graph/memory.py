@@ -94,6 +94,7 @@ class MemoryGraph:
         self._rows: dict[str, tuple[str, str]] = {}
         self._norms: dict[str, str] = {}
         self._last_n: dict[str, int] = {}
+        self._changed_at: dict[str, int] = {}
 
     # ------------------------------------------------------------------------------------------- writing
 
@@ -173,6 +174,10 @@ class MemoryGraph:
         self._epoch += 1
         before, after = self._view, self._work_out(editions, at)
         self._view = after
+        for one, other in ((before.editions, editions), (editions, before.editions)):
+            for edition in (edition for doc_id, edition in one.items() if other.get(doc_id) is not edition):
+                ontology = edition.told.document.ontology
+                self._changed_at[ontology] = max(at, self._changed_at.get(ontology, 0))
         self._feed += self._differences(before, after)
         self._commits[commit_id] = self._epoch
         return self._epoch
@@ -312,6 +317,9 @@ class MemoryGraph:
             "relationships": sum(ontology in ("", row.ontology) for row, _ in view.relationships.values()),
             "instances": sum(len(edition.instances) for edition in editions),
         }
+
+    def changed_at(self, ontology: str) -> int:
+        return self._changed_at.get(ontology, 0)
 
     def document(self, doc_id: str) -> DocumentRow | None:
         edition = self._view.editions.get(doc_id)

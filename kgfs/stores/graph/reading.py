@@ -66,6 +66,10 @@ class GraphReads:
         where, values = ("WHERE ontology = ?", (ontology,)) if ontology else ("", ())
         return dict(zip(COUNTED, self._database.row(f"SELECT {sums} FROM counter {where}", values), strict=True))
 
+    def changed_at(self, ontology: str) -> int:
+        found = self._database.row("SELECT changed_at FROM counter WHERE ontology = ?", (ontology,))
+        return found[0] if found else 0
+
     # ----------------------------------------------------------------------------- documents, sources
 
     def document(self, doc_id: str) -> DocumentRow | None:

@@ -200,7 +200,8 @@ CREATE TABLE counter (
     sources       INTEGER NOT NULL DEFAULT 0,
     concepts      INTEGER NOT NULL DEFAULT 0,
     relationships INTEGER NOT NULL DEFAULT 0,
-    instances     INTEGER NOT NULL DEFAULT 0
+    instances     INTEGER NOT NULL DEFAULT 0,
+    changed_at    INTEGER NOT NULL DEFAULT 0      -- when a commit last changed what is shown
 ) WITHOUT ROWID;
 
 CREATE TABLE change (
