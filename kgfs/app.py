@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kgfs.config import Config
-from kgfs.errors import from_os_error
+from kgfs.errors import MissingError, from_os_error
 from kgfs.ingest.chores import Chores
 from kgfs.ingest.deposit import Deposits
 from kgfs.ingest.sessions import open_session
@@ -31,11 +31,16 @@ CHORES_EVERY = 0.1
 
 
 @contextmanager
-def open_stores(config: Config, *, vectors_of: str = "") -> Iterator[Stores]:
-    """The stores of a home, made when absent. Where a database is gone it is derived from the garage first.
+def open_stores(config: Config, *, vectors_of: str = "", make: bool = True) -> Iterator[Stores]:
+    """The stores of a home. Where a database is gone it is derived from the garage first.
 
-    ``vectors_of`` names the embedding model whose vectors are wanted; without one there are none.
+    ``vectors_of`` names the embedding model whose vectors are wanted; without one there are none. A home that is not
+    there is made or, for those who only ask (``make`` false), MissingError.
     """
+    if not make and not config.garage.exists():
+        raise MissingError(
+            f"{config.home}: no home of kgfs is there yet. kgfs mount and kgfs ingest make one; --home or KGFS_HOME name another."
+        )
     make_home(config)
     with ExitStack() as stack:
         stores = Stores(FileGarage(config.garage), SqliteJournal(config.front_db), SqliteGraph(config.graph_db))

@@ -24,7 +24,7 @@ def command(config: Config, as_json: bool) -> None:
       kgfs status
       kgfs status --json | python3 -m json.tool
     """
-    with open_stores(config) as stores:
+    with open_stores(config, make=False) as stores:
         found = status(config, stores)
     if as_json:
         click.echo(json.dumps(found))

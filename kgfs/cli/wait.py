@@ -42,7 +42,7 @@ def command(config: Config, timeout: float) -> None:
     Example:
       cp *.txt ~/knowledge/Notes/documents/ && kgfs wait --timeout 600
     """
-    with open_stores(config) as stores:
+    with open_stores(config, make=False) as stores:
         request_settling(config)
         _wait(config, stores.journal, timeout)
         found = owed(stores.journal)

@@ -129,7 +129,7 @@ class Worker:
             self._stopping.wait(1.0)
         except KgfsError as error:
             self._failed(claim, error)
-        except Exception as error:  # noqa: BLE001 - one poisoned document must not stop the queue; it is logged and counted
+        except Exception as error:
             log.exception("%s: unexpected failure", claim.document.doc_id)
             self._failed(claim, error)
         self.finished += 1
