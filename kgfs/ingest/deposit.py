@@ -172,9 +172,15 @@ class Deposits:
     def shown(self, name_id: int) -> Name | None:
         """As it is now: with size and times of what an open file has not kept yet, and for as long as a file is open
         also when its name is gone. *Quick*."""
-        row = self._names.name(name_id)
         copy = self.copies.find(name_id)
-        return copy.shown(row) if copy else row
+        if copy is None:
+            return self._names.name(name_id)
+        pending = copy.pending
+        row = self._names.name(name_id) or copy.row
+        if row is None or pending is None:
+            return row
+        size, mtime = pending
+        return replace(row, size=size, mtime=mtime, ctime=max(row.ctime, mtime))
 
     def _folder(self, parent: int, name: str) -> Name:
         check_name(name)
@@ -182,10 +188,8 @@ class Deposits:
 
     # ----------------------------------------------------------------------------------- content
 
-    def open(
-        self, name_id: int, *, read: bool = True, write: bool = False, truncate: bool = False, append: bool = False
-    ) -> OpenFile:
-        """The open file wants its ``release``. Reading finds the bytes wherever they stand, verified."""
+    def open(self, name_id: int, *, write: bool = False, truncate: bool = False, append: bool = False) -> OpenFile:
+        """The open file wants its ``release``. It can be read in any case, and reading finds the bytes wherever they stand, verified."""
         shown = self.shown(name_id)
         if shown is not None and shown.kind is NameKind.FOLDER:
             raise IsAFolderError(f"'{shown.name}' is a folder.")

@@ -28,7 +28,7 @@ from kgfs.ingest.content import SMALL, Memory, SpoolFile
 from kgfs.ingest.rules import check_path
 from kgfs.stores.garage.contract import BLOCK, Sums
 from kgfs.stores.garage.sums import sums_of
-from kgfs.stores.journal.facts import AttributesSet, ContentKept, Fact, FileMade, Moved
+from kgfs.stores.journal.facts import ContentKept, Fact, FileMade, Moved
 
 if TYPE_CHECKING:
     from kgfs.ingest.deposit import Deposits
@@ -124,7 +124,6 @@ def _keep(deposits: Deposits, ontology: Ontology, parent: int, name: str, standi
     facts: list[Fact] = [
         FileMade(made, ontology.id, parent, first_name, taken.mode, os.getuid(), os.getgid(), now),
         ContentKept(made, sha256, sums.size, place, key, taken.mtime, now),
-        AttributesSet(made, now, mtime=taken.mtime),
     ]
     if standing is not None:
         facts.append(Moved(made, ontology.id, parent, name, standing.id, now))

@@ -132,6 +132,10 @@ class Settler:
             part = names[start : start + BATCH]
             try:
                 settled += len(self.settle(part))
+            except FullError as error:
+                self._errors.add("settle", error, waiting=len(names) - start)
+                self._failed |= {name.id: now + RETRY for name in names[start:]}
+                break
             except KgfsError:
                 # One of them is the trouble; each alone shows which, and the others are not held up by it.
                 settled += self._settle_each(part, now)
@@ -145,8 +149,6 @@ class Settler:
             except KgfsError as error:
                 self._failed[name.id] = now + RETRY
                 self._errors.add("settle", error, name=name.name, id=name.id)
-                if isinstance(error, FullError):
-                    break
         return settled
 
 

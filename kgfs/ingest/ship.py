@@ -10,7 +10,8 @@ from kgfs.stores.journal.contract import Journal
 
 def ship_once(journal: Journal, ledger: Ledger) -> int:
     """Send what the ledger does not have yet; how many facts. Several processes may call: the ledger admits one writer
-    at a time and skips what it has, and a crash in between sends the same facts again."""
+    at a time and skips what it has, and a crash in between sends the same facts again. StoreError where the journal is
+    an older copy than the ledger: what it sent under numbers that are taken would be skipped."""
     sent = 0
     while True:
         first, entries = journal.unshipped()
@@ -20,6 +21,8 @@ def ship_once(journal: Journal, ledger: Ledger) -> int:
         kept = ledger.append(first, entries)
         if kept < upto:
             raise StoreError(f"The ledger took facts up to {kept} only, {upto} were sent.")
+        if kept > journal.seq():
+            raise _older(journal.seq(), kept)
         border("shipped")
         journal.shipped(upto)
         sent += len(entries)
@@ -33,8 +36,12 @@ def restore_journal(journal: Journal, ledger: Ledger) -> int:
     if here == 0 and last:
         return journal.replay(ledger.replay())
     if here < last:
-        raise StoreError(
-            f"The names database ends at fact {here}, the ledger at {last}: it is an older copy. "
-            "Move front.sqlite away, and it is made anew from the ledger."
-        )
+        raise _older(here, last)
     return 0
+
+
+def _older(here: int, last: int) -> StoreError:
+    return StoreError(
+        f"The names database ends at fact {here}, the ledger at {last}: it is an older copy. "
+        "Move front.sqlite away, and it is made anew from the ledger."
+    )

@@ -11,7 +11,6 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from dataclasses import replace
 from pathlib import Path
 
 from kgfs.domain import Name, Place
@@ -26,7 +25,7 @@ SEEN = 20_000
 
 
 class WorkingCopy:
-    """The bytes of one open file. Any number of threads; ``shown`` never waits."""
+    """The bytes of one open file. Any number of threads; what is quick never waits for a disk or a lock."""
 
     def __init__(self, copies: WorkingCopies, name_id: int) -> None:
         self.name_id = name_id
@@ -76,13 +75,16 @@ class WorkingCopy:
             self._own(lowest=carry, carry=carry, size=size).truncate(size)
             self._touch()
 
-    def shown(self, row: Name | None) -> Name | None:
-        """``row`` as the file is now: with size and times of what is not kept yet. None only for a name that is gone
-        and was never loaded. Quick."""
-        row = row or self._row
-        if row is None or not self.dirty:
-            return row
-        return replace(row, size=self._size, mtime=self._mtime, ctime=max(row.ctime, self._mtime))
+    @property
+    def pending(self) -> tuple[int, int] | None:
+        """Size and mtime of what is not kept yet. Quick. Whoever shows them together with a row asks for these first:
+        a flush in between then changes nothing, while asked second it would hide the new size from an old row."""
+        return (self._size, self._mtime) if self.dirty else None
+
+    @property
+    def row(self) -> Name | None:
+        """The name as it was last seen, for those who have the file open when it is gone. Quick."""
+        return self._row
 
     def attributes_set(self, row: Name, *, mtime: bool) -> None:
         """With ``mtime`` that of ``row`` wins over the times of the writes before."""

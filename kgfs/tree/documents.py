@@ -130,7 +130,7 @@ class DocumentFile(_Entry, File):
     __slots__ = ()
 
     def open(self, *, read: bool, write: bool, truncate: bool, append: bool = False) -> Handle:
-        opened = self._world.deposits.open(self._id, read=read, write=write, truncate=truncate, append=append)
+        opened = self._world.deposits.open(self._id, write=write, truncate=truncate, append=append)
         return DocumentHandle(opened)
 
     def attributes(self) -> Sequence[str]:

@@ -44,10 +44,12 @@ class Desk:
     def write(self, name_id: int, content: bytes, piece: int = 131072) -> None:
         """As ``cat > file`` does."""
         file = self.deposits.open(name_id, write=True, truncate=True)
-        for start in range(0, len(content), piece):
-            assert file.write(start, content[start : start + piece]) == len(content[start : start + piece])
-        file.flush()
-        file.release()
+        try:
+            for start in range(0, len(content), piece):
+                assert file.write(start, content[start : start + piece]) == len(content[start : start + piece])
+            file.flush()
+        finally:
+            file.release()
 
     def read(self, name_id: int) -> bytes:
         """As ``cat file`` does."""

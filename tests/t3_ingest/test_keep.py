@@ -223,6 +223,41 @@ def test_a_full_disk_is_the_error_of_the_write(tmp_path: Path) -> None:
         subprocess.run(["umount", str(disk)], check=True)
 
 
+def test_names_that_no_longer_fit_are_refused_and_the_others_stay(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(disk)], check=False, capture_output=True
+    )
+    if made.returncode:
+        pytest.skip("[root] cannot mount a tmpfs here")
+    try:
+        with desk_at(disk / "home") as desk:
+            ballast = disk / "ballast"
+            ballast.write_bytes(bytes(500_000))
+            victim = desk.file("victim.txt", b"kept before")
+            kept: dict[int, bytes] = {victim.id: b"kept before"}
+            with pytest.raises(FullError):
+                for number in range(200):
+                    content = b"%04d" % number * 10_000
+                    kept[desk.file(f"{number}.txt", content).id] = content
+            with pytest.raises(FullError):
+                for letter in (b"v", b"w", b"x"):
+                    desk.write(victim.id, letter * 60_000)
+                    kept[victim.id] = letter * 60_000
+            assert len(kept) > 10
+            for name_id, content in kept.items():
+                assert desk.read(name_id) == content
+            desk.settle()
+            ballast.unlink()
+            for name_id, content in kept.items():
+                assert desk.read(name_id) == content
+            desk.write(victim.id, b"new")
+            assert desk.read(victim.id) == b"new"
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
 _KILLED = """
 import os, signal, sys
 from pathlib import Path

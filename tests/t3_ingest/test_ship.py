@@ -11,7 +11,6 @@ import pytest
 from kgfs.errors import StoreError
 from kgfs.ingest.ship import restore_journal, ship_once
 from kgfs.stores.garage.embedded import FileGarage
-from kgfs.stores.journal.sqlite import SqliteJournal
 from tests.t3_ingest.depositing import Desk, desk_at
 
 
@@ -71,9 +70,10 @@ def test_a_journal_older_than_its_ledger_is_refused(home: Path, tmp_path: Path) 
     with desk_at(home) as desk:
         desk.file("a.txt", b"a")
         ship_once(desk.journal, desk.stores.garage.ledger)
-    other = SqliteJournal(tmp_path / "front.sqlite")
     with desk_at(tmp_path / "elsewhere") as desk:
         desk.ontology()
         with pytest.raises(StoreError, match="older copy"):
             restore_journal(desk.journal, FileGarage(home / "garage").ledger)
-    other.close()
+        with pytest.raises(StoreError, match="older copy"):
+            ship_once(desk.journal, FileGarage(home / "garage").ledger)
+        assert desk.journal.unshipped()[0] == 1
