@@ -49,7 +49,6 @@ class Commit:
         self._moved: set[str] = set()
         """Owners whose evidence is not what it was."""
         self._relabelled: set[str] = set()
-        self._reconnected: set[str] = set()
         self._founded: set[str] = set()
 
     # ------------------------------------------------------------------------------- editions
@@ -236,8 +235,8 @@ class Commit:
     def _settle_relationship(self, relationship_id: str) -> None:
         if relationship_id not in self._moved:
             return
-        ontology, subject, type_, object_, evidence_before, confidence_before = self._sql.execute(
-            "SELECT ontology, subject, type, object, evidence, confidence FROM relationship WHERE relationship_id = ?",
+        ontology, subject, type_, object_, evidence_before = self._sql.execute(
+            "SELECT ontology, subject, type, object, evidence FROM relationship WHERE relationship_id = ?",
             (relationship_id,),
         ).fetchone()
         evidence = evidence_before + self._evidence[relationship_id]
@@ -256,8 +255,6 @@ class Commit:
         self._join(what, ontology, relationship_id, (object_, inverse(type_), subject, 1))
         if what != "changed":
             self._count(ontology, relationships=1 if what == "added" else -1)
-        if what != "changed" or confidence != confidence_before:
-            self._reconnected |= {subject, object_}
 
     def _join(self, what: str, ontology: str, relationship_id: str, seen: tuple[str, str, str, int]) -> None:
         """One end of a relationship: ``seen`` is (concept looked from, type seen from it, other concept, incoming)."""
@@ -323,7 +320,6 @@ class Commit:
             (NO_PAGE, key),
         )
         self._set_forms(key, ontology, {})
-        self._reconnected.discard(concept_id)
         self._count(ontology, concepts=-1)
         self._feed.tell("removed", "concept", ontology, ontology, name)
 
@@ -335,13 +331,14 @@ class Commit:
             self._sql.execute("INSERT OR REPLACE INTO concept_form VALUES (?, ?, ?, ?)", (key, form, rank, ontology))
 
     def _pages(self) -> set[str]:
-        """Concepts whose ``concept.md`` may be another now: a neighbour's label stands in it too."""
+        """Concepts whose ``concept.md`` may be another now: those that were touched, the ends of a relationship that
+        moved among them, and those with a neighbour's new label in their page."""
         neighbours = {
             other
             for concept_id in self._relabelled
             for (other,) in self._sql.execute("SELECT other FROM neighbour WHERE concept = ?", (concept_id,))
         }
-        return self._concepts | self._reconnected | neighbours
+        return self._concepts | neighbours
 
     def _settle_page(self, concept_id: str) -> None:
         page = concept_page(self._sql, concept_id)
