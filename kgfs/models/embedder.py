@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from threading import Lock
 
 import numpy as np
 import numpy.typing as npt
@@ -21,13 +24,18 @@ BATCH_TOKENS = 512
 """Tokens of one batch, padding included. More does not pay: the matrices leave the processor's cache."""
 
 
+REMEMBERED = 20_000
+"""Rows of vectors used lately that are kept: about 31 MB."""
+
+
 def windows_of(length: int, size: int = WINDOW - 2, overlap: int = OVERLAP) -> list[tuple[int, int]]:
-    """Spans of at most ``size`` tokens, evenly spread, that cover ``0:length`` and share at least ``overlap``."""
+    """Spans of at most ``size`` tokens, of nearly one length, that cover ``0:length``; neighbours share ``overlap`` tokens
+    (one more or less). Of one length, since the work grows with the padding."""
     if length <= size:
         return [(0, length)]
     count = -(-(length - overlap) // (size - overlap))
-    starts = [round(index * (length - size) / (count - 1)) for index in range(count)]
-    return [(start, start + size) for start in starts]
+    step = (length - overlap) / count
+    return [(round(index * step), min(length, round((index + 1) * step) + overlap)) for index in range(count)]
 
 
 class MiniLM:
@@ -49,16 +57,29 @@ class MiniLM:
         options.intra_op_num_threads = threads or os.cpu_count() or 1
         options.inter_op_num_threads = 1
         options.log_severity_level = 3
+        # Threads that spin while they wait double the processor time where others want the processor too.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self._session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
         self._tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer))
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         self._first = self._tokenizer.token_to_id("[CLS]") or 0
         self._last = self._tokenizer.token_to_id("[SEP]") or 0
+        self._lately = _Lately(REMEMBERED)
         self.model = f"all-MiniLM-L6-v2-int8@{carriers.MINILM.sha256[:12]}"
 
     def embed(self, texts: Sequence[str]) -> list[Vector]:
-        """As the contract says: one array of unit rows a text, a row a window."""
+        """As the contract says: one array of unit rows a text, a row a window. The arrays are shared: do not write to
+        them. What was embedded lately is remembered: phrases come again, and a Source is asked for by several stages."""
+        marks = [_mark(text) for text in texts]
+        known = {mark: found for mark in marks if (found := self._lately.get(mark)) is not None}
+        wanted = {mark: text for mark, text in zip(marks, texts, strict=True) if mark not in known}
+        known |= zip(wanted, self._embed(list(wanted.values())), strict=True)
+        for mark in marks:
+            self._lately.put(mark, known[mark])
+        return [known[mark] for mark in marks]
+
+    def _embed(self, texts: Sequence[str]) -> list[Vector]:
         readable = [text.encode("utf-8", "replace").decode() for text in texts]
         encoded = self._tokenizer.encode_batch_fast(readable, add_special_tokens=False)
         spans = [windows_of(len(tokens.ids)) for tokens in encoded]
@@ -69,7 +90,7 @@ class MiniLM:
         ]
         vectors = self._vectors(rows)
         ends = np.cumsum([len(cuts) for cuts in spans])
-        return np.split(vectors, ends[:-1]) if texts else []
+        return [rows.copy() for rows in np.split(vectors, ends[:-1])] if texts else []
 
     def _vectors(self, rows: list[list[int]]) -> Vector:
         vectors = np.empty((len(rows), self.dimensions), np.float32)
@@ -85,6 +106,33 @@ class MiniLM:
             sums = (hidden * mask[:, :, None]).sum(axis=1, dtype=np.float32)
             vectors[batch] = sums / np.linalg.norm(sums, axis=1, keepdims=True)
         return vectors
+
+
+class _Lately:
+    """The vectors used last, at most ``rows`` rows in all. Several threads may use it."""
+
+    def __init__(self, rows: int) -> None:
+        self._room = rows
+        self._kept: OrderedDict[bytes, Vector] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, mark: bytes) -> Vector | None:
+        with self._lock:
+            return self._kept.get(mark)
+
+    def put(self, mark: bytes, vectors: Vector) -> None:
+        """Keep, or note that it was used."""
+        with self._lock:
+            old = self._kept.pop(mark, None)
+            self._room += (len(old) if old is not None else 0) - len(vectors)
+            self._kept[mark] = vectors
+            while self._room < 0:
+                _, gone = self._kept.popitem(last=False)
+                self._room += len(gone)
+
+
+def _mark(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _batches(rows: Sequence[Sequence[int]]) -> Iterator[list[int]]:
