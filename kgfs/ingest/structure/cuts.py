@@ -3,7 +3,8 @@
 Each place where a chunk could begin has a key: its rank, then a hash of the unit that starts there. A stretch that is
 too long is cut at the place with the greatest key among those that leave enough on both sides, and its halves
 likewise. So a boundary depends on what stands within about a chunk's length around it: after an edit the same places
-win again a little further on. (With places dense and keys random this is Rényi's parking problem: lengths are spread
+win again a little further on: always within three chunks in 8,000 measured edits of a paragraph, within one in 98 %,
+on either side. (With places dense and keys random this is Rényi's parking problem: lengths are spread
 between the least and twice the least.) Runs of identical units have no key that tells them apart; the one nearest to the
 middle wins, and after an edit within such a run its boundaries may move up to its end.
 """
