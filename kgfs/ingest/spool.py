@@ -11,6 +11,7 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
+from itertools import count
 from pathlib import Path
 
 from kgfs.domain import Name, Place
@@ -134,7 +135,7 @@ class WorkingCopy:
         self._size = self._content.size
         self._mtime = time.time_ns()
         self.dirty = True
-        self._copies.generation += 1
+        self._copies.moved()
 
     def _own(self, *, lowest: int, carry: int, size: int) -> Memory | SpoolFile:
         """A content to write in from ``lowest`` on, with the first ``carry`` bytes of the present one; it will be
@@ -173,6 +174,7 @@ class WorkingCopy:
             self.dirty = False
             self._row = None
             self._copies.forget_seen(self.name_id)
+            self._copies.moved()
             self._take(Memory(), writable=False)
             if self.handles:
                 self.load()
@@ -186,6 +188,7 @@ class WorkingCopies:
         self.spool = spool
         self.generation = 0
         """Moves whenever size or times of an open file may have changed."""
+        self._generations = count(1)
         self._session = session
         self._lock = threading.Lock()
         self._copies: dict[int, WorkingCopy] = {}
@@ -228,6 +231,10 @@ class WorkingCopies:
         """Quick."""
         copy = self._copies.get(name_id)
         return copy is not None and copy.writers > 0
+
+    def moved(self) -> None:
+        """What an open file shows has changed."""
+        self.generation = next(self._generations)
 
     def fresh_path(self) -> Path:
         """A name that tells whose it is, so that what a dead session left over can be told from work under way."""

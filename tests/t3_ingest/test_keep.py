@@ -84,9 +84,9 @@ def test_times_that_were_set_win_over_those_of_the_writes_before(desk: Desk) -> 
 def test_attributes_copy_nothing_and_unsettle_nothing(desk: Desk) -> None:
     name = desk.file(content=BIG)
     desk.settle()
-    desk.deposits.set_attributes(name.id, mode=0o600, mtime=5, uid=3, gid=4)
+    desk.deposits.set_attributes(name.id, mode=0o600, mtime=5, atime=6)
     row = desk.row(name.id)
-    assert (row.mode, row.mtime, row.uid, row.gid, row.settled) == (0o600, 5, 3, 4, True)
+    assert (row.mode, row.mtime, row.atime, row.settled) == (0o600, 5, 6, True)
     assert desk.spool_files() == []
 
 
