@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from kgfs.domain import encode_name
 from kgfs.render.names import history_folder, with_id, with_suffix
 from kgfs.tree import keys
 from kgfs.tree.documents import DocumentsFolder
@@ -48,7 +49,7 @@ class Aftermath:
                 del self._seen_from[owner]
 
     def mirrors(self) -> None:
-        """Times of folders whose contents came or left, where it is not known which."""
+        """Their times: a fact about what left a folder does not say which one it was."""
         for inode in self._mirrors:
             self.stale.inode(inode)
 
@@ -71,6 +72,17 @@ class Aftermath:
         self.stale.key(text)
         self.stale.key(versions)
         self._rival(parent, name)
+
+    def rivals(self, name_id: int) -> None:
+        """A file left the places where the kernel knows it or its reflections."""
+        for inode in (name_id, *map(inode_of, (keys.text_file(name_id), keys.history(name_id)))):
+            known = self._inodes.get(inode)
+            for place, raw in known.places() if known else ():
+                above = self._inodes.get(place)
+                folder = _mirrored_folder(above.node) if above else 0
+                shown = encode_name(raw)
+                for name in {shown, shown.removesuffix(".md"), shown.removesuffix("@")} if folder else ():
+                    self._rival(folder, name)
 
     def _rival(self, parent: int, name: str) -> None:
         """Where ``a.md`` comes or goes, the Text of ``a`` is called differently; and so for ``a`` and ``a@``."""
@@ -114,3 +126,10 @@ def _seen(folder: EvidenceFolder) -> tuple[str, str]:
     """Whose evidence, and from which concept: the parts of its key."""
     _, owner, concept_id = folder.key
     return str(owner), str(concept_id)
+
+
+def _mirrored_folder(node: Node) -> int:
+    """The name id of the folder of documents/ that it is, or reflects; 0 for any other."""
+    if isinstance(node, DocumentsFolder):
+        return node.name_id
+    return int(node.key[1]) if isinstance(node, TextFolder | VersionsFolder) else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kgfs.domain import RELATIONSHIP_TYPES
 from kgfs.stores.graph.contract import Change
 from kgfs.tree import keys
 from kgfs.tree.aftermath import Aftermath
@@ -48,8 +49,10 @@ class NewsOfGraph:
             self._stale.key(keys.concept(concept_id))
             self._stale.key(keys.concept_md(concept_id), data=True)
             self._stale.key(keys.evidence(concept_id, concept_id))
-            self._stale.key(keys.related(concept_id))
             self._stale.key(keys.shortcut(concept_id))
+            if self._stale.knows(keys.related(concept_id)):
+                for type_ in ("", *RELATIONSHIP_TYPES, *RELATIONSHIP_TYPES.values()):
+                    self._stale.key(keys.related(concept_id, type_))
 
     def _evidence(self, change: Change) -> None:
         number = int(change.name)

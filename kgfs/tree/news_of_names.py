@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import OrderedDict
 from collections.abc import Callable
 from functools import singledispatchmethod
 
@@ -31,6 +32,9 @@ from kgfs.tree.listing import name_bytes
 from kgfs.tree.node import ROOT_INODE, inode_of
 from kgfs.tree.world import World
 
+FRESH = 10_000
+"""How many files that never had a version are kept in mind."""
+
 OWN_WRITES = 10.0
 """Seconds for which a kept content is taken for one that was written through this mount, if one was."""
 
@@ -46,6 +50,7 @@ class NewsOfNames:
         self._after = aftermath
         self._stale = aftermath.stale
         self._clock = clock
+        self._fresh: OrderedDict[int, None] = OrderedDict()
 
     def hear(self, fact: Fact) -> None:
         self._hear(fact)
@@ -78,6 +83,10 @@ class NewsOfNames:
             self._stale.appeared(*place)
             self._stale.inode(place[0])
         self._after.mirrored(fact.parent, fact.name, fact.id)
+        if isinstance(fact, FileMade):
+            self._fresh[fact.id] = None
+            if len(self._fresh) > FRESH:
+                self._fresh.popitem(last=False)
 
     @_hear.register
     def _(self, fact: ContentKept) -> None:
@@ -96,8 +105,8 @@ class NewsOfNames:
     @_hear.register
     def _(self, fact: Moved) -> None:
         places = self._places(fact.ontology, fact.parent, fact.name)
-        if not self._stale.left(fact.id, but=places):
-            self._after.mirrors()
+        self._stale.left(fact.id, but=places)
+        self._after.mirrors()
         for place in places:
             self._stale.appeared(*place)
             self._stale.inode(place[0])
@@ -108,17 +117,21 @@ class NewsOfNames:
         self._reflections_left(fact.id)
         self._after.mirrored(fact.parent, fact.name, fact.id)
         name = self._names.name(fact.id)
-        if name is not None and name.kind is NameKind.FOLDER:
+        folder = name is not None and name.kind is NameKind.FOLDER
+        # A file with versions gives up its own history for that of the path it replaces; which Documents lose a name
+        # by that cannot be asked any more. What editors save by renaming never had a version.
+        if folder or (fact.replaces and fact.id not in self._fresh):
             self._after.derived()
 
     @_hear.register
     def _(self, fact: Removed) -> None:
-        if not self._stale.left(fact.id):
-            self._after.mirrors()
+        self._stale.left(fact.id)
+        self._after.mirrors()
         self._reflections_left(fact.id)
 
     @_hear.register
     def _(self, fact: VersionMinted) -> None:
+        self._fresh.pop(fact.id, None)
         name = self._names.name(fact.id)
         if name is not None:
             self._after.mirrored(name.parent, name.name, name.id)
@@ -151,6 +164,7 @@ class NewsOfNames:
 
     def _reflections_left(self, name_id: int) -> None:
         """Text and versions of a name are called differently now, or gone; so is the path its evidence shows."""
+        self._after.rivals(name_id)
         for key in (
             keys.text_file(name_id),
             keys.text_folder(name_id),
@@ -162,8 +176,9 @@ class NewsOfNames:
         self._documents_of(name_id)
 
     def _documents_of(self, name_id: int) -> None:
-        for doc_id in {version.doc_id for version in self._names.versions(name_id)}:
-            self._after.document(doc_id)
+        for version in self._names.versions(name_id):
+            self._after.document(version.doc_id)
+            self._stale.key(keys.version(name_id, version.n), data=True)
 
     def _document(self, doc_id: str) -> None:
         self._after.document(doc_id)

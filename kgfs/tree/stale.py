@@ -57,20 +57,22 @@ class Stale:
         if self._inodes.believed_absent(parent, name):
             self._found[StaleEntry(parent, name)] = None
 
-    def left(self, inode: int, but: Iterable[Place] = ()) -> bool:
-        """Whatever names the kernel has for it are wrong, ``but`` these. Whether it had any at all."""
+    def left(self, inode: int, but: Iterable[Place] = ()) -> None:
+        """Whatever names the kernel has for it are wrong, ``but`` these."""
         known = self._inodes.get(inode)
-        places = list(known.places()) if known else []
         kept = set(but)
-        for parent, name in places:
+        for parent, name in known.places() if known else ():
             self.inode(parent)
             if (parent, name) not in kept:
                 self.entry(parent, name)
-        return bool(places)
 
     def inode(self, inode: int, *, data: bool = False) -> None:
         if inode in self._inodes:
             self._found[StaleInode(inode, data)] = None
+
+    def knows(self, key: Key) -> bool:
+        """Where not, the kernel knows nothing below it either."""
+        return inode_of(key) in self._inodes
 
     def key(self, key: Key, *, data: bool = False) -> None:
         """The same for a derived node."""
