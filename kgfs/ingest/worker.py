@@ -41,6 +41,9 @@ class _Claim:
     """None for a ``forget``."""
     renewed: float
     """When its lease was last renewed from here (monotonic seconds)."""
+    failures: int = 0
+    resting_until: float = 0.0
+    """After a failure it is tried again here, holding its place: later documents are published after it."""
 
 
 class Worker:
@@ -63,6 +66,7 @@ class Worker:
     def run(self, *, until_idle: bool = False, watch: Callable[[], None] | None = None) -> None:
         """Work until stopped; with ``until_idle`` until nothing is owed. ``watch`` is called after each look."""
         claims: list[_Claim] = []
+        self._pipeline.stores.journal.jobs.free()
         with ThreadPoolExecutor(AHEAD, thread_name_prefix="read") as pool:
             try:
                 while not self._stopping.is_set():
@@ -76,37 +80,44 @@ class Worker:
                             return
                         self._stopping.wait(IDLE)
                         continue
-                    if self._finish(claims[0]):
+                    if self._finish(claims[0], pool):
                         claims.pop(0)
             finally:
                 for claim in claims:
                     self._give_back(claim)
 
     def _claim(self, pool: ThreadPoolExecutor) -> _Claim | None:
+        """The next job that is really owed."""
         jobs, names = self._pipeline.stores.journal.jobs, self._pipeline.stores.journal.names
-        job = jobs.claim(self._name, self._lease)
-        if job is None:
-            return None
-        document = names.document(job.doc_id)
-        wanted = bool(names.names_of(job.doc_id)) is (job.kind == "read")
-        if document is None or not wanted:
-            jobs.drop(job)
-            return self._claim(pool)
-        if job.attempts > FATAL:
-            self._pipeline.fail(document, State.FAILED, f"reading it ended the worker {FATAL} times")
-            return self._claim(pool)
-        if job.kind == "forget":
-            return _Claim(job, document, None, time.monotonic())
+        while job := jobs.claim(self._name, self._lease):
+            document = names.document(job.doc_id)
+            wanted = bool(names.names_of(job.doc_id)) is (job.kind == "read")
+            if document is None or not wanted:
+                jobs.drop(job)
+            elif job.kind == "forget":
+                return _Claim(job, document, None, time.monotonic())
+            elif job.attempts > FATAL:
+                self._pipeline.fail(document, State.FAILED, f"reading it ended the worker {FATAL} times")
+            else:
+                return _Claim(job, document, self._read(pool, job, document), time.monotonic())
+        return None
 
+    def _read(self, pool: ThreadPoolExecutor, job: Job, document: Document) -> Future[Reading]:
         def progress(stage: str, share: float) -> None:
             if self._stopping.is_set():
                 raise LostLeaseError("The worker is stopping.")
-            jobs.renew(job, self._lease, stage, share)
+            self._pipeline.stores.journal.jobs.renew(job, self._lease, stage, share)
 
-        return _Claim(job, document, pool.submit(self._pipeline.read, document, progress), time.monotonic())
+        return pool.submit(self._pipeline.read, document, progress)
 
-    def _finish(self, claim: _Claim) -> bool:
+    def _finish(self, claim: _Claim, pool: ThreadPoolExecutor) -> bool:
         """Wait a moment for the oldest claim and publish it when it is read; whether it is done with."""
+        if time.monotonic() < claim.resting_until:
+            self._keep_lease(claim)
+            self._stopping.wait(IDLE)
+            return False
+        if claim.reading is not None and claim.reading.done() and claim.reading.exception() and claim.resting_until:
+            claim.reading, claim.resting_until = self._read(pool, claim.job, claim.document), 0.0
         try:
             if claim.reading is None:
                 self._pipeline.forget(claim.document, f"forget-{claim.document.doc_id}-{claim.job.deposit}")
@@ -123,15 +134,11 @@ class Worker:
             log.info("%s: somebody else has it now", claim.document.doc_id)
         except UnreadableTextError as error:
             self._pipeline.fail(claim.document, State.UNSUPPORTED, str(error))
-        except FullError as error:
-            self._errors.add("worker", error, doc_id=claim.document.doc_id)
-            self._pipeline.stores.journal.jobs.put_back(claim.job, str(error), RETRY)
-            self._stopping.wait(1.0)
         except KgfsError as error:
-            self._failed(claim, error)
-        except Exception as error:
+            return self._failed(claim, error)
+        except Exception as error:  # one poisoned document must not stop the queue; it is logged and counted
             log.exception("%s: unexpected failure", claim.document.doc_id)
-            self._failed(claim, error)
+            return self._failed(claim, error)
         self.finished += 1
         return True
 
@@ -143,13 +150,16 @@ class Worker:
     def _assert_lease(self, claim: _Claim) -> None:
         self._pipeline.stores.journal.jobs.renew(claim.job, self._lease, "commit", 0.95)
 
-    def _failed(self, claim: _Claim, error: Exception) -> None:
-        self._errors.add("worker", error, doc_id=claim.document.doc_id, attempt=claim.job.attempts)
-        reason = f"{type(error).__name__}: {error}"
-        if claim.job.kind == "read" and claim.job.attempts >= self._pipeline.config.pipeline.max_attempts:
-            self._pipeline.fail(claim.document, State.FAILED, reason)
-        else:
-            self._pipeline.stores.journal.jobs.put_back(claim.job, reason, RETRY * claim.job.attempts)
+    def _failed(self, claim: _Claim, error: Exception) -> bool:
+        """Whether it is given up. A full disk is not the document's fault: it is tried until there is room."""
+        self._errors.add("worker", error, doc_id=claim.document.doc_id, attempt=claim.failures + 1)
+        if not isinstance(error, FullError):
+            claim.failures += 1
+        if claim.reading is not None and claim.failures >= self._pipeline.config.pipeline.max_attempts:
+            self._pipeline.fail(claim.document, State.FAILED, f"{type(error).__name__}: {error}")
+            return True
+        claim.resting_until = time.monotonic() + RETRY * max(claim.failures, 1)
+        return False
 
     def _give_back(self, claim: _Claim) -> None:
         if claim.reading is not None:

@@ -135,6 +135,11 @@ class Jobs(Protocol):
         """Give it up, to be tried again after ``delay`` seconds. Keeps ``attempts``."""
         ...
 
+    def free(self) -> int:
+        """Take back every lease, whoever holds it; how many. For one who knows that no other worker lives (it holds the
+        worker's lock of the home): what a killed worker held is due at once and in its order."""
+        ...
+
     def drop(self, job: Job) -> None:
         """The work turned out not to be owed (the document is nobody's current version)."""
         ...

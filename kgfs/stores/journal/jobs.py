@@ -64,6 +64,13 @@ class SqliteJobs:
 
         self._writer.run(work)
 
+    def free(self) -> int:
+        def work(db: sqlite3.Connection) -> int:
+            sql = "UPDATE job SET state = 'queued', worker = '', lease_until = 0 WHERE state = 'working'"
+            return db.execute(sql).rowcount
+
+        return self._writer.run(work)
+
     def drop(self, job: Job) -> None:
         def work(db: sqlite3.Connection) -> None:
             if db.execute(f"DELETE FROM job WHERE {_HELD}", _held(job)).rowcount:

@@ -156,6 +156,13 @@ class MemoryJobs:
                 back = replace(held, state="queued", worker="", reason=reason, not_before=later, lease_until=0)
                 tables.jobs[job.kind, job.doc_id] = replace(back, stage="", progress=0.0)
 
+    def free(self) -> int:
+        with self._journal.writing() as tables:
+            held = [job for job in tables.jobs.values() if job.state == "working"]
+            for job in held:
+                tables.jobs[job.kind, job.doc_id] = replace(job, state="queued", worker="", lease_until=0)
+            return len(held)
+
     def drop(self, job: Job) -> None:
         with self._journal.writing() as tables:
             if self._held(tables, job):
