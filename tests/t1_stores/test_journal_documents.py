@@ -176,12 +176,68 @@ def test_a_predecessor_whose_successor_needs_no_reading_is_forgotten(hand: Hand)
     assert hand.owed() == [] and hand.state(first) == "kept"
 
 
+def test_a_forgetting_that_is_owed_already_is_not_put_off(journal: Journal, hand: Hand) -> None:
+    file, first = hand.document("a", "x")
+    for name, content in (("b", "y"), ("c", "z")):
+        hand.document(name, content)
+        hand.write(file, content)
+        hand.mint(file, "alias")
+        if name == "b":
+            owed = journal.jobs.all()
+    assert journal.jobs.all() == owed and hand.owed() == [("forget", first)]
+
+
 def test_a_predecessor_that_another_path_names_stays(hand: Hand) -> None:
     file, first = hand.document("a", "x")
     hand.mint(hand.file("b", "x"))
     hand.write(file, "y")
     second = hand.mint(file, "update")
     assert hand.names.predecessors(second) == [] and hand.state(first) == "done"
+
+
+def test_a_predecessor_is_found_where_the_path_only_had_another_name_for_it(hand: Hand) -> None:
+    one, first = hand.document("a", "x")
+    two = hand.file("b", "x")
+    hand.mint(two)
+    hand.remove(one)
+    hand.write(two, "y")
+    second = hand.mint(two, "update")
+    assert (
+        hand.names.predecessors(second) == [first]
+        and hand.state(first) == "stale"
+        and hand.owed() == [("read", second)]
+    )
+
+
+def test_a_predecessor_waits_again_when_its_successor_is_read_again(hand: Hand) -> None:
+    file, first = hand.document("a", "x")
+    _, second = hand.document("b", "y")
+    hand.write(file, "y")
+    hand.mint(file, "alias")
+    assert hand.owed() == [("forget", first)]
+    hand.mint(hand.file("c", "y"), "reprocess")
+    assert hand.owed() == [("read", second)] and hand.state(first) == "stale"
+
+
+def test_a_predecessor_is_forgotten_when_its_successor_is_written_over(hand: Hand) -> None:
+    file, first = hand.document("a", "x")
+    hand.write(file, "y")
+    second = hand.mint(file, "update")
+    goal, _ = hand.document("b", "z")
+    hand.move(file, "b", replaces=goal)
+    assert hand.owed() == [("forget", first)] and hand.state(second) == "trashed"
+
+
+def test_a_predecessor_is_forgotten_when_its_path_leaves_the_ontology(hand: Hand) -> None:
+    other = hand.ontology("Q")
+    folder = hand.folder("d")
+    file, first = hand.document("a", "x", folder)
+    hand.write(file, "y")
+    second = hand.mint(file, "update")
+    hand.move(folder, "d", other)
+    assert hand.owed() == [("forget", first)] and hand.state(second) == "kept"
+    hand.settle(file)
+    assert hand.row(file).doc_id == "" and hand.owed() == [("forget", first)]
 
 
 def test_back_to_earlier_bytes_is_no_cycle(hand: Hand) -> None:

@@ -356,7 +356,7 @@ def test_a_history_that_is_taken_over_is_left_by_its_own(hand: Hand) -> None:
     assert [version.doc_id for version in hand.names.versions(second)] == [doc_a]
     found = hand.names.version_of(doc_b)
     assert found and found[0].path == "b" and found[1] is None
-    assert hand.owed() == [("forget", doc_b)]
+    assert hand.owed() == [("forget", doc_b)] and not hand.row(second).settled
     assert hand.mint(second) == doc_b
     assert hand.owed() == [("forget", doc_a)] and hand.state(doc_b) == "done"
     assert [version.doc_id for version in hand.names.versions(second)] == [doc_a, doc_b]
@@ -388,6 +388,16 @@ def test_moving_aside_leaves_the_history_with_the_path(hand: Hand) -> None:
     assert (backup.version, backup.doc_id, backup.settled) == (0, "", False)
     assert hand.names.versions(file) == [] and hand.names.lineage_for(file)[1] == 1
     assert hand.state(first) == "stale" and hand.names.predecessors(second) == [first]
+
+
+def test_a_backup_is_settled_anew_when_its_history_is_taken_over(hand: Hand) -> None:
+    file, first = hand.document("a.txt", "x")
+    hand.move(file, "a.txt~")
+    new = hand.file("a.txt", "y")
+    hand.settle(file)
+    assert hand.row(file).settled and hand.owed() == [("forget", first)]
+    second = hand.mint(new, "update")
+    assert not hand.row(file).settled and hand.owed() == [("read", second)]
 
 
 def test_a_backup_may_be_removed_before_the_settling(hand: Hand) -> None:
@@ -452,3 +462,24 @@ def test_names_of_a_document_come_in_order_of_deposit(hand: Hand) -> None:
     newest = hand.names.version_of(doc_id)
     assert newest and newest[0].path == "a" and newest[1] and newest[1].id == two
     assert hand.at > 100 * SECOND
+
+
+def test_a_backup_that_was_removed_long_after_its_making_counts_as_removed_from_its_first_place(hand: Hand) -> None:
+    file, first = hand.document("a.txt", "x")
+    hand.move(file, "a.txt~")
+    hand.tick(60)
+    hand.remove(file)
+    hand.tick(60)
+    new = hand.file("a.txt", "y")
+    second = hand.mint(new, "update")
+    assert [version.doc_id for version in hand.names.versions(new)] == [first, second]
+
+
+def test_a_file_that_was_renamed_and_removed_leaves_its_first_name_free_of_history(hand: Hand) -> None:
+    file, _ = hand.document("a.txt", "x")
+    hand.move(file, "b.txt")
+    hand.tick(60)
+    hand.remove(file)
+    hand.tick(60)
+    assert hand.names.lineage_for(hand.file("a.txt", "y"))[1] == 1
+    assert hand.names.lineage_for(hand.file("b.txt", "z"))[1] == 2
