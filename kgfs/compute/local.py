@@ -1,8 +1,7 @@
-"""The engine in this process: models are loaded when first needed and guarded by a lock each."""
+"""The engine in this process."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -14,12 +13,11 @@ from kgfs.models.selection import Selection, select
 
 
 class LocalCompute:
-    """See ``Compute``. The embedder and the extractor may work at the same time, each for one caller."""
+    """See ``Compute``. Loads its models when it is made. They take turns where they must, so one document's grammar and
+    another's embeddings are worked out at the same time."""
 
     def __init__(self, settings: Models) -> None:
         self._selection: Selection = select(settings)
-        self._extracting = threading.Lock()
-        self._embedding = threading.Lock()
 
     @property
     def tokens(self) -> Tokens:
@@ -46,8 +44,7 @@ class LocalCompute:
         return self._selection.verbs
 
     def extract(self, passages: Sequence[Passage], known: Sequence[str]) -> list[str]:
-        with self._extracting:
-            return self._selection.extractor.extract(passages, known)
+        return self._selection.extractor.extract(passages, known)
 
     def parse(self, raw: str) -> Extraction:
         return self._selection.extractor.parse(raw)
@@ -55,8 +52,7 @@ class LocalCompute:
     def embed(self, texts: Sequence[str]) -> list[npt.NDArray[np.float32]]:
         if self._selection.embedder is None:
             raise AssertionError("embed() was called though embedding_model is empty")
-        with self._embedding:
-            return self._selection.embedder.embed(texts)
+        return self._selection.embedder.embed(texts)
 
     def notes(self) -> Sequence[str]:
         return self._selection.notes
