@@ -122,6 +122,7 @@ def seen(graph: Graph) -> dict[str, Any]:
     norms = sorted({label.casefold() for label in [*LABELS, "the way", "it"]})
     return {
         "epoch": (graph.epoch(), graph.changed()),
+        "changed at": [graph.changed_at(ontology) for ontology in (ONTOLOGY, OTHER)],
         "counts": [dict(graph.counts(ontology)) for ontology in ("", ONTOLOGY, OTHER)],
         "documents": [
             (graph.documents(ontology), [graph.document(d) for d in DOC_IDS]) for ontology in (ONTOLOGY, OTHER)

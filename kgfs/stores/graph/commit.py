@@ -14,6 +14,7 @@ from kgfs.stores.graph.contract import ConceptRow, DocumentRow, Publication, Rel
 from kgfs.stores.graph.feed import Feed
 from kgfs.stores.graph.pages import concept_page
 from kgfs.stores.graph.rows import (
+    COUNTED,
     DOCUMENT,
     INSTANCE,
     LEAVING,
@@ -48,6 +49,10 @@ class Commit:
         """By how much the number of pieces of evidence moves, by owner."""
         self._moved: set[str] = set()
         """Owners whose evidence is not what it was."""
+        self._related: dict[str, int] = {}
+        """By how much the number of relationships moves, by concept."""
+        self._names: dict[str, str] = {}
+        self._counts: dict[str, dict[str, int]] = {}
         self._relabelled: set[str] = set()
         self._founded: set[str] = set()
 
@@ -178,6 +183,7 @@ class Commit:
             self._settle_concept(concept_id)
         for concept_id in sorted(self._pages()):
             self._settle_page(concept_id)
+        self._write_counts()
         self._feed.write()
         return self.epoch
 
@@ -259,18 +265,24 @@ class Commit:
     def _join(self, what: str, ontology: str, relationship_id: str, seen: tuple[str, str, str, int]) -> None:
         """One end of a relationship: ``seen`` is (concept looked from, type seen from it, other concept, incoming)."""
         concept, type_, other, incoming = seen
-        (name,) = self._sql.execute("SELECT name FROM concept WHERE concept_id = ?", (other,)).fetchone()
+        name = self._name(other)
         if what == "added":
             row = (concept, type_, name, relationship_id, other, incoming)
             self._sql.execute(f"INSERT INTO neighbour VALUES ({slots(6)})", row)
-            self._sql.execute("UPDATE concept SET related = related + 1 WHERE concept_id = ?", (concept,))
+            self._related[concept] = self._related.get(concept, 0) + 1
         elif what == "removed":
             self._sql.execute(
                 "DELETE FROM neighbour WHERE concept = ? AND type = ? AND name = ? AND relationship_id = ? AND incoming = ?",
                 (concept, type_, name, relationship_id, incoming),
             )
-            self._sql.execute("UPDATE concept SET related = related - 1 WHERE concept_id = ?", (concept,))
+            self._related[concept] = self._related.get(concept, 0) - 1
         self._feed.tell(what, "related", ontology, concept, f"{type_}/{name}")
+
+    def _name(self, concept_id: str) -> str:
+        if concept_id not in self._names:
+            found = self._sql.execute("SELECT name FROM concept WHERE concept_id = ?", (concept_id,)).fetchone()
+            self._names[concept_id] = found[0]
+        return self._names[concept_id]
 
     def _settle_concept(self, concept_id: str) -> None:
         key, ontology, name, live, norm, label_before = self._sql.execute(
@@ -291,7 +303,7 @@ class Commit:
         summary = summarise(mentions)
         self._sql.execute(
             "UPDATE concept SET live = 1, label = ?, aliases = ?, description = ?, kind = ?, founded = ?,"
-            " evidence = evidence + ? WHERE key = ?",
+            " evidence = evidence + ?, related = related + ? WHERE key = ?",
             (
                 summary.label,
                 packed(summary.aliases),
@@ -299,6 +311,7 @@ class Commit:
                 summary.kind,
                 min(mention.deposit for mention in mentions),
                 self._evidence.get(concept_id, 0),
+                self._related.get(concept_id, 0),
                 key,
             ),
         )
@@ -316,7 +329,7 @@ class Commit:
     def _bury(self, key: int, concept_id: str, ontology: str, name: str) -> None:
         self._sql.execute(
             "UPDATE concept SET live = 0, norm = '', label = '', aliases = '[]', description = '', kind = '', founded = 0,"
-            " evidence = 0, size = 0, mtime = 0, page_hash = ? WHERE key = ?",
+            " evidence = 0, related = 0, size = 0, mtime = 0, page_hash = ? WHERE key = ?",
             (NO_PAGE, key),
         )
         self._set_forms(key, ontology, {})
@@ -355,20 +368,16 @@ class Commit:
             if concept_id not in self._founded:
                 self._feed.tell("changed", "concept", ontology, ontology, name)
 
-    def _count(
-        self,
-        ontology: str,
-        *,
-        documents: int = 0,
-        sources: int = 0,
-        concepts: int = 0,
-        relationships: int = 0,
-        instances: int = 0,
-    ) -> None:
-        self._sql.execute(
-            "INSERT INTO counter VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (ontology) DO UPDATE SET"
-            " documents = documents + excluded.documents, sources = sources + excluded.sources,"
-            " concepts = concepts + excluded.concepts, relationships = relationships + excluded.relationships,"
-            " instances = instances + excluded.instances, changed_at = max(changed_at, excluded.changed_at)",
-            (ontology, documents, sources, concepts, relationships, instances, self._at),
-        )
+    def _count(self, ontology: str, **steps: int) -> None:
+        counts = self._counts.setdefault(ontology, dict.fromkeys(COUNTED, 0))
+        for what, step in steps.items():
+            counts[what] += step
+
+    def _write_counts(self) -> None:
+        for ontology, steps in self._counts.items():
+            moves = ", ".join(f"{what} = {what} + excluded.{what}" for what in COUNTED)
+            self._sql.execute(
+                f"INSERT INTO counter (ontology, changed_at, {', '.join(COUNTED)}) VALUES (?, ?, {slots(len(COUNTED))})"
+                f" ON CONFLICT (ontology) DO UPDATE SET changed_at = max(changed_at, excluded.changed_at), {moves}",
+                (ontology, self._at, *steps.values()),
+            )

@@ -12,6 +12,7 @@ from kgfs.stores.graph.feed import changes
 from kgfs.stores.graph.pages import concept_page
 from kgfs.stores.graph.rows import (
     CONCEPT,
+    COUNTED,
     DOCUMENT,
     INSTANCE,
     SHOWN,
@@ -22,10 +23,6 @@ from kgfs.stores.graph.rows import (
     source_row,
 )
 from kgfs.stores.graph.sampling import draw
-
-COUNTED = ("documents", "sources", "concepts", "relationships", "instances")
-END = "\U0010ffff"
-"""Greater than any name: an upper bound of ranges."""
 
 _CONCEPT = f"SELECT {listed(CONCEPT, 'concept')} FROM concept"
 _DOCUMENT = f"SELECT {listed(DOCUMENT, 'document')} FROM document"

@@ -26,6 +26,9 @@ CONCEPT = _columns(Concept)
 MENTION = ("deposit", "label", "forms", "kind", "score", "definition")
 """Columns in the order of the fields of the contract's rows, which the functions below rely on."""
 
+COUNTED = ("documents", "sources", "concepts", "relationships", "instances")
+"""What is counted for each ontology, in the order of the contract."""
+
 
 def listed(columns: Sequence[str], table: str) -> str:
     return ", ".join(f"{table}.{column}" for column in columns)
