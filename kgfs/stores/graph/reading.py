@@ -17,6 +17,7 @@ from kgfs.stores.graph.rows import (
     INSTANCE,
     SHOWN,
     SOURCE,
+    STAGED,
     concept_row,
     instance_row,
     listed,
@@ -51,7 +52,7 @@ class GraphReads:
         return found[0] if found else None
 
     def staged(self) -> list[str]:
-        rows = self._database.rows("SELECT DISTINCT commit_id FROM document WHERE state = 0 ORDER BY commit_id")
+        rows = self._database.rows(f"SELECT DISTINCT commit_id FROM document WHERE state = {STAGED} ORDER BY commit_id")
         return [commit_id for (commit_id,) in rows]
 
     def changes(self, after: int, limit: int = 10000) -> list[Change] | None:
@@ -173,13 +174,15 @@ class GraphReads:
 
     def related(self, concept_id: str, type_: str = "", after: str = "", limit: int = 1000) -> list[Related]:
         after_type, _, after_name = (type_, "", after) if type_ else after.partition("/")
-        where = "AND neighbour.type = ?2" if type_ else ""
+        where = (
+            "neighbour.type = ?2 AND neighbour.name > ?3" if type_ else "(neighbour.type, neighbour.name) > (?2, ?3)"
+        )
         rows = self._database.rows(
             "SELECT neighbour.relationship_id, neighbour.type, neighbour.name, neighbour.other, concept.label,"
             " neighbour.incoming, relationship.confidence, relationship.mtime"
             " FROM neighbour CROSS JOIN relationship ON relationship.relationship_id = neighbour.relationship_id"
             " CROSS JOIN concept ON concept.concept_id = neighbour.other"
-            f" WHERE neighbour.concept = ?1 {where} AND (neighbour.type, neighbour.name) > (?2, ?3)"
+            f" WHERE neighbour.concept = ?1 AND {where}"
             " ORDER BY neighbour.type, neighbour.name, neighbour.relationship_id, neighbour.incoming LIMIT ?4",
             (concept_id, after_type, after_name, limit),
         )

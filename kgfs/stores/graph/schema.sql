@@ -58,7 +58,8 @@ CREATE TABLE document (
 );
 CREATE UNIQUE INDEX document_shown ON document (doc_id) WHERE state = 1;
 CREATE INDEX document_listed ON document (ontology, doc_id) WHERE state = 1;
-CREATE INDEX document_passing ON document (state, commit_id) WHERE state != 1;
+CREATE INDEX document_staged ON document (commit_id) WHERE state = 0;
+CREATE INDEX document_leaving ON document (key) WHERE state = 2;
 CREATE INDEX document_source_id ON document (source_id);
 CREATE INDEX document_ingest_version ON document (ingest_version);
 
