@@ -26,6 +26,7 @@ _NAMES = {
     "LAW": "law",
     "LANGUAGE": "language",
 }
+_MODIFIERS = frozenset(("amod", "compound", "nmod"))
 _VAGUE = frozenset(
     """new different various certain possible specific particular following existing current additional similar good better best
     main major important available necessary useful first second third last next previous whole entire actual original own
@@ -63,12 +64,15 @@ def phrases(doc: Doc) -> list[Phrase]:
         return found.setdefault((start, end), Phrase(start, end))
 
     for start, end in _runs(doc):
+        if end - start == 1 and start > 0 and doc[start - 1].lower_ == "this":
+            continue
         note(start, end).run = True
         for part in _parts(doc, start, end):
             note(*part)
     for chunk in doc.noun_chunks:
         start, end = _trim(doc, chunk.start, chunk.end)
-        if 0 < end - start <= MAX_RUN and doc[end - 1].pos_ in ("NOUN", "PROPN"):
+        pointed = end - start == 1 and doc[chunk.start].lower_ == "this"
+        if 0 < end - start <= MAX_RUN and not pointed and _ends(doc, start, end):
             note(start, end).chunk = True
     for name in doc.ents:
         start, end = _trim(doc, name.start, name.end)
@@ -86,6 +90,8 @@ def _runs(doc: Doc) -> Iterator[tuple[int, int]]:
         end = stop
         while end > at and doc[end - 1].pos_ not in ("NOUN", "PROPN"):
             end -= 1
+        if end == stop and _is_numbered(doc, stop):
+            end += 1
         first = at
         while first < end and _is_vague(doc[first]):
             first += 1
@@ -95,7 +101,16 @@ def _runs(doc: Doc) -> Iterator[tuple[int, int]]:
 
 
 def _fits(token: Token) -> bool:
-    return token.pos_ in ("NOUN", "PROPN", "ADJ") or token.tag_ in ("VBN", "VBG")
+    return token.pos_ in ("NOUN", "PROPN", "ADJ") or (token.tag_ in ("VBN", "VBG") and token.dep_ in _MODIFIERS)
+
+
+def _is_numbered(doc: Doc, at: int) -> bool:
+    """A number belongs to the name before it: 'Python 3', 'PEP 8'."""
+    return 0 < at < len(doc) and doc[at].pos_ == "NUM" and doc[at - 1].pos_ == "PROPN" and doc[at].text[0].isdigit()
+
+
+def _ends(doc: Doc, start: int, end: int) -> bool:
+    return doc[end - 1].pos_ in ("NOUN", "PROPN") or (end - start > 1 and _is_numbered(doc, end - 1))
 
 
 def _is_vague(token: Token) -> bool:

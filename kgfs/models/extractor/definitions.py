@@ -37,7 +37,13 @@ def defining(sentence: Span) -> Iterator[Defining]:
         if subject is not None and not denied:
             yield from _by_verb(root, subject, last)
     for token in sentence:
-        if token.dep_ == "appos" and token.pos_ == "NOUN" and _article(token) and _names(token.head):
+        if (
+            token.dep_ == "appos"
+            and token.pos_ == "NOUN"
+            and after_comma(token)
+            and _article(token)
+            and _names(token.head)
+        ):
             first, end = token.left_edge.i, token.right_edge.i + 1
             if end - first >= 3:
                 yield Defining(token.head, first, min(end, last))
@@ -78,6 +84,12 @@ def _names(noun: Token) -> bool:
         for child in noun.children
         if child.dep_ in ("det", "poss", "nummod")
     )
+
+
+def after_comma(token: Token) -> bool:
+    """Whether what hangs on the token is set off by a comma."""
+    first = token.left_edge.i
+    return first > 0 and token.doc[first - 1].text == ","
 
 
 def _article(noun: Token) -> bool:

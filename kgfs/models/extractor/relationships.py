@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kgfs.models.extractor.definitions import after_comma
 from kgfs.models.extractor.vocabulary import ADJECTIVES, PASSIVES, PREPOSITIONS, VERBS, Meaning
 
 if TYPE_CHECKING:
@@ -18,6 +19,24 @@ _CARRIERS = frozenset(
 _POINTING = frozenset(
     ("this", "that", "these", "those", "such", "another", "other", "each", "any", "no", "both", "which", "what")
 )
+_SUPPOSING = frozenset(
+    (
+        "propose",
+        "suggest",
+        "suppose",
+        "imagine",
+        "argue",
+        "assume",
+        "wish",
+        "hope",
+        "want",
+        "consider",
+        "need",
+        "claim",
+        "think",
+    )
+)
+"""Verbs that do not assert what their clause says."""
 _DOUBT = frozenset(("may", "might", "could", "would", "should"))
 _ENUMERATED = 4
 
@@ -100,7 +119,11 @@ def _of_noun(noun: Token) -> Iterator[Stated]:
         elif child.dep_ == "acl" and child.lower_ == "using":
             for used in _objects(child, "dobj"):
                 yield Stated(noun, "USES", used, 0.65)
-        elif child.dep_ == "appos" and any(word.lower_ in ("a", "an") for word in child.children if word.dep_ == "det"):
+        elif (
+            child.dep_ == "appos"
+            and after_comma(child)
+            and any(word.lower_ in ("a", "an") for word in child.children if word.dep_ == "det")
+        ):
             yield Stated(noun, "IS_A", child, 0.65)
     if noun.dep_ == "conj" and any(word.lower_ == "other" for word in noun.children):
         named = noun.head
@@ -125,6 +148,8 @@ def _asserted(verb: Token) -> bool:
                 return False
         if at.dep_ not in ("xcomp", "conj", "ccomp", "advcl") or at.head is at:
             return True
+        if at.dep_ in ("ccomp", "advcl") and (at.tag_ == "VB" or at.head.lemma_.lower() in _SUPPOSING):
+            return False
         at = at.head
 
 
