@@ -1,8 +1,12 @@
-"""``citation.json``: what a quote is, where it stands in the Text, and where in the shown ``source.txt``."""
+"""``citation.json``: what a quote is, where it stands in the Text, and where in the shown ``source.txt``.
+
+The positions in ``source.txt`` move with the path it shows, and their digits with them: so its size is not stored but
+found by rendering it, which is cheap.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from kgfs.render.source import Span
@@ -63,14 +67,3 @@ def render(citation: Citation) -> bytes:
     else:
         fields["source_spans"] = [list(span) for span in citation.spans]
     return json_lines(fields)
-
-
-def base_size(citation: Citation) -> int:
-    """Bytes without the path and not stale, as stored at commit."""
-    return len(render(replace(citation, document="", stale=False)))
-
-
-def size(citation: Citation) -> int:
-    """Bytes of the file. The positions move with the path's length, and their digits with them, so the few hundred
-    bytes are rendered rather than computed from the base."""
-    return len(render(citation))

@@ -135,7 +135,6 @@ def test_a_citation_leads_to_the_quote(excerpt: Excerpt, origin: Origin, marks: 
     assert ("source_spans" in fields) is (len(cited.spans) > 1)
     assert (fields["document"], fields["stale"]) == (origin.path, origin.note == STALE)
     assert fields["section_path"] == list(excerpt.section_path) and fields["page"] == excerpt.page
-    assert citation.size(cited) == len(raw)
 
 
 @pytest.mark.parametrize("note", ["", STALE])
@@ -148,10 +147,3 @@ def test_a_citation_has_the_stated_fields_in_order(note: str) -> None:
         "char_start", "char_end", "byte_start", "byte_end", "line_start", "line_end", "page", "section_path", "stale",
         "source_start", "source_end",
     ]  # fmt: skip
-
-
-def test_the_base_size_of_a_citation_is_without_path() -> None:
-    excerpt = excerpt_of(TEXT, "moon")
-    bare, stale = (citation_of(excerpt, origin, Marks()) for origin in (Origin(""), Origin("", STALE)))
-    assert citation.base_size(bare) == len(citation.render(bare))
-    assert len(citation.render(stale)) != citation.base_size(bare)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from kgfs.compute.contract import Compute
 from kgfs.config import Config
@@ -24,6 +24,7 @@ from kgfs.domain import (
     encode_name,
     normalise_label,
 )
+from kgfs.errors import IsAFolderError, NotAFolderError
 from kgfs.ingest.clock import StageClock
 from kgfs.ingest.deposit import Deposits
 from kgfs.ingest.parse import parse
@@ -112,16 +113,16 @@ class Library:
 
     def write(self, path: str, content: bytes) -> None:
         """``cat > path``, below the root; folders are made."""
-        parts = path.split("/")
-        folder = self.root
-        for depth, part in enumerate(parts[:-1]):
+        *folders, name = path.split("/")
+        folder: Folder = self.root
+        for part in folders:
             found = folder.lookup(part) or folder.make_folder(part, 0o755, ME)
-            if depth == 0:
-                assert found is not None
-            assert isinstance(found, Folder)
-            folder = cast(Any, found)
-        node = folder.lookup(parts[-1]) or folder.make_file(parts[-1], 0o644, ME)
-        assert isinstance(node, File)
+            if not isinstance(found, Folder):
+                raise NotAFolderError(part)
+            folder = found
+        node = folder.lookup(name) or folder.make_file(name, 0o644, ME)
+        if not isinstance(node, File):
+            raise IsAFolderError(name)
         handle = node.open(read=False, write=True, truncate=True)
         handle.write(0, content)
         handle.flush()

@@ -279,6 +279,19 @@ def test_ontologies_are_made_renamed_and_removed_as_folders(library: Library) ->
     assert json.loads(library.read("Chan/concepts/zen.concept/evidence/2/citation.json"))["ontology"] == "Chan"
 
 
+def test_one_type_stated_both_ways_has_two_folders(library: Library) -> None:
+    text = "Zen is unlike Chan. Chan is unlike Zen."
+    related = [("zen", "CONTRASTS_WITH", "chan", text[:19]), ("chan", "CONTRASTS_WITH", "zen", text[20:])]
+    library.add("Zen/documents/two.txt", text.encode(), {"Zen": [text[:19]], "Chan": [text[20:]]}, related)
+    for here, there in (("zen", "chan"), ("chan", "zen")):
+        parent = f"Zen/concepts/{here}.concept/related/CONTRASTS_WITH"
+        first, second = library.names(parent)
+        assert first == there and second.startswith(f"{there}~")
+        quotes = {library.read(f"{parent}/{name}/evidence/1/quote.txt") for name in (first, second)}
+        assert quotes == {text[:19].encode(), text[20:].encode()}
+    assert_exact(library)
+
+
 def test_listings_have_a_token_that_moves_with_them(library: Library) -> None:
     paths = ("", "Zen", "Zen/concepts", PIECE, "Zen/text", "Zen/versions", "Zen/archive")
     before = {path: folder(library, path).token() for path in paths}

@@ -120,9 +120,9 @@ class InstanceRow:
     defines: bool
     confidence: float
     source_size: int
-    """Bytes of ``source.txt`` (``render.source.base_size``: without path, note and marks), of ``citation.json``
-    (``render.citation.base_size``: without the path, not stale)."""
+    """Bytes of ``source.txt`` without path, note and marks: ``render.source.base_size``."""
     citation_size: int
+    """Nobody's business yet, 0: ``citation.json`` is rendered to be sized."""
     mtime: int
 
 
