@@ -9,25 +9,22 @@ documents=$ontology/documents
 say() { printf '\n\033[1m$ %s\033[0m\n' "$*"; }
 show() { say "$*"; sh -c "$*"; }
 
-mkdir -p "$mount"
+mkdir -p "$mount" || true  # a dead mount refuses; kgfs mount detaches it
 "$kgfs" doctor --quiet
 "$kgfs" mount "$mount"
 [ -d "$ontology" ] || mkdir "$ontology"
 
-# Documents that stand on any machine with this repository: kgfs's own, and Python's own tutorial-sized texts.
-for document in README.md CHANGELOG.md LICENSE docs/*.md examples/*; do
-    [ -f "$document" ] || continue
+for document in examples/*.rst; do
     cmp -s "$document" "$documents/$(basename "$document")" || cp "$document" "$documents/"
 done
 "$kgfs" wait --timeout 900
 
-concepts=$(ls "$ontology/concepts" | wc -l)
-show "ls $mount $ontology $documents"
+show "ls -F $mount $ontology $documents"
 show "ls $ontology/concepts | head -20"
-echo "($concepts concepts)"
-# The concept with most evidence has most to show.
-best=$(find "$ontology/concepts" -path '*/evidence/*/source.txt' | awk -F/ '{print $(NF-3)}' | sort | uniq -c | sort -k1,1nr -k2 | awk 'NR==1 {print $2}')
-show "head -40 $ontology/concepts/$best/concept.md"
+echo "… $(ls "$ontology/concepts" | wc -l) in all"
+# The concept with most evidence and relationships has most to show.
+best=$(grep -c '^- \[' "$ontology"/concepts/*/concept.md | sort -t: -k2,2nr -k1,1 | sed -n '1s|.*/\(.*\)/concept.md:.*|\1|p')
+show "head -n 30 $ontology/concepts/$best/concept.md"
 show "cat $ontology/$best/evidence/1/source.txt"
 show "cat $ontology/$best/evidence/1/citation.json"
 echo
