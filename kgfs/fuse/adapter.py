@@ -262,18 +262,15 @@ class Operations(pyfuse3.Operations):
     @_handler
     async def readdir(self, fh: int, start_id: int, token: ReaddirToken) -> None:
         listing, stale = await self._vfs.readdir(fh, start_id)
-        entries, prepared = listing.entries, listing.prepared
-        for position in range(start_id, len(entries)):
-            if stale:
-                now = self._vfs.fresh(fh, entries[position])
-                if now is None:
-                    continue
-                entry, answer = now, entry_attributes(now.attr)
-            else:
-                entry = entries[position]
-                while len(prepared) <= position:
-                    prepared.append(entry_attributes(entries[len(prepared)].attr))
-                answer = prepared[position]
+        for position in range(start_id, len(listing)):
+            entry = self._vfs.fresh(fh, position) if stale else listing.entry(position)
+            if entry is None:
+                continue
+            answer = None if stale else listing.prepared[position]
+            if answer is None:
+                answer = entry_attributes(entry.attr)
+                if not stale:
+                    listing.prepared[position] = answer
             if not pyfuse3.readdir_reply(token, entry.name, answer, position + 1):
                 return
             self._vfs.told(fh, entry)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from kgfs.domain import decode_name
 from kgfs.errors import MissingError
 from kgfs.tree.node import Attr, Folder, Node
 
-MAX_ENTRIES = 200_000
-"""Over all cached listings; a larger single listing is still cached, alone."""
+MAX_ENTRIES = 50_000
+"""Over all cached listings (about one KiB each, all told); a larger single listing is still cached, alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,31 +22,40 @@ class Entry:
     attr: Attr
 
 
-@dataclass(slots=True)
 class Listing:
-    """What a folder held at one moment."""
+    """What a folder held at one moment. Attributes are asked for as they are needed, a page of them at a time, so that
+    a large folder keeps nobody else waiting; they belong to the moment only while the folder's token stays."""
 
-    token: Hashable | None
-    """The folder's token from before its entries were read."""
-    entries: Sequence[Entry]
-    prepared: list[Any] = field(default_factory=list)
-    """What the caller made of each entry, kept along; same order, possibly not yet as long."""
+    __slots__ = ("_entries", "_found", "prepared", "token")
+
+    def __init__(self, token: Hashable | None, found: Sequence[tuple[str, Node]]) -> None:
+        self.token = token
+        """The folder's, from before its entries were read."""
+        self._found = found
+        self._entries: list[Entry | None] = [None] * len(found)
+        self.prepared: list[Any] = [None] * len(found)
+        """What the caller made of each entry, kept along."""
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def name(self, position: int) -> str:
+        return self._found[position][0]
+
+    def entry(self, position: int) -> Entry | None:
+        """None if it left between the two questions."""
+        entry = self._entries[position]
+        if entry is None:
+            name, node = self._found[position]
+            try:
+                entry = self._entries[position] = Entry(name_bytes(name), node, node.attr())
+            except MissingError:
+                return None
+        return entry
 
 
 def name_bytes(name: str) -> bytes:
     return decode_name(name) if "%" in name else name.encode()
-
-
-def read_listing(folder: Folder) -> Listing:
-    token = folder.token()
-    entries = []
-    for name, node in folder.entries():
-        try:
-            attr = node.attr()
-        except MissingError:  # it left between the two questions
-            continue
-        entries.append(Entry(name_bytes(name), node, attr))
-    return Listing(token, entries)
 
 
 class Listings:
@@ -59,20 +68,21 @@ class Listings:
 
     def current(self, inode: int, folder: Folder) -> Listing:
         """The folder's listing as it is now, from the cache if its token did not move."""
+        token = folder.token()
         cached = self._by_inode.get(inode)
-        if cached is not None and cached.token == folder.token():
+        if cached is not None and cached.token == token:
             self._by_inode.move_to_end(inode)
             return cached
         self.drop(inode)
-        listing = read_listing(folder)
-        if listing.token is not None:
+        listing = Listing(token, folder.entries())
+        if token is not None:
             self._by_inode[inode] = listing
-            self._held += len(listing.entries)
+            self._held += len(listing)
             while self._held > self._max and len(self._by_inode) > 1:
-                self._held -= len(self._by_inode.popitem(last=False)[1].entries)
+                self._held -= len(self._by_inode.popitem(last=False)[1])
         return listing
 
     def drop(self, inode: int) -> None:
         left = self._by_inode.pop(inode, None)
         if left is not None:
-            self._held -= len(left.entries)
+            self._held -= len(left)

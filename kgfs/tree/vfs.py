@@ -33,7 +33,7 @@ from kgfs.errors import (
 )
 from kgfs.tree.handles import Handles, OpenFile, OpenFolder
 from kgfs.tree.inodes import Inodes
-from kgfs.tree.listing import Entry, Listing, Listings
+from kgfs.tree.listing import Entry, Listing, Listings, name_bytes
 from kgfs.tree.node import Attr, AttrChange, Caller, File, Folder, Handle, Link, Node
 from kgfs.tree.stale import Invalidation, StaleEntry
 
@@ -303,9 +303,9 @@ class Vfs:
         return self.handles.add(OpenFolder(inode, self._listings.current(inode, folder)))
 
     async def readdir(self, fh: int, start: int) -> tuple[Listing, bool]:
-        """The listing to answer from, and whether its attributes may be stale: then each entry to be told must be
-        asked for with :meth:`fresh`. Positions count entries and stay good however the folder changes; ``start`` 0
-        looks at the folder anew, as rewinddir wants it."""
+        """The listing to answer from, and whether it may be stale: then the entries to be told must be asked for with
+        :meth:`fresh`. Positions count entries and stay good however the folder changes; ``start`` 0 looks at the folder
+        anew, as rewinddir wants it."""
         opened = self.handles.folder(fh)
         folder = self._folder(opened.inode)
         if start == 0:
@@ -314,10 +314,12 @@ class Vfs:
         token = opened.listing.token
         return opened.listing, token is None or token != folder.token()
 
-    def fresh(self, fh: int, entry: Entry) -> Entry | None:
+    def fresh(self, fh: int, position: int) -> Entry | None:
         """The entry as it is now; None if the name is gone."""
-        found = _lookup(self._folder(self.handles.folder(fh).inode), encode_name(entry.name))
-        return Entry(entry.name, *found) if found is not None else None
+        opened = self.handles.folder(fh)
+        name = opened.listing.name(position)
+        found = _lookup(self._folder(opened.inode), name)
+        return Entry(name_bytes(name), *found) if found is not None else None
 
     def told(self, fh: int, entry: Entry) -> None:
         """The kernel has accepted this entry: one more lookup."""

@@ -60,13 +60,14 @@ class Kernel:
     async def _listed(self, folder: int) -> list[Entry]:
         fh = await self.vfs.opendir(folder)
         listing, _ = await self.vfs.readdir(fh, 0)
-        for entry in listing.entries:
+        entries = [entry for entry in map(listing.entry, range(len(listing))) if entry is not None]
+        for entry in entries:
             self.vfs.told(fh, entry)
             self._told(entry.attr)
             if not entry.attr.direct_io:
                 self.entries[folder, entry.name] = entry.attr.inode
         await self.vfs.releasedir(fh)
-        return list(listing.entries)
+        return entries
 
     async def _attr(self, inode: int) -> Attr:
         if inode not in self.attrs:

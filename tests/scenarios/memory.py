@@ -105,10 +105,10 @@ class MemoryFolder:
             vfs = self._driver.vfs
             listing, stale = await vfs.readdir(self._fh, self._position)
             names: list[bytes] = []
-            while len(names) < count and self._position < len(listing.entries):
-                entry = listing.entries[self._position]
-                self._position += 1
-                if not stale or vfs.fresh(self._fh, entry) is not None:
+            while len(names) < count and self._position < len(listing):
+                position, self._position = self._position, self._position + 1
+                entry = vfs.fresh(self._fh, position) if stale else listing.entry(position)
+                if entry is not None:
                     names.append(entry.name)
             return names
 
