@@ -103,7 +103,8 @@ class SqliteJournal:
             db.execute("UPDATE shipped SET upto = ?", (_newest(db),))
             return applied
 
-        return self._writer.run(work)
+        with self._writer.in_bulk():
+            return self._writer.run(work)
 
     # --------------------------------------------------------------------------------------------- reading
 
