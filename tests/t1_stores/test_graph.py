@@ -478,6 +478,19 @@ def test_a_relationship_is_seen_from_both_ends(graph: Graph) -> None:
     assert [row.n for row in graph.instances(seen.relationship_id)] == [1]
 
 
+def test_a_pair_stated_both_ways_is_not_split_over_pages(graph: Graph) -> None:
+    both = [("Zen", "CONTRASTS_WITH", "Koan", 0.8), ("Koan", "CONTRASTS_WITH", "Zen", 0.6)]
+    publish(graph, Doc(A, [Told("Zen"), Told("Koan"), Told("Way")], [*both, ("Zen", "CONTRASTS_WITH", "Way", 0.5)]))
+    first = graph.related(cid("Zen"), "CONTRASTS_WITH", limit=1)
+    assert {(r.name, r.incoming) for r in first} == {("koan", False), ("koan", True)}
+    assert [r.name for r in graph.related(cid("Zen"), "CONTRASTS_WITH", "koan", 1)] == ["way"]
+    assert graph.related(cid("Zen"), limit=0) == []
+    zen = graph.concept(cid("Zen"))
+    assert zen is not None
+    assert zen.related == 3
+    assert sizes_are_true(graph)
+
+
 def test_confidence_is_the_highest_of_living_evidence(graph: Graph) -> None:
     stated = [("Zen", "USES", "Koan", 0.9)]
     publish(graph, ZEN, at=1000)
@@ -541,6 +554,11 @@ def test_two_labels_of_one_document_may_be_one_concept(graph: Graph) -> None:
 
 
 # ----------------------------------------------------------------------------------------- full text
+
+
+def test_case_and_accents_are_of_no_account(graph: Graph) -> None:
+    publish(graph, Doc(A, texts=["Naïve ZEN"]))
+    assert len(graph.find_text("naive")) == len(graph.find_text("zen")) == 1
 
 
 def test_words_are_taken_literally(graph: Graph) -> None:

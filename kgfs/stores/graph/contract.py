@@ -214,7 +214,11 @@ class Graph(Protocol):
     def publish(self, publication: Publication) -> int:
         """Make all that was staged under the commit id visible and return the epoch. A commit id that was published
         before changes nothing and returns the epoch it had then. A document shown already under another commit is
-        replaced (its rows of before leave, as a predecessor's do)."""
+        replaced (its rows of before leave, as a predecessor's do).
+
+        Nothing happens but an error when evidence was staged for an owner that the publication does not have, or a
+        relationship joins a concept it does not mention (BadInputError), and when a directory name is or was another
+        concept's or an evidence number is that of another document's living quote (StoreError)."""
         ...
 
     def abandon(self, commit_id: str) -> None:
@@ -306,18 +310,22 @@ class Graph(Protocol):
         ...
 
     def related(self, concept_id: str, type_: str = "", after: str = "", limit: int = 1000) -> list[Related]:
-        """In order of (type, name); with ``type_`` only that one's."""
+        """In order of (type, name), then id; with ``type_`` only that one's. ``after`` is a name with ``type_``, without
+        it ``<type>/<name>``. A type that is its own inverse, stated both ways, gives two rows of one (type, name); they
+        are never split over two pages, so a page may be one row longer than ``limit``."""
         ...
 
     def find_text(self, words: str, ontology: str = "", limit: int = 10) -> list[tuple[SourceRow, float]]:
-        """Full-text hits, best first, scored by BM25 (higher is better). The words are taken literally."""
+        """Full-text hits with any of the words, best first, scored by BM25 (higher is better). The words are taken
+        literally, without regard to case and accents. What is gated is not found."""
         ...
 
     # ------------------------------------------------------------------------------------- for matching
 
     def match(self, ontology: str, norms: Sequence[str]) -> dict[str, str]:
         """Normalised label or alias → concept id, for those that are known. An exact label wins over an alias, an
-        alias of several concepts belongs to the one founded first."""
+        alias of several concepts belongs to the one founded first (the earliest deposit among its mentions, then the
+        concept id). Every surface form of a mention counts as an alias, shown or not."""
         ...
 
     def next_n(self, owner: str) -> int:
@@ -329,7 +337,7 @@ class Graph(Protocol):
         ...
 
     def popular(self, ontology: str, limit: int) -> list[Concept]:
-        """By number of living relationships and evidence, most first, ties by concept id."""
+        """By the sum of living relationships and evidence, most first, ties by concept id."""
         ...
 
     def sample(self, ontology: str, limit: int, seed: int) -> list[Concept]:

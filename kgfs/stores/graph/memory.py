@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import threading
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
@@ -348,9 +349,9 @@ class MemoryGraph:
 
     def find_text(self, words: str, ontology: str = "", limit: int = 10) -> list[tuple[SourceRow, float]]:
         """The score is the number of occurrences: which Sources are found is held against the contract, not the score."""
-        wanted = set(re.findall(r"\w+", words.casefold()))
+        wanted = set(_words(words))
         scored = [
-            (row, float(sum(word in wanted for word in re.findall(r"\w+", row.full_text.casefold()))))
+            (row, float(sum(word in wanted for word in _words(row.full_text))))
             for row in self._sources(ontology)
             if not row.gated
         ]
@@ -395,11 +396,13 @@ class MemoryGraph:
 
     def related(self, concept_id: str, type_: str = "", after: str = "", limit: int = 1000) -> list[Related]:
         after_type, _, after_name = (type_, "", after) if type_ else after.partition("/")
-        return [
+        found = [
             related
             for related in self._view.related(concept_id)
             if type_ in ("", related.type) and (related.type, related.name) > (after_type, after_name)
-        ][:limit]
+        ]
+        keys = {(related.type, related.name) for related in found[:limit]}
+        return [related for related in found if (related.type, related.name) in keys]
 
     # ------------------------------------------------------------------------------------- for matching
 
@@ -440,6 +443,11 @@ class MemoryGraph:
 
     def close(self) -> None:
         """Nothing is held."""
+
+
+def _words(text: str) -> list[str]:
+    plain = "".join(char for char in unicodedata.normalize("NFD", text) if not unicodedata.combining(char))
+    return re.findall(r"\w+", plain.casefold())
 
 
 def _ends(view: _View) -> set[tuple[str, str, str, str, bool]]:

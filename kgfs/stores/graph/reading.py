@@ -184,8 +184,10 @@ class GraphReads:
             " CROSS JOIN concept ON concept.concept_id = neighbour.other"
             f" WHERE neighbour.concept = ?1 AND {where}"
             " ORDER BY neighbour.type, neighbour.name, neighbour.relationship_id, neighbour.incoming LIMIT ?4",
-            (concept_id, after_type, after_name, limit),
+            (concept_id, after_type, after_name, limit + 1),
         )
+        if len(rows) > limit and (limit < 1 or rows[limit][1:3] != rows[limit - 1][1:3]):
+            rows.pop()
         return [Related(row[0], row[1], row[2], row[3], row[4], bool(row[5]), row[6], row[7]) for row in rows]
 
     # ----------------------------------------------------------------------------------- for matching
