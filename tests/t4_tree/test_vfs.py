@@ -1,0 +1,296 @@
+"""What the scenarios do not see of the Vfs: lookup counts, caches, races between mounts, giving up."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Hashable, Sequence
+
+import pytest
+import trio
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kgfs.domain import encode_name
+from kgfs.errors import (
+    BadInputError,
+    ExistsError,
+    IsAFolderError,
+    MissingError,
+    NotAFolderError,
+    StoppingError,
+    UnsupportedError,
+)
+from kgfs.tree.inodes import Inodes
+from kgfs.tree.listing import Listings
+from kgfs.tree.node import ROOT_INODE, Caller, Node
+from kgfs.tree.stale import StaleEntry
+from kgfs.tree.vfs import Vfs, _encoded, space_of
+from tests.scenarios.small_tree import Fixed, FixedFile, Tree
+
+ME = Caller(1000, 1000)
+
+
+@pytest.fixture
+def tree() -> Tree:
+    return Tree(many=100)
+
+
+@pytest.fixture
+def vfs(tree: Tree) -> Vfs:
+    return Vfs(tree.root, lambda: space_of("/"))
+
+
+async def inode(vfs: Vfs, path: str) -> int:
+    at = ROOT_INODE
+    for part in path.split("/"):
+        attr = await vfs.lookup(at, part.encode())
+        assert attr is not None, path
+        at = attr.inode
+    return at
+
+
+# ------------------------------------------------------------------------------------------- what is told
+
+
+async def test_lookups_are_counted_and_given_back(vfs: Vfs) -> None:
+    for _ in range(3):
+        hello = await inode(vfs, "derived/hello.txt")
+    vfs.forget([(hello, 2)])
+    assert hello in vfs.inodes
+    vfs.forget([(hello, 1)])
+    assert hello not in vfs.inodes
+    with pytest.raises(MissingError):
+        await vfs.getattr(hello)
+    vfs.forget([(ROOT_INODE, 1), (424242, 7)])
+    assert ROOT_INODE in vfs.inodes
+
+
+async def test_a_listing_counts_only_what_was_accepted(vfs: Vfs) -> None:
+    many = await inode(vfs, "derived/many")
+    known = len(vfs.inodes)
+    fh = await vfs.opendir(many)
+    listing, _ = await vfs.readdir(fh, 0)
+    assert len(listing) == 100
+    for position in range(10):
+        entry = listing.entry(position)
+        assert entry is not None
+        vfs.told(fh, entry)
+    assert len(vfs.inodes) == known + 10
+
+
+def test_the_table_shrinks_as_it_empties() -> None:
+    inodes = Inodes(Fixed("root", {}, ROOT_INODE))
+    for number in range(2, 10_002):
+        inodes.tell(FixedFile(number, b""), number, ROOT_INODE, b"%d" % number)
+    large = inodes._table.__sizeof__()
+    inodes.forget([(number, 1) for number in range(2, 10_000)])
+    assert len(inodes) == 3
+    assert inodes._table.__sizeof__() < large / 20
+
+
+def test_at_most_so_many_names_are_believed_absent() -> None:
+    inodes = Inodes(Fixed("root", {}, ROOT_INODE), max_negative=3)
+    assert [inodes.tell_absent(1, name) for name in (b"a", b"b", b"c", b"a")] == [None] * 4
+    assert inodes.tell_absent(1, b"d") == (1, b"b"), "the one longest not asked for is to be forgotten"
+    assert not inodes.believed_absent(1, b"b")
+    assert inodes.believed_absent(1, b"a")
+
+
+async def test_the_kernel_is_told_to_forget_absent_names_beyond_the_bound(tree: Tree) -> None:
+    vfs = Vfs(tree.root, lambda: space_of("/"))
+    vfs.inodes = Inodes(tree.root, max_negative=1)
+    assert await vfs.lookup(ROOT_INODE, b"one") is None
+    assert await vfs.lookup(ROOT_INODE, b"two") is None
+    assert vfs.take_stale() == [StaleEntry(ROOT_INODE, b"one")]
+    assert vfs.take_stale() == []
+
+
+class Volatile(Fixed):
+    def token(self) -> Hashable | None:
+        return None
+
+
+async def test_nothing_is_remembered_of_a_folder_that_cannot_say_when_it_changes() -> None:
+    vfs = Vfs(Volatile("root", {"a": FixedFile("a", b"")}, ROOT_INODE), lambda: space_of("/"))
+    with pytest.raises(MissingError):
+        await vfs.lookup(ROOT_INODE, b"absent")
+    assert vfs.inodes.negatives() == []
+    fh = await vfs.opendir(ROOT_INODE)
+    first, _ = await vfs.readdir(fh, 0)
+    again, stale = await vfs.readdir(fh, 1)
+    assert again is first and stale
+
+
+class Counting(Fixed):
+    listed = 0
+    version = 0
+
+    def entries(self) -> Sequence[tuple[str, Node]]:
+        self.listed += 1
+        return super().entries()
+
+    def token(self) -> Hashable:
+        return self.version
+
+
+def test_a_listing_is_read_again_only_when_its_token_moved() -> None:
+    folder = Counting("folder", {"a": FixedFile("a", b"")})
+    listings = Listings()
+    assert listings.current(7, folder) is listings.current(7, folder)
+    assert folder.listed == 1
+    folder.version += 1
+    listings.current(7, folder)
+    assert folder.listed == 2
+
+
+def test_cached_listings_are_bounded() -> None:
+    folders = [Counting(number, {f"{i}": FixedFile(i, b"") for i in range(10)}) for number in range(5)]
+    listings = Listings(max_entries=30)
+    for number, folder in enumerate(folders):
+        listings.current(number, folder)
+    assert listings._held == 30
+    listings.current(4, folders[4])
+    listings.current(0, folders[0])
+    assert (folders[4].listed, folders[0].listed) == (1, 2)
+
+
+async def test_an_entry_that_changed_under_a_listing_is_told_as_it_is_now(tree: Tree, vfs: Vfs) -> None:
+    documents = await inode(vfs, "documents")
+    for name in ("a", "b", "c"):
+        tree.put(name, b"one")
+    fh = await vfs.opendir(documents)
+    _, stale = await vfs.readdir(fh, 0)
+    assert not stale
+    tree.put("b", b"longer")
+    tree.take_away("c")
+    _, stale = await vfs.readdir(fh, 1)
+    assert stale
+    now = vfs.fresh(fh, 1)
+    assert now is not None and now.attr.size == 6
+    assert vfs.fresh(fh, 2) is None
+
+
+# -------------------------------------------------------------------------------------- races, refusals
+
+
+async def test_a_file_that_somebody_made_meanwhile_is_opened(tree: Tree, vfs: Vfs) -> None:
+    documents = await inode(vfs, "documents")
+    assert await vfs.lookup(documents, b"shared") is None
+    tree.put("shared", b"theirs")
+    fh, attr = await vfs.create(documents, b"shared", 0o644, os.O_RDWR | os.O_CREAT, ME)
+    assert attr.size == 6
+    assert await vfs.read(fh, 0, 10) == b"theirs"
+    await vfs.release(fh)
+    assert StaleEntry(documents, b"shared") in vfs.take_stale(), "what the kernel believed was wrong"
+    with pytest.raises(ExistsError):
+        await vfs.create(documents, b"shared", 0o644, os.O_RDWR | os.O_CREAT | os.O_EXCL, ME)
+    fh, attr = await vfs.create(documents, b"shared", 0o644, os.O_RDWR | os.O_CREAT | os.O_TRUNC, ME)
+    assert attr.size == 0
+    await vfs.release(fh)
+
+
+async def test_what_somebody_removed_meanwhile_is_missing_and_forgotten(tree: Tree, vfs: Vfs) -> None:
+    tree.put("shared", b"theirs")
+    documents = await inode(vfs, "documents")
+    await inode(vfs, "documents/shared")
+    tree.take_away("shared")
+    for call in (vfs.unlink(documents, b"shared"), vfs.rename(documents, b"shared", documents, b"other", 0)):
+        with pytest.raises(MissingError):
+            await call
+        assert StaleEntry(documents, b"shared") in vfs.take_stale()
+
+
+async def test_handles_of_the_wrong_kind(vfs: Vfs) -> None:
+    derived, hello = await inode(vfs, "derived"), await inode(vfs, "derived/hello.txt")
+    link = await inode(vfs, "derived/link")
+    with pytest.raises(IsAFolderError):
+        await vfs.open(derived, os.O_RDONLY)
+    with pytest.raises(BadInputError):
+        await vfs.open(link, os.O_RDONLY)
+    with pytest.raises(BadInputError):
+        await vfs.readlink(hello)
+    with pytest.raises(NotAFolderError):
+        await vfs.opendir(hello)
+    with pytest.raises(NotAFolderError):
+        await vfs.lookup(hello, b"x")
+    fh = await vfs.opendir(derived)
+    with pytest.raises(MissingError):
+        await vfs.read(fh, 0, 1)
+    with pytest.raises(MissingError):
+        await vfs.read(999, 0, 1)
+    await vfs.releasedir(fh)
+    with pytest.raises(MissingError):
+        await vfs.readdir(fh, 0)
+
+
+async def test_extended_attributes_outside_user_are_not_looked_for(vfs: Vfs) -> None:
+    hello = await inode(vfs, "derived/hello.txt")
+    assert await vfs.listxattr(hello) == [b"user.kgfs.length"]
+    assert await vfs.getxattr(hello, b"user.kgfs.length") == b"15"
+    for name in (b"security.capability", b"system.posix_acl_access", b"trusted.x"):
+        with pytest.raises(UnsupportedError):
+            await vfs.getxattr(hello, name)
+    with pytest.raises(UnsupportedError):
+        await vfs.removexattr(hello, b"user.kgfs.length")
+
+
+# ---------------------------------------------------------------------------------------------- waiting
+
+
+async def test_a_slow_read_is_given_up_when_the_mount_stops(tree: Tree, vfs: Vfs) -> None:
+    fh = await vfs.open(await inode(vfs, "derived/slow.txt"), os.O_RDONLY)
+    failed = []
+
+    async def read() -> None:
+        try:
+            await vfs.read(fh, 0, 10)
+        except StoppingError as error:
+            failed.append(error)
+
+    with trio.fail_after(5):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(read)
+            await trio.to_thread.run_sync(tree.entered_slow.wait)
+            vfs.stop_waiting()
+        await vfs.release(fh)
+        hello = await vfs.open(await inode(vfs, "derived/failing.txt"), os.O_RDONLY)
+        with pytest.raises(StoppingError):
+            await vfs.read(hello, 0, 10)
+    assert len(failed) == 1
+    tree.slow.set()
+
+
+async def test_what_is_still_open_for_writing_is_released_at_the_end(vfs: Vfs) -> None:
+    documents = await inode(vfs, "documents")
+    fh, _ = await vfs.create(documents, b"a", 0o644, os.O_WRONLY, ME)
+    await vfs.write(fh, 0, b"unfinished")
+    await vfs.open(await inode(vfs, "documents/a"), os.O_RDONLY)
+    vfs.stop_waiting()
+    assert await vfs.release_all() == []
+    assert vfs.handles.writers() == []
+
+
+async def test_calls_of_one_handle_are_never_at_once(vfs: Vfs, monkeypatch: pytest.MonkeyPatch) -> None:
+    documents = await inode(vfs, "documents")
+    fh, _ = await vfs.create(documents, b"a", 0o644, os.O_RDWR, ME)
+    inside, most = threading.Semaphore(0), []
+    busy = threading.Lock()
+
+    def write(offset: int, data: bytes) -> int:
+        most.append(busy.acquire(blocking=False))
+        inside.acquire(timeout=0.01)
+        busy.release()
+        return len(data)
+
+    monkeypatch.setattr(vfs.handle(fh), "write", write)
+    async with trio.open_nursery() as nursery:
+        for number in range(8):
+            nursery.start_soon(vfs.write, fh, number, b"x")
+    assert most == [True] * 8
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(min_size=1, max_size=60))
+def test_the_quick_way_to_encode_a_name_is_the_exact_one(raw: bytes) -> None:
+    assert _encoded(raw) == encode_name(raw)
