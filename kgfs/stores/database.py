@@ -61,14 +61,23 @@ class Database:
                 )
             self._writer.execute("PRAGMA wal_autocheckpoint=4000")
             self._writer.execute("PRAGMA cache_size=-32000")
-        with self.write(durable=True) as connection:
-            found = connection.execute("PRAGMA user_version").fetchone()[0]
-            if found == 0:
-                for statement in statements(schema):
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA user_version={version}")
-            elif found != version:
-                raise StoreError(f"{self._path}: has format {found}, this kgfs needs {version}. {self._remedy}")
+            found = self._version(self._writer)
+        # Only a new file is written to, so that opening never waits for a writer and works on a full disk.
+        if found == 0:
+            with self.write(durable=True) as connection:
+                found = self._version(connection)
+                if found == 0:
+                    for statement in statements(schema):
+                        connection.execute(statement)
+                    connection.execute(f"PRAGMA user_version={version}")
+                    found = version
+        if found != version:
+            raise StoreError(f"{self._path}: has format {found}, this kgfs needs {version}. {self._remedy}")
+
+    @staticmethod
+    def _version(connection: sqlite3.Connection) -> int:
+        found: int = connection.execute("PRAGMA user_version").fetchone()[0]
+        return found
 
     @contextmanager
     def translated(self) -> Iterator[None]:
