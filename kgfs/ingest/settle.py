@@ -172,6 +172,7 @@ class _Batch:
             self.record()
         name = names.name(seen.id)
         path = names.path(seen.id)
+        # Asked after the row was read: bytes that a writer still appends to can then not be those of the row.
         if name is None or path is None or self._copies.being_written(name.id):
             return None
         if name.settled and not again:

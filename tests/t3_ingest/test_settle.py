@@ -88,6 +88,21 @@ def test_nothing_is_settled_while_a_writer_has_it_open(desk: Desk) -> None:
     reader.release()
 
 
+def test_not_even_when_a_writer_came_after_the_question(desk: Desk) -> None:
+    name = desk.file(content=BIG)
+    due = desk.deposits.settler.due(time.time_ns() + 60 * SECOND)
+    assert [found.id for found in due] == [name.id]
+    writer = desk.deposits.open(name.id, write=True)
+    writer.truncate(0)
+    writer.write(0, BIG * 2)
+    writer.flush()
+    assert desk.deposits.settler.settle(due) == {}
+    assert desk.spool_files() == [desk.row(name.id).key]
+    writer.release()
+    assert [decision.action for decision in desk.deposits.settler.settle(due).values()] == ["insert"]
+    assert desk.read(name.id) == BIG * 2
+
+
 def test_new_bytes_are_a_new_version_and_the_same_bytes_none(desk: Desk) -> None:
     name = desk.file(content=b"one")
     desk.settle()
@@ -315,6 +330,7 @@ def test_many_files_settle_in_the_order_they_came(desk: Desk) -> None:
     assert [job.doc_id for job in desk.journal.jobs.all()] == [desk.row(name.id).doc_id for name in names]
 
 
+@pytest.mark.logs("settle RotError: The kept bytes of 'bad.txt'")
 def test_damage_before_the_garage_is_told_and_holds_up_nobody(home: Path) -> None:
     with desk_at(home) as desk:
         bad, good = desk.file("bad.txt", BIG), desk.file("good.txt", b"good")

@@ -28,9 +28,8 @@ def desk(home: Path) -> Iterator[Desk]:
 BIG = bytes(range(256)) * 1024  # 256 KiB
 
 OFFSETS = st.one_of(st.integers(0, 300), st.integers(SMALL - 40, SMALL + 40), st.integers(0, 200_000))
-DATA = st.one_of(
-    st.binary(max_size=50), st.integers(0, 100_000).map(lambda n: (b"0123456789abcdef" * (n // 16 + 1))[:n])
-)
+SIZES = st.one_of(st.integers(0, 50), st.sampled_from([SMALL - 1, SMALL, SMALL + 1, 70_000, 150_000]))
+DATA = st.tuples(SIZES, st.binary(min_size=1, max_size=8)).map(lambda drawn: (drawn[1] * drawn[0])[: drawn[0]])
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("write"), OFFSETS, DATA),
@@ -193,6 +192,54 @@ def test_overwriting_kept_bytes_leaves_them_until_the_next_flush(desk: Desk) -> 
     assert not kept.exists()
     assert len(desk.spool_files()) == 1
     file.release()
+
+
+def test_sums_are_right_however_the_bytes_arrived(desk: Desk) -> None:
+    pieces = [BIG[start : start + 50_000] for start in range(0, len(BIG), 50_000)]
+    orders = {
+        "in order": [0, 1, 2, 3, 4, 5],
+        "backwards": [5, 4, 3, 2, 1, 0],
+        "a gap filled": [0, 1, 3, 4, 2, 5],
+        "twice": [0, 1, 2, 3, 1, 4, 5, 0],
+    }
+    for what, order in orders.items():
+        name = desk.file(what)
+        file = desk.deposits.open(name.id, write=True)
+        for number in order:
+            file.write(number * 50_000, pieces[number].upper())
+            file.write(number * 50_000, pieces[number])
+        file.flush()
+        assert desk.row(name.id).sha256 == hashlib.sha256(BIG).hexdigest(), what
+        file.write(100, b"changed")
+        file.flush()
+        assert desk.row(name.id).sha256 == hashlib.sha256(BIG[:100] + b"changed" + BIG[107:]).hexdigest(), what
+        file.truncate(100_000)
+        file.truncate(100_001)
+        file.release()
+        cut = BIG[:100] + b"changed" + BIG[107:100_000] + b"\0"
+        assert desk.row(name.id).sha256 == hashlib.sha256(cut).hexdigest(), what
+        desk.settle()
+        assert desk.read(name.id) == cut
+
+
+def test_what_went_to_the_garage_is_not_written_any_more(desk: Desk) -> None:
+    """A reader keeps the working copy alive over the settling, with the file that became the object."""
+    name = desk.file()
+    reader = desk.deposits.open(name.id)
+    writer = desk.deposits.open(name.id, write=True)
+    writer.write(0, BIG)
+    writer.release()
+    desk.settle()
+    key = desk.row(name.id).key
+    (kept,) = [path for path in desk.config.garage.rglob(key.rpartition("/")[2]) if path.is_file()]
+    writer = desk.deposits.open(name.id, append=True)
+    writer.write(0, b"tail")
+    writer.release()
+    assert kept.read_bytes() == BIG
+    assert desk.read(name.id) == BIG + b"tail" == reader.read(0, len(BIG) + 10)
+    reader.release()
+    assert desk.settle() == 1
+    assert desk.read(name.id) == BIG + b"tail"
 
 
 def test_holes_read_as_zeros_and_cost_no_memory(desk: Desk) -> None:
