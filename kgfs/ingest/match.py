@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from kgfs.config import Pipeline
-from kgfs.domain import FoundConcept, concept_id_of, normalise_label, relationship_id_of, safe_stem
+from kgfs.domain import RELATIONSHIP_TYPES, FoundConcept, concept_id_of, normalise_label, relationship_id_of, safe_stem
 from kgfs.ingest.embeddings import Embeddings
 from kgfs.ingest.reading import Decisions, MatchedConcept, MatchedRelationship, Reading
 from kgfs.ingest.strategy import offer
@@ -95,6 +95,8 @@ def _relationships(
         subject, object_ = ids[relationship.subject], ids[relationship.object]
         if subject == object_:
             continue  # two labels of this document turned out to be one concept
+        if RELATIONSHIP_TYPES[relationship.type] == relationship.type and object_ < subject:
+            subject, object_ = object_, subject  # the same said from either end is one relationship
         relationship_id = relationship_id_of(subject, relationship.type, object_)
         number = numbers.give(relationship_id, relationship.quote.start, relationship.quote.end)
         found.append(MatchedRelationship(index, relationship_id, subject, object_, number))

@@ -130,3 +130,12 @@ def test_readings_and_decisions_come_back_from_their_json_as_they_were() -> None
     graph.close()
     assert decode_reading(reading.encode(), reading.key) == reading
     assert decode_decisions(decisions.encode(), decisions.key) == decisions
+
+
+def test_a_symmetric_relationship_said_from_either_end_is_one(graph: Graph) -> None:
+    for deposit, ends in enumerate([("koan", "riddle"), ("riddle", "koan")], 1):
+        text = f"{ends[0]} contrasts with {ends[1]}."
+        document = document_of(text, f"{deposit}.txt", deposit)
+        stated = [(ends[0], "CONTRASTS_WITH", ends[1], text)]
+        publish(graph, document, reading_of(document, text, {"koan": [text], "riddle": [text]}, stated), text)
+    assert graph.counts(ONTOLOGY)["relationships"] == 1
