@@ -20,6 +20,8 @@ from kgfs.errors import BadInputError, BusyError, FullError, KgfsError, StoreErr
 BUSY_SECONDS = 30.0
 """How long a writer waits for the writers of other processes before it gives up with BusyError."""
 
+_DRIVER_ERRORS = (sqlite3.Error, UnicodeEncodeError)
+
 
 class Database:
     """``schema`` is run when the file is new; ``version`` stands in its header, and a file with another one is refused.
@@ -84,12 +86,12 @@ class Database:
         """Turns errors of the driver into those of ``kgfs.errors``."""
         try:
             yield
-        except sqlite3.Error as error:
+        except _DRIVER_ERRORS as error:
             raise self._typed(error) from error
-        except UnicodeEncodeError as error:
-            raise BadInputError(f"{self._path}: text with a lone surrogate cannot be kept: {error}.") from error
 
-    def _typed(self, error: sqlite3.Error) -> KgfsError:
+    def _typed(self, error: sqlite3.Error | UnicodeEncodeError) -> KgfsError:
+        if isinstance(error, UnicodeEncodeError):
+            return BadInputError(f"{self._path}: text with a lone surrogate is neither kept nor found: {error}.")
         name = getattr(error, "sqlite_errorname", "") or ""
         if name.startswith("SQLITE_FULL"):
             return FullError(f"{self._path}: no space left on the device. Free space, then try again.")
@@ -115,7 +117,7 @@ class Database:
     def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
         try:
             return self.reader.execute(sql, parameters).fetchall()
-        except sqlite3.Error as error:
+        except _DRIVER_ERRORS as error:
             raise self._typed(error) from error
 
     def row(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
@@ -125,7 +127,7 @@ class Database:
             found = cursor.fetchone()
             # An unfinished statement would hold its snapshot, and the thread would not see later commits.
             cursor.close()
-        except sqlite3.Error as error:
+        except _DRIVER_ERRORS as error:
             raise self._typed(error) from error
         return found
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.errors import StoreError
+from kgfs.errors import BadInputError, StoreError
 from kgfs.stores.graph import feed, sqlite
 from kgfs.stores.graph.sqlite import SqliteGraph
 from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, cid, prepared, publish
@@ -212,6 +212,17 @@ def test_files_are_private(tmp_path: Path) -> None:
         graph.close()
     finally:
         os.umask(umask)
+
+
+def test_a_lone_surrogate_is_bad_input(tmp_path: Path) -> None:
+    graph = SqliteGraph(tmp_path / "graph.sqlite")
+    with pytest.raises(BadInputError):
+        graph.find_text("a\ud800b")
+    with pytest.raises(BadInputError):
+        publish(graph, Doc(NEW, [Told("Zen", definition="a\ud800b")]))
+    publish(graph, Doc(NEW, texts=["ab"]))
+    assert graph.epoch() == 1
+    graph.close()
 
 
 def test_without_a_path_nothing_stays() -> None:
