@@ -220,7 +220,7 @@ def test_a_lone_surrogate_is_bad_input(tmp_path: Path) -> None:
         graph.find_text("a\ud800b")
     with pytest.raises(BadInputError):
         publish(graph, Doc(NEW, [Told("Zen", definition="a\ud800b")]))
-    publish(graph, Doc(NEW, texts=["ab"]))
+    publish(graph, Doc(NEW, texts=["ab"]), "another")
     assert graph.epoch() == 1
     graph.close()
 
