@@ -7,38 +7,43 @@ from typing import Any
 
 from kgfs.app import open_stores
 from kgfs.config import load
+from kgfs.stores.stores import Stores
 
 
 def knowledge_of(home: Path) -> dict[str, Any]:
     with open_stores(load(home)) as stores:
-        graph, names = stores.graph, stores.journal.names
-        found: dict[str, Any] = {}
-        for ontology in names.ontologies():
-            documents = {}
-            for row in graph.documents(ontology.id, limit=100_000):
-                paths = sorted(names.path(name.id) or "" for name in names.names_of(row.doc_id))
-                sources = [(s.char_start, s.char_end, s.gated) for s in graph.sources(row.doc_id, limit=100_000)]
-                documents[row.doc_id] = {"paths": paths, "title": row.source_title, "sources": sources}
-            concepts = {}
-            for concept in graph.concepts(ontology.id, limit=100_000):
-                related = [
-                    (r.type, r.name, r.incoming, r.confidence, evidence(graph, r.relationship_id, documents))
-                    for r in graph.related(concept.concept_id, limit=100_000)
-                ]
-                concepts[concept.name] = {
-                    "label": concept.label,
-                    "aliases": concept.aliases,
-                    "description": concept.description,
-                    "size": concept.size,
-                    "evidence": evidence(graph, concept.concept_id, documents),
-                    "related": related,
-                }
-            found[ontology.name] = {
-                "documents": sorted(documents.values(), key=lambda d: d["paths"]),
-                "concepts": concepts,
-                "states": {s.value: n for s, n in names.counts(ontology.id).items() if n},
+        return knowledge_in(stores)
+
+
+def knowledge_in(stores: Stores) -> dict[str, Any]:
+    graph, names = stores.graph, stores.journal.names
+    found: dict[str, Any] = {}
+    for ontology in names.ontologies():
+        documents = {}
+        for row in graph.documents(ontology.id, limit=100_000):
+            paths = sorted(names.path(name.id) or "" for name in names.names_of(row.doc_id))
+            sources = [(s.char_start, s.char_end, s.gated) for s in graph.sources(row.doc_id, limit=100_000)]
+            documents[row.doc_id] = {"paths": paths, "title": row.source_title, "sources": sources}
+        concepts = {}
+        for concept in graph.concepts(ontology.id, limit=100_000):
+            related = [
+                (r.type, r.name, r.incoming, r.confidence, evidence(graph, r.relationship_id, documents))
+                for r in graph.related(concept.concept_id, limit=100_000)
+            ]
+            concepts[concept.name] = {
+                "label": concept.label,
+                "aliases": concept.aliases,
+                "description": concept.description,
+                "size": concept.size,
+                "evidence": evidence(graph, concept.concept_id, documents),
+                "related": related,
             }
-        return found
+        found[ontology.name] = {
+            "documents": sorted(documents.values(), key=lambda d: d["paths"]),
+            "concepts": concepts,
+            "states": {s.value: n for s, n in names.counts(ontology.id).items() if n},
+        }
+    return found
 
 
 def evidence(graph: Any, owner: str, documents: dict[str, Any]) -> list[tuple[Any, ...]]:

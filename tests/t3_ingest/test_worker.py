@@ -1,0 +1,162 @@
+"""The worker on real stores: order, retries, poisoned documents, bad models, Records that are asked for once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from kgfs.app import open_deposits, open_stores
+from kgfs.compute.local import LocalCompute
+from kgfs.config import Config, Models
+from kgfs.config import Pipeline as Settings
+from kgfs.domain import State
+from kgfs.ingest import worker as worker_module
+from kgfs.ingest.clock import StageClock
+from kgfs.ingest.pipeline import Pipeline
+from kgfs.ingest.rebuild import rebuild
+from kgfs.ingest.worker import Worker
+from kgfs.models.contract import Passage
+from kgfs.stores.error_log import ErrorLog
+from kgfs.stores.stores import Stores
+from tests.t6_whole.knowledge_of import knowledge_in
+
+TEXT = "Reference counting is a form of garbage collection. Garbage collection reclaims unreachable memory cells."
+
+
+@dataclass
+class Counting(LocalCompute):
+    """The statistics extractor, with a count of what it is asked and faults on demand."""
+
+    asked: list[str] = field(default_factory=list)
+    poison: str = ""
+    garbage: bool = False
+
+    def __post_init__(self) -> None:
+        super().__init__(Models(embedder="none", extractor="statistics"))
+
+    def extract(self, passages: Sequence[Passage], known: Sequence[str]) -> list[str]:
+        self.asked.extend(passage.text for passage in passages)
+        if self.poison and any(self.poison in passage.text for passage in passages):
+            raise ZeroDivisionError("a bug of a model")
+        return ["not json" for _ in passages] if self.garbage else super().extract(passages, known)
+
+
+@pytest.fixture
+def config(home: Path) -> Config:
+    return Config(home=home, pipeline=Settings(max_attempts=2))
+
+
+@pytest.fixture
+def stores(config: Config) -> Iterator[Stores]:
+    with open_stores(config) as stores:
+        yield stores
+
+
+def deposit(config: Config, stores: Stores, folder: Path, **texts: str) -> None:
+    with open_deposits(config, stores) as (deposits, _):
+        for stem, text in texts.items():
+            path = folder / f"{stem}.txt"
+            path.write_text(text)
+            deposits.ingest_file(path, "Test")
+
+
+def work(config: Config, stores: Stores, compute: LocalCompute) -> Pipeline:
+    pipeline = Pipeline(config, stores, compute, StageClock())
+    Worker(pipeline, ErrorLog(config.errors_log), lambda: None).run(until_idle=True)
+    return pipeline
+
+
+def states(stores: Stores) -> dict[State, int]:
+    return {state: count for state, count in stores.journal.names.counts().items() if count}
+
+
+@pytest.mark.logs("worker ZeroDivisionError: a bug of a model")
+def test_a_poisoned_document_fails_with_its_reason_and_the_others_are_read(
+    config: Config, stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_module, "RETRY", 0.05)
+    deposit(config, stores, tmp_path, first=TEXT, bad=TEXT + " POISON.", last=TEXT + " And more.")
+    compute = Counting(poison="POISON")
+    work(config, stores, compute)
+    assert states(stores) == {State.DONE: 2, State.FAILED: 1}
+    [failed] = [d for d in documents(stores) if d.state is State.FAILED]
+    assert failed.reason == "ZeroDivisionError: a bug of a model"
+    assert sum("POISON" in text for text in compute.asked) == 2
+    logged = [json.loads(line) for line in config.errors_log.read_text().splitlines()]
+    assert [line["attempt"] for line in logged] == [1, 2]
+    assert stores.garage.objects.get(failed.key) == (TEXT + " POISON.").encode()
+
+
+def test_a_model_that_talks_nonsense_gives_no_concepts_and_its_words_are_kept(
+    config: Config, stores: Stores, tmp_path: Path
+) -> None:
+    deposit(config, stores, tmp_path, a=TEXT)
+    work(config, stores, Counting(garbage=True))
+    assert states(stores) == {State.DONE: 1}
+    assert stores.graph.counts()["concepts"] == 0
+    [key] = [key for key, _ in stores.garage.objects.keys("records/")]
+    assert json.loads(stores.garage.objects.get(key))["raw_output"] == "not json"
+
+
+def test_documents_are_published_in_order_of_deposit_whoever_is_read_first(
+    config: Config, stores: Stores, tmp_path: Path
+) -> None:
+    long = "\n\n".join(f"{TEXT} Paragraph {n} of many speaks about reference counting." for n in range(200))
+    deposit(config, stores, tmp_path, long=long, short=TEXT)
+    work(config, stores, Counting())
+    published = [d.doc_id for d in sorted(documents(stores), key=lambda d: d.deposit)]
+    epochs = [stores.graph.published(stores.journal.names.document(d).commit_id) for d in published]  # type: ignore[union-attr]
+    assert epochs == [1, 2]
+
+
+def test_the_extractor_is_asked_about_a_source_once(config: Config, stores: Stores, tmp_path: Path) -> None:
+    paragraphs = [f"{TEXT} Number {n} is about reference counting and garbage collection." * 8 for n in range(24)]
+    deposit(config, stores, tmp_path, a="\n\n".join(paragraphs))
+    first = Counting()
+    work(config, stores, first)
+    paragraphs[11] = "Something else entirely stands here now, about tracing algorithms."
+    deposit(config, stores, tmp_path, a="\n\n".join(paragraphs))
+    second = Counting()
+    work(config, stores, second)
+    assert len(first.asked) > 8
+    assert 1 <= len(second.asked) <= 5, "only the Sources that the edit touched"
+    assert states(stores)[State.DONE] == 1
+
+
+def test_what_is_removed_leaves_the_graph_and_comes_back_without_asking_again(
+    config: Config, stores: Stores, tmp_path: Path
+) -> None:
+    deposit(config, stores, tmp_path, a=TEXT)
+    work(config, stores, Counting())
+    before = knowledge_in(stores)
+    [ontology] = stores.journal.names.ontologies()
+    name = stores.journal.names.resolve(ontology.id, "a.txt")
+    assert name is not None
+    with open_deposits(config, stores) as (deposits, _):
+        deposits.remove(name.id)
+    work(config, stores, Counting())
+    assert stores.graph.counts()["concepts"] == 0
+    again = Counting()
+    deposit(config, stores, tmp_path, a=TEXT)
+    work(config, stores, again)
+    assert again.asked == []
+    after = knowledge_in(stores)
+    assert after["Test"]["concepts"].keys() == before["Test"]["concepts"].keys()
+
+
+def test_rebuilt_equals_step_by_step(config: Config, stores: Stores, tmp_path: Path) -> None:
+    deposit(config, stores, tmp_path, a=TEXT, b=TEXT + " Tracing is another form.", c="Zen is a school of Buddhism.")
+    work(config, stores, Counting())
+    deposit(config, stores, tmp_path, b="Reference counting cannot reclaim a reference cycle. Cycles are common.")
+    work(config, stores, Counting())
+    before = knowledge_in(stores)
+    assert rebuild(stores) == 4
+    assert knowledge_in(stores) == before
+
+
+def documents(stores: Stores) -> list:  # type: ignore[type-arg]
+    return [d for o in stores.journal.names.ontologies() for d in stores.journal.names.documents(o.id)]
