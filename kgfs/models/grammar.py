@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cache
 from threading import Lock
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
 
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 PIECE = 20_000
 """Characters that are parsed at once; memory grows with it, not with the text."""
 BATCH = 32
@@ -24,7 +26,7 @@ class English:
 
     def __init__(self) -> None:
         """Takes about two seconds the first time. ModelMissingError without the pipeline's files or spaCy."""
-        self._pipeline = _load()
+        self._pipeline = _shared()
         self._turn = Lock()
         self.model = f"en_core_web_sm-3.8@{carriers.ENGLISH.sha256[:12]}"
 
@@ -32,7 +34,11 @@ class English:
         """For each text its parsed pieces, each with the offset of its first character. A text of at most PIECE
         characters is one piece; a longer one is cut at paragraphs, else lines, else spaces."""
         cuts = [pieces_of(text) for text in texts]
-        pieces = [text[start:end] for text, spans in zip(texts, cuts, strict=True) for start, end in spans]
+        pieces = [
+            _LONE_SURROGATE.sub("\ufffd", text[start:end])
+            for text, spans in zip(texts, cuts, strict=True)
+            for start, end in spans
+        ]
         with self._turn:
             parsed = iter(list(self._pipeline.pipe(pieces, batch_size=BATCH)))
         return [[(start, next(parsed)) for start, _ in spans] for spans in cuts]
@@ -61,7 +67,11 @@ def pieces_of(text: str, size: int = PIECE) -> list[tuple[int, int]]:
 
 
 @cache
-def _load() -> Language:
+def _shared() -> Language:
+    return read_pipeline()
+
+
+def read_pipeline() -> Language:
     folder = carriers.path_of(carriers.ENGLISH)
     try:
         import spacy

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ _ARTICLES = frozenset(("a", "an", "one"))
 _SAYING = {"refer": "to", "stand": "for"}
 _DEFINED = frozenset(("define", "describe", "know", "call", "name", "term"))
 _POINTING = frozenset(("this", "that", "these", "those", "such", "another", "each", "any", "no", "some", "one"))
-_LONGEST = 400
+_ACRONYM = re.compile(r"[A-Z]{2,6}s?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +38,12 @@ def defining(sentence: Span) -> Iterator[Defining]:
         if subject is not None and not denied:
             yield from _by_verb(root, subject, last)
     for token in sentence:
-        if (
-            token.dep_ == "appos"
-            and token.pos_ == "NOUN"
-            and after_comma(token)
-            and _article(token)
-            and _names(token.head)
-        ):
-            first, end = token.left_edge.i, token.right_edge.i + 1
-            if end - first >= 3:
-                yield Defining(token.head, first, min(end, last))
+        if _ACRONYM.fullmatch(token.text) and (first := _expansion(token, sentence.start)) is not None:
+            yield Defining(token, first, token.i - 1)
+        elif token.dep_ == "appos" and token.pos_ == "NOUN" and _article(token) and after_comma(token):
+            first, end = token.left_edge.i, min(token.right_edge.i + 1, last)
+            if _names(token.head) and end - first >= 3:
+                yield Defining(token.head, first, end)
 
 
 def _by_verb(root: Token, subject: Token, last: int) -> Iterator[Defining]:
@@ -84,6 +81,25 @@ def _names(noun: Token) -> bool:
         for child in noun.children
         if child.dep_ in ("det", "poss", "nummod")
     )
+
+
+def _expansion(acronym: Token, start: int) -> int | None:
+    """Where the words begin whose initials are the acronym, in 'Words Like These (WLT)'."""
+    doc, at = acronym.doc, acronym.i - 1
+    if at < start or doc[at].text != "(" or acronym.i + 1 >= len(doc) or doc[acronym.i + 1].text != ")":
+        return None
+    letters = acronym.text.rstrip("s")
+    for letter in reversed(letters):
+        at -= 1
+        while (
+            at > start
+            and not doc[at].text.lower().startswith(letter.lower())
+            and (doc[at].is_stop or doc[at].text == "-")
+        ):
+            at -= 1
+        if at < start or not doc[at].text.lower().startswith(letter.lower()):
+            return None
+    return at
 
 
 def after_comma(token: Token) -> bool:

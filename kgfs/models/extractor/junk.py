@@ -46,11 +46,25 @@ HOLLOW = frozenset(
 """Nouns that mean nothing alone; fine inside a longer phrase."""
 
 _ADDRESS = re.compile(r"(?:https?|ftp|file)://|www\.|\S+@\S+\.\w|\b\w+\.(?:com|org|net|html?|io)\b", re.IGNORECASE)
-_MARKUP = re.compile(r"[`|\\^~{}<>=$]|\*\*|\]\(|\[\d*\]|::|&\w+;|^[#@*_:]|[*_:]$(?<!\w_)|^\.\.")
-_CODE = re.compile(r"[()\[\];!?\"]|[+*/%=]=|->|\w\.\w+\.|^[-–—/.,']|[-–—/,']$|^__\w+$|\w_\w+_\w+_\w")
+_MARKUP = re.compile(r"[`|\\^~{}<>=$]|\*\*|\]\(|\[\d*\]|::|&\w+;|^[#@*:]|[*:]$|^\.\.")
+_CODE = re.compile(r"[()\[\];!?\"]|[+*/%=]=|->|\w\.\w+\.|^[-–—/.,']|[-–—/,']$")
 _DATE = re.compile(
-    r"(?:\d{1,2}[-/. ])?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|sept|oct|nov|dec)[a-z]*(?:[-/. ,]+\d{1,4})*"
+    r"(?:\d{1,2}[-/. ])?(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
+    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?(?:[-/. ,]+\d{1,4})*"
 )
+_IRREGULAR = {
+    "caches": "cache",
+    "headaches": "headache",
+    "axes": "axis",
+    "children": "child",
+    "indices": "index",
+    "matrices": "matrix",
+    "vertices": "vertex",
+    "analyses": "analysis",
+    "hypotheses": "hypothesis",
+    "criteria": "criterion",
+    "phenomena": "phenomenon",
+}
 
 
 def reason(label: str) -> str:
@@ -68,10 +82,10 @@ def reason(label: str) -> str:
         return "letter"
     if _ADDRESS.search(label):
         return "address"
-    if _MARKUP.search(label):
-        return "markup"
     if _CODE.search(label):
         return "code"
+    if _MARKUP.search(label):
+        return "markup"
     if _DATE.fullmatch(norm):
         return "date"
     if all(word in STOP_WORDS or not any(char.isalpha() for char in word) or len(word) == 1 for word in words):
@@ -83,7 +97,9 @@ def reason(label: str) -> str:
 
 def fold(norm: str) -> str:
     """A normalised label with its last word in the singular, by plain rules, so that 'decorators' meets 'decorator'."""
-    word = norm.rpartition(" ")[2]
+    rest, space, word = norm.rpartition(" ")
+    if word in _IRREGULAR:
+        return rest + space + _IRREGULAR[word]
     if len(word) < 4 or not word.endswith("s") or word.endswith(("ss", "us", "is", "ous", "'s", "sis")):
         return norm
     if word.endswith("ies") and len(word) > 4:

@@ -78,9 +78,9 @@ _INLINE = re.compile(
     r"|(?P<address><?(?:https?|ftp|file)://[^\s>]+>?|(?:mailto:)?[\w.+-]+@[\w-]+(?:\.[\w-]+)+)"
     r"|(?P<tag></?[A-Za-z][\w-]*(?:\s[^<>]*)?/?>)"
     r"|(?<![\w*])(?P<stars>\*{1,3})(?P<starred>[^\s*](?:[^*]*[^\s*])?)(?P=stars)(?![\w*])"
-    r"|(?<!\w)(?P<bars>_{1,2})(?P<barred>[A-Za-z][^_]*[^\s_])(?P=bars)(?!\w)"
+    r"|(?<!\w)(?:_(?P<barred>[A-Za-z][^_]*[^\s_])_|__(?P<strong>[A-Za-z][^_]* [^_]*[^\s_])__)(?!\w)"
     r"|(?P<colons>::)(?=\s|$)"
-    r"|(?P<word>\w+)(?P<trail>__?)(?=[\s.,;:)])"
+    r"|(?<!\w)(?P<word>[^\W_]\w*?)(?P<trail>__?)(?=[\s.,;:)])"
     r"|(?P<space>\s+)"
 )
 _READABLE_CODE = re.compile(r"[\w.-]+(?:\(\))?(?: [\w.-]+){0,2}")
@@ -209,6 +209,8 @@ def _is_fields(lines: Sequence[_Line]) -> bool:
 
 def _is_code(lines: Sequence[_Line]) -> bool:
     looks = sum(1 for line in lines if _CODE_LINE.match(line.text) or not _WORD.search(line.text))
+    if lines[0].text.lstrip().startswith(">>>"):
+        return True
     needed = 0.34 if lines[0].indent >= 4 else 0.6
     return looks >= needed * len(lines) and not all(_HASH_HEADING.match(line.text) for line in lines)
 
@@ -268,12 +270,12 @@ def _read(kind: str, passage: str, lines: Sequence[_Line]) -> Prose:
             elif groups["word"] is not None:
                 keep(*found.span("word"))
             else:
-                for name in ("link", "quoted", "text", "starred", "barred"):
+                for name in ("link", "quoted", "text", "starred", "barred", "strong"):
                     if groups[name] is not None and depth < 3:
                         read(*found.span(name), depth + 1)
         if done < end:
             keep(done, end)
 
-    read(lines[0].start, lines[-1].end)
+    read(lines[0].start + lines[0].indent, lines[-1].end)
     block.text = "".join(parts)
     return block

@@ -1,0 +1,177 @@
+"""What both offline extractors promise."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kgfs.errors import BadInputError
+from kgfs.models.contract import Extraction, Extractor, Passage, RawConcept, RawQuote, RawRelationship
+from kgfs.models.extractor import build, junk, output
+from kgfs.models.extractor.grammar import GrammarExtractor
+from kgfs.models.extractor.statistics import StatisticsExtractor
+from kgfs.models.grammar import English
+
+TEXT = (
+    "Iterators\r\n=========\r\n\r\nAn *iterator* is an object that yields values one at a time.  A ``generator`` is a kind of\r\n"
+    "iterator; the interpreter creates it when a generator function is called [1]_.\r\n\r\n"
+    "    >>> next(iterator)\r\n\r\nThe term 𝔘𝔫𝔦𝔠𝔬𝔡𝔢 café means cafe\u0301 culture. Generators use less memory than lists.\r\n"
+)
+WORDS = st.sampled_from(
+    [
+        "generator",
+        "The lazy iterator",
+        "is a",
+        "uses",
+        "café",
+        "cafe\u0301",
+        "𝔘𝔫𝔦𝔠𝔬𝔡𝔢",
+        "👩‍👧",
+        "``code``",
+        ":pep:`8`",
+        ".",
+        ". ",
+        "\r\n",
+        "\n\n",
+        " ",
+        "\t",
+        "\x0c",
+        "\r",
+        "- ",
+        "| a |",
+        "\ud800",
+        "*",
+        "`",
+        "字典",
+        "42",
+        "(GIL)",
+        "Global Interpreter Lock",
+        "means",
+        ", a tool,",
+    ]
+)
+PASSAGES = st.lists(WORDS, max_size=40).map(" ".join)
+
+
+@pytest.fixture(params=["statistics", pytest.param("grammar", marks=pytest.mark.models)])
+def extractor(request: pytest.FixtureRequest) -> Extractor:
+    if request.param == "statistics":
+        return StatisticsExtractor()
+    found: Extractor = request.getfixturevalue("grammar_extractor")
+    return found
+
+
+def _check(extractor: Extractor, text: str) -> Extraction:
+    (raw,) = extractor.extract([Passage("", (), text)], ())
+    extraction = extractor.parse(raw)
+    labels = [concept.label for concept in extraction.concepts]
+    assert len(labels) == len(set(labels))
+    for concept in extraction.concepts:
+        assert concept.quotes
+        assert 0 <= concept.relevance <= 1
+        assert concept.frequency >= 1
+        assert junk.reason(concept.label) == ""
+    quotes = [quote for concept in extraction.concepts for quote in concept.quotes]
+    for quote in (*quotes, *(said.quote for said in extraction.relationships)):
+        assert text[quote.start : quote.end] == quote.text
+        assert quote.text.strip()
+    return extraction
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(PASSAGES)
+def test_every_quote_is_exact(extractor: Extractor, text: str) -> None:
+    _check(extractor, text)
+
+
+def test_concepts_are_found_and_code_is_not(extractor: Extractor) -> None:
+    extraction = _check(extractor, TEXT)
+    labels = {concept.label.lower() for concept in extraction.concepts}
+    assert {"iterator", "generator"} <= labels
+    assert not any("next" in quote.text for concept in extraction.concepts for quote in concept.quotes)
+
+
+def test_the_same_passage_gives_the_same_output_in_any_company(extractor: Extractor) -> None:
+    passage = Passage("Iterators", ("Iterators",), TEXT)
+    other = Passage("", (), "Something else entirely. Ships sail the sea.")
+    alone = extractor.extract([passage], ())
+    assert extractor.extract([other, passage, other, passage], ["generator"])[1::2] == alone * 2
+
+
+def test_nothing_comes_of_nothing(extractor: Extractor) -> None:
+    assert extractor.extract([], ()) == []
+    assert _check(extractor, "") == Extraction((), ())
+    assert _check(extractor, "    x = 1\n    y = 2\n") == Extraction((), ())
+
+
+def test_names_and_hashes_tell_extractors_apart(english: English) -> None:
+    plain, none = StatisticsExtractor(), GrammarExtractor(english, None)
+    assert len({plain.prompt_hash, none.prompt_hash}) == 2
+    assert "en_core_web_sm" in none.model
+    assert build(None, None).name == "statistics"
+    assert build(english, None).name == "grammar"
+
+
+@pytest.mark.models
+def test_the_grammar_ranks_alone_without_an_embedder(english: English) -> None:
+    extraction = _check(GrammarExtractor(english, None), TEXT)
+    assert extraction.concepts
+
+
+@pytest.mark.models
+@pytest.mark.parametrize(
+    ("text", "label", "definition"),
+    [
+        ("A decorator is a function that wraps another one.", "decorator", "a function that wraps another one"),
+        ("Latency means the time that passes before an answer.", "latency", "the time that passes before an answer"),
+        ("The term quorum refers to the least number of voters.", "", ""),
+        (
+            "Serialization refers to the conversion of objects to bytes.",
+            "serialization",
+            "the conversion of objects to bytes",
+        ),
+        ("Monads, a tool of category theory, were adopted.", "monads", "a tool of category theory"),
+        ("Monotonicity is defined as the absence of reversal.", "monotonicity", "the absence of reversal"),
+        ("This is a decorator.", "", ""),
+        ("A decorator is not a function.", "", ""),
+        ("The global interpreter lock (GIL) guards the interpreter.", "gil", "global interpreter lock"),
+    ],
+)
+def test_definitions_are_recognised(
+    grammar_extractor: GrammarExtractor, text: str, label: str, definition: str
+) -> None:
+    extraction = _check(grammar_extractor, text)
+    defined = {
+        concept.label.lower(): quote.definition
+        for concept in extraction.concepts
+        for quote in concept.quotes
+        if quote.defines
+    }
+    if label:
+        assert defined.get(label) == definition
+    else:
+        assert "decorator" not in defined
+
+
+def test_the_statistics_see_plain_definitions() -> None:
+    extraction = _check(StatisticsExtractor(), "A decorator is a function that wraps another one.")
+    (concept,) = [concept for concept in extraction.concepts if concept.label == "decorator"]
+    assert concept.quotes[0].defines
+    assert concept.quotes[0].definition == "a function that wraps another one"
+
+
+def test_output_is_read_back_as_it_was() -> None:
+    quote = RawQuote("Qué\ud800", 3, 7, True, "words", 0.5)
+    extraction = Extraction(
+        (RawConcept("label", "term", 0.25, 2, (quote,)),), (RawRelationship("a", "IS_A", "b", quote, 0.5),)
+    )
+    assert output.decode(output.encode(extraction)) == extraction
+
+
+@pytest.mark.parametrize(
+    "raw", ["", "no json", "[]", "{}", '{"concepts":[{}],"relationships":[]}', '{"concepts":1,"relationships":2}']
+)
+def test_what_is_no_output_is_refused(raw: str) -> None:
+    with pytest.raises(BadInputError):
+        output.decode(raw)
