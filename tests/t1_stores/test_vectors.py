@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -329,6 +330,23 @@ def test_the_matrix_may_be_deleted_or_spoilt(tmp_path: Path) -> None:
         store = SqliteVectors(tmp_path / "v.sqlite", MODEL)
         assert found(store, 1, 0) == ["a", "b"]
         store.close()
+
+
+def test_several_may_make_the_matrix_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "v.sqlite"
+    for round_ in range(5):
+        stores = [SqliteVectors(path, MODEL) for _ in range(4)]
+        stores[0].upsert([row(f"{round_} {n}", 1, n) for n in range(300)])
+        for matrix in tmp_path.glob("*.matrix"):
+            matrix.unlink()
+        with ThreadPoolExecutor(4) as pool:
+            answers = list(pool.map(lambda store: found(store, 1, 5, limit=9999), stores))
+        assert len(answers) == 4
+        assert all(answer == answers[0] for answer in answers)
+        assert len(answers[0]) == 300 * (round_ + 1)
+        for store in stores:
+            store.close()
+    assert [name.suffix for name in tmp_path.iterdir() if ".matrix" in name.name] == [".matrix"]
 
 
 def test_files_are_private(tmp_path: Path) -> None:

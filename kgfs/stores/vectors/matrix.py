@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import struct
+import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -71,10 +72,9 @@ class MatrixFile:
             if self._complete(descriptor, layout, dimensions) is not None:
                 return descriptor
             os.close(descriptor)
-        fresh = self._path.with_name(f"{self._path.name}.{os.getpid()}.new")
-        descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        descriptor, fresh = tempfile.mkstemp(".new", self._path.name, self._path.parent)
         os.pwrite(descriptor, _header(layout, dimensions, 0), 0)
-        fresh.rename(self._path)
+        Path(fresh).rename(self._path)
         return descriptor
 
     @staticmethod
