@@ -214,7 +214,8 @@ async def _watch(
         try:
             if news is not None:
                 invalidator.send(news())
-        except KgfsError as error:  # a store that fails now is asked again later
+        except Exception as error:  # news that cannot be had now is asked for again, and the mount stays
+            log.exception("news could not be had and is asked for again")
             log_error("fuse.news", error)
             await trio.sleep(1)
         await trio.sleep(seconds)

@@ -84,16 +84,23 @@ def standing(mountpoint: Path, deadline: float = DEADLINE) -> Standing:
     child = subprocess.Popen(
         ["stat", "--file-system", "--format=%t", "--", str(located(mountpoint))],
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
         stdin=subprocess.DEVNULL,
+        env=_english(),
     )
     try:
-        return Standing.ALIVE if child.wait(deadline) == 0 else Standing.DEAD
+        said = child.communicate(timeout=deadline)[1]
     except subprocess.TimeoutExpired:
         child.kill()
         with suppress(subprocess.TimeoutExpired):  # uninterruptible while the daemon keeps it waiting
-            child.wait(0.2)
+            child.communicate(timeout=0.2)
         return Standing.HUNG
+    finally:
+        if child.stderr is not None:
+            child.stderr.close()
+    # Somebody else's mount may not let us in, which says nothing about its daemon.
+    dead = child.returncode != 0 and b"Permission denied" not in said
+    return Standing.DEAD if dead else Standing.ALIVE
 
 
 def holders(mountpoint: Path) -> list[Holder]:
@@ -139,7 +146,7 @@ def _fusermount(*arguments: str, mountpoint: Path) -> None:
         capture_output=True,
         text=True,
         errors="replace",
-        env={**os.environ, "LC_ALL": "C"},
+        env=_english(),
         check=False,
     )
     if done.returncode != 0:
@@ -147,6 +154,11 @@ def _fusermount(*arguments: str, mountpoint: Path) -> None:
         if "busy" in said:
             raise BusyError(f"{mountpoint}: {said}")
         raise StoreError(f"{mountpoint} could not be unmounted: {said}")
+
+
+def _english() -> dict[str, str]:
+    """What programs say is looked at."""
+    return {**os.environ, "LC_ALL": "C"}
 
 
 def _held_by(process: Path) -> Iterator[tuple[str, str]]:

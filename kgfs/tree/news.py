@@ -30,14 +30,18 @@ class News:
         self._graph_news = NewsOfGraph(world, self._after)
         self._seq = self._journal.seq()
         self._epoch = self._graph.epoch()
+        self._lost = False
 
     def poll(self) -> list[Invalidation]:
-        """What changed since this was last asked. A feed that does not reach back so far makes everything stale."""
-        if not (self._facts() and self._changes()):
+        """What changed since this was last asked. Everything, if a feed does not reach back so far, or if the question
+        before this one failed half way."""
+        lost, self._lost = self._lost, True
+        known = not lost and self._facts() and self._changes()
+        if not known:
             self._seq, self._epoch = self._journal.seq(), self._graph.epoch()
-            self._after.stale.take()
-            return everything(self._inodes)
-        return self._after.stale.take()
+        news = self._after.stale.take()
+        self._lost = False
+        return news if known else everything(self._inodes)
 
     def _facts(self) -> bool:
         newest = self._journal.seq()

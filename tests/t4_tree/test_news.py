@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import trio
 
 from kgfs.errors import KgfsError, MissingError
+from kgfs.tree.documents import DocumentsFolder
 from kgfs.tree.news import News, everything
-from kgfs.tree.node import ROOT_INODE, AttrChange, Folder
+from kgfs.tree.node import ROOT_INODE, AttrChange, Caller, Folder
 from kgfs.tree.stale import StaleEntry
 from kgfs.tree.vfs import Vfs, space_of
 from tests.scenarios.kernel import Kernel
@@ -216,3 +219,44 @@ async def test_one_who_is_far_behind_forgets_everything_but_where_people_stand(l
         await life.step()
     life.kernel.forget(everything(life.vfs.inodes))
     assert life.kernel.wrong() == []
+
+
+async def test_news_of_a_folder_that_is_just_being_made_here(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fact is in the feed before the kernel has its answer."""
+    life = Life(library, 1)
+    documents = await life._inode("Zen/documents")
+    recorded, answer = threading.Event(), threading.Event()
+    really = DocumentsFolder.make_folder
+
+    def slowly(self: DocumentsFolder, name: str, mode: int, caller: Caller) -> Folder:
+        made = really(self, name, mode, caller)
+        recorded.set()
+        answer.wait(10)
+        return made
+
+    monkeypatch.setattr(DocumentsFolder, "make_folder", slowly)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(life.kernel.mkdir, documents, b"new")
+        await trio.to_thread.run_sync(recorded.wait)
+        stale = life.news.poll()
+        answer.set()
+    stale += [*life.news.poll(), *life.vfs.take_stale()]
+    assert StaleEntry(documents, b"new") not in stale
+    life.kernel.forget(stale)
+    assert life.kernel.wrong() == []
+
+
+async def test_news_that_failed_half_way_make_everything_stale_once(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    life = Life(library, 1)
+    await life.kernel.look_at_everything(name.encode() for name in ABSENT)
+    library.write("Zen/documents/a.txt", b"from outside")
+    with monkeypatch.context() as broken:
+        broken.setattr(life.news._names_news, "hear", lambda fact: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            life.news.poll()
+    assert life.kernel.wrong() != []
+    life.kernel.forget(life.news.poll())
+    assert life.kernel.wrong() == []
+    assert life.news.poll() == []

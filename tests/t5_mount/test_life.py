@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -231,6 +233,26 @@ def test_a_hung_mount_is_noticed_in_time(small: SmallMount) -> None:
     finally:
         small.process.send_signal(signal.SIGCONT)
     assert small.process.wait(10) == 0
+
+
+@pytest.mark.mounted
+@pytest.mark.skipif(os.getuid() != 0, reason="[root] mounts as somebody else")
+def test_the_mount_of_another_user_is_not_taken_for_dead() -> None:
+    base = Path(tempfile.mkdtemp(prefix="kgfs-other-"))
+    base.chmod(0o755)
+    mountpoint = base / "mnt"
+    mountpoint.mkdir()
+    os.chown(mountpoint, 65534, 65534)
+    theirs = SmallMount(mountpoint, before=["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"])
+    try:
+        assert probe.standing(mountpoint) is Standing.ALIVE
+        with pytest.raises(BusyError, match="kgfs mount already"):
+            mount.check(mountpoint)
+        probe.umount(mountpoint)
+        assert theirs.process.wait(10) == 0
+    finally:
+        theirs.close()
+        shutil.rmtree(base)
 
 
 # ----------------------------------------------------------------------------------------- what fails inside
