@@ -23,28 +23,37 @@ class Pipeline:
     settle: float = 2.0
     """Seconds of quiet after which a written file becomes a version."""
     chunk_tokens: int = 400
+    """Tokens (cl100k) that a Source is made to have."""
     overlap_tokens: int = 60
+    """Tokens before a Source that models are shown as context."""
     concepts_per_document: int = 40
+    """At most so many concepts of one document; short ones give fewer."""
     match_threshold: float = 0.92
     """Cosine of label embeddings from which two labels are one concept."""
     known_concepts: int = 500
     """How many existing concepts the strategy shows to the extractor and offers for matching by embedding."""
     strategy: str = "hybrid"
+    """Which existing concepts those are: ``random``, ``popularity``, ``hybrid``."""
     max_attempts: int = 3
+    """How often a document is tried before it is ``failed``."""
     lease: float = 60.0
+    """Seconds without a sign of life after which a worker's document is given to another."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
     mark_start: str = "=="
+    """What stands before a quote in ``source.txt``."""
     mark_end: str = "=="
+    """What stands behind it."""
     trash_days: int = 30
+    """How long the bytes of removed files are kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Models:
     embedder: str = "auto"
-    """``auto`` (the offline model if it is there), ``none``."""
+    """``auto`` (the offline model if it is there), ``minilm``, ``none``."""
     extractor: str = "auto"
     """``auto`` (grammar if it is there, else statistics), ``grammar``, ``statistics``."""
     threads: int = 0
