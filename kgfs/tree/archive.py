@@ -18,6 +18,7 @@ from kgfs.render.words import encode
 from kgfs.stores.graph.contract import Concept, DocumentRow
 from kgfs.stores.stores import Stores
 from kgfs.tree import keys
+from kgfs.tree.bare import is_bare
 from kgfs.tree.derived import PAGE, DerivedFile, DerivedFolder, DerivedLink, FirstLook, open_original
 from kgfs.tree.keys import Key
 from kgfs.tree.node import Handle, Node
@@ -49,6 +50,8 @@ class ArchiveFolder(DerivedFolder):
     def entries(self) -> Sequence[tuple[str, Node]]:
         names = self.world.stores.journal.names
         listed: list[tuple[str, Node]] = []
+        if is_bare(self.world, self._ontology_id):
+            return listed
         page = names.documents(self._ontology_id, limit=PAGE)
         while page:
             listed += [(row.doc_id, Archived(self.world, row.doc_id, row)) for row in page]

@@ -9,6 +9,7 @@ from kgfs.errors import MissingError
 from kgfs.render.concept import render
 from kgfs.stores.graph.contract import Concept
 from kgfs.tree import keys
+from kgfs.tree.bare import is_bare
 from kgfs.tree.derived import PAGE, DerivedFile, DerivedFolder, DerivedLink, FirstLook
 from kgfs.tree.evidence import EvidenceFolder, Owner
 from kgfs.tree.keys import Key
@@ -42,6 +43,8 @@ class ConceptsFolder(DerivedFolder):
     def entries(self) -> Sequence[tuple[str, Node]]:
         graph, ontology_id = self.world.stores.graph, self._ontology.id
         listed: list[tuple[str, Node]] = []
+        if is_bare(self.world, ontology_id):
+            return listed
         page = graph.concepts(ontology_id, limit=PAGE)
         while page:
             listed += [(row.name + SUFFIX, ConceptFolder(self.world, row.concept_id, row)) for row in page]

@@ -15,6 +15,7 @@ from kgfs.render.readme import IGNORE
 from kgfs.tree import keys
 from kgfs.tree.about import AboutMd
 from kgfs.tree.archive import ArchiveFolder
+from kgfs.tree.bare import bring_back, is_bare, remove_documents
 from kgfs.tree.concepts import SUFFIX, ConceptsFolder, Shortcut, concept_called
 from kgfs.tree.derived import FixedFile
 from kgfs.tree.documents import DocumentsFolder
@@ -23,7 +24,8 @@ from kgfs.tree.text import TextFolder
 from kgfs.tree.versions import VersionsFolder
 from kgfs.tree.world import World
 
-PARTS = (".ignore", "about.md", "archive", "concepts", "documents", "text", "versions")
+PARTS = ("documents", ".ignore", "about.md", "archive", "concepts", "text", "versions")
+"""As listed. documents/ is first for programs that remove a tree in the order of the listing: see ``bare``."""
 TAKEN = frozenset(PARTS) | {"map.html", "map.svg", "claims", "insights", "sessions", "search", "ask"}
 """Names that are no file of documents/ here, listed or not (yet)."""
 
@@ -57,6 +59,8 @@ class OntologyFolder(Folder):
 
     def lookup(self, name: str) -> Node | None:
         if name in PARTS:
+            if name == "documents" and self._is_bare():
+                raise MissingError("documents/ was removed. Bring it back: mkdir documents")  # not to be remembered
             return self._part(name)
         if name in TAKEN:
             return None
@@ -66,7 +70,7 @@ class OntologyFolder(Folder):
         return None if isinstance(found, Folder) else found
 
     def entries(self) -> Sequence[tuple[str, Node]]:
-        return [(name, self._part(name)) for name in PARTS]
+        return [] if self._is_bare() else [(name, self._part(name)) for name in PARTS]
 
     def _part(self, name: str) -> Node:
         world, ontology = self._world, self._ontology
@@ -96,11 +100,16 @@ class OntologyFolder(Folder):
         return self._taker(name).make_link(name, target, caller)
 
     def make_folder(self, name: str, mode: int, caller: Caller) -> Folder:
+        if name == "documents" and self._is_bare():
+            bring_back(self._world, self._ontology.id)
+            return self._documents()
         if self.lookup(name) is not None:
             raise ExistsError(f"'{name}' exists already.")
         raise RefusedError(f"Folders cannot be made beside documents/. Make it inside: documents/{name}")
 
     def remove_file(self, name: str) -> None:
+        if name in PARTS and self._is_bare() and not isinstance(self._part(name), Folder):
+            return
         self._own(name, "removed")
         self._documents().remove_file(name)
 
@@ -111,8 +120,9 @@ class OntologyFolder(Folder):
         if not isinstance(found, Folder):
             raise NotAFolderError(f"'{name}' is not a folder.")
         if name == "documents":
-            raise RefusedError("documents/ leaves with its ontology. Empty it, then remove the ontology's folder.")
-        raise DerivedError(f"{name}/ is derived from the documents and leaves with its ontology.")
+            remove_documents(self._world, self._ontology.id, self._ontology.root)
+        elif name not in PARTS or not self._is_bare():
+            raise DerivedError(f"{name}/ is derived from the documents and leaves with its ontology.")
 
     def move(self, name: str, goal: Folder, new_name: str, *, replace: bool) -> None:
         self._own(name, "renamed")
@@ -122,6 +132,9 @@ class OntologyFolder(Folder):
         if folder:
             raise RefusedError(f"Folders cannot stand beside documents/. Move it inside: documents/{name}")
         return self._taker(name)
+
+    def _is_bare(self) -> bool:
+        return is_bare(self._world, self._ontology.id)
 
     def _taker(self, name: str) -> DocumentsFolder:
         """documents/, for a file that may be called so here."""

@@ -150,7 +150,7 @@ def test_relationships_are_seen_from_both_ends(library: Library) -> None:
 
 def test_shortcuts_are_unlisted(library: Library) -> None:
     listed = library.names("Zen")
-    assert listed == [".ignore", "about.md", "archive", "concepts", "documents", "text", "versions"]
+    assert listed == ["documents", ".ignore", "about.md", "archive", "concepts", "text", "versions"]
     assert library.read("Zen/zen.concept/concept.md") == library.read("Zen/concepts/zen.concept/concept.md")
     shortcut = library.node("Zen").lookup("zen.concept")  # type: ignore[attr-defined]
     assert isinstance(shortcut, Link) and shortcut.target() == b"concepts/zen.concept"

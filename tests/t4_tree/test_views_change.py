@@ -217,7 +217,7 @@ REFUSED: list[tuple[str, Callable[[Library], object], type[KgfsError]]] = [
     ("remove about", lambda it: folder(it, "Zen").remove_file("about.md"), DerivedError),
     ("remove concept", lambda it: folder(it, "Zen/concepts").remove_folder("zen.concept"), DerivedError),
     ("remove shortcut", lambda it: folder(it, "Zen").remove_file("zen.concept"), DerivedError),
-    ("remove documents", lambda it: folder(it, "Zen").remove_folder("documents"), RefusedError),
+    ("remove documents", lambda it: folder(it, "Zen").remove_folder("documents"), NotEmptyError),
     ("remove archive", lambda it: folder(it, "Zen").remove_folder("archive"), DerivedError),
     ("rename documents", lambda it: folder(it, "Zen").move("documents", it.root, "X", replace=True), RefusedError),
     ("rename about", lambda it: _move(it, "Zen", "about.md", "Zen", "x.md"), DerivedError),

@@ -1,0 +1,45 @@
+"""An ontology whose documents/ was removed: what ``rm -rf Ontology`` passes through on its way.
+
+Derived entries can never be removed by themselves, so ``rm -rf`` could not end; and to accept their removal without
+doing it would be a lie. Therefore documents/, listed first and so emptied first by every program that removes a tree,
+takes all that is derived from it along: ``rmdir documents`` leaves an ontology that lists nothing. What a program has
+read in the listing before it may then be removed once more, which changes nothing; last the ontology itself goes.
+
+Nothing is lost: only an empty documents/ can be removed, its files are in the trash. ``mkdir documents``, or any file
+that comes, brings all of it back. What is written down is the time of documents/ at its removal: any change since ends
+the state by itself, whoever makes it.
+"""
+
+from __future__ import annotations
+
+import time
+
+from kgfs.errors import NotEmptyError
+from kgfs.stores.journal.facts import SettingChanged
+from kgfs.tree.world import World
+
+SETTING = "documents_removed"
+
+
+def is_bare(world: World, ontology_id: str) -> bool:
+    """*Quick*."""
+    names = world.stores.journal.names
+    removed = names.settings(ontology_id).get(SETTING)
+    if not removed:
+        return False
+    ontology = names.ontology(ontology_id)
+    documents = names.name(ontology.root) if ontology else None
+    return documents is not None and removed == str(documents.mtime)
+
+
+def remove_documents(world: World, ontology_id: str, root: int) -> None:
+    """NotEmptyError while something stands in documents/. *Blocks*."""
+    if world.stores.journal.names.children(root, limit=1):
+        raise NotEmptyError("documents/ is not empty. Remove what is in it first; it goes to the trash.")
+    documents = world.deposits.name(root)
+    world.deposits.record(SettingChanged(ontology_id, SETTING, str(documents.mtime), time.time_ns()))
+
+
+def bring_back(world: World, ontology_id: str) -> None:
+    """*Blocks*."""
+    world.deposits.record(SettingChanged(ontology_id, SETTING, "", time.time_ns()))
