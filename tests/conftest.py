@@ -6,11 +6,14 @@
 from __future__ import annotations
 
 import os
+import pwd
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.logs import undeclared
 
 REQUIRED = frozenset(filter(None, os.environ.get("KGFS_REQUIRE", "").split(",")))
 
@@ -32,9 +35,28 @@ def _models_missing() -> str:
     return ""
 
 
+def _user_missing() -> str:
+    """Some tests need root and an ordinary user; root becomes ``nobody`` with setpriv."""
+    if os.geteuid() != 0:
+        return "only root can become another user"
+    if not shutil.which("setpriv"):
+        return "setpriv is not installed"
+    try:
+        pwd.getpwnam("nobody")
+    except KeyError:
+        return "there is no user nobody"
+    return ""
+
+
+def _root_missing() -> str:
+    return "" if os.geteuid() == 0 else "only root can mount a tmpfs"
+
+
 CHECKS: dict[str, tuple[str, Callable[[], str]]] = {
     "mounted": ("fuse", _fuse_missing),
     "models": ("models", _models_missing),
+    "user": ("user", _user_missing),
+    "root": ("root", _root_missing),
 }
 
 
@@ -47,8 +69,11 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    """An empty home."""
+def home(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
+    """An empty home. A test fails on warnings and errors in its logs, unless ``@pytest.mark.logs(pattern, …)`` says
+    that they are to be expected."""
     path = tmp_path / "home"
     path.mkdir(mode=0o700)
-    return path
+    yield path
+    declared = [pattern for marker in request.node.iter_markers("logs") for pattern in marker.args]
+    assert undeclared(path, declared) == []

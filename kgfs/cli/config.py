@@ -25,7 +25,12 @@ def command() -> None:
 @as_json
 @with_config
 def show(config: Config, as_json: bool) -> None:
-    """Print every setting in force."""
+    """Print every setting in force.
+
+    \b
+    Example:
+      kgfs config show
+    """
     shown = config.shown()
     if as_json:
         click.echo(json.dumps(shown, indent=2))

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from kgfs.app import open_deposits, open_stores, run_worker
-from kgfs.cli.options import as_json, with_config
+from kgfs.cli.options import as_json, count, with_config
 from kgfs.cli.progress import Bar
 from kgfs.config import Config
 from kgfs.domain import State
@@ -99,5 +99,5 @@ def _read(config: Config, stores: Stores) -> None:
                     time.sleep(0.2)
     failed = stores.journal.names.counts().get(State.FAILED, 0) - start.failed
     if failed > 0:
-        click.echo(f"kgfs: {failed} documents could not be read; kgfs status names them.", err=True)
+        click.echo(f"kgfs: {count(failed, 'document')} could not be read; kgfs wait names them.", err=True)
         raise SystemExit(1)

@@ -46,7 +46,7 @@ def command(
         click.echo(f"{mountpoint}: this home is mounted there already.", err=True)
         return
     if foreground:
-        logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
+        logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
         run_mount(
             config, mountpoint, allow_other=allow_other, worker=not no_worker, ready=lambda: _tell_ready(ready_fd)
         )

@@ -28,3 +28,8 @@ def with_config(verb: Callable[Concatenate[Config, P], R]) -> Callable[P, R]:
 
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+
+
+def count(number: int, what: str) -> str:
+    """``1 document``, ``2 documents``."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

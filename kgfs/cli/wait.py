@@ -7,7 +7,7 @@ import time
 import click
 
 from kgfs.app import open_stores, request_settling
-from kgfs.cli.options import with_config
+from kgfs.cli.options import count, with_config
 from kgfs.cli.progress import Bar
 from kgfs.config import Config
 from kgfs.domain import State
@@ -54,7 +54,7 @@ def command(config: Config, timeout: float) -> None:
                 if document.state is State.FAILED
             ]
             raise FailedDocumentsError(
-                f"{found.failed} of the documents could not be read; the originals are kept. " + "; ".join(failed[:5])
+                f"{count(found.failed, 'document')} could not be read; the originals are kept. " + "; ".join(failed[:5])
             )
 
 
@@ -66,16 +66,20 @@ def _wait(config: Config, journal: Journal, timeout: float) -> None:
             bar.show(found.done, found.done + len(found.jobs) + found.unsettled, _at(found))
             if timeout and now - started > timeout:
                 raise TimedOutError(
-                    f"Still owed after {timeout:g} s: {len(found.jobs)} documents, {found.unsettled} unsettled paths. "
+                    f"Still owed after {timeout:g} s: {_what(found)}. "
                     "The work goes on; wait again, or look at kgfs status."
                 )
             if worker_alive(config.run):
                 worked = now
             elif now - worked > PATIENCE:
                 raise NoWorkerError(
-                    f"{len(found.jobs)} documents are owed and no worker is alive. Start one: kgfs worker, or kgfs mount."
+                    f"Owed: {_what(found)}; and no worker is alive. Start one: kgfs worker, or kgfs mount."
                 )
             time.sleep(LOOK)
+
+
+def _what(found: Owed) -> str:
+    return f"{count(len(found.jobs), 'document')}, {count(found.unsettled, 'unsettled path')}"
 
 
 def _at(found: Owed) -> str:

@@ -26,7 +26,7 @@ def command(config: Config, until_idle: bool) -> None:
     Example:
       kgfs worker --until-idle
     """
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     run_worker(config, until_idle=until_idle, stoppable=_on_signals)
 
 

@@ -1,0 +1,29 @@
+"""What the processes of a home complained about, and nobody announced."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+_LOUD = re.compile(r" (WARNING|ERROR|CRITICAL) |^Traceback |^[a-zA-Z_.]*(Error|Exception|Warning): |Warning: ")
+
+
+def undeclared(home: Path, declared: Sequence[str] = ()) -> list[str]:
+    """Warnings and errors in the logs of ``home`` that no pattern of ``declared`` is found in."""
+    return [line for line in _complaints(home) if not any(re.search(pattern, line) for pattern in declared)]
+
+
+def _complaints(home: Path) -> Iterator[str]:
+    for name in ("mount.log", "worker.log"):
+        for line in _lines(home / "log" / name):
+            if _LOUD.search(line):
+                yield f"{name}: {line}"
+    for line in _lines(home / "log" / "errors.ndjson"):
+        about = json.loads(line)
+        yield f"errors.ndjson: {about['where']} {about['error']}: {about['message']}"
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text("utf-8", "replace").splitlines() if path.exists() else []

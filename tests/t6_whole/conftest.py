@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.logs import undeclared
+from tests.t6_whole.running import Place
+
+ZEN = (
+    "# Zen\n\nZen is a school of Buddhism that stresses direct experience. Direct experience comes before words.\n\n"
+    "## Koans\n\nA koan is a riddle used in Zen practice. Zen practice uses koans to exhaust the mind.\n"
+)
+GARBAGE = (
+    "A garbage collector is a program that reclaims memory. Reference counting is a form of garbage collection. "
+    "The garbage collector uses a tracing algorithm. A tracing algorithm visits reachable objects.\n"
+)
+
+
+@pytest.fixture
+def place(home: Path, tmp_path: Path) -> Iterator[Place]:
+    """A home with nothing in it, and a folder to mount it at."""
+    found = Place(home, tmp_path / "mnt")
+    found.mountpoint.mkdir()
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """One mount for all tests of a file; each makes ontologies of its own."""
+    top = tmp_path_factory.mktemp("shared")
+    found = Place(top / "home", top / "mnt").mount()
+    yield found
+    found.close()
+    assert undeclared(found.home) == []

@@ -1,0 +1,135 @@
+"""A home and a mount point, used as a stranger would: through the command line and the mounted files alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+KGFS = (sys.executable, "-m", "kgfs")
+PATIENCE = 90.0
+
+
+@dataclass
+class Place:
+    """Nothing is mounted before :meth:`mount`; :meth:`close` leaves neither mounts nor processes behind."""
+
+    home: Path
+    mountpoint: Path
+    environment: dict[str, str] = field(default_factory=dict)
+    before: tuple[str, ...] = ()
+    """Words that run the command as somebody else."""
+
+    def run(
+        self, *words: str | bytes | os.PathLike[str], expect: int | None = 0, env: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """``kgfs WORDS`` on this home. With ``expect`` None any exit code will do."""
+        done = subprocess.run(
+            [*self.before, *KGFS, *words],
+            env=self._environment(env),
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="surrogateescape",
+            timeout=PATIENCE,
+        )
+        if expect is not None:
+            assert done.returncode == expect, f"kgfs {words} exited with {done.returncode}: {done.stdout}{done.stderr}"
+        return done
+
+    def start(self, *words: str | os.PathLike[str], env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+        """As :meth:`run`, beside the test, in a process group of its own."""
+        return subprocess.Popen(
+            [*self.before, *KGFS, *words],
+            env=self._environment(env),
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def _environment(self, more: Mapping[str, str] | None) -> dict[str, str]:
+        known = {"KGFS_HOME": str(self.home), "KGFS_PIPELINE_SETTLE": "0.5", "PYTHONDONTWRITEBYTECODE": "1"}
+        return {**os.environ, **known, **self.environment, **(more or {})}
+
+    def mount(self, *options: str, env: Mapping[str, str] | None = None) -> Place:
+        self.mountpoint.mkdir(exist_ok=True)
+        self.run("mount", self.mountpoint, *options, env=env)
+        return self
+
+    def umount(self) -> None:
+        self.run("umount", self.mountpoint)
+
+    def wait(self) -> None:
+        self.run("wait", "--timeout", "80")
+
+    def status(self) -> dict[str, Any]:
+        return dict(json.loads(self.run("status", "--json").stdout))
+
+    def ontology(self, name: str) -> Path:
+        """Made if there is none."""
+        path = self.mountpoint / name
+        path.mkdir(exist_ok=True)
+        return path
+
+    def pids(self) -> list[int]:
+        """Of all processes of this home: mounts and workers."""
+        found = []
+        for process in Path("/proc").iterdir():
+            if process.name.isdigit() and int(process.name) != os.getpid():
+                try:
+                    words = (process / "cmdline").read_bytes().split(b"\0")
+                    environment = (process / "environ").read_bytes().split(b"\0")
+                except OSError:  # it ended, or belongs to somebody else
+                    continue
+                if b"kgfs" in words and f"KGFS_HOME={self.home}".encode() in environment:
+                    found.append(int(process.name))
+        return found
+
+    def kill(self) -> None:
+        """``kill -9`` of the mount and the worker at once."""
+        pids = self.pids()
+        assert pids, "nothing to kill"
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        until(lambda: not self.pids())
+
+    def close(self) -> None:
+        if os.path.ismount(self.mountpoint):
+            self.run("umount", self.mountpoint, "--lazy", expect=None)
+        for pid in self.pids():
+            os.kill(pid, signal.SIGKILL)
+        subprocess.run(["fusermount3", "-u", "-z", "-q", str(self.mountpoint)], check=False, capture_output=True)
+
+
+def until(true: Callable[[], Any], seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "it did not come to pass"
+        time.sleep(0.05)
+
+
+def one_line(said: str) -> str:
+    """What an error says: one line of kgfs's own, no traceback."""
+    lines = said.splitlines()
+    assert len(lines) == 1, said
+    assert lines[0].startswith("kgfs: "), said
+    return lines[0]
+
+
+def shell(*words: str | bytes | os.PathLike[str], cwd: Path | None = None) -> subprocess.CompletedProcess[bytes]:
+    """An ordinary program, in plain English."""
+    return subprocess.run(
+        words, cwd=cwd, capture_output=True, env={**os.environ, "LC_ALL": "C.UTF-8"}, timeout=PATIENCE, check=False
+    )

@@ -1,0 +1,276 @@
+"""Every verb, as a person at a shell meets it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from kgfs.cli import VERBS
+from tests.t6_whole.conftest import GARBAGE, ZEN
+from tests.t6_whole.running import Place, one_line, shell, until
+
+
+@pytest.fixture
+def zen(tmp_path: Path) -> Path:
+    path = tmp_path / "zen.md"
+    path.write_text(ZEN)
+    return path
+
+
+@pytest.fixture
+def bare(home: Path, tmp_path: Path) -> Place:
+    """For verbs that need no mount."""
+    return Place(home, tmp_path / "mnt")
+
+
+# ------------------------------------------------------------------------------------------- words
+
+
+@pytest.mark.parametrize("verb", [*VERBS, "config show", ""])
+def test_help_shows_an_example(verb: str, bare: Place) -> None:
+    said = bare.run(*verb.split(), "--help")
+    assert "Example" in said.stdout
+    assert f"kgfs {verb}".strip() in said.stdout
+    assert said.stderr == ""
+
+
+def test_version_and_wrong_words(bare: Place) -> None:
+    assert bare.run("--version").stdout.startswith("kgfs")
+    for words in (["no-such-verb"], ["mount"], ["wait", "--timeout", "soon"], ["ingest", "--ontology", "A"]):
+        said = bare.run(*words, expect=2)
+        assert said.stdout == ""
+        assert "Error: " in said.stderr
+        assert "Traceback" not in said.stderr
+
+
+def test_home_is_an_option_of_every_verb(tmp_path: Path, zen: Path) -> None:
+    """--home wins over KGFS_HOME, which nothing is to touch here."""
+    elsewhere = tmp_path / "elsewhere"
+    place = Place(tmp_path / "never", tmp_path / "mnt")
+    option = ("--home", elsewhere)
+    place.run("ingest", zen, "--ontology", "A", *option)
+    assert json.loads(place.run("status", "--json", *option).stdout)["home"] == str(elsewhere)
+    assert json.loads(place.run("config", "show", "--json", *option).stdout)["home"] == str(elsewhere)
+    place.run("wait", *option)
+    place.run("worker", "--until-idle", *option)
+    assert str(elsewhere) in place.run("doctor", *option).stdout
+    assert not place.home.exists()
+
+
+@pytest.mark.parametrize("words", [("wait",), ("status",), ("status", "--json")])
+def test_asking_makes_no_home(words: tuple[str, ...], tmp_path: Path) -> None:
+    place = Place(tmp_path / "typing-mistake", tmp_path / "mnt")
+    said = place.run(*words, expect=4)
+    assert str(place.home) in one_line(said.stderr)
+    assert said.stdout == ""
+    assert not place.home.exists()
+
+
+def test_a_wrong_configuration_names_file_and_key(bare: Place) -> None:
+    file = bare.home / "config.toml"
+    for content, words in (
+        ("[pipeline\n", "TOML"),
+        ("[pipe]\n", "[pipe]"),
+        ("[pipeline]\nsetle = 2\n", "setle"),
+        ('[pipeline]\nlease = "long"\n', "long"),
+    ):
+        file.write_text(content)
+        said = one_line(bare.run("status", expect=3).stderr)
+        assert str(file) in said
+        assert words in said
+    file.unlink()
+    said = one_line(bare.run("status", expect=3, env={"KGFS_PIPELINE_SETTLE": "soon"}).stderr)
+    assert "KGFS_PIPELINE_SETTLE" in said
+    assert "no such configuration file" in one_line(bare.run("status", "--config", "nowhere.toml", expect=3).stderr)
+
+
+def test_config_show_is_toml_and_json_of_what_is_in_force(bare: Place) -> None:
+    (bare.home / "config.toml").write_text("[pipeline]\nchunk_tokens = 123\n[tree]\ntrash_days = 7\n")
+    env = {"KGFS_TREE_TRASH_DAYS": "9"}
+    shown = tomllib.loads(bare.run("config", "show", env=env).stdout)
+    as_json = json.loads(bare.run("config", "show", "--json", env=env).stdout)
+    assert shown == {section: values for section, values in as_json.items() if section not in ("home", "file")}
+    assert shown["pipeline"]["chunk_tokens"] == 123
+    assert shown["tree"]["trash_days"] == 9
+    assert as_json["file"] == str(bare.home / "config.toml")
+
+
+# --------------------------------------------------------------------------------- without a mount
+
+
+def test_ingest_without_a_mount_reads_by_itself(bare: Place, zen: Path, tmp_path: Path) -> None:
+    said = bare.run("ingest", zen, "--ontology", "A", "--as", "deep/down/z.md")
+    path, doc_id, decision, _ = said.stdout.rstrip("\n").split("\t")
+    assert (path, decision) == ("deep/down/z.md", "insert")
+    assert said.stderr == "", "no progress bar where stderr is no terminal"
+    status = bare.status()
+    assert status["documents"] == {"done": 1}
+    assert status["owed"] == 0
+    assert status["ontologies"][0]["read"]["concepts"] > 0
+
+    again = json.loads(bare.run("ingest", zen, "--ontology", "A", "--as", "other.md", "--json").stdout)
+    assert (again["path"], again["doc_id"], again["decision"]) == ("other.md", doc_id, "alias")
+    assert again["source"] == str(zen)
+
+    plain = bare.run("status").stdout
+    assert "A: 1 done" in plain
+    assert str(bare.home) in plain
+
+
+def test_ingest_keeps_what_it_can_and_says_what_it_cannot(bare: Place, zen: Path, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "dangling").symlink_to("nowhere")
+    bad = [tmp_path / name for name in ("missing.txt", "folder", "pipe", "dangling")]
+    said = bare.run("ingest", *bad, zen, "--ontology", "A", "--no-wait", expect=4)
+    lines = said.stderr.splitlines()
+    assert len(lines) == len(bad)
+    for path, line in zip(bad, lines, strict=True):
+        assert line.startswith("kgfs: ")
+        assert str(path) in line
+    assert said.stdout.startswith("zen.md\t")
+    assert bare.status()["documents"] == {"queued": 1}
+
+    for words, exit_code in (
+        ((zen, zen, "--as", "x"), 3),
+        ((zen, "--as", "/abs"), 3),
+        ((zen, "--as", "../up"), 3),
+        ((zen, "--as", "a//b"), 3),
+        ((zen, "--as", "x" * 256), 3),
+        ((zen, "--as", "zen.md/below"), 3),
+    ):
+        one_line(bare.run("ingest", *words, "--ontology", "A", "--no-wait", expect=exit_code).stderr)
+    for name, exit_code in (("README.md", 5), (".dot", 5), ("a/b", 3), ("", 3)):
+        said = bare.run("ingest", zen, "--ontology", name, "--no-wait", expect=exit_code)
+        assert name in one_line(said.stderr)
+
+
+def test_worker_alone_ends_on_a_signal_and_is_one_only(bare: Place, zen: Path) -> None:
+    bare.run("ingest", zen, "--ontology", "A", "--no-wait")
+    worker = bare.start("worker")
+    try:
+        until(lambda: bare.status()["documents"] == {"done": 1})
+        said = one_line(bare.run("worker", expect=5).stderr)
+        assert str(bare.home) in said
+        assert bare.status()["worker"]["alive"]
+    finally:
+        worker.send_signal(signal.SIGTERM)
+        out, err = worker.communicate(timeout=20)
+    assert worker.returncode == 0, err
+    assert out == ""
+    assert "Traceback" not in err
+    assert not bare.status()["worker"]["alive"]
+
+
+# ----------------------------------------------------------------------------------- wait, its codes
+
+
+def test_wait_times_out_and_says_so_when_nobody_works(bare: Place, zen: Path) -> None:
+    bare.run("ingest", zen, "--ontology", "A", "--no-wait")
+    said = bare.run("wait", "--timeout", "0.5", expect=8)
+    assert "1 document" in one_line(said.stderr)
+    said = bare.run("wait", expect=9)
+    assert "kgfs worker" in one_line(said.stderr)
+    bare.run("worker", "--until-idle")
+    assert bare.run("wait").stdout == ""
+
+
+def test_unsupported_is_no_failure(bare: Place, tmp_path: Path) -> None:
+    (tmp_path / "photo.jpg").write_bytes(b"\xff\xd8\xff\xe0\0\x10JFIF\0")
+    bare.run("ingest", tmp_path / "photo.jpg", "--ontology", "A")
+    bare.run("wait", "--timeout", "10")
+    assert bare.status()["documents"] == {"unsupported": 1}
+
+
+@pytest.mark.logs("RotError")
+def test_wait_names_what_failed(bare: Place, tmp_path: Path) -> None:
+    """An original that rotted in the garage cannot be read; nothing else could fail for good offline."""
+    (tmp_path / "a.txt").write_text(GARBAGE)
+    bare.run("ingest", tmp_path / "a.txt", "--ontology", "A", "--no-wait")
+    original = next(path for path in (bare.home / "garage").rglob("*.txt") if path.stat().st_size == len(GARBAGE))
+    original.chmod(0o600)
+    original.write_text(GARBAGE.replace("memory", "MEMORY"))
+    bare.run("worker", "--until-idle", env={"KGFS_PIPELINE_MAX_ATTEMPTS": "1"})
+    said = one_line(bare.run("wait", expect=1).stderr)
+    assert "a.txt" in said
+    assert "1 document" in said
+    assert bare.status()["documents"] == {"failed": 1}
+
+
+# ------------------------------------------------------------------------------------- with a mount
+
+
+@pytest.mark.mounted
+def test_mount_answers_when_it_returns_and_umount_leaves_nothing(place: Place, zen: Path) -> None:
+    said = place.run("mount", place.mountpoint)
+    assert "README.md" in os.listdir(place.mountpoint)
+    assert said.stdout == ""
+    before = place.pids()
+
+    again = place.run("mount", place.mountpoint)
+    assert "mounted there already" in again.stderr
+    assert again.stdout == ""
+    assert set(before) <= set(place.pids())
+    assert len(place.pids()) <= 2
+
+    (place.ontology("A") / "zen.md").write_text(ZEN)
+    said = place.run("wait", "--timeout", "60")
+    assert (said.stdout, said.stderr) == ("", "")
+    assert "zen.concept" in os.listdir(place.mountpoint / "A" / "concepts")
+
+    shown = json.loads(place.run("ingest", zen, "--ontology", "A", "--as", "sub/again.md", "--json").stdout)
+    assert shown["decision"] == "alias"
+    assert (place.mountpoint / "A/documents/sub/again.md").read_text() == ZEN, "seen at once through the mount"
+
+    findings = json.loads(place.run("doctor", "--json").stdout)
+    mounts = [line for line in findings if line["what"] == "mount"]
+    assert len(mounts) == 1
+    assert str(place.mountpoint) in mounts[0]["found"]
+    status = place.status()
+    assert status["worker"]["alive"]
+    assert status["documents"] == {"done": 1}
+
+    place.umount()
+    assert os.listdir(place.mountpoint) == []
+    assert place.pids() == []
+    assert str(place.mountpoint) in one_line(place.run("umount", place.mountpoint, expect=4).stderr)
+
+
+@pytest.mark.mounted
+def test_no_worker_foreground_and_a_busy_mount(place: Place) -> None:
+    mount = place.start("mount", place.mountpoint, "--foreground", "--no-worker")
+    until(lambda: os.path.ismount(place.mountpoint))
+    (place.ontology("A") / "a.txt").write_text(GARBAGE)
+    place.run("wait", "--timeout", "2", expect=8)
+    assert not place.status()["worker"]["alive"]
+    assert place.pids() == [mount.pid]
+    with open(place.mountpoint / "A/a.txt") as held:
+        said = one_line(place.run("umount", place.mountpoint, expect=5).stderr)
+        assert f"pid {os.getpid()}" in said
+        assert "--lazy" in said
+        assert held.read() == GARBAGE
+    mount.send_signal(signal.SIGTERM)
+    out, err = mount.communicate(timeout=30)
+    assert mount.returncode == 0, err
+    assert out == ""
+    assert "Traceback" not in err
+    assert not os.path.ismount(place.mountpoint)
+
+
+@pytest.mark.mounted
+def test_one_home_at_two_places_shows_one_tree(place: Place, tmp_path: Path) -> None:
+    place.mount()
+    other = Place(place.home, tmp_path / "other")
+    other.mount()
+    try:
+        (place.ontology("A") / "a.txt").write_text(GARBAGE)
+        until(lambda: (other.mountpoint / "A/documents/a.txt").exists(), 5)
+        assert (other.mountpoint / "A/documents/a.txt").read_text() == GARBAGE
+    finally:
+        other.umount()
+    assert shell("cat", place.mountpoint / "A/a.txt").stdout.decode() == GARBAGE
