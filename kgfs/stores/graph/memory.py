@@ -3,14 +3,11 @@ commit, so it is slow and easily right; tests hold the other implementations aga
 
 from __future__ import annotations
 
-import re
 import threading
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from dataclasses import replace
 
-from kgfs.domain import RELATIONSHIP_TYPES, Mention, normalise_label
+from kgfs.domain import RELATIONSHIP_TYPES, normalise_label
 from kgfs.errors import BadInputError, StoreError
 from kgfs.render.concept import SHOWN_EVIDENCE, SHOWN_RELATED, ConceptPage, EvidenceLine, RelatedLine, render
 from kgfs.render.summary import summarise, surface_forms
@@ -22,58 +19,10 @@ from kgfs.stores.graph.contract import (
     InstanceRow,
     Publication,
     Related,
-    RelationshipRow,
     SourceRow,
 )
+from kgfs.stores.graph.memory_view import Edition, View, compared, ends, words_of
 from kgfs.stores.graph.sampling import draw
-
-_Key = TypeVar("_Key")
-
-
-@dataclass
-class _Edition:
-    sources: dict[int, SourceRow] = field(default_factory=dict)
-    instances: dict[tuple[str, int], InstanceRow] = field(default_factory=dict)
-    publication: Publication | None = None
-
-    @property
-    def told(self) -> Publication:
-        assert self.publication is not None
-        return self.publication
-
-
-@dataclass
-class _View:
-    """All that readers see at one epoch."""
-
-    editions: dict[str, _Edition] = field(default_factory=dict)
-    instances: dict[tuple[str, int], InstanceRow] = field(default_factory=dict)
-    concepts: dict[str, Concept] = field(default_factory=dict)
-    pages: dict[str, ConceptPage] = field(default_factory=dict)
-    mentions: dict[str, list[Mention]] = field(default_factory=dict)
-    relationships: dict[str, tuple[RelationshipRow, int]] = field(default_factory=dict)
-    """With the time its evidence last changed."""
-
-    def evidence(self, owner: str) -> list[InstanceRow]:
-        return [row for (of, _), row in sorted(self.instances.items()) if of == owner]
-
-    def related(self, concept_id: str) -> list[Related]:
-        seen = [
-            Related(
-                row.relationship_id,
-                RELATIONSHIP_TYPES[row.type] if incoming else row.type,
-                self.concepts[other].name,
-                other,
-                self.concepts[other].label,
-                incoming,
-                max(evidence.confidence for evidence in self.evidence(row.relationship_id)),
-                mtime,
-            )
-            for row, mtime in self.relationships.values()
-            for one, other, incoming in ((row.subject, row.object, False), (row.object, row.subject, True))
-            if one == concept_id
-        ]
-        return sorted(seen, key=lambda r: (r.type, r.name, r.relationship_id, r.incoming))
 
 
 class MemoryGraph:
@@ -86,8 +35,8 @@ class MemoryGraph:
         self._seen = (0, 0)
 
     def _reset(self) -> None:
-        self._view = _View()
-        self._staged: dict[tuple[str, str], _Edition] = {}
+        self._view = View()
+        self._staged: dict[tuple[str, str], Edition] = {}
         self._commits: dict[str, int] = {}
         self._epoch = 0
         self._feed: list[Change] = []
@@ -103,7 +52,7 @@ class MemoryGraph:
         with self._lock:
             if commit_id in self._commits:
                 return
-            edition = self._staged.setdefault((commit_id, document), _Edition())
+            edition = self._staged.setdefault((commit_id, document), Edition())
             edition.sources |= {row.chunk_index: row for row in batch.sources}
             edition.instances |= {(row.owner, row.n): row for row in batch.instances}
 
@@ -112,7 +61,7 @@ class MemoryGraph:
             if publication.commit_id in self._commits:
                 return self._commits[publication.commit_id]
             doc_id = publication.document.doc_id
-            edition = self._staged.get((publication.commit_id, doc_id), _Edition())
+            edition = self._staged.get((publication.commit_id, doc_id), Edition())
             editions = {k: v for k, v in self._view.editions.items() if k not in (doc_id, *publication.supersedes)}
             self._check(publication, edition, editions)
             edition.publication = publication
@@ -127,7 +76,7 @@ class MemoryGraph:
                 self._last_n[owner] = max(self._last_n.get(owner, 0), n)
             return self._commit(publication.commit_id, {**editions, doc_id: edition}, publication.at)
 
-    def _check(self, publication: Publication, edition: _Edition, others: Mapping[str, _Edition]) -> None:
+    def _check(self, publication: Publication, edition: Edition, others: Mapping[str, Edition]) -> None:
         mentioned = {concept.concept_id for concept in publication.concepts}
         owners = mentioned | {row.relationship_id for row in publication.relationships}
         for owner, n in edition.instances:
@@ -171,7 +120,7 @@ class MemoryGraph:
 
     # --------------------------------------------------------------------------------- working it all out
 
-    def _commit(self, commit_id: str, editions: dict[str, _Edition], at: int) -> int:
+    def _commit(self, commit_id: str, editions: dict[str, Edition], at: int) -> int:
         self._epoch += 1
         before, after = self._view, self._work_out(editions, at)
         self._view = after
@@ -183,8 +132,8 @@ class MemoryGraph:
         self._commits[commit_id] = self._epoch
         return self._epoch
 
-    def _work_out(self, editions: dict[str, _Edition], at: int) -> _View:
-        view = _View(editions=editions)
+    def _work_out(self, editions: dict[str, Edition], at: int) -> View:
+        view = View(editions=editions)
         for edition in editions.values():
             view.instances |= edition.instances
             for told in edition.told.concepts:
@@ -224,7 +173,7 @@ class MemoryGraph:
             view.concepts[concept_id] = replace(concept, size=len(content), mtime=mtime)
         return view
 
-    def _page(self, view: _View, concept: Concept) -> ConceptPage:
+    def _page(self, view: View, concept: Concept) -> ConceptPage:
         evidence = view.evidence(concept.concept_id)
         return ConceptPage(
             concept_id=concept.concept_id,
@@ -248,28 +197,28 @@ class MemoryGraph:
             ),
         )
 
-    def _differences(self, before: _View, after: _View) -> list[Change]:
+    def _differences(self, before: View, after: View) -> list[Change]:
         found: list[Change] = []
 
         def tell(what: str, kind: str, ontology: str, owner: str, name: str) -> None:
             found.append(Change(self._epoch, what, kind, ontology, owner, name))
 
-        for what, key in _compared(before.editions, after.editions):
+        for what, key in compared(before.editions, after.editions):
             ontology = (after.editions.get(key) or before.editions[key]).told.document.ontology
             tell(what, "document", ontology, ontology, key)
         moved: set[str] = set()
-        for what, (owner, n) in _compared(before.instances, after.instances):
+        for what, (owner, n) in compared(before.instances, after.instances):
             moved.add(owner)
             doc_id = (after.instances.get((owner, n)) or before.instances[owner, n]).doc_id
             edition = after.editions.get(doc_id) or before.editions[doc_id]
             tell(what, "evidence", edition.told.document.ontology, owner, str(n))
-        for what, concept_id in _compared(
+        for what, concept_id in compared(
             {key: render(page) for key, page in before.pages.items()},
             {key: render(page) for key, page in after.pages.items()},
         ):
             ontology, name = self._rows[concept_id]
             tell(what, "concept", ontology, ontology, name)
-        ends_before, ends_after = _ends(before), _ends(after)
+        ends_before, ends_after = ends(before), ends(after)
         for end in ends_before | ends_after:
             what = (
                 "changed" if end in ends_before and end in ends_after else "added" if end in ends_after else "removed"
@@ -349,9 +298,9 @@ class MemoryGraph:
 
     def find_text(self, words: str, ontology: str = "", limit: int = 10) -> list[tuple[SourceRow, float]]:
         """The score is the number of occurrences: which Sources are found is held against the contract, not the score."""
-        wanted = set(_words(words))
+        wanted = set(words_of(words))
         scored = [
-            (row, float(sum(word in wanted for word in _words(row.full_text))))
+            (row, float(sum(word in wanted for word in words_of(row.full_text))))
             for row in self._sources(ontology)
             if not row.gated
         ]
@@ -443,19 +392,3 @@ class MemoryGraph:
 
     def close(self) -> None:
         """Nothing is held."""
-
-
-def _words(text: str) -> list[str]:
-    plain = "".join(char for char in unicodedata.normalize("NFD", text) if not unicodedata.combining(char))
-    return re.findall(r"\w+", plain.casefold())
-
-
-def _ends(view: _View) -> set[tuple[str, str, str, str, bool]]:
-    return {(c, r.type, r.name, r.relationship_id, r.incoming) for c in view.concepts for r in view.related(c)}
-
-
-def _compared(before: Mapping[_Key, object], after: Mapping[_Key, object]) -> list[tuple[str, _Key]]:
-    removed = [("removed", key) for key in before if key not in after]
-    added = [("added", key) for key in after if key not in before]
-    changed = [("changed", key) for key in after if key in before and after[key] != before[key]]
-    return removed + added + changed

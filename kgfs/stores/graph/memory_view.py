@@ -1,0 +1,84 @@
+"""What readers of the in-memory graph see at one epoch, and how two epochs differ."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from kgfs.domain import RELATIONSHIP_TYPES, Mention
+from kgfs.render.concept import ConceptPage
+from kgfs.stores.graph.contract import (
+    Concept,
+    InstanceRow,
+    Publication,
+    Related,
+    RelationshipRow,
+    SourceRow,
+)
+
+Key = TypeVar("Key")
+
+
+@dataclass
+class Edition:
+    sources: dict[int, SourceRow] = field(default_factory=dict)
+    instances: dict[tuple[str, int], InstanceRow] = field(default_factory=dict)
+    publication: Publication | None = None
+
+    @property
+    def told(self) -> Publication:
+        assert self.publication is not None
+        return self.publication
+
+
+@dataclass
+class View:
+    """All that readers see at one epoch."""
+
+    editions: dict[str, Edition] = field(default_factory=dict)
+    instances: dict[tuple[str, int], InstanceRow] = field(default_factory=dict)
+    concepts: dict[str, Concept] = field(default_factory=dict)
+    pages: dict[str, ConceptPage] = field(default_factory=dict)
+    mentions: dict[str, list[Mention]] = field(default_factory=dict)
+    relationships: dict[str, tuple[RelationshipRow, int]] = field(default_factory=dict)
+    """With the time its evidence last changed."""
+
+    def evidence(self, owner: str) -> list[InstanceRow]:
+        return [row for (of, _), row in sorted(self.instances.items()) if of == owner]
+
+    def related(self, concept_id: str) -> list[Related]:
+        seen = [
+            Related(
+                row.relationship_id,
+                RELATIONSHIP_TYPES[row.type] if incoming else row.type,
+                self.concepts[other].name,
+                other,
+                self.concepts[other].label,
+                incoming,
+                max(evidence.confidence for evidence in self.evidence(row.relationship_id)),
+                mtime,
+            )
+            for row, mtime in self.relationships.values()
+            for one, other, incoming in ((row.subject, row.object, False), (row.object, row.subject, True))
+            if one == concept_id
+        ]
+        return sorted(seen, key=lambda r: (r.type, r.name, r.relationship_id, r.incoming))
+
+
+def words_of(text: str) -> list[str]:
+    plain = "".join(char for char in unicodedata.normalize("NFD", text) if not unicodedata.combining(char))
+    return re.findall(r"\w+", plain.casefold())
+
+
+def ends(view: View) -> set[tuple[str, str, str, str, bool]]:
+    return {(c, r.type, r.name, r.relationship_id, r.incoming) for c in view.concepts for r in view.related(c)}
+
+
+def compared(before: Mapping[Key, object], after: Mapping[Key, object]) -> list[tuple[str, Key]]:
+    removed = [("removed", key) for key in before if key not in after]
+    added = [("added", key) for key in after if key not in before]
+    changed = [("changed", key) for key in after if key in before and after[key] != before[key]]
+    return removed + added + changed
