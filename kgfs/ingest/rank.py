@@ -22,6 +22,8 @@ TOKENS_PER_CONCEPT = 20
 """A short document keeps fewer than ``limit``: one for so many tokens, but FEWEST at least."""
 RELATIONSHIP_CONFIDENCE = 0.5
 """Below it a relationship is not kept."""
+CLEAR = 0.7
+"""From this confidence on a relationship raises the salience of its ends."""
 
 
 @dataclass(slots=True)
@@ -48,7 +50,7 @@ def rank(
     ``chunks`` and ``validated`` correspond one to one. At most ``limit`` concepts, fewer for a short document. A pure
     function: ties are broken by the normalised label."""
     groups = _grouped(validated)
-    _score(groups, title, chunks)
+    _score(groups, _linked(validated), title, chunks)
     tokens = sum(chunk.tokens for chunk in chunks)
     count = min(limit, max(FEWEST, round(tokens / TOKENS_PER_CONCEPT)))
     ordered = sorted(groups.values(), key=lambda group: (-group.score, group.key))
@@ -89,7 +91,18 @@ def _add(group: _Group, place: int, concept: ValidConcept) -> None:
             group.definitions.append((-best.score, best.start, concept.definition))
 
 
-def _score(groups: dict[str, _Group], title: str, chunks: Sequence[Chunk]) -> None:
+def _linked(validated: Sequence[ValidExtraction]) -> set[str]:
+    """Keys of the ends of relationships that the text states clearly."""
+    return {
+        key_of(end)
+        for extraction in validated
+        for said in extraction.relationships
+        if said.confidence >= CLEAR
+        for end in (said.subject, said.object)
+    }
+
+
+def _score(groups: dict[str, _Group], linked: set[str], title: str, chunks: Sequence[Chunk]) -> None:
     places = max(len(chunks), 1)
     titled = _words(title)
     headed = [_words(" ".join(chunk.section_path)) for chunk in chunks]
@@ -113,6 +126,8 @@ def _score(groups: dict[str, _Group], title: str, chunks: Sequence[Chunk]) -> No
             + 0.03 * heads
         )
         if group.definitions:
+            score += 0.05
+        if group.key in linked:
             score += 0.05
         group.score = round(min(1.0, score), 4)
 

@@ -85,12 +85,12 @@ def _runs(doc: Doc) -> Iterator[tuple[int, int]]:
     at, length = 0, len(doc)
     while at < length:
         stop = at
-        while stop < length and (_fits(doc[stop]) or (stop > at and _joins(doc, stop))):
+        while stop < length and (_fits(doc[stop]) or _begins(doc, stop) or (stop > at and _joins(doc, stop))):
             stop += 1
         end = stop
         while end > at and doc[end - 1].pos_ not in ("NOUN", "PROPN"):
             end -= 1
-        if end == stop and _is_numbered(doc, stop):
+        if end == stop and is_numbered(doc, stop):
             end += 1
         first = at
         while first < end and _is_vague(doc[first]):
@@ -104,17 +104,28 @@ def _fits(token: Token) -> bool:
     return token.pos_ in ("NOUN", "PROPN", "ADJ") or (token.tag_ in ("VBN", "VBG") and token.dep_ in _MODIFIERS)
 
 
-def _is_numbered(doc: Doc, at: int) -> bool:
+def is_numbered(doc: Doc, at: int) -> bool:
     """A number belongs to the name before it: 'Python 3', 'PEP 8'."""
-    return 0 < at < len(doc) and doc[at].pos_ == "NUM" and doc[at - 1].pos_ == "PROPN" and doc[at].text[0].isdigit()
+    return 0 < at < len(doc) and doc[at].text[0].isdigit() and doc[at].pos_ == "NUM" and doc[at - 1].text[0].isupper()
 
 
 def _ends(doc: Doc, start: int, end: int) -> bool:
-    return doc[end - 1].pos_ in ("NOUN", "PROPN") or (end - start > 1 and _is_numbered(doc, end - 1))
+    return doc[end - 1].pos_ in ("NOUN", "PROPN") or (end - start > 1 and is_numbered(doc, end - 1))
 
 
 def _is_vague(token: Token) -> bool:
     return token.lower_ in _VAGUE and bool(token.whitespace_)
+
+
+def _begins(doc: Doc, at: int) -> bool:
+    """The first part of a hyphenated word, whatever it is alone: 'on-line', '17-month'."""
+    return (
+        at + 2 < len(doc)
+        and doc[at + 1].text in _DASHES
+        and doc[at].text[0].isalnum()
+        and not doc[at].whitespace_
+        and not doc[at + 1].whitespace_
+    )
 
 
 def _joins(doc: Doc, at: int) -> bool:

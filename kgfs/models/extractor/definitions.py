@@ -14,6 +14,8 @@ _ARTICLES = frozenset(("a", "an", "one"))
 _SAYING = {"refer": "to", "stand": "for"}
 _DEFINED = frozenset(("define", "describe", "know", "call", "name", "term"))
 _POINTING = frozenset(("this", "that", "these", "those", "such", "another", "each", "any", "no", "some", "one"))
+_SHORT_TERM = 6
+"""Words before the colon."""
 _ACRONYM = re.compile(r"[A-Z]{2,6}s?")
 
 
@@ -26,12 +28,18 @@ class Defining:
     last: int
 
 
-def defining(sentence: Span) -> Iterator[Defining]:
-    """'X is a …', 'X means …', 'X refers to …', 'X is defined as …', 'X, a … that …', '… is called X'."""
+def defining(sentence: Span, *, listed: bool = False) -> Iterator[Defining]:
+    """'X is a …', 'X means …', 'X refers to …', 'X is defined as …', 'X, a … that …', '… is called X', 'Extended Kind of
+    Sum (EKS)', and in a list item (``listed``) 'X: …'."""
     if sentence.text.rstrip().endswith("?"):
         return
     root = sentence.root
     last = _without_stop(sentence)
+    if listed:
+        for at in range(sentence.start + 1, min(sentence.start + _SHORT_TERM, last - 2)):
+            if sentence.doc[at].text == ":":
+                yield Defining(sentence.doc[at - 1], at + 1, last)
+                break
     if root.pos_ in ("VERB", "AUX"):
         subject = next((child for child in root.children if child.dep_ in ("nsubj", "nsubjpass")), None)
         denied = any(child.dep_ == "neg" for child in root.children)

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
+import numpy.typing as npt
 
+from kgfs.domain import normalise_label
 from kgfs.models.contract import Embedder, Extraction, Passage, RawConcept, RawQuote, RawRelationship
-from kgfs.models.extractor import output, salience, vocabulary
+from kgfs.models.extractor import junk, output, salience, vocabulary
 from kgfs.models.extractor.definitions import defining
 from kgfs.models.extractor.page import Candidate, Page, page_of
 from kgfs.models.extractor.prose import prose_of
 from kgfs.models.extractor.quotes import Definitions, quotes_of
 from kgfs.models.extractor.relationships import stated
 from kgfs.models.grammar import English
+
+Vectors = npt.NDArray[np.float32]
 
 CONCEPTS = 30
 """At most so many of one passage; ends of relationships and what is defined come on top."""
@@ -32,6 +37,7 @@ class GrammarExtractor:
         """Without an embedder the grammar ranks alone."""
         self._english = english
         self._embedder = embedder
+        self._beside = ThreadPoolExecutor(1, thread_name_prefix="embed-passages")
         self.model = f"{english.model}+{embedder.model}" if embedder else english.model
         rules = repr(
             (
@@ -56,19 +62,26 @@ class GrammarExtractor:
         return output.decode(raw)
 
     def _extract(self, passages: Sequence[Passage]) -> list[str]:
+        windows = self._begin_embedding(passages)
         prose = [prose_of(passage.text) for passage in passages]
         parsed = iter(self._english.read([block.text for blocks in prose for block in blocks]))
         pages = [
             page_of([(block, next(parsed)) for block in blocks], passage.text)
             for blocks, passage in zip(prose, passages, strict=True)
         ]
-        ranked = self._rank(passages, pages)
+        ranked = self._rank(pages, windows)
         return [
             output.encode(_extraction(passage.text, page, saliences))
             for passage, page, saliences in zip(passages, pages, ranked, strict=True)
         ]
 
-    def _rank(self, passages: Sequence[Passage], pages: Sequence[Page]) -> list[dict[str, float]]:
+    def _begin_embedding(self, passages: Sequence[Passage]) -> Future[list[Vectors]] | None:
+        """The passages' windows, worked out while the grammar reads: it leaves a processor idle."""
+        if self._embedder is None:
+            return None
+        return self._beside.submit(self._embedder.embed, [passage.text for passage in passages])
+
+    def _rank(self, pages: Sequence[Page], passages: Future[list[Vectors]] | None) -> list[dict[str, float]]:
         """For each page the salience of its best candidates."""
         chosen: list[list[Candidate]] = []
         shown: list[salience.Matrix] = []
@@ -81,10 +94,10 @@ class GrammarExtractor:
             chosen.append([candidates[index] for index in best])
             shown.append(seen[best])
             scores.append(score[best])
-        if self._embedder is not None:
+        if self._embedder is not None and passages is not None:
+            windows = passages.result()
             labels = sorted({candidate.label for candidates in chosen for candidate in candidates})
             vectors = {label: rows[0] for label, rows in zip(labels, self._embedder.embed(labels), strict=True)}
-            windows = self._embedder.embed([passage.text for passage in passages])
             for index, candidates in enumerate(chosen):
                 if candidates:
                     rows = np.stack([vectors[candidate.label] for candidate in candidates])
@@ -96,7 +109,7 @@ class GrammarExtractor:
 
 
 def _extraction(text: str, page: Page, saliences: dict[str, float]) -> Extraction:
-    definitions = _definitions(text, page)
+    definitions = _definitions(page)
     relationships = _relationships(text, page)
     lowest = min(saliences.values(), default=0.0)
     wanted = dict(saliences)
@@ -118,18 +131,27 @@ def _extraction(text: str, page: Page, saliences: dict[str, float]) -> Extractio
     )
 
 
-def _definitions(text: str, page: Page) -> dict[str, Definitions]:
+def _definitions(page: Page) -> dict[str, Definitions]:
     """For each key: sentence index → the words that define it."""
     found: dict[str, Definitions] = {}
     for index, sentence in enumerate(page.sentences):
-        if sentence.kind in ("heading", "term"):
-            continue
-        for definition in defining(sentence.words):
-            key = page.concept_at(index, definition.defined)
-            if key:
-                words = sentence.words.doc[definition.first : definition.last].text.strip()
-                found.setdefault(key, {}).setdefault(index, words)
+        if sentence.kind == "term":
+            _define_term(page, index, found)
+        elif sentence.kind != "heading":
+            for definition in defining(sentence.words, listed=sentence.kind == "item"):
+                key = page.concept_at(index, definition.defined)
+                if key:
+                    words = sentence.words.doc[definition.first : definition.last].text.strip()
+                    found.setdefault(key, {}).setdefault(index, words)
     return found
+
+
+def _define_term(page: Page, index: int, found: dict[str, Definitions]) -> None:
+    """A term with its definition indented below it: the sentence that follows."""
+    if index + 1 < len(page.sentences) and page.sentences[index + 1].kind == "paragraph":
+        key = junk.fold(normalise_label(page.sentences[index].words.text))
+        if key in page.candidates:
+            found.setdefault(key, {})[index + 1] = page.sentences[index + 1].words.text.strip().rstrip(".")
 
 
 def _relationships(text: str, page: Page) -> list[tuple[str, str, str, RawQuote, float]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kgfs.domain import normalise_label
 from kgfs.models.extractor import junk
-from kgfs.models.extractor.candidates import Phrase, phrases
+from kgfs.models.extractor.candidates import Phrase, is_numbered, phrases
 from kgfs.models.extractor.prose import Prose
 
 if TYPE_CHECKING:
@@ -63,7 +63,8 @@ class Page:
     def concept_at(self, sentence: int, head: Token) -> str:
         """The key of the candidate that stands for the whole noun phrase with this head; '' if there is none.
         Part of a phrase would say more than the sentence does: of 'lazy generator objects' not 'objects'."""
-        places = self.ending.get((sentence, head.i))
+        end = head.i + 1 if is_numbered(head.doc, head.i + 1) else head.i
+        places = self.ending.get((sentence, end))
         if not places:
             return ""
         first, key = places[0]

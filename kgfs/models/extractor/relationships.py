@@ -37,7 +37,8 @@ _SUPPOSING = frozenset(
     )
 )
 """Verbs that do not assert what their clause says."""
-_DOUBT = frozenset(("may", "might", "could", "would", "should"))
+_DOUBT = frozenset(("would", "should"))
+_MERELY_POSSIBLE = frozenset(("may", "might", "could"))
 _ENUMERATED = 4
 
 
@@ -110,13 +111,15 @@ def _copula(verb: Token) -> Iterator[tuple[Meaning, list[Token]]]:
 
 def _of_noun(noun: Token) -> Iterator[Stated]:
     for child in noun.children:
+        if noun.dep_ == "pobj" and noun.head.lower_ == "of":
+            break  # of 'packages of software such as rpm' nobody knows which noun is meant
         if child.dep_ == "prep" and child.lower_ == "as" and any(word.lower_ == "such" for word in child.children):
             for example in _objects(child, "pobj"):
                 yield Stated(example, "IS_A", noun, 0.75)
         elif child.dep_ == "prep" and child.lower_ in ("including", "like") and noun.tag_ == "NNS":
             for example in _objects(child, "pobj"):
                 yield Stated(example, "IS_A", noun, 0.65 if child.lower_ == "including" else 0.55)
-        elif child.dep_ == "acl" and child.lower_ == "using":
+        elif child.dep_ == "acl" and child.lower_ == "using" and _specific(noun):
             for used in _objects(child, "dobj"):
                 yield Stated(noun, "USES", used, 0.65)
         elif (
@@ -144,7 +147,9 @@ def _asserted(verb: Token) -> bool:
     at: Token = verb
     while True:
         for child in at.children:
-            if child.dep_ == "neg" or (child.dep_ == "mark" and child.lower_ in ("if", "unless", "whether")):
+            if child.dep_ == "neg" or (child.dep_ == "aux" and child.lower_ in _MERELY_POSSIBLE):
+                return False
+            if child.dep_ == "mark" and child.lower_ in ("if", "unless", "whether"):
                 return False
         if at.dep_ not in ("xcomp", "conj", "ccomp", "advcl") or at.head is at:
             return True
@@ -159,11 +164,12 @@ def _subjects(verb: Token) -> tuple[list[Token], bool]:
     for _ in range(4):
         own = [child for child in at.children if child.dep_ in ("nsubj", "nsubjpass")]
         if own:
-            named = [_antecedent(subject, at) for subject in own]
-            heads = [head for subject in named if subject is not None for head in (subject, *_conjuncts(subject))]
+            named = [noun for subject in own for noun in _antecedents(subject, at)]
+            heads = [head for noun in named for head in (noun, *_conjuncts(noun))]
             return [head for head in heads if _speaks(head)], passive
         if at.dep_ == "acl" and at.tag_ in ("VBN", "VBG"):
-            return ([at.head] if _speaks(at.head) else []), passive or at.tag_ == "VBN"
+            named = [at.head] if _speaks(at.head) and _specific(at.head) else []
+            return named, passive or at.tag_ == "VBN"
         if at.dep_ == "conj" and at.head.pos_ in ("VERB", "AUX"):
             if not passive and at.tag_ == "VBN" and any(child.dep_ == "auxpass" for child in at.head.children):
                 passive = True
@@ -175,10 +181,15 @@ def _subjects(verb: Token) -> tuple[list[Token], bool]:
     return [], passive
 
 
-def _antecedent(subject: Token, verb: Token) -> Token | None:
-    if subject.lower_ in ("which", "that", "who") and verb.dep_ == "relcl":
-        return verb.head
-    return subject
+def _antecedents(subject: Token, verb: Token) -> list[Token]:
+    if subject.lower_ not in ("which", "that", "who") or verb.dep_ != "relcl":
+        return [subject]
+    return [verb.head] if _specific(verb.head) or after_comma(verb) else []
+
+
+def _specific(noun: Token) -> bool:
+    """Whether what restricts the noun says something of all that it names: not so of 'modules that use …'."""
+    return noun.pos_ == "PROPN" or any(child.dep_ in ("compound", "amod", "nmod") for child in noun.children)
 
 
 def _objects(head: Token, relation: str) -> list[Token]:
