@@ -1,7 +1,7 @@
 """The filesystem without a kernel: every request of FUSE in our own types, raising KgfsError only.
 
 All methods run on one trio event loop. Quick questions are answered inline; what may block goes to one of a bounded
-number of threads, given up on cancellation only where nothing is changed. Each handle is used by one call at a time.
+number of threads, and is given up on cancellation only where nothing is changed. Each handle is used by one call at a time.
 Names come and go as bytes. Lookups are counted here (``lookup``, ``mkdir``, ``mknod``, ``create``, ``symlink`` and
 ``told`` count one each) and given back by ``forget``.
 """
@@ -38,6 +38,7 @@ from kgfs.tree.node import Attr, AttrChange, Caller, File, Folder, Handle, Link,
 from kgfs.tree.stale import Invalidation, StaleEntry
 
 THREADS = 16
+"""For what may be given up, and as many for changes: slow reads make no writer wait."""
 
 T = TypeVar("T")
 
@@ -70,7 +71,8 @@ class Vfs:
         self.handles = Handles()
         self._listings = Listings()
         self._space = space
-        self._limiter = trio.CapacityLimiter(threads)
+        self._reading = trio.CapacityLimiter(threads)
+        self._changing = trio.CapacityLimiter(threads)
         self._waiting: set[trio.CancelScope] = set()
         self._stopping = False
         self._stale: list[Invalidation] = []
@@ -403,13 +405,13 @@ class Vfs:
 
     async def _in_thread(self, call: Callable[[], T], *, abandon: bool = False) -> T:
         if not abandon:
-            return await trio.to_thread.run_sync(call, limiter=self._limiter)
+            return await trio.to_thread.run_sync(call, limiter=self._changing)
         if self._stopping:
             raise StoppingError("The mount is being taken down.")
         with trio.CancelScope() as scope:
             self._waiting.add(scope)
             try:
-                return await trio.to_thread.run_sync(call, limiter=self._limiter, abandon_on_cancel=True)
+                return await trio.to_thread.run_sync(call, limiter=self._reading, abandon_on_cancel=True)
             finally:
                 self._waiting.discard(scope)
         raise StoppingError("The mount is being taken down.")

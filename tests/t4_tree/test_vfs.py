@@ -261,6 +261,20 @@ async def test_a_slow_read_is_given_up_when_the_mount_stops(tree: Tree, vfs: Vfs
     tree.slow.set()
 
 
+async def test_slow_reads_make_no_writer_wait(tree: Tree) -> None:
+    vfs = Vfs(tree.root, lambda: space_of("/"), threads=1)
+    slow = await vfs.open(await inode(vfs, "derived/slow.txt"), os.O_RDONLY)
+    documents = await inode(vfs, "documents")
+    with trio.fail_after(5):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(vfs.read, slow, 0, 10)
+            await trio.to_thread.run_sync(tree.entered_slow.wait)
+            fh, _ = await vfs.create(documents, b"a", 0o644, os.O_WRONLY, ME)
+            assert await vfs.write(fh, 0, b"not held up") == 11
+            await vfs.release(fh)
+            tree.slow.set()
+
+
 async def test_what_is_still_open_for_writing_is_released_at_the_end(vfs: Vfs) -> None:
     documents = await inode(vfs, "documents")
     fh, _ = await vfs.create(documents, b"a", 0o644, os.O_WRONLY, ME)
