@@ -1,11 +1,26 @@
 from __future__ import annotations
 
+import itertools
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.conftest import REQUIRED
+from tests.t5_mount.mounting import Library, MakeLibrary, journal_of, mounted_place
 from tests.t5_mount.small_mount import SmallMount
+from tests.t6_whole.running import Place
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """``@pytest.mark.program("rsync", …)``: skipped where a program is missing; ``KGFS_REQUIRE=programs`` forbids that."""
+    named = [program for marker in item.iter_markers("program") for program in marker.args]
+    for program in named:
+        if shutil.which(program) is None:
+            if "programs" in REQUIRED:
+                pytest.fail(f"programs are required here, but {program} is not installed")
+            pytest.skip(f"[programs] {program} is not installed")
 
 
 @pytest.fixture
@@ -28,3 +43,29 @@ def mount_small(tmp_path: Path) -> Iterator[Callable[..., SmallMount]]:
 @pytest.fixture
 def small(mount_small: Callable[..., SmallMount]) -> SmallMount:
     return mount_small()
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """One mount without a worker for all tests of a file; each makes ontologies of its own."""
+    with mounted_place(tmp_path_factory.mktemp("place"), "--no-worker") as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def make_library(place: Place) -> Iterator[MakeLibrary]:
+    numbers = itertools.count()
+    with journal_of(place) as journal:
+
+        def make() -> Library:
+            library = Library(place, journal, f"Library-{next(numbers)}", journal.seq())
+            library.top.mkdir()
+            return library
+
+        yield make
+
+
+@pytest.fixture
+def library(make_library: MakeLibrary) -> Library:
+    """An empty ontology."""
+    return make_library()
