@@ -173,17 +173,20 @@ class _Stop:
     async def _stop(self) -> None:
         self._vfs.stop_waiting()
         await trio.to_thread.run_sync(self._invalidator.stop)
-        # The main loop still serves: fusermount3 itself looks at the mount.
         try:
-            await trio.to_thread.run_sync(probe.umount, self._where)
-        except BusyError as error:
-            # Its daemon is ending all the same; a dead mount left behind would be worse for the holders.
-            log.warning("%s It is detached.", error)
-            await trio.to_thread.run_sync(probe.detach, self._where)
-            pyfuse3.terminate()
+            await trio.to_thread.run_sync(self._unmount)
         except KgfsError as error:
             log.warning("%s", error)
-            pyfuse3.terminate()
+        pyfuse3.terminate()
+
+    def _unmount(self) -> None:
+        """The main loop still serves meanwhile: fusermount3 itself looks at the mount."""
+        try:
+            probe.umount(self._where)
+        except BusyError as error:
+            # This daemon ends all the same; a dead mount left behind would be worse for the holders.
+            log.warning("%s It is detached.", error)
+            probe.detach(self._where)
 
 
 def _away(where: Path) -> None:
