@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 SUDO   := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 DEBIAN := fuse3 libfuse3-dev pkg-config gcc libc6-dev python3-venv python3-dev
 # Programs that tests let loose on a mount. A missing one is a named skip, unless KGFS_REQUIRE=programs.
-DEBIAN_TEST := attr bsdextrautils e2fsprogs git inotify-tools less nano rsync ripgrep sqlite3 tree unzip util-linux vim-tiny zip
+DEBIAN_TEST := attr e2fsprogs git inotify-tools less nano rsync ripgrep sqlite3 tree unzip util-linux vim-tiny zip
 export KGFS_HOME
 
 .PHONY: run stop test check bench bench-quality bench-chunking system clean
@@ -19,7 +19,7 @@ stop: $(VENV)/.ready           ## unmount and end the processes
 	@$(BIN)/kgfs umount "$(MOUNT)"
 
 test: $(VENV)/.ready           ## the whole test suite, really mounting
-	@sh scripts/system.sh "$(SUDO)" $(DEBIAN_TEST)
+	@sh scripts/system.sh "$(SUDO)" $(DEBIAN_TEST) || echo "Tests of missing programs are skipped." >&2
 	$(BIN)/python -m pytest
 
 check: $(VENV)/.ready          ## lint, types, import rules, documents
