@@ -168,5 +168,5 @@ class Home(RuleBasedStateMachine):
         shutil.rmtree(self.base)
 
 
-Home.TestCase.settings = settings(max_examples=40, stateful_step_count=20, deadline=None)
+Home.TestCase.settings = settings(max_examples=30, stateful_step_count=20, deadline=None)
 TestHome = Home.TestCase

@@ -45,7 +45,7 @@ STEPS = st.lists(
 
 
 @given(start=DATA, steps=STEPS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_any_sequence_equals_an_ordinary_file(start: bytes, steps: list[tuple[str, int, bytes]]) -> None:
     with tempfile.TemporaryDirectory() as folder, desk_at(Path(folder)) as desk:
         name_id = desk.file(content=start).id
