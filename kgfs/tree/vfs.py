@@ -16,8 +16,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NoReturn, TypeVar
 
-import trio
-
 from kgfs.domain import MAX_NAME_BYTES, encode_name
 from kgfs.errors import (
     BadInputError,
@@ -31,14 +29,13 @@ from kgfs.errors import (
     StoppingError,
     UnsupportedError,
 )
+from kgfs.tree.gone import changed, unlinked, written_to
 from kgfs.tree.handles import Handles, OpenFile, OpenFolder
 from kgfs.tree.inodes import Inodes
 from kgfs.tree.listing import Entry, Listing, Listings, name_bytes
 from kgfs.tree.node import Attr, AttrChange, Caller, File, Folder, Handle, Link, Node
 from kgfs.tree.stale import Invalidation, StaleEntry
-
-THREADS = 16
-"""For what may be given up, and as many for changes: slow reads make no writer wait."""
+from kgfs.tree.threads import THREADS, Threads
 
 T = TypeVar("T")
 
@@ -71,10 +68,7 @@ class Vfs:
         self.handles = Handles()
         self._listings = Listings()
         self._space = space
-        self._reading = trio.CapacityLimiter(threads)
-        self._changing = trio.CapacityLimiter(threads)
-        self._waiting: set[trio.CancelScope] = set()
-        self._stopping = False
+        self._threads = Threads(threads)
         self._stale: list[Invalidation] = []
 
     # ------------------------------------------------------------------------------------------ entries
@@ -169,13 +163,13 @@ class Vfs:
         replaced = _lookup(target, new)
         believed_absent = self.inodes.take_absent(goal, new_name)
         try:
-            await self._in_thread(lambda: source.move(old, target, new, replace=not flags & RENAME_NOREPLACE))
+            await self._threads.change(lambda: source.move(old, target, new, replace=not flags & RENAME_NOREPLACE))
         except KgfsError:
             if believed_absent:
                 self._stale.append(StaleEntry(goal, new_name))
             raise
         if replaced is not None and replaced[1].inode != moved[1].inode:
-            self.inodes.removed(replaced[1].inode, (goal, new_name), _unlinked(replaced[1]))
+            self.inodes.removed(replaced[1].inode, (goal, new_name), unlinked(replaced[1]))
         self.inodes.moved(moved[1].inode, (parent, name), (goal, new_name))
 
     async def readlink(self, inode: int) -> bytes:
@@ -203,10 +197,10 @@ class Vfs:
                 known.gone = replace(known.gone, size=size)
             wanted = replace(wanted, size=None)
         if known.gone is not None:
-            known.gone = _changed(known.gone, wanted)
+            known.gone = changed(known.gone, wanted)
         elif wanted != _NOTHING:
             node = known.node
-            return await self._in_thread(lambda: node.change(wanted))
+            return await self._threads.change(lambda: node.change(wanted))
         return await self.getattr(inode)
 
     async def access(self, inode: int, mask: int) -> bool:
@@ -222,7 +216,7 @@ class Vfs:
 
     async def setxattr(self, inode: int, name: bytes, value: bytes) -> None:
         node, attribute = self.inodes.node(inode), _attribute_name(name)
-        await self._in_thread(lambda: node.set_attribute(attribute, value))
+        await self._threads.change(lambda: node.set_attribute(attribute, value))
 
     async def removexattr(self, inode: int, name: bytes) -> None:
         self.inodes.node(inode).attribute(_attribute_name(name))
@@ -241,7 +235,7 @@ class Vfs:
         if not isinstance(node, File):
             raise BadInputError("Only files can be opened.")
         file = node
-        handle = await self._in_thread(lambda: _open_node(file, flags))
+        handle = await self._threads.change(lambda: _open_node(file, flags))
         if flags & os.O_TRUNC and known.gone is not None:
             known.gone = replace(known.gone, size=0)
         return self._opened(handle, inode, flags)
@@ -267,7 +261,7 @@ class Vfs:
             return written
         known.written = time.monotonic()
         if known.gone is not None:
-            known.gone = replace(known.gone, size=max(known.gone.size, offset + written), mtime=time.time_ns())
+            known.gone = written_to(known.gone, offset + written)
         return written
 
     async def flush(self, fh: int) -> None:
@@ -342,10 +336,8 @@ class Vfs:
         return stale
 
     def stop_waiting(self) -> None:
-        """From now on nothing waits: slow reads under way fail, new slow calls are refused. Changes go to their end."""
-        self._stopping = True
-        for scope in list(self._waiting):
-            scope.cancel()
+        """From now on nothing waits: slow reads under way fail, new ones are refused. Changes go to their end."""
+        self._threads.stop()
 
     async def release_all(self) -> list[KgfsError]:
         """Release what is still open for writing once no request can come any more; returns what could not be kept."""
@@ -376,7 +368,7 @@ class Vfs:
             return node, node.attr()
 
         try:
-            node, attr = await self._in_thread(make_and_look)
+            node, attr = await self._threads.change(make_and_look)
         except KgfsError:
             if believed_absent:
                 self._stale.append(StaleEntry(parent, name))
@@ -388,12 +380,12 @@ class Vfs:
         encoded = _encoded(name)
         found = _lookup(self._folder(parent), encoded)
         try:
-            await self._in_thread(lambda: remove(encoded))
+            await self._threads.change(lambda: remove(encoded))
         except MissingError:
             self._stale.append(StaleEntry(parent, name))
             raise
         if found is not None:
-            self.inodes.removed(found[1].inode, (parent, name), _unlinked(found[1]))
+            self.inodes.removed(found[1].inode, (parent, name), unlinked(found[1]))
 
     async def _with_handle(self, opened: OpenFile, call: Callable[[], T], *, abandon: bool = False) -> T:
         def inside() -> T:
@@ -401,20 +393,7 @@ class Vfs:
                 return call()
 
         async with opened.turn:
-            return await self._in_thread(inside, abandon=abandon)
-
-    async def _in_thread(self, call: Callable[[], T], *, abandon: bool = False) -> T:
-        if not abandon:
-            return await trio.to_thread.run_sync(call, limiter=self._changing)
-        if self._stopping:
-            raise StoppingError("The mount is being taken down.")
-        with trio.CancelScope() as scope:
-            self._waiting.add(scope)
-            try:
-                return await trio.to_thread.run_sync(call, limiter=self._reading, abandon_on_cancel=True)
-            finally:
-                self._waiting.discard(scope)
-        raise StoppingError("The mount is being taken down.")
+            return await (self._threads.ask(inside) if abandon else self._threads.change(inside))
 
 
 _NOTHING = AttrChange()
@@ -460,16 +439,3 @@ def _inherited(folder: Folder, caller: Caller) -> tuple[int, Caller]:
     if attr.mode & stat.S_ISGID:
         return stat.S_ISGID, replace(caller, gid=attr.gid)
     return 0, caller
-
-
-def _unlinked(attr: Attr) -> Attr:
-    return replace(attr, nlink=0, ctime=time.time_ns())
-
-
-def _changed(attr: Attr, wanted: AttrChange) -> Attr:
-    changes = {
-        name: value for name in ("uid", "gid", "size", "atime", "mtime") if (value := getattr(wanted, name)) is not None
-    }
-    if wanted.mode is not None:
-        changes["mode"] = stat.S_IFMT(attr.mode) | stat.S_IMODE(wanted.mode)
-    return replace(attr, ctime=time.time_ns(), **changes)

@@ -1,0 +1,27 @@
+"""Attributes of a file whose name is gone, for those who still have it open: the node itself cannot tell any more."""
+
+from __future__ import annotations
+
+import stat
+import time
+from dataclasses import replace
+
+from kgfs.tree.node import Attr, AttrChange
+
+
+def unlinked(attr: Attr) -> Attr:
+    return replace(attr, nlink=0, ctime=time.time_ns())
+
+
+def written_to(attr: Attr, end: int) -> Attr:
+    """After a write that ended at ``end``."""
+    return replace(attr, size=max(attr.size, end), mtime=time.time_ns())
+
+
+def changed(attr: Attr, wanted: AttrChange) -> Attr:
+    changes = {
+        name: value for name in ("uid", "gid", "size", "atime", "mtime") if (value := getattr(wanted, name)) is not None
+    }
+    if wanted.mode is not None:
+        changes["mode"] = stat.S_IFMT(attr.mode) | stat.S_IMODE(wanted.mode)
+    return replace(attr, ctime=time.time_ns(), **changes)

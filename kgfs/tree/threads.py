@@ -1,0 +1,47 @@
+"""Where calls wait that may block: a bounded number of threads for questions, and as many for changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import trio
+
+from kgfs.errors import StoppingError
+
+T = TypeVar("T")
+
+THREADS = 16
+
+
+class Threads:
+    """Slow questions make no change wait. The event loop owns it."""
+
+    def __init__(self, threads: int = THREADS) -> None:
+        self._asking = trio.CapacityLimiter(threads)
+        self._changing = trio.CapacityLimiter(threads)
+        self._asked: set[trio.CancelScope] = set()
+        self._stopping = False
+
+    async def change(self, call: Callable[[], T]) -> T:
+        """Goes to its end whatever happens."""
+        return await trio.to_thread.run_sync(call, limiter=self._changing)
+
+    async def ask(self, call: Callable[[], T]) -> T:
+        """Changes nothing, so it is given up when its caller is cancelled or :meth:`stop` is called (StoppingError); its
+        thread then ends by itself."""
+        if self._stopping:
+            raise StoppingError("The mount is being taken down.")
+        with trio.CancelScope() as scope:
+            self._asked.add(scope)
+            try:
+                return await trio.to_thread.run_sync(call, limiter=self._asking, abandon_on_cancel=True)
+            finally:
+                self._asked.discard(scope)
+        raise StoppingError("The mount is being taken down.")
+
+    def stop(self) -> None:
+        """Give up what is being asked, and refuse new questions."""
+        self._stopping = True
+        for scope in list(self._asked):
+            scope.cancel()
