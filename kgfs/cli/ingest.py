@@ -21,7 +21,7 @@ from kgfs.stores.worker_lock import worker_alive
 
 
 @click.command()
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, required=True, type=Path)
 @click.option("--ontology", required=True, help="The body of knowledge they belong to; made if there is none.")
 @click.option("--as", "as_path", metavar="PATH", help="Where below documents/ the (one) file is put.")
 @click.option("--no-wait", is_flag=True, help="Return when the bytes are kept; a worker reads them later.")
@@ -44,7 +44,7 @@ def command(
         raise BadInputError("--as names the place of one file; several were given.")
     failures: list[KgfsError] = []
     with open_stores(config) as stores, open_deposits(config, stores) as (deposits, _):
-        total = sum(path.stat().st_size for path in files if path.is_file())
+        total = sum(_size(path) for path in files)
         kept = 0
 
         def progress(size: int) -> None:
@@ -63,6 +63,14 @@ def command(
             _read(config, stores)
     if failures:
         raise SystemExit(failures[0].exit_code)
+
+
+def _size(path: Path) -> int:
+    """For the progress bar alone; what is wrong with a file is found out when it is read."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def _print(source: Path, ingested: Ingested, as_json: bool) -> None:

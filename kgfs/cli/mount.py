@@ -24,7 +24,7 @@ READY = b"ready\n"
 
 
 @click.command()
-@click.argument("mountpoint", type=click.Path(path_type=Path))
+@click.argument("mountpoint", type=Path)
 @click.option("--foreground", is_flag=True, help="Stay, and log to stderr; for service managers.")
 @click.option("--no-worker", is_flag=True, help="Start no worker; what is owed waits for kgfs worker.")
 @click.option("--allow-other", is_flag=True, help="Let other users in (needs user_allow_other in /etc/fuse.conf).")

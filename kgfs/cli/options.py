@@ -18,8 +18,8 @@ R = TypeVar("R")
 def with_config(verb: Callable[Concatenate[Config, P], R]) -> Callable[P, R]:
     """Adds ``--home`` and ``--config`` and passes the loaded configuration first."""
 
-    @click.option("--home", type=click.Path(path_type=Path), help="Where kgfs keeps its state. [KGFS_HOME]")
-    @click.option("--config", "file", type=click.Path(path_type=Path), help="Configuration file. [KGFS_CONFIG]")
+    @click.option("--home", type=Path, help="Where kgfs keeps its state. [KGFS_HOME]")
+    @click.option("--config", "file", type=Path, help="Configuration file. [KGFS_CONFIG]")
     @functools.wraps(verb)
     def wrapped(home: Path | None, file: Path | None, *args: P.args, **kwargs: P.kwargs) -> R:
         return verb(load(home, file), *args, **kwargs)

@@ -18,7 +18,7 @@ PATIENCE = 20.0
 
 
 @click.command()
-@click.argument("mountpoint", type=click.Path(path_type=Path))
+@click.argument("mountpoint", type=Path)
 @click.option("--lazy", is_flag=True, help="Detach even if it is in use; users keep what they have open.")
 @with_config
 def command(config: Config, mountpoint: Path, lazy: bool) -> None:

@@ -17,6 +17,7 @@ from kgfs.errors import (
     BadInputError,
     BusyError,
     ExistsError,
+    FullError,
     IsAFolderError,
     KgfsError,
     MissingError,
@@ -69,14 +70,17 @@ def take_in(
     not there (any more). FullError: the home is full, nothing was kept.
     """
     names = check_path(as_path)
-    with _taken(deposits, source, progress) as taken:
-        for attempt in range(ATTEMPTS):
-            try:
-                with deposits.settler.alone():
-                    return _deposit(deposits, ontology, names, taken, force=force)
-            except (BusyError, ExistsError, MissingError):
-                if attempt == ATTEMPTS - 1:
-                    raise
+    try:
+        with _taken(deposits, source, progress) as taken:
+            for attempt in range(ATTEMPTS):
+                try:
+                    with deposits.settler.alone():
+                        return _deposit(deposits, ontology, names, taken, force=force)
+                except (BusyError, ExistsError, MissingError):
+                    if attempt == ATTEMPTS - 1:
+                        raise
+    except FullError as error:
+        raise FullError(f"{source} was not kept: no space left where the home stands. Free some and repeat.") from error
     raise AssertionError("unreachable")
 
 
