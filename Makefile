@@ -10,7 +10,7 @@ DEBIAN := fuse3 libfuse3-dev pkg-config gcc libc6-dev python3-venv python3-dev
 DEBIAN_TEST := attr e2fsprogs git inotify-tools less nano rsync ripgrep sqlite3 tree unzip util-linux vim-tiny zip
 export KGFS_HOME
 
-.PHONY: run stop test check bench bench-quality bench-chunking system clean
+.PHONY: run stop test check bench bench-busy bench-quality bench-chunking system clean
 
 run: $(VENV)/.ready            ## mount at MOUNT, ingest the project's own documents, show the result
 	@sh scripts/run.sh "$(BIN)/kgfs" "$(MOUNT)"
@@ -28,7 +28,10 @@ check: $(VENV)/.ready          ## lint, types, import rules, documents
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/.ready          ## what reading costs while the worker is busy
+bench: $(VENV)/.ready          ## speed beside the thinnest filesystem there could be: ARGS="--quick --only NAME"
+	$(BIN)/python -m bench.speed $(ARGS)
+
+bench-busy: $(VENV)/.ready     ## what reading costs while the worker is busy: ARGS=DIR
 	$(BIN)/python -m bench.busy $(ARGS)
 
 bench-quality: $(VENV)/.ready  ## quality of the offline extractor: ARGS="--keyphrases DIR --documents DIR"

@@ -1,0 +1,44 @@
+"""``python -m bench.speed [--quick] [--only NAME …]``: the table of speed budgets, kgfs beside the floor in one run.
+
+Samples are taken in turns; figures are medians. "First" is the first time after mounting, "second" right after it.
+Homes are kept in the scratch folder for the next run. Writes JSON to ``bench-results/``. Dropping the kernel's caches
+(the work ``memory``) needs root. Ends with 1 if something is over its budget.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from bench.speed.result import HEADER, Row, line_of, write_json
+from bench.speed.works import FULL, MB, QUICK, WORKS, Bench
+
+RESULTS = Path("bench-results")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="smaller trees, three samples")
+    parser.add_argument("--only", action="append", choices=list(WORKS), help="this work; may be repeated")
+    parser.add_argument("--samples", type=int, help="instead of 5 (quick: 3)")
+    parser.add_argument("--scratch", type=Path, default=RESULTS / "scratch", help="where homes are made and kept")
+    arguments = parser.parse_args()
+    scratch: Path = arguments.scratch.absolute()
+    scratch.mkdir(parents=True, exist_ok=True)
+    chosen = {**(QUICK if arguments.quick else FULL), "text": 20 * MB if arguments.quick else 200 * MB}
+    if arguments.samples:
+        chosen["samples"] = arguments.samples
+    bench = Bench(scratch, **chosen)
+    rows: list[Row] = []
+    print(HEADER, flush=True)
+    for name in arguments.only or WORKS:
+        for row in WORKS[name](bench):
+            print(line_of(row), flush=True)
+            rows.append(row)
+    print(f"written to {write_json(RESULTS, rows, quick=arguments.quick)}")
+    return 0 if all(row.ok for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,243 @@
+"""Homes to measure on, made straight through the contracts of graph, journal and garage."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.speed.plan import FOLDER, Planned, walk, write_plan
+from kgfs.app import open_deposits, open_stores
+from kgfs.config import Config, load
+from kgfs.domain import (
+    Mention,
+    Ontology,
+    Place,
+    chunk_id_of,
+    concept_id_of,
+    doc_id_of,
+    garage_key_of,
+    instance_id_of,
+    new_id,
+)
+from kgfs.ingest.deposit import Deposits
+from kgfs.render.source import Excerpt, base_size
+from kgfs.stores.garage.contract import Sums
+from kgfs.stores.graph.contract import Batch, ConceptRow, DocumentRow, InstanceRow, Publication, SourceRow
+from kgfs.stores.journal.facts import ContentKept, DocumentRead, FileMade, VersionMinted
+from kgfs.stores.stores import Stores
+from kgfs.tree.concepts import ConceptsFolder
+from kgfs.tree.documents import DocumentsFolder
+from kgfs.tree.node import Folder
+from kgfs.tree.world import World
+
+NAME = "Bench"
+BIG = "big.txt"
+CONCEPTS_A_DOCUMENT = 100
+LINE = "Line {:06d} points at the moon with a finger, and the finger is not the moon it points at, says the teacher.\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """What stands in a home. ``concepts`` have ``evidence`` pieces each."""
+
+    label: str
+    concepts: int = 0
+    evidence: int = 3
+    documents: int = 0
+    """Of 2 KB, without concepts."""
+    big: int = 0
+    """Bytes of one more document."""
+
+    @property
+    def key(self) -> str:
+        return f"{self.label}-{self.concepts}x{self.evidence}-{self.documents}-{self.big}"
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    config: Config
+    plan: Path
+    """Of the tree below ``Bench/concepts`` and ``Bench/documents``."""
+
+
+def home_of(scratch: Path, size: Size) -> Home:
+    """The home of that size, made if it is not there yet."""
+    folder = scratch / size.key
+    home, done = Home(load(folder / "home"), folder / "plan"), folder / "done"
+    if not done.exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        with open_stores(home.config) as stores, open_deposits(home.config, stores) as (deposits, session):
+            ontology = deposits.make_ontology(NAME, 0o755, os.getuid(), os.getgid())
+            _fill(stores, deposits, ontology, size)
+            world = World(home.config, stores, deposits, session, os.getuid(), os.getgid(), time.time_ns())
+            write_plan(home.plan, list(_plan(world, ontology, size)))
+        done.touch()
+    return home
+
+
+def _plan(world: World, ontology: Ontology, size: Size) -> Iterator[Planned]:
+    depth = 1 if size.concepts > 20_000 else 9
+    yield Planned(NAME, FOLDER)
+    parts: dict[str, Folder] = {
+        "concepts": ConceptsFolder(world, ontology),
+        "documents": DocumentsFolder(world, ontology, ontology.root),
+    }
+    for name, folder in parts.items():
+        yield Planned(f"{NAME}/{name}", FOLDER)
+        yield from walk(folder, f"{NAME}/{name}", depth)
+
+
+def _fill(stores: Stores, deposits: Deposits, ontology: Ontology, size: Size) -> None:
+    for number, first in enumerate(range(0, size.concepts, CONCEPTS_A_DOCUMENT)):
+        count = min(CONCEPTS_A_DOCUMENT, size.concepts - first)
+        lines = [LINE.format(first * size.evidence + n) for n in range(count * max(size.evidence, 1))]
+        labels = [f"concept {n:07d}" for n in range(first, first + count)]
+        document(stores, deposits, ontology, f"source-{number:06d}.txt", lines, labels, size.evidence)
+
+    def small(number: int) -> None:
+        document(stores, deposits, ontology, f"doc-{number:06d}.txt", [LINE.format(number)] * 19, [], 0)
+
+    with ThreadPoolExecutor(8) as several:  # the garage waits for the disk
+        list(several.map(small, range(size.documents)))
+    if size.big:
+        spooled = deposits.copies.fresh_path()
+        write_big(spooled, size.big)
+        sha256 = _sha256_of(spooled)
+        key = garage_key_of(ontology.prefix, sha256, "txt")
+        sums = stores.garage.objects.put(key, spooled, move=True)
+        _name(deposits, ontology, BIG, sums, key)
+
+
+def write_big(path: Path, size: int) -> None:
+    block = (LINE.format(0) * 10_000).encode()[: 1 << 20]
+    with path.open("wb") as file:
+        for number in range(size >> 20):
+            file.write(b"%016d" % number + block[16:])
+
+
+def _sha256_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def document(
+    stores: Stores,
+    deposits: Deposits,
+    ontology: Ontology,
+    name: str,
+    lines: list[str],
+    labels: list[str],
+    evidence: int,
+) -> None:
+    """A document of one Source a label, a line for each piece of evidence, kept and published."""
+    text = "".join(lines)
+    raw = text.encode("ascii")
+    sha256 = hashlib.sha256(raw).hexdigest()
+    key = garage_key_of(ontology.prefix, sha256, "txt")
+    doc_id = _name(deposits, ontology, name, stores.garage.objects.put(key, raw), key)
+    commit = f"bench {doc_id}"
+    step = len(lines) // len(labels) if labels else len(lines)
+    sources: list[SourceRow] = []
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line))
+    for index, first in enumerate(range(0, len(lines), step)):
+        start, end = starts[first], starts[first + step]
+        sources.append(
+            SourceRow(
+                doc_id=doc_id,
+                chunk_index=index,
+                chunk_id=chunk_id_of(doc_id, start, end),
+                full_text=text[start:end],
+                char_start=start,
+                char_end=end,
+                line_start=first + 1,
+                line_end=first + step,
+                byte_start=start,
+                byte_end=end,
+                section_path=(),
+                chunk_method="structure/1",
+                overlap_chars=0,
+                tokens=100,
+            )
+        )
+    row = DocumentRow(
+        doc_id=doc_id,
+        ontology=ontology.id,
+        source_id=f"{ontology.id}/{name}",
+        content_hash=sha256,
+        garage_key=key,
+        original_filename=name,
+        size_bytes=len(raw),
+        chunk_count=len(sources),
+        ingested_at=time.time_ns(),
+        deposit=1,
+        source_title=name,
+        source_uri=f"documents/{name}",
+        document_type="text/plain",
+        text_sha256=sha256,
+        content_length=len(text),
+        reading="",
+        ingest_version=1,
+    )
+    concepts: list[ConceptRow] = []
+    instances: list[InstanceRow] = []
+    for index, label in enumerate(labels):
+        owner = concept_id_of(ontology.id, label)
+        mention = Mention(doc_id, 1, label, (label,), "term", 0.5, "")
+        concepts.append(ConceptRow(owner, ontology.id, label, label.replace(" ", "-"), mention))
+        for n in range(evidence):
+            at = index * step + n
+            instances.append(_instance(owner, n + 1, sources[index], at + 1, starts[at] + 5, starts[at] + 40))
+    stores.graph.stage(commit, doc_id, Batch(sources, instances))
+    stores.graph.publish(Publication(commit, row, concepts, (), (), time.time_ns()))
+    deposits.record(DocumentRead(doc_id, "done", "", "", commit, (), time.time_ns()))
+
+
+def _instance(owner: str, n: int, source: SourceRow, line: int, start: int, end: int) -> InstanceRow:
+    excerpt = Excerpt(source.full_text, source.char_start, source.line_start, start, end)
+    return InstanceRow(
+        instance_id=instance_id_of(owner, source.doc_id, start, end),
+        owner=owner,
+        owner_kind="concept",
+        n=n,
+        doc_id=source.doc_id,
+        chunk_index=source.chunk_index,
+        chunk_id=source.chunk_id,
+        quote=excerpt.quote,
+        char_start=start,
+        char_end=end,
+        byte_start=start,
+        byte_end=end,
+        line_start=line,
+        line_end=line,
+        section_path=(),
+        page=None,
+        defines=False,
+        confidence=0.5,
+        source_size=base_size(excerpt),
+        citation_size=0,
+        mtime=time.time_ns(),
+    )
+
+
+def _name(deposits: Deposits, ontology: Ontology, name: str, sums: Sums, key: str) -> str:
+    """The file in documents/ and its version; returns its Document's id."""
+    made, now = new_id(), time.time_ns()
+    source_id = f"{ontology.id}/{name}"
+    doc_id = doc_id_of(source_id, sums.sha256)
+    deposits.record(
+        FileMade(made, ontology.id, ontology.root, name, 0o644, os.getuid(), os.getgid(), now),
+        ContentKept(made, sums.sha256, sums.size, Place.GARAGE, key, now, now),
+        VersionMinted(
+            made, ontology.id, 1, doc_id, sums.sha256, sums.size, key, source_id, name, "insert", "bench", now
+        ),
+    )
+    return doc_id

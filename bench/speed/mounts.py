@@ -1,0 +1,82 @@
+"""Both sides of the comparison: a mount in a process of its own, with its requests and its memory."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.speed.homes import NAME, Home
+from kgfs.config import load
+
+KGFS, FLOOR = "kgfs", "floor"
+ROOT = Path(__file__).parents[2]
+
+_COUNT = re.compile(r'^kgfs_fuse_requests_total\{operation="(\w+)"\} (\d+)$', re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Mounted:
+    side: str
+    path: Path
+    process: subprocess.Popen[bytes]
+    seconds: float
+    """From the start of the process to its first answer."""
+
+    @property
+    def bench(self) -> Path:
+        return self.path / NAME
+
+    def requests(self) -> dict[str, int]:
+        """So far, by operation. Asking costs some itself, the same on both sides."""
+        text = (self.path / ".kgfs" / "metrics.prom").read_text()
+        return {name: int(count) for name, count in _COUNT.findall(text)}
+
+    def memory(self, what: str = "VmRSS") -> float:
+        """MiB of the process; ``VmHWM`` is its peak."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        found = re.search(rf"^{what}:\s+(\d+) kB$", status, re.MULTILINE)
+        assert found is not None
+        return int(found[1]) / 1024
+
+
+@contextmanager
+def mounted(side: str, home: Home | None, scratch: Path) -> Iterator[Mounted]:
+    """``home`` on that side, or without one an empty place to write in (a fresh home, a fresh folder)."""
+    with tempfile.TemporaryDirectory(dir=scratch) as folder:
+        base = Path(folder)
+        (mountpoint := base / "mnt").mkdir()
+        (writes := base / "writes").mkdir()
+        plan = base / "plan"
+        plan.touch()
+        if side == FLOOR:
+            words = ["bench.floor", str(mountpoint), str(home.plan if home else plan), "--writes", str(writes)]
+        else:
+            config = home.config if home else load(base / "home")
+            words = ["kgfs", "mount", str(mountpoint), "--foreground", "--no-worker", "--home", str(config.home)]
+        started = time.perf_counter()
+        with (base / "log").open("wb") as log:
+            process = subprocess.Popen([sys.executable, "-m", *words], cwd=ROOT, stdout=log, stderr=log)
+        try:
+            while not (mountpoint / ".kgfs").exists():
+                if process.poll() is not None:
+                    raise SystemExit(f"{side} did not mount: {(base / 'log').read_text()}")
+                time.sleep(0.002)
+            yield Mounted(side, mountpoint, process, time.perf_counter() - started)
+        finally:
+            unmount = subprocess.run(["fusermount3", "-u", str(mountpoint)], check=False, capture_output=True)
+            if unmount.returncode:
+                subprocess.run(["fusermount3", "-u", "-z", str(mountpoint)], check=False, capture_output=True)
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            shutil.rmtree(writes, ignore_errors=True)

@@ -1,0 +1,422 @@
+"""The works of the table: each measures both sides in turns and says how they compare."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ParamSpec
+
+from bench.speed.homes import BIG, Home, Size, home_of, write_big
+from bench.speed.mounts import FLOOR, KGFS, Mounted, mounted
+from bench.speed.plan import read_plan
+from bench.speed.result import Row, against_floor, seconds
+
+SIDES = (KGFS, FLOOR)
+P = ParamSpec("P")
+MB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    scratch: Path
+    samples: int
+    concepts: int
+    many_concepts: int
+    million: int
+    documents: int
+    big: int
+    text: int
+
+    @property
+    def full(self) -> Home:
+        return home_of(self.scratch, Size("concepts", concepts=self.concepts))
+
+    @property
+    def large(self) -> Home:
+        return home_of(self.scratch, Size("concepts", concepts=self.many_concepts))
+
+    @property
+    def originals(self) -> Home:
+        return home_of(self.scratch, Size("documents", documents=self.documents, big=self.big))
+
+
+QUICK = {"samples": 3, "concepts": 1000, "many_concepts": 10_000, "million": 50_000, "documents": 1000, "big": 128 * MB}
+FULL = {
+    "samples": 5,
+    "concepts": 10_000,
+    "many_concepts": 100_000,
+    "million": 1_000_000,
+    "documents": 10_000,
+    "big": 1024 * MB,
+}
+
+
+# ------------------------------------------------------------------------------------------ reading
+
+
+def find_large(bench: Bench) -> Iterator[Row]:
+    yield from _first_and_second(
+        bench,
+        f"find -maxdepth 2 over {bench.many_concepts} concepts",
+        bench.large,
+        lambda mount: _run("find", str(mount.bench / "concepts"), "-maxdepth", "1"),
+        (1.5, 1.1),
+    )
+
+
+def find_full(bench: Bench) -> Iterator[Row]:
+    yield from _first_and_second(
+        bench,
+        f"find to the full depth over {bench.concepts} concepts",
+        bench.full,
+        lambda mount: _run("find", str(mount.bench / "concepts")),
+        (1.5, 1.1),
+    )
+
+
+def ls(bench: Bench) -> Iterator[Row]:
+    count = min(20_000, bench.many_concepts)
+    home = home_of(bench.scratch, Size("concepts", concepts=count, evidence=1))
+    rows = list(
+        _first_and_second(
+            bench,
+            f"ls -lU of {count} names",
+            home,
+            lambda mount: _run("ls", "-lU", str(mount.bench / "concepts")),
+            (1.5, 1.1),
+        )
+    )
+    yield rows[1]
+
+
+def grep(bench: Bench) -> Iterator[Row]:
+    yield from _first_and_second(
+        bench,
+        f"grep -r over {bench.documents} documents",
+        bench.originals,
+        lambda mount: _run("grep", "-r", "--exclude", BIG, "no such word", str(mount.bench / "documents"), status=1),
+        (1.5, 1.15),
+        extra=None,
+    )
+
+
+def cat(bench: Bench) -> Iterator[Row]:
+    home = bench.full
+    wanted = [planned.path for planned in read_plan(home.plan) if planned.path.endswith("/source.txt")]
+
+    def work(mount: Mounted) -> None:
+        names = "".join(f"{mount.path}/{path}\0" for path in wanted)
+        subprocess.run(["xargs", "-0", "cat"], input=names.encode(), stdout=subprocess.DEVNULL, check=True)
+
+    yield from _first_and_second(
+        bench, f"cat of {len(wanted)} evidence source.txt", home, work, (2.0, 1.15), extra=None
+    )
+
+
+def read_one(bench: Bench) -> Iterator[Row]:
+    home = bench.originals
+
+    def work(mount: Mounted) -> None:
+        # dd would stop to count; cat notices that both ends are one pipe. Memory of the reader stays flat either way.
+        with (mount.bench / "documents" / BIG).open("rb", buffering=0) as file:
+            buffer = bytearray(MB)
+            while file.readinto(buffer):
+                pass
+
+    first, second = _first_and_second(
+        bench, f"read {bench.big // MB} MiB sequentially", home, work, (1.3, 1.3), extra=None
+    )
+    yield first
+    reads = second.requests[KGFS].get("read", 0) - second.requests[FLOOR].get("read", 0)
+    yield Row(
+        second.work.replace(", second", " again: read requests above the floor's"),
+        reads,
+        0,
+        unit="",
+        kgfs=second.kgfs,
+        floor=second.floor,
+        requests=second.requests,
+    )
+
+
+def head(bench: Bench) -> Iterator[Row]:
+    home = bench.originals
+    taken: dict[str, list[float]] = {side: [] for side in SIDES}
+    disk = 0.0
+    for _ in range(bench.samples):
+        for side in SIDES:
+            with mounted(side, home, bench.scratch) as mount:
+                before = _read_by(mount)
+                taken[side].append(_timed(_run, "head", "-c", "100", str(mount.bench / "documents" / BIG)))
+                if side == KGFS:
+                    disk = max(disk, (_read_by(mount) - before) / MB)
+    yield Row(
+        f"head -c 100 of {bench.big // MB} MiB, cold: MiB read",
+        disk,
+        2,
+        unit="MiB",
+        kgfs=taken[KGFS],
+        floor=taken[FLOOR],
+    )
+
+
+def _read_by(mount: Mounted) -> int:
+    """Bytes the process has read, from wherever."""
+    lines = Path(f"/proc/{mount.process.pid}/io").read_text().splitlines()
+    return int(dict(line.split(": ") for line in lines)["rchar"])
+
+
+def _first_and_second(
+    bench: Bench,
+    work: str,
+    home: Home,
+    run: Callable[[Mounted], None],
+    budgets: tuple[float, float],
+    extra: int | None = 10,
+) -> Iterator[Row]:
+    """The first and the second time after mounting, each side in its turn."""
+    taken: list[dict[str, list[float]]] = [{side: [] for side in SIDES} for _ in budgets]
+    requests: list[dict[str, Mapping[str, int]]] = [{}, {}]
+    for _ in range(bench.samples):
+        for side in SIDES:
+            with mounted(side, home, bench.scratch) as mount:
+                for turn in range(2):
+                    before = mount.requests()
+                    taken[turn][side].append(_timed(run, mount))
+                    requests[turn][side] = _more(before, mount.requests())
+    yield against_floor(f"{work}, first", budgets[0], taken[0], requests[0])
+    yield against_floor(f"{work}, second", budgets[1], taken[1], requests[1], extra)
+
+
+def _more(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
+    return {name: count - before.get(name, 0) for name, count in after.items() if count != before.get(name, 0)}
+
+
+# ------------------------------------------------------------------------------------------ writing
+
+
+def cp_one(bench: Bench) -> Iterator[Row]:
+    source = bench.scratch / f"source-{bench.big}"
+    if not source.exists():
+        write_big(source, bench.big)
+    grown: list[float] = []
+
+    def work(mount: Mounted) -> float:
+        before = mount.memory()
+        taken = _timed(lambda: _run("cp", str(source), str(_writable(mount) / "copied.txt")))
+        if mount.side == KGFS:
+            grown.append(mount.memory("VmHWM") - before)
+        return taken
+
+    taken, requests = _writing(bench, work)
+    yield against_floor(f"cp {bench.big // MB} MiB into documents/", 2.0, taken, requests)
+    yield Row(f"cp {bench.big // MB} MiB: growth of the mount's memory", max(grown), 64, unit="MiB")
+
+
+def cp_small(bench: Bench) -> Iterator[Row]:
+    source = _small_files(bench)
+
+    def serial(mount: Mounted) -> float:
+        return _timed(lambda: _run("cp", "-r", str(source), str(_writable(mount) / "copied")))
+
+    taken, requests = _writing(bench, serial)
+    rate = bench.documents / seconds(taken[KGFS])
+    yield against_floor(f"cp -r {bench.documents} files of 2 KB", 4.0, taken, requests, note=f"{rate:.0f} files/s")
+
+    def by_eight(mount: Mounted) -> float:
+        folder = _writable(mount)
+        parts = sorted(source.iterdir())
+
+        def run() -> None:
+            running = [
+                subprocess.Popen(["cp", "-r", *map(str, parts[n::8]), str(folder / f"part-{n}")]) for n in range(8)
+            ]
+            if any(process.wait() for process in running):
+                raise SystemExit("cp failed")
+
+        for n in range(8):
+            (folder / f"part-{n}").mkdir()
+        return _timed(run)
+
+    together, requests = _writing(bench, by_eight, (KGFS,))
+    yield Row(
+        "the same by 8 writers at once, against the serial rate",
+        seconds(taken[KGFS]) / seconds(together[KGFS]),
+        1.2,
+        at_least=True,
+        kgfs=together[KGFS],
+        requests=requests,
+        note=f"{bench.documents / seconds(together[KGFS]):.0f} files/s",
+    )
+
+
+def _small_files(bench: Bench) -> Path:
+    """A folder of 80 folders of small files."""
+    source = bench.scratch / f"small-{bench.documents}"
+    if not source.exists():
+        for n in range(bench.documents):
+            folder = source / f"folder-{n % 80:02d}"
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / f"{n:06d}.txt").write_bytes((f"File {n}.\n" * 300).encode()[:2048])
+    return source
+
+
+def _writable(mount: Mounted) -> Path:
+    """A folder to write in: an ontology's documents/ with kgfs."""
+    if not mount.bench.exists():
+        mount.bench.mkdir()
+        if mount.side == FLOOR:
+            (mount.bench / "documents").mkdir()
+    return mount.bench / "documents"
+
+
+def _writing(
+    bench: Bench, work: Callable[[Mounted], float], sides: Sequence[str] = SIDES
+) -> tuple[dict[str, list[float]], dict[str, Mapping[str, int]]]:
+    """Each sample on a mount of its own with nothing in it."""
+    taken: dict[str, list[float]] = {side: [] for side in sides}
+    requests: dict[str, Mapping[str, int]] = {}
+    for _ in range(bench.samples):
+        for side in sides:
+            os.sync()
+            with mounted(side, None, bench.scratch) as mount:
+                before = mount.requests()
+                taken[side].append(work(mount))
+                requests[side] = _more(before, mount.requests())
+    return taken, requests
+
+
+def close(bench: Bench) -> Iterator[Row]:
+    """The 99th percentile of close() of a small file, idle and while a large text is being committed."""
+    with mounted(KGFS, None, bench.scratch) as mount:
+        folder = _writable(mount)
+        home = mount.path.with_name("home")
+        idle = _closings(folder, "idle", lambda: False)
+        writer = subprocess.Popen(
+            [sys.executable, "-m", "bench.speed.committing", str(home), str(bench.text)],
+            cwd=Path(__file__).parents[2],
+            stdout=subprocess.PIPE,
+        )
+        assert writer.stdout is not None
+        writer.stdout.readline()
+        busy = _closings(folder, "busy", lambda: writer.poll() is None)
+        writer.terminate()
+        writer.wait()
+    tail = [_percentile(samples, 0.99) for samples in (idle, busy)]
+    yield Row(
+        f"p99 of close() while a {bench.text // MB} MB text is committed, against idle",
+        tail[1] / tail[0],
+        3.0,
+        note=f"idle {tail[0] * 1e3:.2f} ms, busy {tail[1] * 1e3:.2f} ms",
+    )
+
+
+def _closings(folder: Path, name: str, go_on: Callable[[], bool]) -> list[float]:
+    taken: list[float] = []
+    while len(taken) < 1000 or (go_on() and len(taken) < 5000):
+        file = (folder / f"{name}-{len(taken)}.txt").open("wb", buffering=0)
+        file.write(b"x" * 2048)
+        taken.append(_timed(file.close))
+        time.sleep(0.001)
+    return taken
+
+
+def _percentile(samples: Sequence[float], share: float) -> float:
+    return sorted(samples)[int(len(samples) * share)]
+
+
+# ------------------------------------------------------------------------------------- large stores
+
+
+def lookup(bench: Bench) -> Iterator[Row]:
+    homes = [home_of(bench.scratch, Size("names", concepts=count, evidence=0)) for count in (bench.million, 1000)]
+    taken: list[list[float]] = [[], []]
+    for _ in range(bench.samples):
+        for number, (home, count) in enumerate(zip(homes, (bench.million, 1000), strict=True)):
+            with mounted(KGFS, home, bench.scratch) as mount:
+                folder = mount.bench / "concepts"
+                names = [folder / f"concept-{n:07d}.concept" for n in range(0, count, count // 1000)]
+                (mount.bench / "concepts").stat()
+                taken[number].append(_timed(_stat_all, names))
+    yield Row(
+        f"lookup among {bench.million} names against 1000 names",
+        seconds(taken[0]) / seconds(taken[1]),
+        1.2,
+        kgfs=taken[0],
+        floor=taken[1],
+        note="(both kgfs)",
+    )
+
+
+def start(bench: Bench) -> Iterator[Row]:
+    home = home_of(bench.scratch, Size("names", concepts=bench.million, evidence=0))
+    taken: list[float] = []
+    memory: list[float] = []
+    for _ in range(bench.samples):
+        with mounted(KGFS, home, bench.scratch) as mount:
+            (mount.bench / "concepts").stat()
+            taken.append(mount.seconds)
+            memory.append(mount.memory())
+    yield Row(f"mount start with {bench.million} concepts, s", seconds(taken), 1.0, unit="s", kgfs=taken)
+    yield Row("its memory, MiB", max(memory), 150, unit="MiB")
+
+
+def walk_twice(bench: Bench) -> Iterator[Row]:
+    home = home_of(bench.scratch, Size("names", concepts=bench.million, evidence=0))
+    with mounted(KGFS, home, bench.scratch) as mount:
+        memory = []
+        for _ in range(2):
+            _run("find", str(mount.bench / "concepts"), "-maxdepth", "1")
+            peak = mount.memory("VmHWM")
+            Path("/proc/sys/vm/drop_caches").write_text("2")
+            time.sleep(10)
+            memory.append(mount.memory())
+    yield Row(
+        f"memory after the second find over {bench.million} names, above the first",
+        memory[1] - memory[0],
+        24,
+        unit="MiB",
+        note=f"{memory[0]:.0f} → {memory[1]:.0f} MiB, peak {peak:.0f}",
+    )
+
+
+# ------------------------------------------------------------------------------------------- inside
+
+
+def _run(*words: str, status: int = 0) -> None:
+    done = subprocess.run(words, stdout=subprocess.DEVNULL, check=False)
+    if done.returncode != status:
+        raise SystemExit(f"{' '.join(words)} ended with {done.returncode}")
+
+
+def _stat_all(names: Sequence[Path]) -> None:
+    for name in names:
+        name.stat()
+
+
+def _timed(work: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> float:
+    started = time.perf_counter()
+    work(*args, **kwargs)
+    return time.perf_counter() - started
+
+
+WORKS: dict[str, Callable[[Bench], Iterator[Row]]] = {
+    "find-large": find_large,
+    "find-full": find_full,
+    "ls": ls,
+    "grep": grep,
+    "cat": cat,
+    "read": read_one,
+    "head": head,
+    "cp-large": cp_one,
+    "cp-small": cp_small,
+    "close": close,
+    "lookup": lookup,
+    "start": start,
+    "memory": walk_twice,
+}
