@@ -3,7 +3,7 @@
 Labelled sets: folders of ``N.txt`` with ``N.key``, one key phrase a line. A found concept is right when it equals a key
 phrase after lower-casing and Snowball stemming; precision, recall and F1 at k are averaged over documents. Folders of
 documents: whether the words of a document's title are among its ten first concepts, how many concepts it has,
-how many of them are junk by the rules of ``kgfs.models.extractor.junk``, how many quotes are exact.
+and how many of them are junk by the rules of ``kgfs.models.extractor.junk``.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def measure_documents(pipe: Pipe, folder: Path, samples: int, seed: int) -> dict
     rubbish: Counter[str] = Counter()
     examples: list[str] = []
     related: list[dict[str, object]] = []
-    quotes = exact = size = 0
+    quotes = size = 0
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         found = pipe.read(path)
         size += path.stat().st_size
@@ -170,7 +170,6 @@ def measure_documents(pipe: Pipe, folder: Path, samples: int, seed: int) -> dict
                 rubbish[why] += 1
                 examples.append(concept.label)
             quotes += len(concept.quotes)
-            exact += sum(bool(found.text.text[quote.start : quote.end].strip()) for quote in concept.quotes)
         related.extend(
             {
                 "file": path.name,

@@ -22,6 +22,8 @@ TOKENS_PER_CONCEPT = 20
 """A short document keeps fewer than ``limit``: one for so many tokens, but FEWEST at least."""
 RELATIONSHIP_CONFIDENCE = 0.5
 """Below it a relationship is not kept."""
+DEEP = 5
+"""How many Sources speak for a concept's relevance."""
 CLEAR = 0.7
 """From this confidence on a relationship raises the salience of its ends."""
 
@@ -103,33 +105,36 @@ def _linked(validated: Sequence[ValidExtraction]) -> set[str]:
 
 
 def _score(groups: dict[str, _Group], linked: set[str], title: str, chunks: Sequence[Chunk]) -> None:
+    """0 to 1. The weights were chosen by hand on documents with known titles; they add up to 1."""
     places = max(len(chunks), 1)
     titled = _words(title)
     headed = [_words(" ".join(chunk.section_path)) for chunk in chunks]
     for group in groups.values():
-        best = sorted(group.relevance.values(), reverse=True)
-        depth = sum(value / (rank + 1) for rank, value in enumerate(best[:5])) / sum(
-            1 / (rank + 1) for rank in range(min(5, places))
-        )
-        spread = math.log1p(len(best)) / math.log1p(places)
-        early = 1 - min(group.relevance) / places
+        relevance = sorted(group.relevance.values(), reverse=True)
+        spread = math.log1p(len(relevance)) / math.log1p(places)
         words = _words(group.key)
-        named = len(words & titled) / len(words) if words else 0.0
-        heads = (
-            max((len(words & headed[place]) / len(words) for place in group.relevance), default=0.0) if words else 0.0
-        )
         score = (
-            0.55 * (0.5 * best[0] + 0.5 * depth)
-            + 0.2 * spread * best[0] ** 0.5
-            + 0.05 * early
-            + 0.12 * named
-            + 0.03 * heads
+            0.25 * relevance[0]
+            + 0.25 * _harmonic(relevance, places)
+            + 0.20 * spread * math.sqrt(relevance[0])
+            + 0.05 * (1 - min(group.relevance) / places)
+            + 0.12 * _share(words, titled)
+            + 0.03 * max(_share(words, headed[place]) for place in group.relevance)
+            + 0.05 * bool(group.definitions)
+            + 0.05 * (group.key in linked)
         )
-        if group.definitions:
-            score += 0.05
-        if group.key in linked:
-            score += 0.05
-        group.score = round(min(1.0, score), 4)
+        group.score = round(score, 4)
+
+
+def _harmonic(relevance: Sequence[float], places: int) -> float:
+    """The mean of the best DEEP values, the n-th weighing 1/n; missing ones are 0 where the document has room for them."""
+    weights = [1 / n for n in range(1, min(DEEP, places) + 1)]
+    return sum(value * weight for value, weight in zip(relevance, weights, strict=False)) / sum(weights)
+
+
+def _share(words: set[str], others: set[str]) -> float:
+    """The share of ``words`` that are among ``others``."""
+    return len(words & others) / len(words) if words else 0.0
 
 
 def _words(text: str) -> set[str]:

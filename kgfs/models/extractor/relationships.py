@@ -53,8 +53,8 @@ class Stated:
 
 
 def stated(sentence: Span) -> Iterator[Stated]:
-    """What the sentence asserts; questions, conditions and negations assert nothing."""
-    if sentence.text.rstrip().endswith("?"):
+    """What the sentence asserts; questions, conditions, negations and fragments without a verb assert nothing."""
+    if sentence.text.rstrip().endswith("?") or sentence.root.pos_ not in ("VERB", "AUX"):
         return
     for token in sentence:
         if token.pos_ in ("VERB", "AUX") and _asserted(token):
@@ -110,13 +110,15 @@ def _copula(verb: Token) -> Iterator[tuple[Meaning, list[Token]]]:
 
 
 def _of_noun(noun: Token) -> Iterator[Stated]:
+    many = noun.tag_ in ("NNS", "NNPS")
     for child in noun.children:
         if noun.dep_ == "pobj" and noun.head.lower_ == "of":
             break  # of 'packages of software such as rpm' nobody knows which noun is meant
-        if child.dep_ == "prep" and child.lower_ == "as" and any(word.lower_ == "such" for word in child.children):
+        such = any(word.lower_ == "such" for word in child.children)
+        if many and child.dep_ == "prep" and child.lower_ == "as" and such:
             for example in _objects(child, "pobj"):
                 yield Stated(example, "IS_A", noun, 0.75)
-        elif child.dep_ == "prep" and child.lower_ in ("including", "like") and noun.tag_ == "NNS":
+        elif child.dep_ == "prep" and child.lower_ in ("including", "like") and many:
             for example in _objects(child, "pobj"):
                 yield Stated(example, "IS_A", noun, 0.65 if child.lower_ == "including" else 0.55)
         elif child.dep_ == "acl" and child.lower_ == "using" and _specific(noun):

@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kgfs.domain import Chunk, Quote, normalise_label
+from kgfs.ingest import rank as ranking
+from kgfs.ingest.rank import rank
+from kgfs.ingest.validate import ValidConcept, ValidExtraction, ValidRelationship
+
+LONG = 400
+
+
+def _chunks(count: int, tokens: int = LONG, section: tuple[str, ...] = ()) -> list[Chunk]:
+    return [
+        Chunk(n, n * 1000, (n + 1) * 1000, n + 1, n + 1, n * 1000, (n + 1) * 1000, section, tokens, n * 1000)
+        for n in range(count)
+    ]
+
+
+def _quote(chunk: int, at: int = 0, score: float = 0.3, defines: bool = False) -> Quote:
+    return Quote(chunk * 1000 + at, chunk * 1000 + at + 50, chunk, defines, score)
+
+
+def _concept(
+    label: str,
+    chunk: int,
+    relevance: float = 0.5,
+    frequency: int = 1,
+    quotes: Sequence[Quote] = (),
+    definition: str = "",
+) -> ValidConcept:
+    return ValidConcept(label, "term", relevance, frequency, tuple(quotes) or (_quote(chunk),), definition)
+
+
+def _found(*concepts: ValidConcept, relationships: Sequence[ValidRelationship] = ()) -> ValidExtraction:
+    return ValidExtraction(concepts, tuple(relationships), {})
+
+
+def _order(title: str, extractions: Sequence[ValidExtraction], limit: int = 40) -> list[str]:
+    concepts, _ = rank(title, _chunks(len(extractions)), extractions, limit)
+    return [concept.norm for concept in concepts]
+
+
+def test_nothing_comes_of_nothing() -> None:
+    assert rank("", [], [], 10) == ((), ())
+    assert rank("Title", _chunks(1), [_found()], 10) == ((), ())
+
+
+def test_what_a_source_is_about_comes_before_what_it_says_often() -> None:
+    assert _order(
+        "", [_found(_concept("yield", 0, 0.2, frequency=90), _concept("generator", 0, 0.6, frequency=1))]
+    ) == ["generator", "yield"]
+
+
+def test_what_is_spread_over_the_document_comes_before_what_is_said_in_one_place() -> None:
+    extractions = [
+        _found(_concept("ubiquity", n, 0.5), *([_concept("singleton", 0, 0.5)] if n == 0 else [])) for n in range(6)
+    ]
+    assert _order("", extractions) == ["ubiquity", "singleton"]
+
+
+def test_words_of_the_title_come_first() -> None:
+    assert (
+        _order("On Decorators", [_found(_concept("alpha", 0), _concept("decorator", 0), _concept("omega", 0))])[0]
+        == "decorator"
+    )
+
+
+def test_what_is_defined_comes_before_what_is_mentioned() -> None:
+    defined = _concept("omega", 0, quotes=[_quote(0, defines=True)], definition="the last letter")
+    assert _order("", [_found(_concept("alpha", 0), defined)]) == ["omega", "alpha"]
+
+
+def test_spellings_and_plurals_are_one_concept_under_its_commonest_spelling() -> None:
+    extractions = [
+        _found(_concept("Generators", 0, frequency=2)),
+        _found(_concept("generator", 1, frequency=5)),
+        _found(_concept("GENERATOR", 2)),
+    ]
+    concepts, _ = rank("", _chunks(3), extractions, 10)
+    assert [(concept.label, concept.norm, concept.forms) for concept in concepts] == [
+        ("generator", "generator", ("generator", "Generators", "GENERATOR"))
+    ]
+    assert [quote.chunk for quote in concepts[0].quotes] == [0, 1, 2]
+
+
+def test_junk_is_dropped() -> None:
+    assert _order(
+        "",
+        [
+            _found(
+                _concept("42", 0, 0.9), _concept("the", 0, 0.9), _concept("way", 0, 0.9), _concept("iterator", 0, 0.1)
+            )
+        ],
+    ) == ["iterator"]
+
+
+def test_a_short_document_keeps_fewer_and_a_long_one_at_most_the_limit() -> None:
+    many = _found(*(_concept(f"concept number{n}", 0, 0.5 - n / 1000) for n in range(100)))
+    short, _ = rank("", _chunks(1, tokens=150), [many], 40)
+    long, _ = rank("", _chunks(1, tokens=5000), [many], 40)
+    few, _ = rank("", _chunks(1, tokens=5000), [many], 7)
+    assert (len(short), len(long), len(few)) == (ranking.FEWEST, 40, 7)
+
+
+def test_quotes_are_bounded_defining_first_and_in_order_of_the_text() -> None:
+    quotes = [_quote(0, at, score=at / 1000, defines=at == 0) for at in range(0, 900, 60)]
+    concepts, _ = rank("", _chunks(1), [_found(_concept("iterator", 0, quotes=quotes, definition="words"))], 10)
+    kept = concepts[0].quotes
+    assert len(kept) == ranking.QUOTES
+    assert kept[0].defines
+    assert list(kept) == sorted(kept, key=lambda quote: quote.start)
+    assert {quote.start for quote in kept[1:]} == {quote.start for quote in quotes[-7:]}
+
+
+def test_the_best_definition_is_kept() -> None:
+    poor = _concept("iterator", 0, quotes=[_quote(0, score=0.5, defines=True)], definition="poor")
+    good = _concept("iterator", 1, quotes=[_quote(1, score=0.9, defines=True)], definition="good")
+    concepts, _ = rank("", _chunks(2), [_found(poor), _found(good)], 10)
+    assert concepts[0].definition == "good"
+
+
+def test_relationships_stand_between_kept_concepts_only_and_once_a_sentence() -> None:
+    said = ValidRelationship("generators", "IS_A", "iterator", _quote(0), 0.8)
+    weaker = ValidRelationship("generator", "IS_A", "iterator", _quote(0), 0.6)
+    elsewhere = ValidRelationship("generator", "IS_A", "iterator", _quote(1), 0.6)
+    stray = ValidRelationship("generator", "USES", "unknown thing", _quote(0), 0.8)
+    doubtful = ValidRelationship("iterator", "USES", "generator", _quote(0), 0.2)
+    itself = ValidRelationship("generator", "IS_A", "generators", _quote(0), 0.8)
+    extractions = [
+        _found(
+            _concept("generators", 0, frequency=1),
+            _concept("iterator", 0),
+            relationships=[weaker, said, stray, doubtful, itself],
+        ),
+        _found(_concept("generator", 1, frequency=3), relationships=[elsewhere]),
+    ]
+    _, relationships = rank("", _chunks(2), extractions, 10)
+    assert [(r.subject, r.type, r.object, r.quote.chunk, r.confidence) for r in relationships] == [
+        ("generator", "IS_A", "iterator", 0, 0.8),
+        ("generator", "IS_A", "iterator", 1, 0.6),
+    ]
+
+
+LABELS = st.sampled_from(
+    ["generator", "generators", "Iterator", "yield", "class body", "Class bodies", "42", "GIL", "é", "été"]
+)
+CONCEPTS = st.builds(
+    lambda label, relevance, frequency, at: _concept(label, 0, relevance, frequency, [_quote(0, at)]),
+    LABELS,
+    st.floats(0, 1),
+    st.integers(1, 50),
+    st.integers(0, 900),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.lists(CONCEPTS, max_size=8), max_size=5), st.text(max_size=20), st.integers(1, 6))
+def test_ranks_are_sound_and_do_not_depend_on_the_order_of_equals(
+    found: list[list[ValidConcept]], title: str, limit: int
+) -> None:
+    chunks = _chunks(len(found))
+    concepts, _ = rank(title, chunks, [_found(*some) for some in found], limit)
+    again, _ = rank(title, chunks, [_found(*reversed(some)) for some in found], limit)
+    assert [(c.norm, c.score) for c in concepts] == [(c.norm, c.score) for c in again]
+    assert len(concepts) <= limit
+    norms = [concept.norm for concept in concepts]
+    assert len(norms) == len(set(norms))
+    scores = [concept.score for concept in concepts]
+    assert scores == sorted(scores, reverse=True)
+    for concept in concepts:
+        assert 0 <= concept.score <= 1
+        assert concept.norm == normalise_label(concept.label)
+        assert concept.label in concept.forms
+        assert concept.quotes
