@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kgfs.compute.contract import Compute
 from kgfs.config import Config
@@ -58,13 +58,17 @@ class Pipeline:
         journal, graph = self.stores.journal, self.stores.graph
         vectors_of_reading = embeddings.load(self.stores.garage.objects, reading)
         decisions = self._carried_out(document, reading)
-        superseded = tuple(journal.names.predecessors(document.doc_id))
+        if decisions is None:
+            superseded = tuple(journal.names.predecessors(document.doc_id))
+        else:
+            superseded = tuple(doc_id for doc_id in decisions.supersedes if graph.document(doc_id) is None)
         touched = [c.concept_id for doc in (*superseded, document.doc_id) for c in graph.concepts_of(doc)]
         if decisions is None:
             with self.clock.stage("match"):
                 decisions = match(
                     graph, self.stores.vectors, document.ontology, reading, vectors_of_reading, self.config.pipeline
                 )
+                decisions = replace(decisions, supersedes=superseded)
                 self.stores.garage.objects.put(decisions.key, decisions.encode())
             border("decided")
             still_ours()
@@ -109,16 +113,23 @@ class Pipeline:
         self.stores.journal.record(DocumentFailed(document.doc_id, state.value, reason, time.time_ns()))
 
     def _carried_out(self, document: Document, reading: Reading) -> Decisions | None:
-        """The Decisions about this Reading that the graph shows already: a kill came before the job was ended."""
+        """The Decisions about this Reading that the graph shows already: a kill came before the job was ended. A
+        Document that left and came back has several; what is shown was published last."""
         shown = self.stores.graph.document(document.doc_id)
         if shown is None or shown.reading != reading.id:
             return None
         objects = self.stores.garage.objects
+        published: dict[int, Decisions] = {}
         for key, _ in objects.keys(decisions_prefix(document.doc_id, reading.id)):
             decisions = decode_decisions(objects.get(key), key)
-            if self.stores.graph.published(decisions.commit_id) is not None:
-                return decisions
-        raise MissingError(f"The match decisions of document {document.doc_id} are not in the garage. Run kgfs doctor.")
+            epoch = self.stores.graph.published(decisions.commit_id)
+            if epoch is not None:
+                published[epoch] = decisions
+        if not published:
+            raise MissingError(
+                f"The match decisions of document {document.doc_id} are not in the garage. Run kgfs doctor."
+            )
+        return published[max(published)]
 
     def _index(
         self,

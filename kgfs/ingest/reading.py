@@ -124,15 +124,18 @@ class Decisions:
 
     epoch: int
     """Of the graph they were decided on."""
+    supersedes: tuple[str, ...] = ()
+    """Documents that leave the graph in the publication that carries these out."""
 
     @property
     def key(self) -> str:
-        return f"{decisions_prefix(self.doc_id, self.reading)}{self.epoch}.json"
+        return f"{decisions_prefix(self.doc_id, self.reading)}{self.commit_id}.json"
 
     @property
     def commit_id(self) -> str:
-        """Of the publication that carries them out: the same decisions twice are the same commit."""
-        return hashlib.sha256(f"{self.doc_id}:{self.reading}:{self.epoch}".encode()).hexdigest()[:24]
+        """Of the publication that carries them out: the same decisions twice are the same commit. Of all that was
+        decided, since a rebuilt graph may count its epochs otherwise."""
+        return hashlib.sha256(self.encode()).hexdigest()[:24]
 
     def encode(self) -> bytes:
         body = {"format": FORMAT, **asdict(self)}
@@ -153,6 +156,7 @@ def decode_decisions(raw: bytes, key: str) -> Decisions:
             MatchedConcept(**{**found, "numbers": tuple(found["numbers"])}) for found in body["concepts"]
         )
         body["relationships"] = tuple(MatchedRelationship(**found) for found in body["relationships"])
+        body["supersedes"] = tuple(body.get("supersedes", ()))
         return Decisions(**body)
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{key}: no match decisions ({error}).") from error

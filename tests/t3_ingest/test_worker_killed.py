@@ -1,0 +1,109 @@
+"""A worker that dies between what the graph shows and what the journal says of it, while names go on changing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kgfs.app import open_deposits, open_stores
+from kgfs.config import Config
+from kgfs.config import Pipeline as Settings
+from kgfs.domain import State
+from kgfs.ingest import pipeline as pipeline_module
+from kgfs.ingest.rebuild import rebuild
+from kgfs.stores.journal import standing
+from kgfs.stores.journal.facts import DocumentRead
+from kgfs.stores.stores import Stores
+from tests.t3_ingest.test_worker import TEXT, Counting, deposit, documents, states, work
+from tests.t6_whole.knowledge_of import knowledge_in
+
+OTHER = "Tracing collectors find cycles. A tracing collector visits every reachable object from its roots."
+
+
+class KilledError(BaseException):
+    """Stands for the end of the process: nothing catches it."""
+
+
+@pytest.fixture
+def config(home: Path) -> Config:
+    return Config(home=home, pipeline=Settings(max_attempts=2))
+
+
+@pytest.fixture
+def stores(config: Config, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stores]:
+    monkeypatch.setattr(standing, "FORGET_AFTER", 0)
+    with open_stores(config) as stores:
+        yield stores
+
+
+def work_until(border: str, config: Config, stores: Stores) -> None:
+    def kill(name: str) -> None:
+        if name == border:
+            raise KilledError
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(KilledError):
+        patch.setattr(pipeline_module, "border", kill)
+        work(config, stores, Counting())
+
+
+def remove(config: Config, stores: Stores, path: str) -> None:
+    [ontology] = stores.journal.names.ontologies()
+    name = stores.journal.names.resolve(ontology.id, path)
+    assert name is not None
+    with open_deposits(config, stores) as (deposits, _):
+        deposits.remove(name.id)
+
+
+def shown(stores: Stores) -> set[str]:
+    """Hashes of the documents that the graph shows."""
+    [ontology] = stores.journal.names.ontologies()
+    return {row.content_hash for row in stores.graph.documents(ontology.id)}
+
+
+def named(stores: Stores) -> set[str]:
+    return {d.sha256 for d in documents(stores) if stores.journal.names.names_of(d.doc_id)}
+
+
+def test_the_decisions_noted_after_a_revival_are_those_that_the_graph_shows(
+    config: Config, stores: Stores, tmp_path: Path
+) -> None:
+    deposit(config, stores, tmp_path, a=TEXT)
+    work(config, stores, Counting())
+    remove(config, stores, "a.txt")
+    work(config, stores, Counting())
+    deposit(config, stores, tmp_path, a=TEXT)
+    work_until("published", config, stores)
+    work(config, stores, Counting())
+    before = knowledge_in(stores)
+    notes = [fact for _, fact in stores.journal.facts(0) or [] if isinstance(fact, DocumentRead)]
+    assert len({note.commit_id for note in notes}) == 2
+    rebuild(stores)
+    assert knowledge_in(stores) == before
+
+
+def test_a_document_shown_already_takes_its_new_predecessor_out(config: Config, stores: Stores, tmp_path: Path) -> None:
+    deposit(config, stores, tmp_path, a=TEXT, b=OTHER)
+    work(config, stores, Counting())
+    (tmp_path / "a.txt").write_text(OTHER)
+    with open_deposits(config, stores) as (deposits, _):
+        assert deposits.ingest_file(tmp_path / "a.txt", "Test", force=True).decision == "reprocess"
+    work(config, stores, Counting())
+    assert shown(stores) == named(stores)
+
+
+def test_a_predecessor_that_is_named_again_before_its_leaving_was_noted_comes_back(
+    config: Config, stores: Stores, tmp_path: Path
+) -> None:
+    deposit(config, stores, tmp_path, a=TEXT)
+    work(config, stores, Counting())
+    deposit(config, stores, tmp_path, a=OTHER)
+    work_until("published", config, stores)
+    deposit(config, stores, tmp_path, c=TEXT)
+    work(config, stores, Counting())
+    assert states(stores) == {State.DONE: 2}
+    assert shown(stores) == named(stores)
+    before = knowledge_in(stores)
+    rebuild(stores)
+    assert knowledge_in(stores) == before
