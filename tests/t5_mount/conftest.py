@@ -69,3 +69,12 @@ def make_library(place: Place) -> Iterator[MakeLibrary]:
 def library(make_library: MakeLibrary) -> Library:
     """An empty ontology."""
     return make_library()
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Iterator[Library]:
+    """An empty ontology of a mount of its own, without a worker."""
+    with mounted_place(tmp_path / "empty", "--no-worker") as place, journal_of(place) as journal:
+        library = Library(place, journal, "Library")
+        library.top.mkdir()
+        yield library
