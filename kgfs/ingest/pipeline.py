@@ -112,6 +112,33 @@ class Pipeline:
         """End a job that cannot succeed; the original and its name stay."""
         self.stores.journal.record(DocumentFailed(document.doc_id, state.value, reason, time.time_ns()))
 
+    def recover(self) -> None:
+        """After a worker that died between a commit to the graph and the note of it: make up for the note, whatever
+        became of the names and the job meanwhile. For the one worker, before it claims; only the last commit can lack
+        its note."""
+        graph, names = self.stores.graph, self.stores.journal.names
+        for commit_id in graph.staged():
+            graph.abandon(commit_id)
+        changes = graph.changes(max(graph.epoch() - 1, 0)) or []
+        concerned = [change.name for change in changes if change.kind == "document"]
+        for doc_id in concerned:
+            document, shown = names.document(doc_id), graph.document(doc_id)
+            if document is not None and shown is not None:
+                reading = self._kept_reading(doc_id, shown.reading)
+                decisions = self._carried_out(document, reading)
+                if decisions is not None and decisions.commit_id != document.commit_id:
+                    self.publish(document, reading, lambda: None)
+        for doc_id in concerned:
+            document = names.document(doc_id)
+            left = document is not None and document.commit_id and graph.document(doc_id) is None
+            if document is not None and left and names.names_of(doc_id):  # without a name its job does this
+                commit_id = f"forget-{doc_id}-{document.deposit}"
+                self.stores.journal.record(DocumentForgotten(doc_id, "orphans", commit_id, time.time_ns()))
+
+    def _kept_reading(self, doc_id: str, reading_id: str) -> Reading:
+        key = f"readings/{doc_id}/{reading_id}.json"
+        return decode_reading(self.stores.garage.objects.get(key), key)
+
     def _carried_out(self, document: Document, reading: Reading) -> Decisions | None:
         """The Decisions about this Reading that the graph shows already: a kill came before the job was ended. A
         Document that left and came back has several; what is shown was published last."""

@@ -67,6 +67,10 @@ class Worker:
         """Work until stopped; with ``until_idle`` until nothing is owed. ``watch`` is called after each look."""
         claims: list[_Claim] = []
         self._pipeline.stores.journal.jobs.free()
+        try:
+            self._pipeline.recover()
+        except KgfsError as error:
+            self._errors.add("recover", error)
         with ThreadPoolExecutor(AHEAD, thread_name_prefix="read") as pool:
             try:
                 while not self._stopping.is_set():

@@ -12,6 +12,7 @@ from kgfs.config import Config
 from kgfs.config import Pipeline as Settings
 from kgfs.domain import State
 from kgfs.ingest import pipeline as pipeline_module
+from kgfs.ingest import publication as publication_module
 from kgfs.ingest.rebuild import rebuild
 from kgfs.stores.journal import standing
 from kgfs.stores.journal.facts import DocumentRead
@@ -93,6 +94,17 @@ def test_a_document_shown_already_takes_its_new_predecessor_out(config: Config, 
     assert shown(stores) == named(stores)
 
 
+def test_what_was_published_but_not_noted_goes_with_its_name(config: Config, stores: Stores, tmp_path: Path) -> None:
+    deposit(config, stores, tmp_path, a=TEXT)
+    work_until("published", config, stores)
+    remove(config, stores, "a.txt")
+    work(config, stores, Counting())
+    assert shown(stores) == set()
+    before = knowledge_in(stores), stores.graph.epoch()
+    rebuild(stores)
+    assert (knowledge_in(stores), stores.graph.epoch()) == before
+
+
 def test_a_predecessor_that_is_named_again_before_its_leaving_was_noted_comes_back(
     config: Config, stores: Stores, tmp_path: Path
 ) -> None:
@@ -107,3 +119,31 @@ def test_a_predecessor_that_is_named_again_before_its_leaving_was_noted_comes_ba
     before = knowledge_in(stores)
     rebuild(stores)
     assert knowledge_in(stores) == before
+
+
+def test_a_document_that_is_named_again_before_its_forgetting_was_noted_comes_back(
+    config: Config, stores: Stores, tmp_path: Path
+) -> None:
+    deposit(config, stores, tmp_path, a=TEXT)
+    work(config, stores, Counting())
+    remove(config, stores, "a.txt")
+    work_until("forgotten", config, stores)
+    deposit(config, stores, tmp_path, a=TEXT)
+    work(config, stores, Counting())
+    assert states(stores) == {State.DONE: 1}
+    assert shown(stores) == named(stores)
+
+
+def test_what_was_staged_and_never_published_is_dropped(config: Config, stores: Stores, tmp_path: Path) -> None:
+    deposit(config, stores, tmp_path, a=TEXT)
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(KilledError):
+        patch.setattr(publication_module, "border", lambda name: throw(KilledError()) if name == "staged" else None)
+        work(config, stores, Counting())
+    assert stores.graph.staged()
+    remove(config, stores, "a.txt")
+    work(config, stores, Counting())
+    assert stores.graph.staged() == []
+
+
+def throw(error: BaseException) -> None:
+    raise error
