@@ -75,20 +75,31 @@ class Worker:
             try:
                 while not self._stopping.is_set():
                     self._chores()
-                    while len(claims) < AHEAD and (claim := self._claim(pool)):
-                        claims.append(claim)
+                    try:
+                        idle = not self._look(claims, pool)
+                    except KgfsError as error:  # the journal itself, by a full disk: what is held waits here
+                        self._errors.add("worker", error)
+                        self._stopping.wait(RETRY)
+                        continue
                     if watch:
                         watch()
-                    if not claims:
+                    if idle:
                         if until_idle and not self._pipeline.stores.journal.jobs.owed():
                             return
                         self._stopping.wait(IDLE)
-                        continue
-                    if self._finish(claims[0], pool):
-                        claims.pop(0)
             finally:
                 for claim in claims:
                     self._give_back(claim)
+
+    def _look(self, claims: list[_Claim], pool: ThreadPoolExecutor) -> bool:
+        """Take what there is room for and finish the oldest claim if it is ready; whether anything is held."""
+        while len(claims) < AHEAD and (claim := self._claim(pool)):
+            claims.append(claim)
+        if not claims:
+            return False
+        if self._finish(claims[0], pool):
+            claims.pop(0)
+        return True
 
     def _claim(self, pool: ThreadPoolExecutor) -> _Claim | None:
         """The next job that is really owed."""
@@ -116,13 +127,13 @@ class Worker:
 
     def _finish(self, claim: _Claim, pool: ThreadPoolExecutor) -> bool:
         """Wait a moment for the oldest claim and publish it when it is read; whether it is done with."""
-        if time.monotonic() < claim.resting_until:
-            self._keep_lease(claim)
-            self._stopping.wait(IDLE)
-            return False
-        if claim.reading is not None and claim.reading.done() and claim.reading.exception() and claim.resting_until:
-            claim.reading, claim.resting_until = self._read(pool, claim.job, claim.document), 0.0
         try:
+            if time.monotonic() < claim.resting_until:
+                self._keep_lease(claim)
+                self._stopping.wait(IDLE)
+                return False
+            if claim.reading is not None and claim.reading.done() and claim.reading.exception() and claim.resting_until:
+                claim.reading, claim.resting_until = self._read(pool, claim.job, claim.document), 0.0
             if claim.reading is None:
                 self._pipeline.forget(claim.document, f"forget-{claim.document.doc_id}-{claim.job.deposit}")
             else:

@@ -13,7 +13,12 @@ from kgfs.config import Pipeline as Settings
 from kgfs.domain import State
 from kgfs.ingest import pipeline as pipeline_module
 from kgfs.ingest import publication as publication_module
+from kgfs.ingest import worker as worker_module
+from kgfs.ingest.clock import StageClock
+from kgfs.ingest.pipeline import Pipeline
 from kgfs.ingest.rebuild import rebuild
+from kgfs.ingest.worker import Worker
+from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.journal import standing
 from kgfs.stores.journal.facts import DocumentRead
 from kgfs.stores.stores import Stores
@@ -147,3 +152,23 @@ def test_what_was_staged_and_never_published_is_dropped(config: Config, stores: 
 
 def throw(error: BaseException) -> None:
     raise error
+
+
+@pytest.mark.logs("worker ZeroDivisionError: a bug of a model")
+def test_a_document_that_is_removed_while_it_waits_for_another_try_stops_nobody(
+    home: Path, stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_module, "RETRY", 0.3)
+    config = Config(home=home, pipeline=Settings(max_attempts=5, lease=0.01))
+    deposit(config, stores, tmp_path, bad=TEXT + " POISON.", last=TEXT)
+    removed: list[str] = []
+
+    def watch() -> None:
+        if config.errors_log.exists() and not removed:
+            removed.append("bad.txt")
+            remove(config, stores, "bad.txt")
+
+    pipeline = Pipeline(config, stores, Counting(poison="POISON"), StageClock())
+    Worker(pipeline, ErrorLog(config.errors_log), lambda: None).run(until_idle=True, watch=watch)
+    assert removed
+    assert states(stores)[State.DONE] == 1
