@@ -107,6 +107,7 @@ def _linked(validated: Sequence[ValidExtraction]) -> set[str]:
 def _score(groups: dict[str, _Group], linked: set[str], title: str, chunks: Sequence[Chunk]) -> None:
     """0 to 1. The weights were chosen by hand on documents with known titles; they add up to 1."""
     places = max(len(chunks), 1)
+    beyond_one = 1 - 1 / places  # the relevance within a single Source is relevance to what its title says
     titled = _words(title)
     headed = [_words(" ".join(chunk.section_path)) for chunk in chunks]
     for group in groups.values():
@@ -114,11 +115,11 @@ def _score(groups: dict[str, _Group], linked: set[str], title: str, chunks: Sequ
         spread = math.log1p(len(relevance)) / math.log1p(places)
         words = _words(group.key)
         score = (
-            0.25 * relevance[0]
-            + 0.25 * _harmonic(relevance, places)
-            + 0.20 * spread * math.sqrt(relevance[0])
+            0.22 * relevance[0]
+            + 0.22 * _harmonic(relevance, places)
+            + 0.18 * spread * math.sqrt(relevance[0])
             + 0.05 * (1 - min(group.relevance) / places)
-            + 0.12 * _share(words, titled)
+            + 0.20 * beyond_one * _share(words, titled)
             + 0.03 * max(_share(words, headed[place]) for place in group.relevance)
             + 0.05 * bool(group.definitions)
             + 0.05 * (group.key in linked)
