@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from kgfs.errors import MissingError, StoreError
 from kgfs.knowledge.standing import Standing, standing_of
@@ -11,6 +13,8 @@ from kgfs.render.citation import Citation
 from kgfs.render.source import Excerpt, Marks
 from kgfs.stores.graph.contract import DocumentRow, Graph, InstanceRow
 from kgfs.stores.stores import Stores
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,24 +34,31 @@ class Evidence:
         return source.size(self.instance.source_size, self.instance.quote, self.standing.origin, marks)
 
 
-def evidence(stores: Stores, owner: str, n: int, instance: InstanceRow | None = None) -> Evidence:
+class Recall(Protocol):
+    """Answers ``ask``, which ``key`` stands for, perhaps with what it answered before."""
+
+    def __call__(self, key: Hashable, ask: Callable[[], T]) -> T: ...
+
+
+def evidence(stores: Stores, owner: str, n: int, recall: Recall, instance: InstanceRow | None = None) -> Evidence:
     """Evidence number ``n`` of a concept or relationship; MissingError once it is gone. ``instance`` where the caller
     has it already. Quick."""
-    found = instance or stores.graph.instance(owner, n)
+    found = instance or recall(("instance", owner, n), lambda: stores.graph.instance(owner, n))
     if found is None:
         raise MissingError(f"Evidence {n} is gone.")
-    return Evidence(found, standing_of(stores.journal.names, found.doc_id))
+    doc_id = found.doc_id
+    return Evidence(found, recall(("standing", doc_id), lambda: standing_of(stores.journal.names, doc_id)))
 
 
-def source_txt(stores: Stores, shown: Evidence, marks: Marks) -> bytes:
-    return source.render(excerpt_of(stores.graph, shown.instance), shown.standing.origin, marks)
+def source_txt(stores: Stores, shown: Evidence, marks: Marks, recall: Recall) -> bytes:
+    return source.render(excerpt_of(stores.graph, shown.instance, recall), shown.standing.origin, marks)
 
 
-def citation_json(stores: Stores, shown: Evidence, marks: Marks, concept: str) -> bytes:
+def citation_json(stores: Stores, shown: Evidence, marks: Marks, concept: str, recall: Recall) -> bytes:
     """``concept`` is the directory name of the concept whose folder is looked at, without ``.concept``."""
     instance, standing = shown.instance, shown.standing
-    document = _document(stores.graph, instance)
-    ontology = stores.journal.names.ontology(document.ontology)
+    document = recall(("document", instance.doc_id), lambda: _document(stores.graph, instance))
+    ontology = recall(("ontology", document.ontology), lambda: stores.journal.names.ontology(document.ontology))
     return citation.render(
         Citation(
             document=standing.origin.path,
@@ -68,14 +79,15 @@ def citation_json(stores: Stores, shown: Evidence, marks: Marks, concept: str) -
             page=instance.page,
             section_path=instance.section_path,
             stale=standing.stale,
-            spans=source.spans(excerpt_of(stores.graph, instance), standing.origin, marks),
+            spans=source.spans(excerpt_of(stores.graph, instance, recall), standing.origin, marks),
         )
     )
 
 
-def excerpt_of(graph: Graph, instance: InstanceRow) -> Excerpt:
+def excerpt_of(graph: Graph, instance: InstanceRow, recall: Recall) -> Excerpt:
     """The Source that holds the quote, with those after it that the quote reaches into."""
-    first = graph.source(instance.doc_id, instance.chunk_index)
+    at = (instance.doc_id, instance.chunk_index)
+    first = recall(("source", *at), lambda: graph.source(*at))
     if first is None:
         raise MissingError("The document of this evidence left the graph.")
     pieces, last = [first.full_text], first

@@ -134,7 +134,7 @@ def concept_called(world: World, ontology_id: str, name: str) -> Concept | None:
 
 
 def _living(world: World, concept_id: str, row: Concept | None) -> Concept:
-    found = row or world.stores.graph.concept(concept_id)
+    found = row or world.moment.recall(("concept", concept_id), lambda: world.stores.graph.concept(concept_id))
     if found is None:
         raise MissingError("The concept is gone.")
     return found

@@ -60,7 +60,8 @@ class DerivedFolder(Folder):
         return derived_attr(self.world, self.inode, FOLDER_MODE, 0, self.mtime())
 
     def token(self) -> Hashable | None:
-        return self.world.stores.graph.epoch(), self.world.stores.journal.seq()
+        heard = self.world.moment.position
+        return heard or (self.world.stores.graph.epoch(), self.world.stores.journal.seq())
 
 
 class DerivedFile(File):

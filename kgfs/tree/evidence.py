@@ -80,22 +80,26 @@ class Piece(DerivedFolder):
         return keys.piece(self._owner.id, self._owner.concept_id, self._n)
 
     def _instance(self) -> InstanceRow:
-        found = self._first.take() or self.world.stores.graph.instance(self._owner.id, self._n)
+        found = self._first.take() or self._known()
         if found is None:
             raise MissingError(f"Evidence {self._n} is gone.")
         return found
+
+    def _known(self) -> InstanceRow | None:
+        owner, n = self._owner.id, self._n
+        return self.world.moment.recall(("instance", owner, n), lambda: self.world.stores.graph.instance(owner, n))
 
     def mtime(self) -> int:
         return self._instance().mtime
 
     def lookup(self, name: str) -> Node | None:
         kind = _ENTRIES.get(name)
-        if kind is None or self.world.stores.graph.instance(self._owner.id, self._n) is None:
+        if kind is None or self._known() is None:
             return None
         return kind(self.world, self._owner, self._n)
 
     def entries(self) -> Sequence[tuple[str, Node]]:
-        seen = knowledge.evidence(self.world.stores, self._owner.id, self._n)
+        seen = knowledge.evidence(self.world.stores, self._owner.id, self._n, self.world.moment.recall)
         return [(name, kind(self.world, self._owner, self._n, seen)) for name, kind in _ENTRIES.items()]
 
 
@@ -115,7 +119,8 @@ class _Entry:
         return keys.piece(self._owner.id, self._owner.concept_id, self._n, self.name)
 
     def _evidence(self) -> Evidence:
-        return self._first.take() or knowledge.evidence(self.world.stores, self._owner.id, self._n)
+        recall = self.world.moment.recall
+        return self._first.take() or knowledge.evidence(self.world.stores, self._owner.id, self._n, recall)
 
     def _marks(self) -> Marks:
         return Marks(self.world.config.tree.mark_start, self.world.config.tree.mark_end)
@@ -140,7 +145,7 @@ class SourceTxt(_EntryFile):
         return shown.source_size(self._marks()), shown.changed_at
 
     def content(self) -> bytes:
-        return knowledge.source_txt(self.world.stores, self._evidence(), self._marks())
+        return knowledge.source_txt(self.world.stores, self._evidence(), self._marks(), self.world.moment.recall)
 
 
 class QuoteTxt(_EntryFile):
@@ -170,7 +175,8 @@ class CitationJson(_EntryFile):
         return self._render(self._evidence())
 
     def _render(self, shown: Evidence) -> bytes:
-        return knowledge.citation_json(self.world.stores, shown, self._marks(), self._owner.concept)
+        recall = self.world.moment.recall
+        return knowledge.citation_json(self.world.stores, shown, self._marks(), self._owner.concept, recall)
 
 
 class DocumentLink(_Entry, DerivedLink):

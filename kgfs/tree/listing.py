@@ -11,8 +11,8 @@ from kgfs.domain import decode_name
 from kgfs.errors import MissingError
 from kgfs.tree.node import Attr, Folder, Node
 
-MAX_ENTRIES = 50_000
-"""Over all cached listings (about one KiB each, all told); a larger single listing is still cached, alone."""
+MAX_ENTRIES = 250_000
+"""Over all cached listings (about half a KiB each, all told); a larger single listing is still cached, alone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ AT_ONCE = 1000
 
 class News:
     def __init__(self, world: World, vfs: Vfs) -> None:
+        self._moment = world.moment
         self._journal = world.stores.journal
         self._graph = world.stores.graph
         self._inodes = vfs.inodes
@@ -31,6 +32,7 @@ class News:
         self._seq = self._journal.seq()
         self._epoch = self._graph.epoch()
         self._lost = False
+        self._moment.move((self._epoch, self._seq))
 
     def poll(self) -> list[Invalidation]:
         """What changed since this was last asked. Everything, if a feed does not reach back so far, or if the question
@@ -39,6 +41,7 @@ class News:
         known = not lost and self._facts() and self._changes()
         if not known:
             self._seq, self._epoch = self._journal.seq(), self._graph.epoch()
+        self._moment.move((self._epoch, self._seq))
         news = self._after.stale.take()
         self._lost = False
         return news if known else everything(self._inodes)

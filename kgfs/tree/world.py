@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kgfs.config import Config
 from kgfs.ingest.deposit import Deposits
 from kgfs.stores.stores import Stores
+from kgfs.tree.moment import Moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,3 +23,4 @@ class World:
     """Who owns derived things: the user who mounted."""
     mounted_at: int
     """Nanoseconds; the time of fixed files."""
+    moment: Moment = field(default_factory=Moment)
