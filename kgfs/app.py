@@ -42,6 +42,7 @@ def open_stores(config: Config, *, vectors_of: str = "", make: bool = True) -> I
             f"{config.home}: no home of kgfs is there yet. kgfs mount and kgfs ingest make one; --home or KGFS_HOME name another."
         )
     make_home(config)
+    vectors_lost = not config.vectors_db.exists()
     with ExitStack() as stack:
         stores = Stores(FileGarage(config.garage), SqliteJournal(config.front_db), SqliteGraph(config.graph_db))
         if vectors_of:
@@ -49,7 +50,7 @@ def open_stores(config: Config, *, vectors_of: str = "", make: bool = True) -> I
 
             stores = replace(stores, vectors=SqliteVectors(config.vectors_db, vectors_of))
         stack.callback(stores.close)
-        _restore(config, stores)
+        _restore(config, stores, vectors_lost=vectors_lost)
         yield stores
 
 
@@ -61,18 +62,38 @@ def make_home(config: Config) -> None:
             raise from_os_error(error, f"{folder}: cannot be made") from error
 
 
-def _restore(config: Config, stores: Stores) -> None:
-    """Derive what is missing: names from the ledger, the graph from the Readings. One process does, others wait."""
+def _restore(config: Config, stores: Stores, *, vectors_lost: bool) -> None:
+    """Derive what is missing: names from the ledger, graph and vectors from the Readings. One process does, others
+    wait."""
     descriptor = os.open(config.run / "restore.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         restore_journal(stores.journal, stores.garage.ledger)
-        if stores.graph.epoch() == 0 and any(stores.journal.names.counts().values()):
-            from kgfs.ingest.rebuild import rebuild  # numpy and more: only where something is to be rebuilt
+        known = any(stores.journal.names.counts().values())
+        with _begun(config.run / "graph.rebuilding", known and stores.graph.epoch() == 0) as due:
+            if due:
+                from kgfs.ingest.rebuild import rebuild_graph  # numpy and more: only where something is to be rebuilt
 
-            rebuild(stores)
+                rebuild_graph(stores)
+        if stores.vectors is not None:
+            with _begun(config.run / "vectors.rebuilding", known and vectors_lost) as due:
+                if due:
+                    from kgfs.ingest.rebuild import rebuild_vectors
+
+                    rebuild_vectors(stores)
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def _begun(note: Path, due: bool) -> Iterator[bool]:
+    """Whether something is due, or was begun and not ended: what is half rebuilt does not look lost any more."""
+    if due:
+        note.touch(mode=0o600)
+    begun = note.exists()
+    yield begun
+    if begun:
+        note.unlink()
 
 
 @contextmanager

@@ -20,27 +20,52 @@ from kgfs.stores.vectors.contract import Filter
 
 def rebuild(stores: Stores, progress: Callable[[int], None] = lambda done: None) -> int:
     """Drop graph and vectors and make them anew; how many publications were carried out. Blocks for long; nobody else
-    may publish meanwhile (the caller holds the worker's lock or the home is not in use)."""
+    may publish meanwhile (the caller holds the worker's lock or the home is not in use). Killed in the middle it is
+    to be begun again."""
+    done = rebuild_graph(stores, progress)
+    rebuild_vectors(stores)
+    return done
+
+
+def rebuild_graph(stores: Stores, progress: Callable[[int], None] = lambda done: None) -> int:
+    """As ``rebuild``, without the vectors."""
     stores.graph.clear()
-    if stores.vectors is not None:
-        stores.vectors.clear()
     versions: dict[str, int] = {}
     done = 0
     for fact in _facts(stores):
         if isinstance(fact, VersionMinted):
             versions[fact.doc_id] = fact.n
         elif isinstance(fact, DocumentRead):
-            document = stores.journal.names.document(fact.doc_id)
-            if document is None:
-                raise StoreError(f"The ledger publishes document {fact.doc_id} that it never deposited.")
-            _publish(stores, document, fact, versions.get(fact.doc_id, 1))
+            _publish(stores, fact, versions.get(fact.doc_id, 1))
             done += 1
             progress(done)
         elif isinstance(fact, DocumentForgotten):
             stores.graph.forget(fact.commit_id, [fact.doc_id], fact.at)
-            if stores.vectors is not None:
-                stores.vectors.delete(Filter(kind="source", doc_id=fact.doc_id))
     return done
+
+
+def rebuild_vectors(stores: Stores) -> None:
+    """As ``rebuild``, with a graph that is complete. Nothing without a store of vectors."""
+    vectors = stores.vectors
+    if vectors is None:
+        return
+    vectors.clear()
+    founded: set[str] = set()
+    for fact in _facts(stores):
+        if isinstance(fact, DocumentRead):
+            for doc_id in (*fact.superseded, fact.doc_id):
+                vectors.delete(Filter(kind="source", doc_id=doc_id))
+            document, reading, decisions = _kept(stores, fact)
+            found = embeddings.load(stores.garage.objects, reading)
+            if found is not None and vectors.model == reading.embedding_model:
+                rows = embeddings.source_rows(found, document.ontology, document.doc_id)
+                concepts = embeddings.concept_rows(document.ontology, decisions, found)
+                vectors.upsert(rows + concepts)
+                founded |= {row.item for row in concepts}
+        elif isinstance(fact, DocumentForgotten):
+            vectors.delete(Filter(kind="source", doc_id=fact.doc_id))
+    if gone := frozenset(concept for concept in founded if stores.graph.concept(concept) is None):
+        vectors.delete(Filter(kind="concept", items=gone))
 
 
 def _facts(stores: Stores) -> Iterator[Fact]:
@@ -54,24 +79,24 @@ def _facts(stores: Stores) -> Iterator[Fact]:
             yield decode(entry)
 
 
-def _publish(stores: Stores, document: Document, fact: DocumentRead, content_version: int) -> None:
-    objects = stores.garage.objects
-    reading_key = f"readings/{fact.doc_id}/{fact.reading}.json"
-    reading: Reading = decode_reading(objects.get(reading_key), reading_key)
-    decisions: Decisions = decode_decisions(objects.get(fact.decisions), fact.decisions)
+def _publish(stores: Stores, fact: DocumentRead, content_version: int) -> None:
+    document, reading, decisions = _kept(stores, fact)
     carry_out(
         stores.graph,
         document,
         reading,
         decisions,
-        text=text_of(objects, document, reading),
+        text=text_of(stores.garage.objects, document, reading),
         content_version=content_version,
         supersedes=fact.superseded,
         at=fact.at,
     )
-    found = embeddings.load(objects, reading)
-    if stores.vectors is not None and found is not None and stores.vectors.model == reading.embedding_model:
-        for doc_id in fact.superseded:
-            stores.vectors.delete(Filter(kind="source", doc_id=doc_id))
-        rows = embeddings.source_rows(found, document.ontology, document.doc_id)
-        stores.vectors.upsert(rows + embeddings.concept_rows(document.ontology, decisions, found))
+
+
+def _kept(stores: Stores, fact: DocumentRead) -> tuple[Document, Reading, Decisions]:
+    document, objects = stores.journal.names.document(fact.doc_id), stores.garage.objects
+    if document is None:
+        raise StoreError(f"The ledger publishes document {fact.doc_id} that it never deposited.")
+    key = f"readings/{fact.doc_id}/{fact.reading}.json"
+    reading = decode_reading(objects.get(key), key)
+    return document, reading, decode_decisions(objects.get(fact.decisions), fact.decisions)
