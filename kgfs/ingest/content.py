@@ -5,6 +5,7 @@ Not for several threads at once; ``spool.WorkingCopy`` serialises the calls.
 
 from __future__ import annotations
 
+import fcntl
 import os
 from pathlib import Path
 from typing import Protocol
@@ -59,7 +60,8 @@ class Memory:
 
 class SpoolFile:
     """A file in the spool folder, 0600. Its first ``fixed`` bytes are kept (a fact speaks of them) and never change
-    again; what follows may be written. SHA-256 and block sums are taken of bytes as they arrive in order."""
+    again; what follows may be written. SHA-256 and block sums are taken of bytes as they arrive in order. Who made it
+    holds its lock until :meth:`let_go`, so that no other process takes it for an object while it is being written."""
 
     def __init__(self, path: Path, descriptor: int, size: int, fixed: int) -> None:
         self.path = path
@@ -73,6 +75,7 @@ class SpoolFile:
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
         except OSError as error:
             raise from_os_error(error, f"Making the working copy {path}") from error
         return cls(path, descriptor, 0, 0)
@@ -139,8 +142,29 @@ class SpoolFile:
         except OSError as error:
             raise from_os_error(error, f"Keeping the working copy {self.path}") from error
 
+    def let_go(self) -> None:
+        """It is not written any more."""
+        fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+
     def close(self) -> None:
         os.close(self._descriptor)
+
+
+def is_held(path: Path) -> bool:
+    """Whether a process, this one or another, may still write to this spool file."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise from_os_error(error, f"Looking at the working copy {path}") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 class Kept:

@@ -134,6 +134,7 @@ def _keep(deposits: Deposits, ontology: Ontology, parent: int, name: str, standi
     deposits.record(*facts, inbox=inbox)
     if isinstance(taken.content, SpoolFile):
         taken.content.fixed = sums.size
+        taken.content.let_go()
     border("kept")
     if standing is not None:
         deposits.copies.leave(standing)

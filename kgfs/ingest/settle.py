@@ -173,7 +173,7 @@ class _Batch:
         name = names.name(seen.id)
         path = names.path(seen.id)
         # Asked after the row was read: bytes that a writer still appends to can then not be those of the row.
-        if name is None or path is None or self._copies.being_written(name.id):
+        if name is None or path is None or self._copies.being_written(name.id) or self._copies.held(name):
             return None
         if name.settled and not again:
             return None

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from kgfs.domain import Name, Place
 from kgfs.errors import StoreError
-from kgfs.ingest.content import SMALL, Content, Memory, SpoolFile, open_content
+from kgfs.ingest.content import SMALL, Content, Memory, SpoolFile, is_held, open_content
 from kgfs.stores.garage.contract import BLOCK, Sums
 from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.stores import Stores
@@ -178,6 +178,8 @@ class WorkingCopy:
             self._take(Memory(), writable=False)
             if self.handles:
                 self.load()
+        if isinstance(self._content, SpoolFile):
+            self._content.let_go()
 
 
 class WorkingCopies:
@@ -228,9 +230,13 @@ class WorkingCopies:
         return self._copies.get(name_id)
 
     def being_written(self, name_id: int) -> bool:
-        """Quick."""
+        """Here, by this process. Quick."""
         copy = self._copies.get(name_id)
         return copy is not None and copy.writers > 0
+
+    def held(self, name: Name) -> bool:
+        """Whether somebody may still write to the spool file that ``name`` speaks of, here or in another process."""
+        return name.place is Place.SPOOL and is_held(self.spool / name.key)
 
     def moved(self) -> None:
         """What an open file shows has changed."""

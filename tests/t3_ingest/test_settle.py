@@ -17,6 +17,7 @@ import pytest
 
 from kgfs.config import Config, Pipeline
 from kgfs.domain import Name, Place, State, doc_id_of
+from kgfs.errors import BusyError
 from kgfs.ingest.sessions import alive_sessions, open_session
 from kgfs.ingest.settle import Settler
 from kgfs.stores.journal.facts import DocumentFailed, DocumentForgotten, DocumentRead, Settled, VersionMinted
@@ -455,3 +456,23 @@ def test_a_kill_at_any_border_ends_the_same(home: Path, border: str) -> None:
         assert sorted(path for path, _ in decisions(desk)) == sorted(kept - {".hidden"})
         assert desk.journal.jobs.owed() == len(kept - {".hidden"})
         assert not desk.config.errors_log.exists()
+
+
+def test_a_spool_file_that_another_process_writes_is_not_made_an_object(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"x" * 100_000)
+    with desk_at(home) as writing, desk_at(home) as other:
+        row = writing.file("a.txt")
+        file = writing.deposits.open(row.id, write=True)
+        file.write(0, b"x" * 100_000)
+        file.flush()
+        with pytest.raises(BusyError, match="being written"):
+            other.deposits.ingest_file(tmp_path / "a.txt", "Notes")
+        other.deposits.move(row.id, writing.ontology().root, "b.txt", replace=False)
+        other.deposits.move(row.id, writing.ontology().root, ".b", replace=False)
+        assert other.settle() == 0
+        file.write(100_000, b"y" * 50_000)
+        file.flush()
+        file.release()
+        assert other.read(row.id) == b"x" * 100_000 + b"y" * 50_000
+        assert writing.settle() == 1
+        assert other.read(row.id) == b"x" * 100_000 + b"y" * 50_000
