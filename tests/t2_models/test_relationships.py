@@ -43,6 +43,7 @@ def _stated(extractor: GrammarExtractor, text: str) -> set[tuple[str, str, str]]
         ("The factory creates proxy objects.", ("factory", "CREATES", "proxy objects")),
         ("The browser supports web sockets.", ("browser", "SUPPORTS", "web sockets")),
         ("Rodents such as mice eat grain.", ("mice", "IS_A", "rodents")),
+        ("Mice, rats and other rodents eat grain.", ("rats", "IS_A", "rodents")),
         ("Bats differ from birds.", ("bats", "CONTRASTS_WITH", "birds")),
     ],
 )
@@ -61,6 +62,9 @@ def test_what_a_sentence_states(
         "If the parser uses the tokenizer, nothing changes.",
         "This uses that.",
         "It is a planet.",
+        "If the flag is set, the parser uses the tokenizer.",
+        "A parser that is slow uses the tokenizer.",
+        "The parser might use the tokenizer.",
         "They suggest that the parser uses the tokenizer.",
         "Parsers and tokenizers.",
     ],

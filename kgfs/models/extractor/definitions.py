@@ -48,7 +48,7 @@ def defining(sentence: Span, *, listed: bool = False) -> Iterator[Defining]:
     for token in sentence:
         if _ACRONYM.fullmatch(token.text) and (first := _expansion(token, sentence.start)) is not None:
             yield Defining(token, first, token.i - 1)
-        elif token.dep_ == "appos" and token.pos_ == "NOUN" and _article(token) and after_comma(token):
+        elif token.dep_ == "appos" and token.pos_ == "NOUN" and _article(token) and set_off(token):
             first, end = token.left_edge.i, min(token.right_edge.i + 1, last)
             if _names(token.head) and end - first >= 3:
                 yield Defining(token.head, first, end)
@@ -110,10 +110,11 @@ def _expansion(acronym: Token, start: int) -> int | None:
     return at
 
 
-def after_comma(token: Token) -> bool:
-    """Whether what hangs on the token is set off by a comma."""
-    first = token.left_edge.i
-    return first > 0 and token.doc[first - 1].text == ","
+def set_off(token: Token) -> bool:
+    """Whether what hangs on the token is set off: by a comma before it, and by punctuation or the end after it."""
+    first, end = token.left_edge.i, token.right_edge.i + 1
+    closed = end >= len(token.doc) or token.doc[end - 1].is_punct or token.doc[end].is_punct
+    return closed and first > 0 and token.doc[first - 1].text == ","
 
 
 def _article(noun: Token) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kgfs.models.extractor.definitions import after_comma
+from kgfs.models.extractor.definitions import set_off
 from kgfs.models.extractor.vocabulary import ADJECTIVES, PASSIVES, PREPOSITIONS, VERBS, Meaning
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ _SUPPOSING = frozenset(
     )
 )
 """Verbs that do not assert what their clause says."""
+_CONDITIONS = frozenset(("if", "unless", "whether", "once", "until"))
+_PERHAPS = frozenset(("perhaps", "possibly", "potentially", "maybe"))
 _DOUBT = frozenset(("would", "should"))
 _MERELY_POSSIBLE = frozenset(("may", "might", "could"))
 _ENUMERATED = 4
@@ -126,16 +128,17 @@ def _of_noun(noun: Token) -> Iterator[Stated]:
                 yield Stated(noun, "USES", used, 0.65)
         elif (
             child.dep_ == "appos"
-            and after_comma(child)
+            and set_off(child)
             and any(word.lower_ in ("a", "an") for word in child.children if word.dep_ == "det")
         ):
             yield Stated(noun, "IS_A", child, 0.65)
-    if noun.dep_ == "conj" and any(word.lower_ == "other" for word in noun.children):
-        named = noun.head
-        yield Stated(named, "IS_A", noun, 0.75)
+    modifiers = {word.lower_ for word in noun.children}
+    if many and noun.dep_ == "conj" and "other" in modifiers and not modifiers & _PERHAPS:
+        named = noun
         while named.dep_ == "conj" and named.head is not named:
             named = named.head
-            yield Stated(named, "IS_A", noun, 0.75)
+            if named.lemma_ != noun.lemma_:
+                yield Stated(named, "IS_A", noun, 0.75)
 
 
 def _directed(subject: Token, meaning: Meaning, end: Token, doubt: float) -> Stated:
@@ -151,13 +154,17 @@ def _asserted(verb: Token) -> bool:
         for child in at.children:
             if child.dep_ == "neg" or (child.dep_ == "aux" and child.lower_ in _MERELY_POSSIBLE):
                 return False
-            if child.dep_ == "mark" and child.lower_ in ("if", "unless", "whether"):
+            if _conditional(child) or (child.dep_ == "advcl" and any(_conditional(word) for word in child.children)):
                 return False
         if at.dep_ not in ("xcomp", "conj", "ccomp", "advcl") or at.head is at:
             return True
         if at.dep_ in ("ccomp", "advcl") and (at.tag_ == "VB" or at.head.lemma_.lower() in _SUPPOSING):
             return False
         at = at.head
+
+
+def _conditional(token: Token) -> bool:
+    return token.dep_ in ("mark", "advmod") and token.lower_ in _CONDITIONS
 
 
 def _subjects(verb: Token) -> tuple[list[Token], bool]:
@@ -168,7 +175,7 @@ def _subjects(verb: Token) -> tuple[list[Token], bool]:
         if own:
             named = [noun for subject in own for noun in _antecedents(subject, at)]
             heads = [head for noun in named for head in (noun, *_conjuncts(noun))]
-            return [head for head in heads if _speaks(head)], passive
+            return [head for head in heads if _speaks(head) and not _restricted(head, at)], passive
         if at.dep_ == "acl" and at.tag_ in ("VBN", "VBG"):
             named = [at.head] if _speaks(at.head) and _specific(at.head) else []
             return named, passive or at.tag_ == "VBN"
@@ -186,12 +193,18 @@ def _subjects(verb: Token) -> tuple[list[Token], bool]:
 def _antecedents(subject: Token, verb: Token) -> list[Token]:
     if subject.lower_ not in ("which", "that", "who") or verb.dep_ != "relcl":
         return [subject]
-    return [verb.head] if _specific(verb.head) or after_comma(verb) else []
+    return [verb.head] if _specific(verb.head) or set_off(verb) else []
 
 
 def _specific(noun: Token) -> bool:
     """Whether what restricts the noun says something of all that it names: not so of 'modules that use …'."""
-    return noun.pos_ == "PROPN" or any(child.dep_ in ("compound", "amod", "nmod") for child in noun.children)
+    return noun.tag_ == "NNP" or any(child.dep_ in ("compound", "amod", "nmod") for child in noun.children)
+
+
+def _restricted(noun: Token, verb: Token) -> bool:
+    """Whether the verb is said only of those of them that a clause picks out: 'a string which is short uses …'."""
+    clauses = (child for child in noun.children if child.dep_ == "relcl" and child != verb)
+    return not _specific(noun) and any(not set_off(clause) for clause in clauses)
 
 
 def _objects(head: Token, relation: str) -> list[Token]:
