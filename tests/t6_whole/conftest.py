@@ -31,6 +31,7 @@ def place(home: Path, tmp_path: Path) -> Iterator[Place]:
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """One mount for all tests of a file; each makes ontologies of its own."""
     top = tmp_path_factory.mktemp("shared")
+    (top / "mnt").mkdir()
     found = Place(top / "home", top / "mnt").mount()
     yield found
     found.close()

@@ -64,7 +64,6 @@ class Place:
         return {**os.environ, **known, **self.environment, **(more or {})}
 
     def mount(self, *options: str, env: Mapping[str, str] | None = None) -> Place:
-        self.mountpoint.mkdir(exist_ok=True)
         self.run("mount", self.mountpoint, *options, env=env)
         return self
 

@@ -42,6 +42,7 @@ def copy_in(place: Place, top: Path) -> Path:
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     top = tmp_path_factory.mktemp("undisturbed")
+    (top / "mnt").mkdir()
     place = Place(top / "home", top / "mnt").mount()
     try:
         copy_in(place, top)

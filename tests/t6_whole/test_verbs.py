@@ -266,6 +266,7 @@ def test_no_worker_foreground_and_a_busy_mount(place: Place) -> None:
 def test_one_home_at_two_places_shows_one_tree(place: Place, tmp_path: Path) -> None:
     place.mount()
     other = Place(place.home, tmp_path / "other")
+    other.mountpoint.mkdir()
     other.mount()
     try:
         (place.ontology("A") / "a.txt").write_text(GARBAGE)
