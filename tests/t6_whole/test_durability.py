@@ -64,7 +64,7 @@ def test_killed_after_cp(place: Place, tmp_path: Path, undisturbed: dict[str, ob
         place.kill()
         place.mount()
         done = shell("diff", "-r", source, place.mountpoint / "Test/documents")
-        assert (done.returncode, done.stdout) == (0, b"")
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     for name in DOCUMENTS:
         kept, given = (place.mountpoint / "Test/documents" / name).stat(), (source / name).stat()
         assert (kept.st_size, kept.st_mtime_ns, kept.st_mode) == (given.st_size, given.st_mtime_ns, given.st_mode)
