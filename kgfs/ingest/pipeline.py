@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from kgfs.compute.contract import Compute
 from kgfs.config import Config
 from kgfs.domain import INGEST_VERSION, Document, State
-from kgfs.errors import MissingError
+from kgfs.errors import MissingError, StoreError
 from kgfs.failpoints import border
 from kgfs.ingest import embeddings
 from kgfs.ingest.clock import StageClock
@@ -72,7 +72,6 @@ class Pipeline:
                 self.stores.garage.objects.put(decisions.key, decisions.encode())
             border("decided")
             still_ours()
-            at = time.time_ns()
             with self.clock.stage("commit"):
                 found = journal.names.version_of(document.doc_id)
                 carry_out(
@@ -83,18 +82,28 @@ class Pipeline:
                     text=text_of(self.stores.garage.objects, document, reading),
                     content_version=found[0].n if found else 1,
                     supersedes=superseded,
-                    at=at,
+                    at=time.time_ns(),
                 )
             border("published")
-        else:
-            shown = graph.document(document.doc_id)
-            at = shown.ingested_at if shown else time.time_ns()
+        shown = graph.document(document.doc_id)
+        if shown is None:
+            raise StoreError(f"The graph has lost document {document.doc_id}, which was published. Run kgfs rebuild.")
         with self.clock.stage("index"):
             self._index(document, reading, decisions, vectors_of_reading, superseded, touched)
         border("indexed")
         state = State.DONE if any(verdict.passed for verdict in reading.verdicts) else State.GATED
         journal.record(
-            DocumentRead(document.doc_id, state.value, reading.id, decisions.key, decisions.commit_id, superseded, at)
+            DocumentRead(
+                doc_id=document.doc_id,
+                state=state.value,
+                reading=reading.id,
+                decisions=decisions.key,
+                commit_id=decisions.commit_id,
+                superseded=superseded,
+                at=shown.ingested_at,
+                deposit=shown.deposit,
+                content_version=shown.content_version,
+            )
         )
         border("noted")
 

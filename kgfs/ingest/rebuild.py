@@ -7,13 +7,14 @@ they had, so the result equals the graph built step by step.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from kgfs.domain import Document
 from kgfs.errors import StoreError
 from kgfs.ingest import embeddings
 from kgfs.ingest.publication import carry_out, text_of
 from kgfs.ingest.reading import Decisions, Reading, decode_decisions, decode_reading
-from kgfs.stores.journal.facts import DocumentForgotten, DocumentRead, Fact, VersionMinted, decode
+from kgfs.stores.journal.facts import DocumentForgotten, DocumentRead, Fact, decode
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter
 
@@ -30,13 +31,10 @@ def rebuild(stores: Stores, progress: Callable[[int], None] = lambda done: None)
 def rebuild_graph(stores: Stores, progress: Callable[[int], None] = lambda done: None) -> int:
     """As ``rebuild``, without the vectors."""
     stores.graph.clear()
-    versions: dict[str, int] = {}
     done = 0
     for fact in _facts(stores):
-        if isinstance(fact, VersionMinted):
-            versions[fact.doc_id] = fact.n
-        elif isinstance(fact, DocumentRead):
-            _publish(stores, fact, versions.get(fact.doc_id, 1))
+        if isinstance(fact, DocumentRead):
+            _publish(stores, fact)
             done += 1
             progress(done)
         elif isinstance(fact, DocumentForgotten):
@@ -79,15 +77,15 @@ def _facts(stores: Stores) -> Iterator[Fact]:
             yield decode(entry)
 
 
-def _publish(stores: Stores, fact: DocumentRead, content_version: int) -> None:
+def _publish(stores: Stores, fact: DocumentRead) -> None:
     document, reading, decisions = _kept(stores, fact)
     carry_out(
         stores.graph,
-        document,
+        replace(document, deposit=fact.deposit),
         reading,
         decisions,
         text=text_of(stores.garage.objects, document, reading),
-        content_version=content_version,
+        content_version=fact.content_version,
         supersedes=fact.superseded,
         at=fact.at,
     )

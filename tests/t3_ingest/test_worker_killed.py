@@ -172,3 +172,18 @@ def test_a_document_that_is_removed_while_it_waits_for_another_try_stops_nobody(
     Worker(pipeline, ErrorLog(config.errors_log), lambda: None).run(until_idle=True, watch=watch)
     assert removed
     assert states(stores)[State.DONE] == 1
+
+
+def test_what_changed_about_a_document_since_its_publication_does_not_change_the_rebuilt_graph(
+    config: Config, stores: Stores, tmp_path: Path
+) -> None:
+    deposit(config, stores, tmp_path, a=TEXT, b=TEXT + " Tracing is another form.")
+    work(config, stores, Counting())
+    with open_deposits(config, stores) as (deposits, _):
+        assert deposits.ingest_file(tmp_path / "a.txt", "Test", force=True).decision == "reprocess"
+    deposit(config, stores, tmp_path, c=TEXT)
+    work(config, stores, Counting())
+    [ontology] = stores.journal.names.ontologies()
+    before = knowledge_in(stores), stores.graph.documents(ontology.id)
+    rebuild(stores)
+    assert (knowledge_in(stores), stores.graph.documents(ontology.id)) == before

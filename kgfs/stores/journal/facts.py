@@ -183,6 +183,10 @@ class DocumentRead:
     at: int
     ingest_version: int = INGEST_VERSION
     """Of the kgfs that records it."""
+    deposit: int = 0
+    """The document's order of deposit when it was published, which the graph keeps."""
+    content_version: int = 0
+    """Likewise, the number of its newest version."""
 
 
 @dataclass(frozen=True, slots=True)
