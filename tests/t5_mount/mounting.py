@@ -103,7 +103,7 @@ def mounted_place(
     top: Path, *options: str, env: Mapping[str, str] | None = None, declared: tuple[str, ...] = ()
 ) -> Iterator[Place]:
     """Mounted while this lasts; its logs must have no complaint that is not ``declared``."""
-    top.mkdir(exist_ok=True)
+    (top / "mnt").mkdir(parents=True, exist_ok=True)
     place = Place(top / "home", top / "mnt", {"KGFS_PIPELINE_SETTLE": str(SETTLE), **STATISTICS, **(env or {})})
     try:
         yield place.mount(*options)
