@@ -16,7 +16,7 @@ from kgfs.ingest.chores import Chores
 from kgfs.ingest.deposit import Deposits
 from kgfs.ingest.sessions import open_session
 from kgfs.ingest.settle import Settler
-from kgfs.ingest.ship import restore_journal
+from kgfs.ingest.ship import ever_published, restore_journal
 from kgfs.ingest.worker_keeper import WorkerKeeper
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.embedded import FileGarage
@@ -70,7 +70,7 @@ def _restore(config: Config, stores: Stores, *, vectors_lost: bool) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         restore_journal(stores.journal, stores.garage.ledger)
         known = any(stores.journal.names.counts().values())
-        with _begun(config.run / "graph.rebuilding", known and stores.graph.epoch() == 0) as due:
+        with _begun(config.run / "graph.rebuilding", known and _graph_lost(stores)) as due:
             if due:
                 from kgfs.ingest.rebuild import rebuild_graph  # numpy and more: only where something is to be rebuilt
 
@@ -83,6 +83,14 @@ def _restore(config: Config, stores: Stores, *, vectors_lost: bool) -> None:
                     rebuild_vectors(stores)
     finally:
         os.close(descriptor)
+
+
+def _graph_lost(stores: Stores) -> bool:
+    """Not where a worker is just publishing the first document: its epoch moves before the publication is noted, so
+    that is asked last."""
+    if stores.graph.epoch():
+        return False
+    return ever_published(stores.journal, stores.garage.ledger) and stores.graph.epoch() == 0
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from kgfs.errors import StoreError
 from kgfs.ingest import embeddings
 from kgfs.ingest.publication import carry_out, text_of
 from kgfs.ingest.reading import Decisions, Reading, decode_decisions, decode_reading
+from kgfs.ingest.ship import entries
 from kgfs.stores.journal.facts import DocumentForgotten, DocumentRead, Fact, decode
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter
@@ -67,14 +68,7 @@ def rebuild_vectors(stores: Stores) -> None:
 
 
 def _facts(stores: Stores) -> Iterator[Fact]:
-    """All facts in order: from the ledger, and those it does not have yet from its front."""
-    last = 0
-    for last, entry in stores.garage.ledger.replay():  # noqa: B007 - the last number is used after the loop
-        yield decode(entry)
-    first, entries = stores.journal.unshipped(limit=1 << 62)
-    for number, entry in enumerate(entries, first):
-        if number > last:
-            yield decode(entry)
+    return map(decode, entries(stores.journal, stores.garage.ledger))
 
 
 def _publish(stores: Stores, fact: DocumentRead) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from kgfs.errors import StoreError
 from kgfs.failpoints import border
 from kgfs.stores.garage.contract import Ledger
 from kgfs.stores.journal.contract import Journal
+from kgfs.stores.journal.facts import DocumentRead, decode
 
 
 def ship_once(journal: Journal, ledger: Ledger) -> int:
@@ -38,6 +41,26 @@ def restore_journal(journal: Journal, ledger: Ledger) -> int:
     if here < last:
         raise _older(here, last)
     return 0
+
+
+def entries(journal: Journal, ledger: Ledger) -> Iterator[bytes]:
+    """All facts in order, encoded: from the ledger, and those it does not have yet from its front."""
+    last = 0
+    # Asked first: what is shipped while the ledger is read could be missed by both otherwise.
+    first, waiting = journal.unshipped(limit=1 << 62)
+    for last, entry in ledger.replay():  # noqa: B007 - the last number is used after the loop
+        yield entry
+    for number, entry in enumerate(waiting, first):
+        if number > last:
+            yield entry
+
+
+def ever_published(journal: Journal, ledger: Ledger) -> bool:
+    """Whether the graph ever showed a document. Reads the ledger up to the first publication."""
+    return any(isinstance(decode(entry), DocumentRead) for entry in entries(journal, ledger) if _MARK in entry)
+
+
+_MARK = DocumentRead.__name__.encode()
 
 
 def _older(here: int, last: int) -> StoreError:

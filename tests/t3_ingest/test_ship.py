@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kgfs.errors import StoreError
-from kgfs.ingest.ship import restore_journal, ship_once
+from kgfs.ingest.ship import entries, restore_journal, ship_once
 from kgfs.stores.garage.embedded import FileGarage
 from tests.t3_ingest.depositing import Desk, desk_at
 
@@ -77,3 +77,18 @@ def test_a_journal_older_than_its_ledger_is_refused(home: Path, tmp_path: Path) 
         with pytest.raises(StoreError, match="older copy"):
             ship_once(desk.journal, FileGarage(home / "garage").ledger)
         assert desk.journal.unshipped()[0] == 1
+
+
+def test_all_facts_are_told_also_when_they_are_shipped_meanwhile(desk: Desk) -> None:
+    journal, ledger = desk.journal, desk.stores.garage.ledger
+    desk.file("a.txt")
+    ship_once(journal, ledger)
+    desk.file("b.txt")
+    told = entries(journal, ledger)
+    seen = [next(told)]
+    ledger_read = list(ledger.replay())
+    for _ in ledger_read[1:]:
+        seen.append(next(told))
+    ship_once(journal, ledger)
+    seen.extend(told)
+    assert len(seen) == journal.seq()

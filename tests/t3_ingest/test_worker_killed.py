@@ -187,3 +187,20 @@ def test_what_changed_about_a_document_since_its_publication_does_not_change_the
     before = knowledge_in(stores), stores.graph.documents(ontology.id)
     rebuild(stores)
     assert (knowledge_in(stores), stores.graph.documents(ontology.id)) == before
+
+
+def test_opening_a_home_whose_first_document_is_being_published_takes_nothing_away(
+    config: Config, stores: Stores, tmp_path: Path
+) -> None:
+    def look(name: str) -> None:
+        if name == "staged":
+            with open_stores(config):
+                pass
+
+    deposit(config, stores, tmp_path, a=TEXT)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(publication_module, "border", look)
+        work(config, stores, Counting())
+    [document] = documents(stores)
+    assert stores.graph.sources(document.doc_id)
+    assert stores.graph.instances_of(document.doc_id)
