@@ -38,8 +38,10 @@ class Pipeline:
     clock: StageClock
 
     def read(self, document: Document, progress: Progress) -> Reading:
-        """Any thread. See ``Reader.read`` for errors."""
-        if document.reading and document.ingest_version == INGEST_VERSION:
+        """Any thread. See ``Reader.read`` for errors. What comes back to the graph does so with the Reading it had;
+        what the graph shows is to be read again, and has that Reading only if nothing would read it otherwise now."""
+        shown = self.stores.graph.document(document.doc_id) is not None
+        if document.reading and document.ingest_version == INGEST_VERSION and not shown:
             key = f"readings/{document.doc_id}/{document.reading}.json"
             if self.stores.garage.objects.exists(key):
                 return decode_reading(self.stores.garage.objects.get(key), key)

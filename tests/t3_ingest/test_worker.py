@@ -45,6 +45,12 @@ class Counting(LocalCompute):
         return ["not json" for _ in passages] if self.garbage else super().extract(passages, known)
 
 
+class Better(Counting):
+    @property
+    def extractor(self) -> str:
+        return f"better-{super().extractor}"
+
+
 @pytest.fixture
 def config(home: Path) -> Config:
     return Config(home=home, pipeline=Settings(max_attempts=2))
@@ -160,3 +166,18 @@ def test_rebuilt_equals_step_by_step(config: Config, stores: Stores, tmp_path: P
 
 def documents(stores: Stores) -> list:  # type: ignore[type-arg]
     return [d for o in stores.journal.names.ontologies() for d in stores.journal.names.documents(o.id)]
+
+
+def test_reading_again_uses_the_extractor_there_is_now(config: Config, stores: Stores, tmp_path: Path) -> None:
+    deposit(config, stores, tmp_path, a=TEXT)
+    work(config, stores, Counting(garbage=True))
+    assert stores.graph.counts()["concepts"] == 0
+    better = Better()
+    with open_deposits(config, stores) as (deposits, _):
+        assert deposits.ingest_file(tmp_path / "a.txt", "Test", force=True).decision == "reprocess"
+    work(config, stores, better)
+    assert better.asked
+    assert stores.graph.counts()["concepts"] > 0
+    before = knowledge_in(stores)
+    rebuild(stores)
+    assert knowledge_in(stores) == before
