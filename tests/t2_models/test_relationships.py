@@ -65,6 +65,8 @@ def test_what_a_sentence_states(
         "If the flag is set, the parser uses the tokenizer.",
         "A parser that is slow uses the tokenizer.",
         "The parser might use the tokenizer.",
+        "The parser no longer uses the tokenizer.",
+        "When the parser uses the tokenizer, nothing changes.",
         "They suggest that the parser uses the tokenizer.",
         "Parsers and tokenizers.",
     ],

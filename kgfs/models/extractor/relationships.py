@@ -33,11 +33,13 @@ _SUPPOSING = frozenset(
         "consider",
         "need",
         "claim",
+        "imply",
         "think",
     )
 )
 """Verbs that do not assert what their clause says."""
 _CONDITIONS = frozenset(("if", "unless", "whether", "once", "until"))
+_OCCASIONS = frozenset(("when", "whenever", "where", "wherever"))
 _PERHAPS = frozenset(("perhaps", "possibly", "potentially", "maybe"))
 _DOUBT = frozenset(("would", "should"))
 _MERELY_POSSIBLE = frozenset(("may", "might", "could"))
@@ -70,6 +72,8 @@ def _of_verb(verb: Token) -> Iterator[Stated]:
     if not subjects:
         return
     doubt = 0.85 if any(child.lower_ in _DOUBT for child in verb.children if child.dep_ == "aux") else 1.0
+    if verb.dep_ == "acl":
+        doubt *= 0.8  # what it hangs on is the parser's guess
     for meaning, ends in _meanings(verb, passive=passive):
         for subject in subjects:
             for end in ends:
@@ -152,10 +156,16 @@ def _asserted(verb: Token) -> bool:
     at: Token = verb
     while True:
         for child in at.children:
-            if child.dep_ == "neg" or (child.dep_ == "aux" and child.lower_ in _MERELY_POSSIBLE):
+            if (
+                child.dep_ == "neg"
+                or child.lower_ == "longer"
+                or (child.dep_ == "aux" and child.lower_ in _MERELY_POSSIBLE)
+            ):
                 return False
             if _conditional(child) or (child.dep_ == "advcl" and any(_conditional(word) for word in child.children)):
                 return False
+        if at.dep_ == "advcl" and any(child.lower_ in _OCCASIONS for child in at.children):
+            return False
         if at.dep_ not in ("xcomp", "conj", "ccomp", "advcl") or at.head is at:
             return True
         if at.dep_ in ("ccomp", "advcl") and (at.tag_ == "VB" or at.head.lemma_.lower() in _SUPPOSING):
