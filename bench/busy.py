@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import shutil
 import statistics
@@ -70,7 +69,7 @@ def sample(pages: list[Path]) -> list[float]:
     while time.perf_counter() < end:
         page = choose.choice(pages)
         started = time.perf_counter()
-        size = os.stat(page).st_size
+        size = page.stat().st_size
         content = page.read_bytes()
         taken.append(time.perf_counter() - started)
         if len(content) != size:
