@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from kgfs.app import open_deposits, open_stores
+from kgfs.config import load
 from tests.t6_whole.knowledge_of import knowledge_of
+from tests.t6_whole.running import Place, shell, until
 
 DOCUMENTS = {
     "zen.md": "# Zen\n\nZen is a school of Buddhism that stresses direct experience. Direct experience comes before "
@@ -62,3 +65,81 @@ def test_killed_at_a_border(
     assert killed == -9, f"the run never passed {border} {count} times"
     assert kgfs(home, "ingest", *documents, "--ontology", "Test") == 0
     assert knowledge_of(home) == undisturbed
+
+
+# ------------------------------------------------------------------------------------ through a mount
+
+
+def alive(place: Place) -> bool:
+    try:
+        os.statvfs(place.mountpoint)
+    except OSError:
+        return False
+    return os.path.ismount(place.mountpoint)
+
+
+def copied(place: Place, source: Path) -> bool:
+    goal = place.mountpoint / "Test/documents"
+    return shell("mkdir", "-p", goal).returncode == 0 and shell("cp", source, goal).returncode == 0
+
+
+@pytest.mark.slow
+@pytest.mark.mounted
+@pytest.mark.parametrize("border", ["kept:1", "kept:3", "garage-put:1", "settled:1", "shipped:1"])
+def test_the_mount_is_killed(border: str, place: Place, documents: list[str], undisturbed: dict[str, object]) -> None:
+    """A person repeats what failed, and finds what did not. The mount alone passes these borders first."""
+    place.run("mount", place.mountpoint, "--no-worker", env={"KGFS_FAIL_AT": border})
+    kills = 0
+    for path in map(Path, documents):
+        while not copied(place, path):
+            assert not alive(place)
+            kills += 1
+            place.run("mount", place.mountpoint)
+    if not kills:
+        until(lambda: not alive(place))
+        place.run("mount", place.mountpoint)
+    assert kills <= 1
+    for path in map(Path, documents):
+        assert (place.mountpoint / "Test/documents" / path.name).read_bytes() == path.read_bytes()
+    place.wait()
+    place.umount()
+    assert knowledge_of(place.home) == undisturbed
+
+
+# -------------------------------------------------------------------------------------------- forgetting
+
+
+@pytest.fixture(scope="module")
+def one_forgotten(documents: list[str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+    """Everything but zen.md was never there, apart from the count of what is in the trash."""
+    home = tmp_path_factory.mktemp("one-forgotten")
+    assert kgfs(home, "ingest", *documents, "--ontology", "Test") == 0
+    remove(home, "zen.md")
+    assert kgfs(home, "worker", "--until-idle") == 0
+    found = knowledge_of(home)
+    assert found["Test"]["states"] == {"done": 2, "trashed": 1, "unsupported": 1}
+    assert "koan" not in found["Test"]["concepts"]
+    return found
+
+
+def remove(home: Path, name: str) -> None:
+    """As ``rm`` does through a mount."""
+    config = load(home)
+    with open_stores(config) as stores, open_deposits(config, stores) as (deposits, _):
+        ontology = stores.journal.names.ontology_named("Test")
+        assert ontology is not None
+        found = stores.journal.names.resolve(ontology.id, name)
+        assert found is not None
+        deposits.remove(found.id)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("border", ["forgotten:1", "shipped:1"])
+def test_killed_while_forgetting(
+    border: str, home: Path, documents: list[str], one_forgotten: dict[str, object]
+) -> None:
+    assert kgfs(home, "ingest", *documents, "--ontology", "Test") == 0
+    remove(home, "zen.md")
+    assert kgfs(home, "worker", "--until-idle", fail_at=border) == -9
+    assert kgfs(home, "worker", "--until-idle") == 0
+    assert knowledge_of(home) == one_forgotten
