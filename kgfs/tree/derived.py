@@ -15,7 +15,19 @@ from kgfs.render.words import encode
 from kgfs.stores.garage.contract import Reader
 from kgfs.stores.stores import Stores
 from kgfs.tree.keys import Key
-from kgfs.tree.node import FILE_MODE, FOLDER_MODE, LINK_MODE, Attr, File, Folder, Handle, Link, Rendered, inode_of
+from kgfs.tree.node import (
+    FILE_MODE,
+    FOLDER_MODE,
+    LINK_MODE,
+    Attr,
+    File,
+    Fixed,
+    Folder,
+    Handle,
+    Link,
+    Rendered,
+    inode_of,
+)
 from kgfs.tree.world import World
 
 T = TypeVar("T")
@@ -69,9 +81,6 @@ class DerivedFile(File):
 
     __slots__ = ("world",)
 
-    keep_cache = False
-    """True where a change of content always changes mtime or size: only then may the kernel keep its pages."""
-
     def __init__(self, world: World) -> None:
         self.world = world
 
@@ -99,7 +108,7 @@ class DerivedFile(File):
         return self.handle()
 
     def handle(self) -> Handle:
-        return Rendered(self.content(), keep_cache=self.keep_cache)
+        return Rendered(self.content())
 
 
 class DerivedLink(Link):
@@ -134,7 +143,7 @@ class FixedFile(DerivedFile):
     """Bytes that never change while the mount stands."""
 
     __slots__ = ("_bytes", "_key", "_mtime")
-    keep_cache = True
+    quick = True
 
     def __init__(self, world: World, key: Key, text: str, mtime: int) -> None:
         super().__init__(world)
@@ -153,32 +162,34 @@ class FixedFile(DerivedFile):
         return self._bytes
 
 
-class Original(Handle):
+class Original(Fixed):
     """An open object of the garage, verified block by block. Reading blocks."""
 
-    __slots__ = ("_reader", "keep_cache")
+    __slots__ = ("_reader",)
 
-    def __init__(self, reader: Reader, *, keep_cache: bool) -> None:
+    def __init__(self, reader: Reader) -> None:
+        super().__init__(reader.sums.sha256)
         self._reader = reader
-        self.keep_cache = keep_cache
 
     def read(self, offset: int, length: int) -> bytes:
         return self._reader.read_at(offset, length)
+
+    def at_hand(self, offset: int, length: int) -> bytes | None:
+        return self._reader.at_hand(offset, length)
 
     def release(self) -> None:
         self._reader.close()
 
 
-def open_original(stores: Stores, key: str, sha256: str, *, keep_cache: bool = True) -> Handle:
-    """The kept bytes, from the garage or, while they are on their way there, from the inbox. ``keep_cache`` where the
-    inode never shows other bytes. Blocks."""
+def open_original(stores: Stores, key: str, sha256: str) -> Handle:
+    """The kept bytes, from the garage or, while they are on their way there, from the inbox. Blocks."""
     try:
-        return Original(stores.garage.objects.open(key), keep_cache=keep_cache)
+        return Original(stores.garage.objects.open(key))
     except MissingError as error:
         small = stores.journal.inbox(sha256)
         if small is None:
             raise StoreError(f"The garage has lost {key}. Put the home's garage back from a backup.") from error
-        return Rendered(small, keep_cache=keep_cache)
+        return Rendered(small)
 
 
 def derived_attr(world: World, inode: int, mode: int, size: int, mtime: int, *, direct_io: bool = False) -> Attr:

@@ -128,6 +128,7 @@ class _Entry:
 
 class _EntryFile(_Entry, DerivedFile):
     __slots__ = ("_first", "_n", "_owner")
+    quick = True
 
     def __init__(self, world: World, owner: Owner, n: int, seen: Evidence | None = None) -> None:
         DerivedFile.__init__(self, world)
@@ -153,7 +154,6 @@ class QuoteTxt(_EntryFile):
 
     __slots__ = ()
     name = "quote.txt"
-    keep_cache = True
 
     def look(self) -> tuple[int, int]:
         instance = self._evidence().instance

@@ -7,7 +7,7 @@ in the number of inodes. Not for several threads: the event loop owns it.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 
 from kgfs.errors import MissingError
 from kgfs.tree.node import ROOT_INODE, Attr, Folder, Node
@@ -26,7 +26,7 @@ Watcher = Callable[[int, Node], None]
 class Known:
     """One inode the kernel knows."""
 
-    __slots__ = ("count", "gone", "more", "name", "node", "parent", "writers", "written")
+    __slots__ = ("content", "count", "gone", "more", "name", "node", "opened", "parent", "writers", "written")
 
     def __init__(self, node: Node) -> None:
         self.node = node
@@ -36,6 +36,10 @@ class Known:
         """Open handles that may write."""
         self.written = float("-inf")
         """When it was last written through this mount (monotonic seconds)."""
+        self.opened = 0
+        """Open handles whose bytes have an id."""
+        self.content: Hashable | None = None
+        """The id of the bytes all pages that the kernel keeps are of; None where they may be of several."""
         self.parent = 0
         self.name = b""
         """Where the kernel last found it; parent 0 once that name is gone."""
@@ -43,6 +47,14 @@ class Known:
         """Other places it was found at."""
         self.gone: Attr | None = None
         """Attributes from when its last name was removed: all that is left of an unlinked file for its holders."""
+
+    def opens(self, content: Hashable) -> bool:
+        """One more handle, on bytes with this id. Whether the pages the kernel has are of the same."""
+        same = content == self.content
+        if not same:
+            self.content = None if self.opened else content
+        self.opened += 1
+        return same
 
     def places(self) -> Iterator[Place]:
         if self.parent:

@@ -137,6 +137,9 @@ class Folder(Node):
 class File(Node):
     __slots__ = ()
 
+    quick = False
+    """Whether opening it to read is quick."""
+
     def open(self, *, read: bool, write: bool, truncate: bool, append: bool = False) -> Handle:
         """*Blocks*. Writing to a derived file is DerivedError."""
         raise NotImplementedError
@@ -159,10 +162,14 @@ class Handle:
     """Whether pages the kernel has of this inode from before are still right."""
     direct_io: bool = False
     quick: bool = False
-    """Whether read is quick (in memory)."""
+    """Whether read is quick (in memory), and release where nothing can be written."""
 
     def read(self, offset: int, length: int) -> bytes:
         raise NotImplementedError
+
+    def at_hand(self, offset: int, length: int) -> bytes | None:
+        """What ``read`` would return, where it is in memory. *Quick*, and at any time, also while others read."""
+        return None
 
     def write(self, offset: int, data: bytes) -> int:
         """*Blocks*."""
@@ -183,15 +190,27 @@ class Handle:
         """The last descriptor is gone. Flushes again if writes followed the last flush. *Blocks*."""
 
 
-class Rendered(Handle):
-    """A handle on bytes that were rendered when it was opened; later changes are for later opens."""
+class Fixed(Handle):
+    """A handle on bytes that stay as they are while it is open; later changes are for later opens."""
 
-    __slots__ = ("_content", "direct_io", "keep_cache")
+    __slots__ = ("content_id", "keep_cache")
+
+    def __init__(self, content_id: Hashable) -> None:
+        self.content_id = content_id
+        """Names the bytes: handles of one inode with the same one show the same."""
+        self.keep_cache = False
+        """The vfs knows what was opened before, and sets it."""
+
+
+class Rendered(Fixed):
+    """Bytes that were rendered when it was opened."""
+
+    __slots__ = ("_content", "direct_io")
     quick = True
 
-    def __init__(self, content: bytes, *, keep_cache: bool = True, direct_io: bool = False) -> None:
+    def __init__(self, content: bytes, *, direct_io: bool = False) -> None:
+        super().__init__((len(content), hash(content)))
         self._content = content
-        self.keep_cache = keep_cache
         self.direct_io = direct_io
 
     def read(self, offset: int, length: int) -> bytes:

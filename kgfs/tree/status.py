@@ -75,7 +75,7 @@ class LiveFile(File):
 
     def open(self, *, read: bool, write: bool, truncate: bool, append: bool = False) -> Handle:
         refuse_writing(write or truncate or append)
-        return Rendered(self._content(), keep_cache=False, direct_io=True)
+        return Rendered(self._content(), direct_io=True)
 
 
 class ErrorsFile(File):
@@ -167,7 +167,7 @@ class JobFile(File):
 
     def open(self, *, read: bool, write: bool, truncate: bool, append: bool = False) -> Handle:
         refuse_writing(write or truncate or append)
-        return Rendered(self._content(None), keep_cache=False, direct_io=True)
+        return Rendered(self._content(None), direct_io=True)
 
     def _content(self, seen: Job | None) -> bytes:
         job = seen or owed(self._world, self._doc_id)

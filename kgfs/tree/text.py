@@ -132,7 +132,7 @@ class TextFile(DerivedFile):
         shown = self._shown()
         if render.is_markdown(shown.row.document_type) and is_original(shown.row):
             # The next version has this inode too, so the kernel may not keep pages.
-            return open_original(self.world.stores, shown.row.garage_key, shown.row.content_hash, keep_cache=False)
+            return open_original(self.world.stores, shown.row.garage_key, shown.row.content_hash)
         return super().handle()
 
     def content(self) -> bytes:

@@ -33,7 +33,7 @@ from kgfs.tree.gone import changed, unlinked, written_to
 from kgfs.tree.handles import Handles, OpenFile, OpenFolder
 from kgfs.tree.inodes import Inodes
 from kgfs.tree.listing import Entry, Listing, Listings, name_bytes
-from kgfs.tree.node import Attr, AttrChange, Caller, File, Folder, Handle, Link, Node
+from kgfs.tree.node import Attr, AttrChange, Caller, File, Fixed, Folder, Handle, Link, Node
 from kgfs.tree.stale import Invalidation, StaleEntry
 from kgfs.tree.threads import THREADS, Threads
 
@@ -235,22 +235,33 @@ class Vfs:
         if not isinstance(node, File):
             raise BadInputError("Only files can be opened.")
         file = node
-        handle = await self._threads.change(lambda: _open_node(file, flags))
+        if file.quick and not flags & (os.O_ACCMODE | os.O_TRUNC | os.O_APPEND):
+            handle = _open_node(file, flags)
+        else:
+            handle = await self._threads.change(lambda: _open_node(file, flags))
         if flags & os.O_TRUNC and known.gone is not None:
             known.gone = replace(known.gone, size=0)
         return self._opened(handle, inode, flags)
 
     def _opened(self, handle: Handle, inode: int, flags: int) -> int:
         writes = flags & os.O_ACCMODE != os.O_RDONLY
-        if writes:
-            self.inodes.known(inode).writers += 1
+        known = self.inodes.known(inode)
+        known.writers += writes
+        if isinstance(handle, Fixed):
+            handle.keep_cache = known.opens(handle.content_id)
         return self.handles.add(OpenFile(handle, inode, writes))
 
     async def read(self, fh: int, offset: int, length: int) -> bytes:
         opened = self.handles.file(fh)
         if opened.handle.quick:
             return opened.handle.read(offset, length)
-        return await self._with_handle(opened, lambda: opened.handle.read(offset, length), abandon=True)
+        found = opened.handle.at_hand(offset, length)
+        if found is None:
+            async with opened.turn:
+                found = opened.handle.at_hand(offset, length)
+                if found is None:
+                    found = await self._inside(opened, lambda: opened.handle.read(offset, length), abandon=True)
+        return found
 
     async def write(self, fh: int, offset: int, data: bytes) -> int:
         """Always all of it, or an error."""
@@ -277,8 +288,10 @@ class Vfs:
 
     async def release(self, fh: int) -> None:
         opened = self.handles.take_file(fh)
+        known = self.inodes.get(opened.inode)
+        if known is not None and isinstance(opened.handle, Fixed):
+            known.opened -= 1
         if opened.writes:
-            known = self.inodes.get(opened.inode)
             if known is not None:
                 known.writers -= 1
                 known.written = time.monotonic()
@@ -388,12 +401,15 @@ class Vfs:
             self.inodes.removed(found[1].inode, (parent, name), unlinked(found[1]))
 
     async def _with_handle(self, opened: OpenFile, call: Callable[[], T], *, abandon: bool = False) -> T:
+        async with opened.turn:
+            return await self._inside(opened, call, abandon=abandon)
+
+    async def _inside(self, opened: OpenFile, call: Callable[[], T], *, abandon: bool = False) -> T:
         def inside() -> T:
             with opened.inside:
                 return call()
 
-        async with opened.turn:
-            return await (self._threads.ask(inside) if abandon else self._threads.change(inside))
+        return await (self._threads.ask(inside) if abandon else self._threads.change(inside))
 
 
 _NOTHING = AttrChange()

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from kgfs.errors import KgfsError, MissingError
 from kgfs.tree.listing import Entry
-from kgfs.tree.node import ROOT_INODE, Attr, Caller, File, Folder
+from kgfs.tree.node import ROOT_INODE, Attr, Caller, File, Fixed, Folder, Handle
 from kgfs.tree.stale import Invalidation, StaleEntry
 from kgfs.tree.vfs import Vfs
 
@@ -192,7 +192,14 @@ class Kernel:
         if inode in self.pages and told is not None and isinstance(node, File):
             handle = node.open(read=True, write=False, truncate=False)
             try:
-                if handle.keep_cache and handle.read(0, LARGE) != self.pages[inode]:
+                if self._kept(inode, handle) and handle.read(0, LARGE) != self.pages[inode]:
                     yield "its pages are those of another content"
             finally:
                 handle.release()
+
+    def _kept(self, inode: int, handle: Handle) -> bool:
+        """Whether the vfs would let the kernel keep its pages at such an opening."""
+        if not isinstance(handle, Fixed):
+            return handle.keep_cache
+        known = self.vfs.inodes.get(inode)
+        return known is not None and known.content == handle.content_id

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -374,10 +375,50 @@ def test_a_file_cut_off_under_a_reader_is_rot(files: FileObjects) -> None:
     files.put(KEY, LONG)
     with closing(files.open(KEY)) as reader:
         reader.read_at(0, 1)
+        reader.read_at(BLOCK, 1)
         os.truncate(file_of(files, KEY), 10)
         assert reader.read_at(0, 10) == LONG[:10]
         with pytest.raises(RotError):
             reader.read_at(0, 11)
+
+
+def test_reading_on_finds_the_next_block_at_hand(files: FileObjects) -> None:
+    files.put(KEY, LONG)
+    with closing(files.open(KEY)) as reader:
+        assert reader.at_hand(0, 1) is None
+        assert reader.read_at(0, BLOCK // 2) == LONG[: BLOCK // 2]
+        assert reader.at_hand(0, 100) == LONG[:100]
+        assert reader.at_hand(BLOCK, 1) is None, "the first half of a block asks for no more than it"
+        assert reader.at_hand(BLOCK // 2, 100) == LONG[BLOCK // 2 : BLOCK // 2 + 100]
+        deadline = time.monotonic() + 10
+        while (found := reader.at_hand(BLOCK - 50, 100)) is None and time.monotonic() < deadline:
+            time.sleep(0.001)
+        assert found == LONG[BLOCK - 50 : BLOCK + 50]
+        assert reader.at_hand(len(LONG), 1) == b""
+
+
+def test_rot_in_a_block_that_was_fetched_in_advance_is_told_to_who_reads_it(files: FileObjects) -> None:
+    files.put(KEY, LONG)
+    flip(file_of(files, KEY), BLOCK + 7)
+    with closing(files.open(KEY)) as reader:
+        assert reader.read_at(0, BLOCK) == LONG[:BLOCK]
+        for _ in range(2):
+            assert reader.at_hand(BLOCK, 1) is None
+            with pytest.raises(RotError, match="block 1"):
+                reader.read_at(BLOCK, 1)
+        assert reader.read_at(2 * BLOCK, 10) == LONG[2 * BLOCK : 2 * BLOCK + 10]
+
+
+@settings(max_examples=50, deadline=None)
+@given(reads=st.lists(st.tuples(st.integers(0, len(LONG) + 10), st.integers(0, BLOCK * 2)), max_size=20))
+def test_what_is_at_hand_is_what_reading_gives(reads: list[tuple[int, int]]) -> None:
+    with TemporaryDirectory() as folder:
+        files = FileObjects(Path(folder))
+        files.put(KEY, LONG)
+        with closing(files.open(KEY)) as reader:
+            for offset, length in reads:
+                assert reader.at_hand(offset, length) in (None, LONG[offset : offset + length])
+                assert reader.read_at(offset, length) == LONG[offset : offset + length]
 
 
 def test_what_was_appended_to_a_file_is_not_shown(files: FileObjects) -> None:

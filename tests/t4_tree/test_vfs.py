@@ -23,7 +23,7 @@ from kgfs.errors import (
 )
 from kgfs.tree.inodes import Inodes
 from kgfs.tree.listing import Listings
-from kgfs.tree.node import ROOT_INODE, Caller, Node
+from kgfs.tree.node import FILE_MODE, ROOT_INODE, Attr, Caller, File, Folder, Handle, Node, Rendered
 from kgfs.tree.stale import StaleEntry
 from kgfs.tree.vfs import Vfs, _encoded, space_of
 from tests.scenarios.small_tree import Fixed, FixedFile, Tree
@@ -308,3 +308,59 @@ async def test_calls_of_one_handle_are_never_at_once(vfs: Vfs, monkeypatch: pyte
 @given(st.binary(min_size=1, max_size=60))
 def test_the_quick_way_to_encode_a_name_is_the_exact_one(raw: bytes) -> None:
     assert _encoded(raw) == encode_name(raw)
+
+
+async def test_pages_are_kept_only_of_the_bytes_that_are_opened() -> None:
+    """Also where a handle from before a change goes on reading after it."""
+    page = Page()
+    vfs = Vfs(OneFile(page), lambda: space_of("/"))
+    found = await vfs.lookup(ROOT_INODE, b"page")
+    assert found is not None
+
+    async def opened() -> tuple[int, bool]:
+        fh = await vfs.open(found.inode, os.O_RDONLY)
+        return fh, vfs.handle(fh).keep_cache
+
+    first, kept = await opened()
+    assert not kept
+    again, kept = await opened()
+    assert kept
+    page.content = b"two"
+    second, kept = await opened()
+    assert not kept
+    third, kept = await opened()
+    assert not kept, "the first two may have read old pages meanwhile"
+    for fh in (first, again, second, third):
+        await vfs.release(fh)
+    last, kept = await opened()
+    assert not kept
+    assert (await opened())[1]
+    assert await vfs.read(last, 0, 10) == b"two"
+    assert await vfs.read((await opened())[0], 1, 1) == b"w"
+
+
+class Page(File):
+    def __init__(self) -> None:
+        self.content = b"one"
+
+    @property
+    def inode(self) -> int:
+        return 7
+
+    def attr(self) -> Attr:
+        return Attr(7, FILE_MODE, 1, 0, 0, len(self.content), 0, 0, 0)
+
+    def open(self, *, read: bool, write: bool, truncate: bool, append: bool = False) -> Handle:
+        return Rendered(self.content)
+
+
+class OneFile(Folder):
+    def __init__(self, page: Page) -> None:
+        self.page = page
+
+    @property
+    def inode(self) -> int:
+        return ROOT_INODE
+
+    def lookup(self, name: str) -> Node | None:
+        return self.page if name == "page" else None

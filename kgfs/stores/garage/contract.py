@@ -73,6 +73,10 @@ class Reader(Protocol):
         """As ``get``; RotError names the key and the block."""
         ...
 
+    def at_hand(self, offset: int, length: int) -> bytes | None:
+        """What ``read_at`` would return, if it is in memory. Quick, and from any thread at any time."""
+        ...
+
     def close(self) -> None: ...
 
 

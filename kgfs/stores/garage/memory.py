@@ -27,6 +27,9 @@ class MemoryReader:
     def read_at(self, offset: int, length: int) -> bytes:
         return self._content[offset : end_of_span(self._sums.size, offset, length)]
 
+    def at_hand(self, offset: int, length: int) -> bytes | None:
+        return self.read_at(offset, length)
+
     def close(self) -> None:
         self._content = b""
 
