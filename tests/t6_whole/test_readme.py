@@ -1,0 +1,142 @@
+"""What the README says, and the mount's own README, exists: verbs, options, make targets, settings, exit codes."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import fields
+
+import click
+import pytest
+
+from kgfs import config, errors
+from kgfs.cli import cli
+from kgfs.render.readme import AGENTS
+from kgfs.render.readme import README as MOUNT_README
+from kgfs.tree.ontology import PARTS
+from tests.t6_whole.running import ROOT
+
+README = (ROOT / "README.md").read_text()
+MAKEFILE = (ROOT / "Makefile").read_text()
+
+
+def section(title: str) -> str:
+    return README.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+def table(text: str) -> list[list[str]]:
+    """The cells of its rows, without the heading."""
+    rows = [line.strip("|").split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in row] for row in rows if not row[0].strip().startswith("---")][1:]
+
+
+def code(text: str) -> str:
+    """Indented and fenced blocks, and what stands between backticks."""
+    fenced = re.findall(r"^```\w*\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    indented = re.findall(r"^(?: {4}|\t)\S.*$", text, re.MULTILINE)
+    return "\n".join([*fenced, *indented, *re.findall(r"`([^`\n]+)`", text)])
+
+
+def commands(text: str) -> Iterator[list[str]]:
+    """Each ``kgfs …`` as words, up to what ends a command in a shell."""
+    for line in code(text).splitlines():
+        for found in re.finditer(r"(?:^|[\s/(])kgfs ((?:[a-z-]|--)[^#;&|)`]*)", line):
+            yield shlex.split(found[1])
+
+
+@pytest.mark.parametrize("text", [README, MOUNT_README, AGENTS, *(c.help or "" for c in [cli])])
+def test_commands_exist(text: str) -> None:
+    for words in commands(text):
+        if words[:1] == ["VERB"]:
+            continue
+        exists(words)
+
+
+def exists(words: list[str]) -> None:
+    """The verb is one, and so are its options."""
+    command: click.Command = cli
+    context = click.Context(cli)
+    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+        found = command.get_command(context, words[0])
+        assert found is not None, f"no verb {words[0]}"
+        command, words = found, words[1:]
+        context = click.Context(command, parent=context)
+    known = {name for parameter in command.get_params(context) for name in (*parameter.opts, *parameter.secondary_opts)}
+    for word in words:
+        if word.startswith("-"):
+            assert word.partition("=")[0] in {*known, "--help", "-h"}, f"kgfs {command.name} has no {word}"
+
+
+def test_every_verb_is_shown() -> None:
+    """All but those that a reader is sent to the help for."""
+    shown = {words[0] for words in commands(README)}
+    assert shown >= {"mount", "umount", "ingest", "wait", "status", "doctor", "config"}
+    assert "kgfs --help" in README
+
+
+@pytest.mark.parametrize("verb", cli.list_commands(click.Context(cli)))
+def test_examples_in_the_help_work(verb: str) -> None:
+    module = importlib.import_module(f"kgfs.cli.{verb}")
+    text = module.command.help or ""
+    examples = re.findall(r"(?:^|[\s&])kgfs ([^#;&|\n]+)", text.partition("Example:")[2])
+    assert examples, f"kgfs {verb} --help shows no example"
+    for example in examples:
+        exists(shlex.split(example))
+
+
+def test_make_targets_exist() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", MAKEFILE, re.MULTILINE))
+    named = set(re.findall(r"\bmake ([a-z-]+)", code(README)))
+    assert {"run", "stop", "test", "check"} <= named
+    assert named <= targets
+    phony = re.findall(r"^\.PHONY:(.*)$", MAKEFILE, re.MULTILINE)[0].split()
+    assert targets == set(phony)
+
+
+def test_packages_are_those_of_the_makefile() -> None:
+    named = set(re.findall(r"^    sudo apt-get install (.*)$", README, re.MULTILINE)[0].split())
+    assert named == set(re.findall(r"^DEBIAN := (.*)$", MAKEFILE, re.MULTILINE)[0].split())
+
+
+def test_settings_are_those_of_the_configuration() -> None:
+    expected = [row for kind in (config.Pipeline, config.Tree, config.Models) for row in settings(kind)]
+    assert table(section("Configuration")) == expected
+    assert {name for name, _ in inspect.getmembers(config.Config) if name in ("pipeline", "tree", "models")}
+
+
+def settings(kind: type) -> Iterator[list[str]]:
+    """The rows of one section; what a setting means is the text that stands below it in the source."""
+    (definition,) = ast.parse(inspect.getsource(kind)).body
+    assert isinstance(definition, ast.ClassDef)
+    texts = {}
+    for at, following in zip(definition.body, definition.body[1:], strict=False):
+        if isinstance(at, ast.AnnAssign) and isinstance(following, ast.Expr):
+            assert isinstance(at.target, ast.Name)
+            texts[at.target.id] = " ".join(ast.literal_eval(following.value).split()).replace("``", "`")
+    name = kind.__name__.lower()
+    for item in fields(kind):
+        assert item.name in texts, f"{name}.{item.name} does not say what it means"
+        variable = f"KGFS_{name}_{item.name}".upper()
+        yield [f"`{name}.{item.name}`", f"`{variable}`", f"`{item.default}`", texts[item.name]]
+
+
+def test_exit_codes_are_those_of_the_errors() -> None:
+    kinds = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, errors.KgfsError)]
+    rows = {int(code): meaning for code, meaning in table(section("Exit codes"))}
+    assert set(rows) == {0, 2} | {kind.exit_code for kind in kinds}
+    assert all(rows.values())
+
+
+def test_the_tree_is_shown_whole() -> None:
+    shown = section("The tree")
+    for part in PARTS:
+        if part != ".ignore":
+            assert part in shown, part
+
+
+def test_nothing_is_left_to_fill_in() -> None:
+    assert re.findall(r"@@\w+@@|TODO|FIXME|XXX", README) == []
