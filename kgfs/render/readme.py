@@ -38,6 +38,9 @@ evidence highlighted in the originals. Everything is ordinary files: `ls`, `cat`
 ## Good to know
 
 - `documents/` is yours. Everything else follows from it and is read-only; change a document and the rest follows.
+- Folders are made inside `documents/` (`cp -r papers Philosophy/documents/`); beside it they are refused with
+  "Operation not permitted". A flat folder copied to the top becomes an ontology: `cp -r Notes .`
+- `rm -r Philosophy` takes a whole ontology away; its documents stay in the trash for a while.
 - Copying returns when the file is safe. Reading it for knowledge happens afterwards, in the background.
 - Removing a document takes its evidence away, and concepts that had no other evidence.
 - Formats that kgfs cannot read are kept all the same; `.kgfs/status.json` counts them, `archive/<doc_id>/metadata.json`
