@@ -91,12 +91,12 @@ def _read(config: Config, stores: Stores) -> None:
     """Until nothing is owed: by the worker that is alive, or by being it."""
     with Bar() as bar:
         start = owed(stores.journal)
-        total = len(start.jobs)
+        total = start.jobs
 
         def watch() -> None:
             left = owed(stores.journal)
-            at = next((f"{job.stage} {job.progress:.0%}" for job in left.jobs if job.state == "working"), "")
-            bar.show(max(total - len(left.jobs), 0), total, f"read {at}")
+            at = next((f"{job.stage} {job.progress:.0%}" for job in left.working), "")
+            bar.show(max(total - left.jobs, 0), total, f"read {at}")
 
         while not owed(stores.journal).nothing:
             try:

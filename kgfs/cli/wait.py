@@ -63,7 +63,7 @@ def _wait(config: Config, journal: Journal, timeout: float) -> None:
     with Bar() as bar:
         while not (found := owed(journal)).nothing:
             now = time.monotonic()
-            bar.show(found.done, found.done + len(found.jobs) + found.unsettled, _at(found))
+            bar.show(found.done, found.done + found.jobs + found.unsettled, _at(found))
             if timeout and now - started > timeout:
                 raise TimedOutError(
                     f"Still owed after {timeout:g} s: {_what(found)}. "
@@ -79,9 +79,9 @@ def _wait(config: Config, journal: Journal, timeout: float) -> None:
 
 
 def _what(found: Owed) -> str:
-    return f"{count(len(found.jobs), 'document')}, {count(found.unsettled, 'unsettled path')}"
+    return f"{count(found.jobs, 'document')}, {count(found.unsettled, 'unsettled path')}"
 
 
 def _at(found: Owed) -> str:
-    working = [f"{job.doc_id} {job.stage} {job.progress:.0%}" for job in found.jobs if job.state == "working"]
+    working = [f"{job.doc_id} {job.stage} {job.progress:.0%}" for job in found.working]
     return working[0] if working else f"{found.unsettled} to settle"

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from kgfs.domain import State
 from kgfs.stores.journal.contract import Job, Journal
 
-FOREVER = (1 << 63) - 1
-
 
 @dataclass(frozen=True, slots=True)
 class Owed:
     unsettled: int
     """Paths that wait until they are quiet."""
-    jobs: tuple[Job, ...]
+    jobs: int
+    working: tuple[Job, ...]
+    """Those of the jobs that a worker has."""
     failed: int
     """Documents that could not be read; nothing is owed for them, but somebody should look."""
     unsupported: int
@@ -26,11 +26,12 @@ class Owed:
 
 
 def owed(journal: Journal) -> Owed:
-    """One look at the journal. Cost grows with what is owed, not with what is kept."""
+    """One look at the journal, quick enough to be repeated however much is owed."""
     counts = journal.names.counts()
     return Owed(
-        unsettled=len(journal.names.unsettled(quiet_before=FOREVER)),
-        jobs=tuple(journal.jobs.all()),
+        unsettled=journal.names.unsettled_count(),
+        jobs=journal.jobs.owed(),
+        working=tuple(journal.jobs.working()),
         failed=counts.get(State.FAILED, 0),
         unsupported=counts.get(State.UNSUPPORTED, 0),
         done=counts.get(State.DONE, 0) + counts.get(State.GATED, 0),

@@ -468,3 +468,13 @@ def test_threads_record_at_once_each_all_or_none(journal: Journal, hand: Hand) -
     assert sorted(numbers) == list(range(before + 1, before + 4 * 40 + 40 + 1))
     assert len(refused) == 3 * 40
     assert len(journal.names.children(hand.root)) == 4 * 40 + 40
+
+
+def test_what_is_owed_is_told_by_document_and_by_worker(journal: Journal, hand: Hand) -> None:
+    first, second = hand.mint(hand.file("a", "x")), hand.mint(hand.file("b", "y"))
+    hand.file("c", "z")
+    assert hand.names.unsettled_count() == 1
+    assert journal.jobs.working() == []
+    claimed = journal.jobs.claim("worker", 60)
+    assert claimed and journal.jobs.working() == [claimed] == journal.jobs.of(first)
+    assert [job.doc_id for job in journal.jobs.of(second)] == [second] and journal.jobs.of("none") == []

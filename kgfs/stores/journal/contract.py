@@ -116,6 +116,10 @@ class Names(Protocol):
         touched last by it; without, those of sessions not in ``alive`` (their process is dead, or they had none)."""
         ...
 
+    def unsettled_count(self) -> int:
+        """How many names wait for their settling, whoever touched them."""
+        ...
+
     def settings(self, ontology_id: str = "") -> Mapping[str, str]: ...
 
 
@@ -149,7 +153,15 @@ class Jobs(Protocol):
         ...
 
     def all(self) -> list[Job]:
-        """In order of deposit."""
+        """In order of deposit. Costs in proportion to what is owed: not for polling."""
+        ...
+
+    def of(self, doc_id: str) -> list[Job]:
+        """Those of one document, in order of deposit. Quick."""
+        ...
+
+    def working(self) -> list[Job]:
+        """Those that a worker has, in order of deposit. Quick."""
         ...
 
     def owed(self) -> int:

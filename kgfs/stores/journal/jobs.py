@@ -95,7 +95,17 @@ class SqliteJobs:
         self._writer.run(work)
 
     def all(self) -> list[Job]:
-        rows = self._connect().execute(f"SELECT {JOB} FROM job ORDER BY deposit, kind, doc_id").fetchall()
+        return self._jobs("job")
+
+    def of(self, doc_id: str) -> list[Job]:
+        kinds = ", ".join(f"'{kind}'" for kind in KINDS)
+        return self._jobs(f"job WHERE kind IN ({kinds}) AND doc_id = ?", doc_id)
+
+    def working(self) -> list[Job]:
+        return self._jobs("job INDEXED BY job_working WHERE state = 'working'")
+
+    def _jobs(self, which: str, *values: str) -> list[Job]:
+        rows = self._connect().execute(f"SELECT {JOB} FROM {which} ORDER BY deposit, kind, doc_id", values).fetchall()
         return [job_from(row) for row in rows]
 
     def owed(self) -> int:

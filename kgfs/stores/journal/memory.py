@@ -121,6 +121,9 @@ class MemoryNames:
         ]
         return [entry.name for entry in sorted(waiting, key=lambda entry: (entry.touched_at, entry.name.id))]
 
+    def unsettled_count(self) -> int:
+        return sum(not entry.name.settled for entry in self._tables.names.values())
+
 
 class MemoryJobs:
     def __init__(self, journal: MemoryJournal) -> None:
@@ -183,6 +186,12 @@ class MemoryJobs:
 
     def all(self) -> list[Job]:
         return sorted(self._journal.tables.jobs.values(), key=lambda job: (job.deposit, job.kind, job.doc_id))
+
+    def of(self, doc_id: str) -> list[Job]:
+        return [job for job in self.all() if job.doc_id == doc_id]
+
+    def working(self) -> list[Job]:
+        return [job for job in self.all() if job.state == "working"]
 
     def owed(self) -> int:
         return len(self._journal.tables.jobs)

@@ -82,11 +82,14 @@ class SqliteNames:
         return [name_from(row) for row in self._db.execute(sql, (doc_id,)).fetchall()]
 
     def unsettled(self, *, session: str | None = None, quiet_before: int, alive: Sequence[str] = ()) -> list[Name]:
-        sql = f"SELECT {NAME}, session FROM name WHERE settled = 0 AND touched_at <= ? ORDER BY touched_at, id"
-        rows = self._db.execute(sql, (quiet_before,)).fetchall()
-        if session is not None:
-            return [name_from(row) for row in rows if row[-1] == session]
-        return [name_from(row) for row in rows if row[-1] not in alive]
+        sessions = [session] if session is not None else list(alive)
+        whose = f"session {'IN' if session is not None else 'NOT IN'} ({', '.join('?' * len(sessions))})"
+        sql = f"SELECT {NAME} FROM name WHERE settled = 0 AND touched_at <= ? AND {whose} ORDER BY touched_at, id"
+        return [name_from(row) for row in self._db.execute(sql, (quiet_before, *sessions)).fetchall()]
+
+    def unsettled_count(self) -> int:
+        count: int = self._db.execute("SELECT count(*) FROM name WHERE settled = 0").fetchone()[0]
+        return count
 
     # ------------------------------------------------------------------------------ versions, documents
 
