@@ -39,6 +39,12 @@ class MissingError(KgfsError):
     exit_code = 4
 
 
+class GoneError(MissingError):
+    """What the kernel found a moment ago is gone. It looks the name up again, and finds what stands there now."""
+
+    errno = errno.ESTALE
+
+
 class NoSuchAttributeError(MissingError):
     """No such extended attribute."""
 

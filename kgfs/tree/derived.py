@@ -143,7 +143,6 @@ class FixedFile(DerivedFile):
     """Bytes that never change while the mount stands."""
 
     __slots__ = ("_bytes", "_key", "_mtime")
-    quick = True
 
     def __init__(self, world: World, key: Key, text: str, mtime: int) -> None:
         super().__init__(world)
@@ -161,6 +160,9 @@ class FixedFile(DerivedFile):
     def content(self) -> bytes:
         return self._bytes
 
+    def open_at_once(self) -> Handle | None:
+        return self.handle()
+
 
 class Original(Fixed):
     """An open object of the garage, verified block by block. Reading blocks."""
@@ -171,6 +173,10 @@ class Original(Fixed):
         super().__init__(reader.sums.sha256)
         self._reader = reader
 
+    @property
+    def size(self) -> int:
+        return self._reader.sums.size
+
     def read(self, offset: int, length: int) -> bytes:
         return self._reader.read_at(offset, length)
 
@@ -179,6 +185,10 @@ class Original(Fixed):
 
     def release(self) -> None:
         self._reader.close()
+
+    def release_at_once(self) -> bool:
+        self._reader.close()
+        return True
 
 
 def open_original(stores: Stores, key: str, sha256: str) -> Handle:

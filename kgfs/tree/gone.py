@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import time
 from dataclasses import replace
 
-from kgfs.tree.node import Attr, AttrChange
+from kgfs.tree.node import FILE_MODE, Attr, AttrChange
 
 
 def unlinked(attr: Attr) -> Attr:
     return replace(attr, nlink=0, ctime=time.time_ns())
+
+
+def left_open(inode: int, size: int) -> Attr:
+    """Of a derived file that left while it was open: it has the bytes it had."""
+    now = time.time_ns()
+    return Attr(inode, FILE_MODE, 0, os.getuid(), os.getgid(), size, now, now, now)
 
 
 def written_to(attr: Attr, end: int) -> Attr:

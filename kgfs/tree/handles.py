@@ -9,7 +9,7 @@ import trio
 
 from kgfs.errors import MissingError
 from kgfs.tree.listing import Listing
-from kgfs.tree.node import Handle
+from kgfs.tree.node import Fixed, Handle
 
 
 @dataclass(slots=True)
@@ -63,6 +63,14 @@ class Handles:
         opened = self.folder(fh)
         del self._open[fh]
         return opened
+
+    def fixed(self, inode: int) -> Fixed | None:
+        """The handle that was opened last on bytes of this inode that stay as they are. A search among all: for what
+        hardly ever happens."""
+        for opened in reversed(self._open.values()):
+            if opened.inode == inode and isinstance(opened, OpenFile) and isinstance(opened.handle, Fixed):
+                return opened.handle
+        return None
 
     def writers(self) -> list[int]:
         return [fh for fh, opened in self._open.items() if isinstance(opened, OpenFile) and opened.writes]

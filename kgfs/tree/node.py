@@ -137,12 +137,13 @@ class Folder(Node):
 class File(Node):
     __slots__ = ()
 
-    quick = False
-    """Whether opening it to read is quick."""
-
     def open(self, *, read: bool, write: bool, truncate: bool, append: bool = False) -> Handle:
         """*Blocks*. Writing to a derived file is DerivedError."""
         raise NotImplementedError
+
+    def open_at_once(self) -> Handle | None:
+        """To read, where nothing is waited for; else None, and it is to be opened in the other way. *Quick*."""
+        return None
 
 
 class Link(Node):
@@ -162,7 +163,7 @@ class Handle:
     """Whether pages the kernel has of this inode from before are still right."""
     direct_io: bool = False
     quick: bool = False
-    """Whether read is quick (in memory), and release where nothing can be written."""
+    """Whether read is quick (in memory)."""
 
     def read(self, offset: int, length: int) -> bytes:
         raise NotImplementedError
@@ -189,6 +190,10 @@ class Handle:
     def release(self) -> None:
         """The last descriptor is gone. Flushes again if writes followed the last flush. *Blocks*."""
 
+    def release_at_once(self) -> bool:
+        """Whether it was released without waiting for anything. *Quick*."""
+        return False
+
 
 class Fixed(Handle):
     """A handle on bytes that stay as they are while it is open; later changes are for later opens."""
@@ -200,6 +205,11 @@ class Fixed(Handle):
         """Names the bytes: handles of one inode with the same one show the same."""
         self.keep_cache = False
         """The vfs knows what was opened before, and sets it."""
+
+    @property
+    def size(self) -> int:
+        """How many bytes there are."""
+        raise NotImplementedError
 
 
 class Rendered(Fixed):
@@ -213,8 +223,15 @@ class Rendered(Fixed):
         self._content = content
         self.direct_io = direct_io
 
+    @property
+    def size(self) -> int:
+        return len(self._content)
+
     def read(self, offset: int, length: int) -> bytes:
         return self._content[offset : offset + length]
+
+    def release_at_once(self) -> bool:
+        return True
 
 
 FOLDER_MODE = stat.S_IFDIR | 0o755

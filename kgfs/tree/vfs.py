@@ -8,18 +8,20 @@ Names come and go as bytes. Lookups are counted here (``lookup``, ``mkdir``, ``m
 
 from __future__ import annotations
 
+import functools
 import os
 import stat
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import NoReturn, TypeVar
+from typing import Concatenate, NoReturn, ParamSpec, TypeVar
 
 from kgfs.domain import MAX_NAME_BYTES, encode_name
 from kgfs.errors import (
     BadInputError,
     ExistsError,
+    GoneError,
     IsAFolderError,
     KgfsError,
     MissingError,
@@ -29,7 +31,7 @@ from kgfs.errors import (
     StoppingError,
     UnsupportedError,
 )
-from kgfs.tree.gone import changed, unlinked, written_to
+from kgfs.tree.gone import changed, left_open, unlinked, written_to
 from kgfs.tree.handles import Handles, OpenFile, OpenFolder
 from kgfs.tree.inodes import Inodes
 from kgfs.tree.listing import Entry, Listing, Listings, name_bytes
@@ -38,6 +40,7 @@ from kgfs.tree.stale import Invalidation, StaleEntry
 from kgfs.tree.threads import THREADS, Threads
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 RENAME_NOREPLACE = 1
 RENAME_EXCHANGE = 2
@@ -60,6 +63,22 @@ def space_of(path: str | os.PathLike[str]) -> Space:
     """The real space of the file system on which ``path`` stands."""
     found = os.statvfs(path)
     return Space(found.f_frsize, found.f_blocks, found.f_bfree, found.f_bavail, found.f_files, found.f_ffree)
+
+
+def _by_inode(method: Callable[Concatenate[Vfs, P], Awaitable[T]]) -> Callable[Concatenate[Vfs, P], Awaitable[T]]:
+    """A question about what the kernel found before. When that is gone by now something else may have taken its place,
+    as when a program opens a file in the moment in which another is renamed over it: it must never see ENOENT."""
+
+    @functools.wraps(method)
+    async def ask(self: Vfs, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return await method(self, *args, **kwargs)
+        except MissingError as error:
+            if type(error) is not MissingError:
+                raise
+            raise GoneError(str(error)) from error
+
+    return ask
 
 
 class Vfs:
@@ -172,6 +191,7 @@ class Vfs:
             self.inodes.removed(replaced[1].inode, (goal, new_name), unlinked(replaced[1]))
         self.inodes.moved(moved[1].inode, (parent, name), (goal, new_name))
 
+    @_by_inode
     async def readlink(self, inode: int) -> bytes:
         node = self.inodes.node(inode)
         if not isinstance(node, Link):
@@ -180,12 +200,20 @@ class Vfs:
 
     # --------------------------------------------------------------------------------------- attributes
 
+    @_by_inode
     async def getattr(self, inode: int) -> Attr:
         known = self.inodes.known(inode)
         if known.gone is not None:
             return known.gone
-        return known.node.attr()
+        try:
+            return known.node.attr()
+        except MissingError:
+            handle = self.handles.fixed(inode) if known.opened else None
+            if handle is None:
+                raise
+            return left_open(inode, handle.size)
 
+    @_by_inode
     async def setattr(self, inode: int, wanted: AttrChange, fh: int | None = None) -> Attr:
         """With ``fh`` a size is set through that handle (ftruncate)."""
         known = self.inodes.known(inode)
@@ -208,9 +236,11 @@ class Vfs:
         self.inodes.known(inode)
         return True
 
+    @_by_inode
     async def listxattr(self, inode: int) -> list[bytes]:
         return [os.fsencode(name) for name in self.inodes.node(inode).attributes()]
 
+    @_by_inode
     async def getxattr(self, inode: int, name: bytes) -> bytes:
         return self.inodes.node(inode).attribute(_attribute_name(name))
 
@@ -227,6 +257,7 @@ class Vfs:
 
     # -------------------------------------------------------------------------------------------- files
 
+    @_by_inode
     async def open(self, inode: int, flags: int) -> int:
         known = self.inodes.known(inode)
         node = known.node
@@ -235,9 +266,9 @@ class Vfs:
         if not isinstance(node, File):
             raise BadInputError("Only files can be opened.")
         file = node
-        if file.quick and not flags & (os.O_ACCMODE | os.O_TRUNC | os.O_APPEND):
-            handle = _open_node(file, flags)
-        else:
+        reads = not flags & (os.O_ACCMODE | os.O_TRUNC | os.O_APPEND)
+        handle = file.open_at_once() if reads else None
+        if handle is None:
             handle = await self._threads.change(lambda: _open_node(file, flags))
         if flags & os.O_TRUNC and known.gone is not None:
             known.gone = replace(known.gone, size=0)
@@ -296,9 +327,7 @@ class Vfs:
                 known.writers -= 1
                 known.written = time.monotonic()
             await self._with_handle(opened, opened.handle.release)
-        elif opened.handle.quick:
-            opened.handle.release()
-        else:
+        elif not _released_at_once(opened):
             with suppress(StoppingError):  # nothing is lost with a handle that only reads
                 await self._with_handle(opened, opened.handle.release, abandon=True)
 
@@ -307,6 +336,7 @@ class Vfs:
 
     # ------------------------------------------------------------------------------------------ folders
 
+    @_by_inode
     async def opendir(self, inode: int) -> int:
         folder = self._folder(inode)
         return self.handles.add(OpenFolder(inode, self._listings.current(inode, folder)))
@@ -423,6 +453,15 @@ def _lookup(folder: Folder, name: str) -> tuple[Node, Attr] | None:
         return node, node.attr()
     except MissingError:  # it left between the two questions
         return None
+
+
+def _released_at_once(opened: OpenFile) -> bool:
+    if not opened.inside.acquire(blocking=False):  # a thread whose caller gave up is still in the handle
+        return False
+    try:
+        return opened.handle.release_at_once()
+    finally:
+        opened.inside.release()
 
 
 def _open_node(node: File, flags: int) -> Handle:
