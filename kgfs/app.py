@@ -11,12 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from kgfs.config import Config
-from kgfs.errors import MissingError, from_os_error
+from kgfs.errors import KgfsError, MissingError, from_os_error
 from kgfs.ingest.chores import Chores
 from kgfs.ingest.deposit import Deposits
 from kgfs.ingest.sessions import open_session
 from kgfs.ingest.settle import Settler
-from kgfs.ingest.ship import ever_published, restore_journal
+from kgfs.ingest.ship import ever_published, restore_journal, ship_once
 from kgfs.ingest.worker_keeper import WorkerKeeper
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.embedded import FileGarage
@@ -112,6 +112,16 @@ def open_deposits(config: Config, stores: Stores) -> Iterator[tuple[Deposits, st
         yield Deposits(config, stores, session.id), session.id
     finally:
         session.close()
+        _ship_rest(config, stores)
+
+
+def _ship_rest(config: Config, stores: Stores) -> None:
+    """A process that ends leaves nothing to be shipped by another, which may be long in coming. What cannot be shipped
+    now is durable all the same."""
+    try:
+        ship_once(stores.journal, stores.garage.ledger)
+    except KgfsError as error:
+        ErrorLog(config.errors_log).add("ship", error)
 
 
 def request_settling(config: Config) -> None:
@@ -156,6 +166,7 @@ def run_worker(
             }
             lock.note({**note, "state": "working"})
             worker.run(until_idle=until_idle, watch=watch)
+            _ship_rest(config, stores)
             lock.note({**note, "state": "stopped", "seconds": clock.seconds(), "finished": worker.finished})
 
 

@@ -152,8 +152,25 @@ def test_without_its_databases_the_tree_comes_back(place: Place, tmp_path: Path)
     assert os.getxattr(documents / "new.md", "user.kgfs.state") == b"done", "and work goes on"
 
 
+@pytest.mark.parametrize("border", ["staged:1", "staged:2"])
+def test_killed_while_it_rebuilds(home: Path, tmp_path: Path, border: str) -> None:
+    """What is half rebuilt does not look lost any more, and must not be taken for whole."""
+    place = Place(home, tmp_path / "mnt")
+    (tmp_path / "zen.md").write_text(ZEN)
+    (tmp_path / "garbage.txt").write_text(GARBAGE)
+    place.run("ingest", tmp_path / "zen.md", tmp_path / "garbage.txt", "--ontology", "Test")
+    knowledge, vectors = knowledge_of(place.home), vectors_of(place.home)
+    for path in place.home.glob("*.sqlite*"):
+        path.unlink()
+    place.run("status", expect=-9, env={"KGFS_FAIL_AT": border})
+    place.run("worker", "--until-idle")
+    assert knowledge_of(place.home) == knowledge
+    assert vectors_of(place.home) == vectors
+
+
 @pytest.mark.parametrize("database", ["front", "graph", "vectors"])
-def test_one_database_lost(place: Place, tmp_path: Path, database: str) -> None:
+def test_one_database_lost(home: Path, tmp_path: Path, database: str) -> None:
+    place = Place(home, tmp_path / "mnt")
     (tmp_path / "zen.md").write_text(ZEN)
     (tmp_path / "garbage.txt").write_text(GARBAGE)
     place.run("ingest", tmp_path / "zen.md", tmp_path / "garbage.txt", "--ontology", "Test")
