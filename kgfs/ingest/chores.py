@@ -45,11 +45,17 @@ class Chores:
         asked = self._request.stat().st_mtime_ns if self._request.exists() else 0
         if asked > self._answered:
             self._answered = asked
-            self._settler.settle_now()
+            self._settler.settle_now(self._ship_meanwhile)
         else:
-            self._settler.run_once(time.time_ns())
+            self._settler.run_once(time.time_ns(), self._ship_meanwhile)
 
     def _ship(self) -> None:
         if time.monotonic() >= self._next_ship:
             ship_once(self._stores.journal, self._stores.garage.ledger)
             self._next_ship = time.monotonic() + SHIP_EVERY
+
+    def _ship_meanwhile(self) -> None:
+        try:
+            self._ship()
+        except KgfsError:
+            self._next_ship = time.monotonic() + RETRY  # tried again, and told, when there is nothing to settle

@@ -9,7 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from kgfs.config import Config
@@ -51,20 +51,20 @@ class Settler:
         """What is to be settled at ``now`` (nanoseconds), oldest first."""
         return self._waiting(now - int(self._config.pipeline.settle * 1e9), now)
 
-    def run_once(self, now: int) -> int:
+    def run_once(self, now: int, between: Callable[[], None] = lambda: None) -> int:
         """Settle what is due; how many names were. What fails is logged and tried again later. The first call also
-        clears the spool."""
-        settled = self._settle(self.due(now), now)
+        clears the spool. ``between`` is called now and then, since a large folder takes minutes."""
+        settled = self._settle(self.due(now), now, between)
         if not self._swept:
             self._swept = True
             self.sweep()
         return settled
 
-    def settle_now(self) -> int:
+    def settle_now(self, between: Callable[[], None] = lambda: None) -> int:
         """Settle everything that no writer has open, quiet or not."""
         now = time.time_ns()
         self._failed.clear()
-        return self._settle(self._waiting(now, now), now)
+        return self._settle(self._waiting(now, now), now, between)
 
     def settle(self, names: Sequence[Name], *, again: bool = False, force: bool = False) -> dict[int, Decision]:
         """Decide about these names and make it durable; the decisions by name id. A name that changed, moved or was
@@ -126,9 +126,10 @@ class Settler:
             name for name in waiting if not self._copies.being_written(name.id) and self._failed.get(name.id, 0) <= now
         ]
 
-    def _settle(self, names: Sequence[Name], now: int) -> int:
+    def _settle(self, names: Sequence[Name], now: int, between: Callable[[], None]) -> int:
         settled = 0
         for start in range(0, len(names), BATCH):
+            between()
             part = names[start : start + BATCH]
             try:
                 settled += len(self.settle(part))

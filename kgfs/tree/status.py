@@ -178,4 +178,4 @@ class JobFile(File):
 
 def owed(world: World, doc_id: str) -> Job | None:
     """The oldest job of a document."""
-    return next((job for job in world.stores.journal.jobs.all() if job.doc_id == doc_id), None)
+    return next(iter(world.stores.journal.jobs.of(doc_id)), None)

@@ -9,7 +9,11 @@ from pathlib import Path
 import pytest
 
 from kgfs.errors import StoreError
+from kgfs.ingest import chores as chores_module
+from kgfs.ingest.chores import Chores
+from kgfs.ingest.settle import BATCH
 from kgfs.ingest.ship import entries, restore_journal, ship_once
+from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.embedded import FileGarage
 from tests.t3_ingest.depositing import Desk, desk_at
 
@@ -92,3 +96,21 @@ def test_all_facts_are_told_also_when_they_are_shipped_meanwhile(desk: Desk) -> 
     ship_once(journal, ledger)
     seen.extend(told)
     assert len(seen) == journal.seq()
+
+
+def test_a_large_folder_that_is_settled_does_not_hold_up_the_shipping(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chores_module, "SHIP_EVERY", 0.0)
+    for number in range(2 * BATCH):
+        desk.file(f"{number}.txt", b"%d" % number)
+    request = desk.config.run / "settle.request"
+    request.touch()
+    shipped: list[int] = []
+    ledger = desk.stores.garage.ledger
+    monkeypatch.setattr(
+        ledger, "append", lambda *entries, send=ledger.append: shipped.append(send(*entries)) or shipped[-1]
+    )
+    Chores(desk.stores, desk.deposits.settler, ErrorLog(desk.config.errors_log), request)()
+    unsettled = 1 + 2 * 2 * BATCH
+    assert shipped == [unsettled, unsettled + BATCH, unsettled + 2 * BATCH]
