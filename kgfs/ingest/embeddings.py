@@ -91,6 +91,7 @@ def source_rows(embeddings: Embeddings, ontology: str, doc_id: str) -> list[Row]
         )
     ]
 
+
 def concept_rows(ontology: str, decisions: Decisions, found: Embeddings) -> list[Row]:
     """The label embedding of each concept that was founded by these decisions."""
     return [
