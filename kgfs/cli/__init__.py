@@ -7,6 +7,7 @@ Data goes to stdout, talk to stderr. Typed errors become one line on stderr and 
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 
@@ -59,6 +60,9 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The process's entry point; always ends by SystemExit."""
+    # What kgfs makes is its user's alone, and its user's in any case: an odd mask could take the owner's own rights away.
+    # Modes of what is made through a mount come with each request, masked by its maker.
+    os.umask(0o077)
     try:
         cli.main(args=None if arguments is None else list(arguments), prog_name="kgfs")
     except KgfsError as error:
