@@ -43,11 +43,12 @@ def prefix_for(name: str, ontology_id: str, taken: Container[str]) -> str:
 def check_path(path: str) -> tuple[str, ...]:
     """A path below documents/ as a person types it, as encoded names. BadInputError for one that would leave the
     folder or that no folder could hold."""
-    if path.startswith("/"):
-        raise BadInputError(f"'{path}': give a path below documents/, without a leading slash.")
-    names = tuple(encode_name(part.encode("utf-8", "surrogateescape")) for part in path.split("/"))
+    encoded = encode_name(path.encode("utf-8", "surrogateescape"))
+    if encoded.startswith("/"):
+        raise BadInputError(f"'{encoded}': give a path below documents/, without a leading slash.")
+    names = tuple(encoded.split("/"))
     for name in names:
         if name in ("", ".", ".."):
-            raise BadInputError(f"'{path}': empty parts, '.' and '..' are not allowed in a path below documents/.")
+            raise BadInputError(f"'{encoded}': empty parts, '.' and '..' are not allowed in a path below documents/.")
         check_name(name)
     return names
