@@ -12,7 +12,7 @@ from typing import Protocol
 
 from kgfs.domain import Name, Place
 from kgfs.errors import MissingError, RotError, StoreError, from_os_error
-from kgfs.stores.garage.contract import BLOCK, Reader, Sums
+from kgfs.stores.garage.contract import BLOCK, Objects, Reader, Sums
 from kgfs.stores.garage.sums import Summer, sums_of
 from kgfs.stores.stores import Stores
 
@@ -29,6 +29,10 @@ class Content(Protocol):
 
     def read_at(self, offset: int, length: int) -> bytes: ...
 
+    def at_hand(self, offset: int, length: int) -> bytes | None:
+        """What ``read_at`` would return, where it is in memory. Quick, and at any time while nothing is written."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -44,6 +48,9 @@ class Memory:
 
     def read_at(self, offset: int, length: int) -> bytes:
         return bytes(self._bytes[offset : offset + length])
+
+    def at_hand(self, offset: int, length: int) -> bytes | None:
+        return self.read_at(offset, length)
 
     def write_at(self, offset: int, data: bytes) -> None:
         if offset > len(self._bytes):
@@ -102,6 +109,9 @@ class SpoolFile:
             pieces.append(piece)
             offset, length = offset + len(piece), length - len(piece)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def at_hand(self, offset: int, length: int) -> bytes | None:
+        return None
 
     def write_at(self, offset: int, data: bytes) -> None:
         """All of it, or FullError and the file is as long as before."""
@@ -168,17 +178,29 @@ def is_held(path: Path) -> bool:
 
 
 class Kept:
-    """An object of the garage, each block verified."""
+    """An object of the garage, each block verified. Opened when it is first read: whoever finds all in the kernel's
+    pages never reads it."""
 
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
-        self.size = reader.sums.size
+    def __init__(self, objects: Objects, key: str, size: int) -> None:
+        self._objects = objects
+        self._key = key
+        self._reader: Reader | None = None
+        self.size = size
 
     def read_at(self, offset: int, length: int) -> bytes:
+        if self._reader is None:
+            try:
+                self._reader = self._objects.open(self._key)
+            except MissingError as error:
+                raise StoreError(f"The garage has lost {self._key}. Put it back from a backup.") from error
         return self._reader.read_at(offset, length)
 
+    def at_hand(self, offset: int, length: int) -> bytes | None:
+        return self._reader.at_hand(offset, length) if self._reader is not None else None
+
     def close(self) -> None:
-        self._reader.close()
+        if self._reader is not None:
+            self._reader.close()
 
 
 def open_content(stores: Stores, spool: Path, name_id: int) -> tuple[Name, Content]:
@@ -206,13 +228,17 @@ def open_at(stores: Stores, spool: Path, name: Name) -> Content | None:
         return None if small is None else Memory(small)
     try:
         if name.place is Place.GARAGE:
-            return Kept(stores.garage.objects.open(name.key))
+            return _kept(stores, name.key, name.size)
         try:
             return SpoolFile.kept(spool / name.key, name.size)
         except FileNotFoundError:
-            return Kept(stores.garage.objects.open(key_on_the_way(stores, name)))
+            return _kept(stores, key_on_the_way(stores, name), name.size)
     except MissingError:
         return None
+
+
+def _kept(stores: Stores, key: str, size: int) -> Kept | None:
+    return Kept(stores.garage.objects, key, size) if stores.garage.objects.exists(key) else None
 
 
 def key_on_the_way(stores: Stores, name: Name) -> str:

@@ -25,6 +25,10 @@ class OpenFile:
         """RotError where the kept bytes are damaged."""
         return self._copy.read(offset, length)
 
+    def at_hand(self, offset: int, length: int) -> bytes | None:
+        """What ``read`` would return, where it is in memory and nobody can change it. Quick, at any time."""
+        return self._copy.at_hand(offset, length)
+
     def write(self, offset: int, data: bytes) -> int:
         """How many bytes were written, at the end of the file if it was opened to append."""
         return self._copy.write(None if self._append else offset, data)
@@ -47,3 +51,9 @@ class OpenFile:
             self.flush()
         finally:
             self._copies.release(self._copy, writing=self._writing)
+
+    def release_at_once(self) -> bool:
+        """Whether it was released without waiting for anybody. Quick."""
+        if not self._released:
+            self._released = not self._writing and self._copies.release_at_once(self._copy)
+        return self._released

@@ -51,7 +51,8 @@ def _move(stores: Stores, kept: Path, name: Name, key: str, sums: Sums | None) -
 
 def _copy(stores: Stores, spool: Path, present: str, name: Name, key: str) -> None:
     """The bytes have been in the garage under another key: as a temporary file, or in another ontology."""
-    source = Kept(stores.garage.objects.open(present))
+    objects = stores.garage.objects
+    source = Kept(objects, present, objects.stat(present).size)
     goal = SpoolFile.make(spool / f"copy-{secrets.token_hex(8)}")
     try:
         while goal.size < source.size:

@@ -133,6 +133,10 @@ class DocumentFile(_Entry, File):
         opened = self._world.deposits.open(self._id, write=write, truncate=truncate, append=append)
         return DocumentHandle(opened)
 
+    def open_at_once(self) -> Handle | None:
+        opened = self._world.deposits.open_at_once(self._id)
+        return DocumentHandle(opened) if opened is not None else None
+
     def attributes(self) -> Sequence[str]:
         return tuple(ATTRIBUTES + name for name in self._facts())
 
@@ -179,6 +183,9 @@ class DocumentHandle(Handle):
     def read(self, offset: int, length: int) -> bytes:
         return self._file.read(offset, length)
 
+    def at_hand(self, offset: int, length: int) -> bytes | None:
+        return self._file.at_hand(offset, length)
+
     def write(self, offset: int, data: bytes) -> int:
         return self._file.write(offset, data)
 
@@ -190,6 +197,9 @@ class DocumentHandle(Handle):
 
     def release(self) -> None:
         self._file.release()
+
+    def release_at_once(self) -> bool:
+        return self._file.release_at_once()
 
 
 def node_of(world: World, ontology: Ontology, name: Name) -> Node:

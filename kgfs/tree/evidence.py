@@ -14,7 +14,7 @@ from kgfs.stores.graph.contract import InstanceRow
 from kgfs.tree import keys
 from kgfs.tree.derived import PAGE, DerivedFile, DerivedFolder, DerivedLink, FirstLook
 from kgfs.tree.keys import Key
-from kgfs.tree.node import Node
+from kgfs.tree.node import Handle, Node
 from kgfs.tree.world import World
 
 
@@ -128,13 +128,15 @@ class _Entry:
 
 class _EntryFile(_Entry, DerivedFile):
     __slots__ = ("_first", "_n", "_owner")
-    quick = True
 
     def __init__(self, world: World, owner: Owner, n: int, seen: Evidence | None = None) -> None:
         DerivedFile.__init__(self, world)
         self._owner = owner
         self._n = n
         self._first = FirstLook(seen)
+
+    def open_at_once(self) -> Handle | None:
+        return self.handle()
 
 
 class SourceTxt(_EntryFile):

@@ -77,7 +77,9 @@ class Reader(Protocol):
         """What ``read_at`` would return, if it is in memory. Quick, and from any thread at any time."""
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Quick."""
+        ...
 
 
 class Ledger(Protocol):

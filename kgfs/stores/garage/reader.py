@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from io import FileIO
 from threading import Lock
@@ -127,10 +127,11 @@ class FileReader:
     def close(self) -> None:
         with self._lock:
             self._closed = True
-        # The number of a closed file is soon another file's: nobody may be reading by it any more.
+        # The number of a closed file is soon another file's: who still reads by it in advance ends first.
         if self._ahead is not None and not self._ahead[1].cancel():
-            wait([self._ahead[1]])
-        self._file.close()
+            self._ahead[1].add_done_callback(lambda _: self._file.close())
+        else:
+            self._file.close()
 
 
 @cache
