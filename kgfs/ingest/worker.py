@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 
 from kgfs.domain import Document, State
@@ -97,6 +98,9 @@ class Worker:
             claims.append(claim)
         if not claims:
             return False
+        for behind in claims[1:]:
+            with suppress(LostLeaseError):  # found out when its turn comes
+                self._keep_lease(behind)
         if self._finish(claims[0], pool):
             claims.pop(0)
         return True
@@ -146,6 +150,8 @@ class Worker:
                     return False
                 self._pipeline.publish(claim.document, reading, lambda: self._assert_lease(claim))
         except LostLeaseError:
+            if self._stopping.is_set():
+                return False
             log.info("%s: somebody else has it now", claim.document.doc_id)
         except UnreadableTextError as error:
             self._pipeline.fail(claim.document, State.UNSUPPORTED, str(error))
@@ -180,6 +186,6 @@ class Worker:
         if claim.reading is not None:
             claim.reading.cancel()
         try:
-            self._pipeline.stores.journal.jobs.put_back(claim.job, "the worker stopped", 0.0)
+            self._pipeline.stores.journal.jobs.put_back(claim.job, "the worker stopped", 0.0, counted=False)
         except KgfsError as error:
             log.warning("%s: could not be given back, its lease will run out: %s", claim.document.doc_id, error)

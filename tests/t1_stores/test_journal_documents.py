@@ -478,3 +478,12 @@ def test_what_is_owed_is_told_by_document_and_by_worker(journal: Journal, hand: 
     claimed = journal.jobs.claim("worker", 60)
     assert claimed and journal.jobs.working() == [claimed] == journal.jobs.of(first)
     assert [job.doc_id for job in journal.jobs.of(second)] == [second] and journal.jobs.of("none") == []
+
+
+def test_an_attempt_that_is_put_back_may_not_count(journal: Journal, hand: Hand) -> None:
+    doc_id = hand.mint(hand.file("a", "x"))
+    for counted, attempts in ((True, 1), (False, 1), (True, 2)):
+        job = journal.jobs.claim("worker", 60)
+        assert job
+        journal.jobs.put_back(job, "stopped", 0.0, counted=counted)
+        assert [job.attempts for job in journal.jobs.of(doc_id)] == [attempts]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from kgfs.ingest.clock import StageClock
 from kgfs.ingest.pipeline import Pipeline
 from kgfs.ingest.rebuild import rebuild
 from kgfs.ingest.worker import Worker
+from kgfs.models.contract import Passage
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.journal import standing
 from kgfs.stores.journal.facts import DocumentRead
@@ -204,3 +206,36 @@ def test_opening_a_home_whose_first_document_is_being_published_takes_nothing_aw
     [document] = documents(stores)
     assert stores.graph.sources(document.doc_id)
     assert stores.graph.instances_of(document.doc_id)
+
+
+def test_a_document_is_not_given_up_because_its_worker_was_stopped_often(
+    config: Config, stores: Stores, tmp_path: Path
+) -> None:
+    deposit(config, stores, tmp_path, a=TEXT)
+    for _ in range(worker_module.FATAL + 2):
+        stopped: list[Worker] = []
+        pipeline = Pipeline(config, stores, Counting(), StageClock())
+        stopped.append(Worker(pipeline, ErrorLog(config.errors_log), lambda held=stopped: held[0].stop()))
+        stopped[0].run()
+        [job] = stores.journal.jobs.all()
+        assert (job.state, job.worker) == ("queued", "")
+    work(config, stores, Counting())
+    assert states(stores) == {State.DONE: 1}
+
+
+def test_a_document_read_ahead_is_claimed_once_however_long_the_one_before_takes(
+    home: Path, stores: Stores, tmp_path: Path
+) -> None:
+    class Slow(Counting):
+        def extract(self, passages: Sequence[Passage], known: Sequence[str]) -> list[str]:
+            if any("SLOW" in passage.text for passage in passages):
+                time.sleep(1.5)
+            else:
+                time.sleep(2.0)
+            return super().extract(passages, known)
+
+    config = Config(home=home, pipeline=Settings(lease=0.6))
+    deposit(config, stores, tmp_path, first=TEXT + " SLOW.", ahead=TEXT)
+    compute = Slow()
+    work(config, stores, compute)
+    assert len(compute.asked) == 2

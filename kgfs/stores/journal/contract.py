@@ -135,8 +135,9 @@ class Jobs(Protocol):
         """LostLeaseError if the lease ran out and somebody else holds it."""
         ...
 
-    def put_back(self, job: Job, reason: str, delay: float) -> None:
-        """Give it up, to be tried again after ``delay`` seconds. Keeps ``attempts``."""
+    def put_back(self, job: Job, reason: str, delay: float, *, counted: bool = True) -> None:
+        """Give it up, to be tried again after ``delay`` seconds. Keeps ``attempts``, or, where this one shall not be
+        ``counted``, takes it back."""
         ...
 
     def free(self) -> int:

@@ -54,13 +54,13 @@ class SqliteJobs:
 
         self._writer.run(work)
 
-    def put_back(self, job: Job, reason: str, delay: float) -> None:
+    def put_back(self, job: Job, reason: str, delay: float, *, counted: bool = True) -> None:
         def work(db: sqlite3.Connection) -> None:
             sql = (
                 "UPDATE job SET state = 'queued', worker = '', reason = ?, not_before = ?, lease_until = 0, stage = '',"
-                f" progress = 0 WHERE {_HELD}"
+                f" progress = 0, attempts = attempts - ? WHERE {_HELD}"
             )
-            db.execute(sql, (reason, time.time_ns() + nanoseconds(delay), *_held(job)))
+            db.execute(sql, (reason, time.time_ns() + nanoseconds(delay), not counted, *_held(job)))
 
         self._writer.run(work)
 

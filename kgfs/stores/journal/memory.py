@@ -152,12 +152,14 @@ class MemoryJobs:
             until = time.time_ns() + int(lease * SECOND)
             tables.jobs[job.kind, job.doc_id] = replace(held, lease_until=until, stage=stage, progress=progress)
 
-    def put_back(self, job: Job, reason: str, delay: float) -> None:
+    def put_back(self, job: Job, reason: str, delay: float, *, counted: bool = True) -> None:
         with self._journal.writing() as tables:
             if held := self._held(tables, job):
                 later = time.time_ns() + int(delay * SECOND)
                 back = replace(held, state="queued", worker="", reason=reason, not_before=later, lease_until=0)
-                tables.jobs[job.kind, job.doc_id] = replace(back, stage="", progress=0.0)
+                tables.jobs[job.kind, job.doc_id] = replace(
+                    back, stage="", progress=0.0, attempts=held.attempts - (not counted)
+                )
 
     def free(self) -> int:
         with self._journal.writing() as tables:
