@@ -26,6 +26,8 @@ AHEAD = 2
 """Documents in work at once: while one waits for the embedder the next one is parsed."""
 IDLE = 0.1
 """Seconds between looks at the journal when nothing is owed."""
+ARRIVING = 0.5
+"""Seconds between looks at a document that is to be forgotten while its bytes may be about to get another name."""
 RETRY = 5.0
 """Seconds before a failed attempt is repeated, times the number of attempts."""
 FATAL = 12
@@ -113,6 +115,9 @@ class Worker:
             wanted = bool(names.names_of(job.doc_id)) is (job.kind == "read")
             if document is None or not wanted:
                 jobs.drop(job)
+            elif job.kind == "forget" and names.arriving(document.ontology, document.sha256):
+                # Moved over another file: what would be forgotten now would come back under new numbers.
+                jobs.put_back(job, "the same bytes wait to be settled", ARRIVING, counted=False)
             elif job.kind == "forget":
                 return _Claim(job, document, None, time.monotonic())
             elif job.attempts > FATAL:

@@ -22,7 +22,7 @@ from kgfs.ingest.worker import Worker
 from kgfs.models.contract import Passage
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.journal import standing
-from kgfs.stores.journal.facts import DocumentRead
+from kgfs.stores.journal.facts import DocumentForgotten, DocumentRead
 from kgfs.stores.stores import Stores
 from tests.t3_ingest.test_worker import TEXT, Counting, deposit, documents, states, work
 from tests.t6_whole.knowledge_of import knowledge_in
@@ -239,3 +239,30 @@ def test_a_document_read_ahead_is_claimed_once_however_long_the_one_before_takes
     compute = Slow()
     work(config, stores, compute)
     assert len(compute.asked) == 2
+
+
+def test_a_document_moved_over_another_is_not_forgotten_before_it_is_settled(
+    config: Config, stores: Stores, tmp_path: Path
+) -> None:
+    deposit(config, stores, tmp_path, a=TEXT, b=OTHER)
+    work(config, stores, Counting())
+    [ontology] = stores.journal.names.ontologies()
+    evidence = {c.name: [i.n for i in stores.graph.instances(c.concept_id)] for c in stores.graph.concepts(ontology.id)}
+    moved = stores.journal.names.resolve(ontology.id, "a.txt")
+    assert moved is not None
+    with open_deposits(config, stores) as (deposits, _):
+        deposits.move(moved.id, ontology.root, "b.txt", replace=True)
+        looks: list[int] = []
+
+        def watch() -> None:
+            looks.append(len(looks))
+            if len(looks) == 8:
+                deposits.settler.settle_now()
+
+        pipeline = Pipeline(config, stores, Counting(), StageClock())
+        Worker(pipeline, ErrorLog(config.errors_log), lambda: None).run(until_idle=True, watch=watch)
+    facts = [fact for _, fact in stores.journal.facts(0) or []]
+    assert [f.doc_id for f in facts if isinstance(f, DocumentForgotten)] != [moved.doc_id]
+    assert shown(stores) == named(stores) == {moved.sha256}
+    after = {c.name: [i.n for i in stores.graph.instances(c.concept_id)] for c in stores.graph.concepts(ontology.id)}
+    assert after.items() <= evidence.items()

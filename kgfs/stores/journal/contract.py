@@ -116,6 +116,10 @@ class Names(Protocol):
         touched last by it; without, those of sessions not in ``alive`` (their process is dead, or they had none)."""
         ...
 
+    def arriving(self, ontology_id: str, sha256: str) -> bool:
+        """Whether a file that waits for its settling has these bytes, which may make it a name of their Document."""
+        ...
+
     def unsettled_count(self) -> int:
         """How many names wait for their settling, whoever touched them."""
         ...

@@ -121,6 +121,10 @@ class MemoryNames:
         ]
         return [entry.name for entry in sorted(waiting, key=lambda entry: (entry.touched_at, entry.name.id))]
 
+    def arriving(self, ontology_id: str, sha256: str) -> bool:
+        names = (entry.name for entry in self._tables.names.values())
+        return any(not n.settled and (n.ontology, n.sha256) == (ontology_id, sha256) for n in names)
+
     def unsettled_count(self) -> int:
         return sum(not entry.name.settled for entry in self._tables.names.values())
 

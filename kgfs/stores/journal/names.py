@@ -87,6 +87,10 @@ class SqliteNames:
         sql = f"SELECT {NAME} FROM name WHERE settled = 0 AND touched_at <= ? AND {whose} ORDER BY touched_at, id"
         return [name_from(row) for row in self._db.execute(sql, (quiet_before, *sessions)).fetchall()]
 
+    def arriving(self, ontology_id: str, sha256: str) -> bool:
+        sql = "SELECT 1 FROM name INDEXED BY name_unsettled WHERE settled = 0 AND ontology = ? AND sha256 = ? LIMIT 1"
+        return self._db.execute(sql, (ontology_id, sha256)).fetchone() is not None
+
     def unsettled_count(self) -> int:
         count: int = self._db.execute("SELECT count(*) FROM name WHERE settled = 0").fetchone()[0]
         return count
