@@ -39,6 +39,7 @@ from kgfs.tree.world import World
 NAME = "Bench"
 BIG = "big.txt"
 CONCEPTS_A_DOCUMENT = 100
+"""At least; at most a thousand documents speak of concepts."""
 LINE = "Line {:06d} points at the moon with a finger, and the finger is not the moon it points at, says the teacher.\n"
 
 
@@ -95,8 +96,9 @@ def _plan(world: World, ontology: Ontology, size: Size) -> Iterator[Planned]:
 
 
 def _fill(stores: Stores, deposits: Deposits, ontology: Ontology, size: Size) -> None:
-    for number, first in enumerate(range(0, size.concepts, CONCEPTS_A_DOCUMENT)):
-        count = min(CONCEPTS_A_DOCUMENT, size.concepts - first)
+    step = max(CONCEPTS_A_DOCUMENT, size.concepts // 1000)
+    for number, first in enumerate(range(0, size.concepts, step)):
+        count = min(step, size.concepts - first)
         lines = [LINE.format(first * size.evidence + n) for n in range(count * max(size.evidence, 1))]
         labels = [f"concept {n:07d}" for n in range(first, first + count)]
         document(stores, deposits, ontology, f"source-{number:06d}.txt", lines, labels, size.evidence)

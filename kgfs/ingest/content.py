@@ -8,10 +8,11 @@ from __future__ import annotations
 import fcntl
 import os
 from pathlib import Path
+from threading import Lock
 from typing import Protocol
 
 from kgfs.domain import Name, Place
-from kgfs.errors import MissingError, RotError, StoreError, from_os_error
+from kgfs.errors import KgfsError, MissingError, RotError, StoreError, from_os_error
 from kgfs.stores.garage.contract import BLOCK, Objects, Reader, Sums
 from kgfs.stores.garage.sums import Summer, sums_of
 from kgfs.stores.stores import Stores
@@ -185,22 +186,36 @@ class Kept:
         self._objects = objects
         self._key = key
         self._reader: Reader | None = None
+        self._opening = Lock()
         self.size = size
 
     def read_at(self, offset: int, length: int) -> bytes:
+        with self._opening:
+            reader = self._open()
+        return reader.read_at(offset, length)
+
+    def at_hand(self, offset: int, length: int) -> bytes | None:
+        if not self._opening.acquire(blocking=False):
+            return None
+        try:
+            return self._open().at_hand(offset, length)
+        except KgfsError:
+            return None  # who reads it is told
+        finally:
+            self._opening.release()
+
+    def _open(self) -> Reader:
         if self._reader is None:
             try:
                 self._reader = self._objects.open(self._key)
             except MissingError as error:
                 raise StoreError(f"The garage has lost {self._key}. Put it back from a backup.") from error
-        return self._reader.read_at(offset, length)
-
-    def at_hand(self, offset: int, length: int) -> bytes | None:
-        return self._reader.at_hand(offset, length) if self._reader is not None else None
+        return self._reader
 
     def close(self) -> None:
-        if self._reader is not None:
-            self._reader.close()
+        with self._opening:
+            if self._reader is not None:
+                self._reader.close()
 
 
 def open_content(stores: Stores, spool: Path, name_id: int) -> tuple[Name, Content]:

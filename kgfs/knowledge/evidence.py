@@ -40,10 +40,15 @@ class Recall(Protocol):
     def __call__(self, key: Hashable, ask: Callable[[], T]) -> T: ...
 
 
+def key_of(owner: str, n: int) -> Hashable:
+    """What a piece's Instance is recalled by."""
+    return "instance", owner, n
+
+
 def evidence(stores: Stores, owner: str, n: int, recall: Recall, instance: InstanceRow | None = None) -> Evidence:
     """Evidence number ``n`` of a concept or relationship; MissingError once it is gone. ``instance`` where the caller
     has it already. Quick."""
-    found = instance or recall(("instance", owner, n), lambda: stores.graph.instance(owner, n))
+    found = instance or recall(key_of(owner, n), lambda: stores.graph.instance(owner, n))
     if found is None:
         raise MissingError(f"Evidence {n} is gone.")
     doc_id = found.doc_id

@@ -51,7 +51,7 @@ class EvidenceFolder(DerivedFolder):
     def lookup(self, name: str) -> Node | None:
         if not name.isascii() or not name.isdigit() or name.startswith("0") or len(name) > 18:
             return None
-        found = self.world.stores.graph.instance(self._owner.id, int(name))
+        found = instance_of(self.world, self._owner.id, int(name))
         return Piece(self.world, self._owner, found.n, found) if found else None
 
     def entries(self) -> Sequence[tuple[str, Node]]:
@@ -59,9 +59,15 @@ class EvidenceFolder(DerivedFolder):
         listed: list[tuple[str, Node]] = []
         page = graph.instances(owner.id, limit=PAGE)
         while page:
+            for row in page:
+                self.world.moment.learn(knowledge.key_of(owner.id, row.n), row)
             listed += [(str(row.n), Piece(self.world, owner, row.n, row)) for row in page]
             page = graph.instances(owner.id, after=page[-1].n, limit=PAGE) if len(page) == PAGE else []
         return listed
+
+
+def instance_of(world: World, owner: str, n: int) -> InstanceRow | None:
+    return world.moment.recall(knowledge.key_of(owner, n), lambda: world.stores.graph.instance(owner, n))
 
 
 class Piece(DerivedFolder):
@@ -86,8 +92,7 @@ class Piece(DerivedFolder):
         return found
 
     def _known(self) -> InstanceRow | None:
-        owner, n = self._owner.id, self._n
-        return self.world.moment.recall(("instance", owner, n), lambda: self.world.stores.graph.instance(owner, n))
+        return instance_of(self.world, self._owner.id, self._n)
 
     def mtime(self) -> int:
         return self._instance().mtime

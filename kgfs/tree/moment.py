@@ -45,7 +45,16 @@ class Moment:
             found: T = known[key]
             return found
         answer = ask()
-        if len(known) >= MAX_KNOWN:
-            known.clear()
-        known[key] = answer
+        _keep(known, key, answer)
         return answer
+
+    def learn(self, key: Hashable, answer: object) -> None:
+        """What ``key`` stands for, learnt in passing, on the event loop."""
+        if self._position is not None:
+            _keep(self._known, key, answer)
+
+
+def _keep(known: dict[Hashable, Any], key: Hashable, answer: object) -> None:
+    if len(known) >= MAX_KNOWN:
+        known.clear()
+    known[key] = answer

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cache
 from io import FileIO
-from threading import Lock
 
 import xxhash
 
 from kgfs.errors import BadInputError, RotError
 from kgfs.stores.garage.contract import BLOCK, Sums
 from kgfs.stores.garage.durable import os_errors
-
-FETCHERS = 2
 
 
 def end_of_span(size: int, start: int, length: int | None) -> int:
@@ -27,8 +22,8 @@ def end_of_span(size: int, start: int, length: int | None) -> int:
 class FileReader:
     """A Reader over an open file, which it closes. A block is verified when it is first touched.
 
-    The block touched last stays in memory, and once its second half is read the next one is fetched in advance: whoever
-    reads on and on waits for the disk once.
+    The block touched last stays in memory, and once its second half is read the kernel is asked to fetch the next one:
+    whoever reads on and on finds all that follows at hand.
     """
 
     def __init__(self, key: str, file: FileIO, sums: Sums) -> None:
@@ -36,11 +31,9 @@ class FileReader:
         self._file = file
         self._sums = sums
         self._verified: set[int] = set()
-        self._held: tuple[int, bytes] = (-1, b"")
-        self._ahead: tuple[int, Future[bytes]] | None = None
-        self._lock = Lock()
-        """Held while a block is asked for in advance."""
-        self._closed = False
+        self._held: tuple[int, memoryview] = (-1, memoryview(b""))
+        self._fetched = 0
+        """The last block asked for in advance."""
 
     @property
     def sums(self) -> Sums:
@@ -62,11 +55,11 @@ class FileReader:
         pieces = []
         while offset < end:
             number = offset // BLOCK
-            block = self._in_memory(number)
+            block = self._without_waiting(number)
             if block is None:
                 return None
             base, stop = number * BLOCK, min((number + 1) * BLOCK, end)
-            pieces.append(block[offset - base : stop - base])
+            pieces.append(bytes(block[offset - base : stop - base]))
             self._look_ahead(number, stop)
             offset = stop
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
@@ -74,44 +67,51 @@ class FileReader:
     def _piece(self, number: int, start: int, stop: int) -> bytes:
         """``start:stop``, which lies in block ``number``."""
         base = number * BLOCK
-        block = self._in_memory(number)
-        if block is None:
+        held, block = self._held
+        if held != number:
             if number in self._verified:
                 piece = self._pread(start, stop)
                 if len(piece) != stop - start:
                     raise self._rot(number)
                 return piece
-            ahead = self._ahead
-            block = ahead[1].result() if ahead is not None and ahead[0] == number else self._block(number)
-            self._held = (number, block)
+            block = memoryview(self._pread(base, min(base + BLOCK, self._sums.size)))
+            if not self._is_right(number, block):
+                raise self._rot(number)
+            self._hold(number, block)
         self._look_ahead(number, stop)
-        return block[start - base : stop - base]
+        return bytes(block[start - base : stop - base])
 
-    def _in_memory(self, number: int) -> bytes | None:
-        held, ahead = self._held, self._ahead
-        if held[0] == number:
-            return held[1]
-        if ahead is None or ahead[0] != number or not ahead[1].done() or ahead[1].exception() is not None:
+    def _without_waiting(self, number: int) -> memoryview | None:
+        """Block ``number`` if it is held, or whole and right in the kernel's pages."""
+        held, block = self._held
+        if held == number:
+            return block
+        block = memoryview(bytearray(min(BLOCK, self._sums.size - number * BLOCK)))
+        try:
+            found = os.preadv(self._file.fileno(), [block], number * BLOCK, os.RWF_NOWAIT)
+        except (
+            OSError,
+            ValueError,
+        ):  # it would wait, cannot tell, or is closed: whoever waits for it is told the reason
             return None
-        self._held = (number, ahead[1].result())
-        return self._held[1]
+        if found != len(block) or not self._is_right(number, block):
+            return None
+        self._hold(number, block)
+        return block
+
+    def _is_right(self, number: int, block: memoryview) -> bool:
+        return bool(xxhash.xxh3_64_hexdigest(block) == self._sums.blocks[number])
+
+    def _hold(self, number: int, block: memoryview) -> None:
+        self._verified.add(number)
+        self._held = (number, block)
 
     def _look_ahead(self, number: int, stop: int) -> None:
-        """Fetch what follows block ``number``, of which the bytes before ``stop`` were asked for."""
+        """Have fetched what follows block ``number``, of which the bytes before ``stop`` were asked for."""
         following = number + 1
-        if stop - number * BLOCK <= BLOCK // 2 or following * BLOCK >= self._sums.size or following in self._verified:
-            return
-        with self._lock:
-            if not self._closed and (self._ahead is None or self._ahead[0] != following):
-                self._ahead = (following, _fetching().submit(self._block, following))
-
-    def _block(self, number: int) -> bytes:
-        base = number * BLOCK
-        block = self._pread(base, min(base + BLOCK, self._sums.size))
-        if xxhash.xxh3_64_hexdigest(block) != self._sums.blocks[number]:
-            raise self._rot(number)
-        self._verified.add(number)
-        return block
+        if stop - number * BLOCK > BLOCK // 2 and self._fetched < following < len(self._sums.blocks):
+            self._fetched = following
+            os.posix_fadvise(self._file.fileno(), following * BLOCK, BLOCK, os.POSIX_FADV_WILLNEED)
 
     def _pread(self, start: int, stop: int) -> bytes:
         """``start:stop`` of the file, shorter only where the file ends."""
@@ -125,16 +125,4 @@ class FileReader:
         return RotError(f"{self._key}: MiB block {number} is not what was kept. Restore the object from a backup.")
 
     def close(self) -> None:
-        with self._lock:
-            self._closed = True
-        # The number of a closed file is soon another file's: who still reads by it in advance ends first.
-        if self._ahead is not None and not self._ahead[1].cancel():
-            self._ahead[1].add_done_callback(lambda _: self._file.close())
-        else:
-            self._file.close()
-
-
-@cache
-def _fetching() -> ThreadPoolExecutor:
-    """Threads that read in advance, for all readers."""
-    return ThreadPoolExecutor(FETCHERS, thread_name_prefix="garage-ahead")
+        self._file.close()
