@@ -255,7 +255,9 @@ def table(result: dict[str, object]) -> str:
 @click.option("--embedder", default="auto", show_default=True)
 @click.option("--samples", default=50, show_default=True, help="Relationships to list in the JSON file.")
 @click.option("--seed", default=1, show_default=True)
-@click.option("--json", "out", type=click.Path(dir_okay=False, path_type=Path), default=Path("bench-quality.json"))
+@click.option(
+    "--json", "out", type=click.Path(dir_okay=False, path_type=Path), default=Path("bench-results/quality.json")
+)
 def main(
     sets: tuple[Path, ...], folders: tuple[Path, ...], extractor: str, embedder: str, samples: int, seed: int, out: Path
 ) -> None:
@@ -270,6 +272,7 @@ def main(
         results.append(measure_documents(pipe, folder, samples, seed))
         click.echo(table(results[-1]) + "\n")
     body = {"extractor": pipe.compute.extractor, "model": pipe.compute.extractor_model, "results": results}
+    out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(body, indent=1, ensure_ascii=False), "utf-8")
     click.echo(f"Written to {out}.")
 

@@ -22,8 +22,10 @@ done
 show "ls -F $mount $ontology $documents"
 show "ls $ontology/concepts | head -20"
 echo "… $(ls "$ontology/concepts" | wc -l) in all"
-# The concept with most evidence and relationships has most to show.
-best=$(grep -c '^- \[' "$ontology"/concepts/*/concept.md | sort -t: -k2,2nr -k1,1 | sed -n '1s|.*/\(.*\)/concept.md:.*|\1|p')
+# The concept with most relationships, then evidence, has most to show.
+best=$(for page in "$ontology"/concepts/*/concept.md; do
+    echo "$(grep -c '](related/' "$page") $(grep -c '](evidence/' "$page") $page"
+done | sort -k1,1nr -k2,2nr -k3 | sed -n '1s|.*/\(.*\)/concept.md$|\1|p')
 show "head -n 30 $ontology/concepts/$best/concept.md"
 show "cat $ontology/$best/evidence/1/source.txt"
 show "cat $ontology/$best/evidence/1/citation.json"

@@ -47,7 +47,8 @@ class _Group:
 def rank(
     title: str, chunks: Sequence[Chunk], validated: Sequence[ValidExtraction], limit: int
 ) -> tuple[tuple[FoundConcept, ...], tuple[FoundRelationship, ...]]:
-    """The document's concepts, most salient first, and the relationships between them in order of the Text.
+    """The document's concepts, most salient first (pieces of longer ones last), and the relationships between them in
+    order of the Text.
 
     ``chunks`` and ``validated`` correspond one to one. At most ``limit`` concepts, fewer for a short document. A pure
     function: ties are broken by the normalised label."""
@@ -57,9 +58,20 @@ def rank(
     count = min(limit, max(FEWEST, round(tokens / TOKENS_PER_CONCEPT)))
     ordered = sorted(groups.values(), key=lambda group: (-group.score, group.key))
     kept: dict[str, FoundConcept] = {}
-    for group in ordered[:count]:
+    for group in _without_parts(ordered)[:count]:
         kept[group.key] = _found(group)
     return tuple(kept.values()), _relationships(validated, kept)
+
+
+def _without_parts(ordered: Sequence[_Group]) -> list[_Group]:
+    """Pieces of longer phrases that the document never says by themselves go to the end: "time Pythoneer Tim"."""
+    within: Counter[str] = Counter()
+    for group in ordered:
+        words = group.key.split()
+        pieces = {" ".join(words[start:end]) for start in range(len(words)) for end in range(start + 1, len(words) + 1)}
+        for piece in pieces - {group.key}:
+            within[piece] = max(within[piece], group.frequency)
+    return sorted(ordered, key=lambda group: within[group.key] >= group.frequency)
 
 
 def key_of(label: str) -> str:

@@ -85,6 +85,16 @@ def test_spellings_and_plurals_are_one_concept_under_its_commonest_spelling() ->
     assert [quote.chunk for quote in concepts[0].quotes] == [0, 1, 2]
 
 
+def test_pieces_of_a_phrase_that_never_stand_alone_come_last() -> None:
+    found = _found(
+        _concept("pythoneer Tim", 0, 0.9),
+        _concept("long time pythoneer Tim Peters", 0, 0.6),
+        _concept("Tim", 0, 0.3, frequency=2),
+        _concept("zen", 0, 0.1),
+    )
+    assert _order("", [found]) == ["long time pythoneer tim peters", "tim", "zen", "pythoneer tim"]
+
+
 def test_junk_is_dropped() -> None:
     assert _order(
         "",
