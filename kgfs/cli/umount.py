@@ -15,6 +15,8 @@ from kgfs.stores.mount_notes import mount_notes
 
 PATIENCE = 20.0
 """Seconds for the mount's process, and its worker, to end."""
+LAZY_PATIENCE = 1.0
+"""The same where it may go on as long as somebody has something open."""
 
 
 @click.command()
@@ -33,9 +35,15 @@ def command(config: Config, mountpoint: Path, lazy: bool) -> None:
     where = probe.located(mountpoint)
     pids = [note.pid for note in mount_notes(config.run) if note.mountpoint == where]
     probe.umount(mountpoint, lazy=lazy)
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + (LAZY_PATIENCE if lazy else PATIENCE)
     while any(_alive(pid) for pid in pids) and time.monotonic() < deadline:
         time.sleep(0.05)
+    going_on = [str(pid) for pid in pids if _alive(pid)]
+    if going_on:
+        click.echo(
+            f"{where} is detached; pid {', '.join(going_on)} ends when nobody has anything open there any more.",
+            err=True,
+        )
 
 
 def _alive(pid: int) -> bool:
