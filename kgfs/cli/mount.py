@@ -51,9 +51,9 @@ def command(
             config, mountpoint, allow_other=allow_other, worker=not no_worker, ready=lambda: _tell_ready(ready_fd)
         )
         return
-    check(mountpoint, MountOptions(allow_other=allow_other))
+    where = check(mountpoint, MountOptions(allow_other=allow_other))
     options = ["--no-worker"] * no_worker + ["--allow-other"] * allow_other
-    _in_background(config, mountpoint, options)
+    _in_background(config, where, options)
 
 
 def _mounted_already(config: Config, mountpoint: Path) -> bool:
@@ -87,6 +87,7 @@ def _in_background(config: Config, mountpoint: Path, options: list[str]) -> None
             stderr=log,
             pass_fds=(write_end,),
             start_new_session=True,
+            cwd="/",  # the folder it was called from is not kept busy, be it the dead mount itself
         )
         os.close(write_end)
         if said.read() == READY:

@@ -58,4 +58,5 @@ class WorkerKeeper:
                 stderr=log,
                 close_fds=True,
                 start_new_session=True,
+                cwd="/",
             )
