@@ -161,7 +161,7 @@ def test_200_megabytes_in_one_line(place: Place) -> None:
     assert peak(mount) - before < 64 * MIB
     time.sleep(3)  # for the worker to begin with it
     worker = peak(place.status()["worker"]["note"]["pid"])
-    assert worker < 4000 * MIB, "the worker's memory, with models, text and offsets"
+    assert worker < 2000 * MIB, "models, bytes, text and offsets; 920 were measured"
     path.unlink()
     until(lambda: place.status()["owed"] == 0, 60)
     assert place.status()["worker"]["alive"]
