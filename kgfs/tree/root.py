@@ -78,6 +78,8 @@ class Root(Folder):
         self._world.deposits.remove_ontology(self._renamable(name).id)
 
     def move(self, name: str, goal: Folder, new_name: str, *, replace: bool) -> None:
+        if name in FIXED:
+            raise DerivedError(f"'{name}' is kgfs's own and cannot be renamed.")
         ontology = self._renamable(name)
         if not isinstance(goal, Root):
             raise RefusedError(f"'{name}' is an ontology and stays beside the others. Move its documents instead.")
