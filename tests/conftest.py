@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.logs import undeclared
+from tests.logs import homes_below, undeclared
 
 REQUIRED = frozenset(filter(None, os.environ.get("KGFS_REQUIRE", "").split(",")))
 
@@ -68,12 +68,20 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             pytest.skip(f"[{name}] {missing}")
 
 
+@pytest.fixture(autouse=True)
+def _quiet_logs(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test fails on warnings and errors in the logs of the homes below its ``tmp_path``, unless
+    ``@pytest.mark.logs(pattern, …)`` says that they are to be expected."""
+    yield
+    top: Path | None = request.node.funcargs.get("tmp_path")
+    declared = [pattern for marker in request.node.iter_markers("logs") for pattern in marker.args]
+    found = [line for home in homes_below(top) for line in undeclared(home, declared)] if top else []
+    assert found == [], "complaints that the test does not declare"
+
+
 @pytest.fixture
-def home(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
-    """An empty home. A test fails on warnings and errors in its logs, unless ``@pytest.mark.logs(pattern, …)`` says
-    that they are to be expected."""
+def home(tmp_path: Path) -> Path:
+    """An empty home."""
     path = tmp_path / "home"
     path.mkdir(mode=0o700)
-    yield path
-    declared = [pattern for marker in request.node.iter_markers("logs") for pattern in marker.args]
-    assert undeclared(path, declared) == []
+    return path

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 _LOUD = re.compile(r" (WARNING|ERROR|CRITICAL) |^Traceback |^[a-zA-Z_.]*(Error|Exception|Warning): |Warning: ")
+
+
+DEPTH = 2
+"""Folders between the one a test has and a home in it."""
+
+
+def homes_below(top: Path) -> Iterator[Path]:
+    """Folders with logs in them."""
+    for folder, folders, _ in os.walk(top):
+        if "log" in folders:
+            yield Path(folder)
+        if len(Path(folder).relative_to(top).parts) == DEPTH:
+            folders.clear()
 
 
 def undeclared(home: Path, declared: Sequence[str] = ()) -> list[str]:
