@@ -140,6 +140,7 @@ class Settler:
             except KgfsError:
                 # One of them is the trouble; each alone shows which, and the others are not held up by it.
                 settled += self._settle_each(part, now)
+        self._copies.drop_left()
         return settled
 
     def _settle_each(self, names: Sequence[Name], now: int) -> int:

@@ -476,3 +476,10 @@ def test_a_spool_file_that_another_process_writes_is_not_made_an_object(home: Pa
         assert other.read(row.id) == b"x" * 100_000 + b"y" * 50_000
         assert writing.settle() == 1
         assert other.read(row.id) == b"x" * 100_000 + b"y" * 50_000
+
+
+def test_the_inbox_row_of_what_was_removed_goes_also_when_nothing_is_to_be_settled(desk: Desk) -> None:
+    row = desk.file("a.txt", b"small")
+    desk.deposits.remove(row.id)
+    assert desk.settle() == 0
+    assert desk.journal.inbox(row.sha256) is None
