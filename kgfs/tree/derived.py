@@ -108,7 +108,12 @@ class DerivedFile(File):
         return self.handle()
 
     def handle(self) -> Handle:
-        return Rendered(self.content())
+        try:
+            return Rendered(self.content())
+        except MissingError:
+            # What is remembered speaks of it still; the kernel, which looks it up again, must not find it again.
+            self.world.moment.forget()
+            raise
 
 
 class DerivedLink(Link):

@@ -35,6 +35,10 @@ class Moment:
             self._position = position
             self._known = {}
 
+    def forget(self) -> None:
+        """A store contradicted what is remembered: everything is asked anew. Any thread."""
+        self._known = {}
+
     def recall(self, key: Hashable, ask: Callable[[], T]) -> T:
         """The answer to ``ask``, which ``key`` stands for, perhaps from before."""
         if self._position is None:
