@@ -205,6 +205,9 @@ def test_touch(library: Library) -> None:
     assert file.stat().st_atime_ns == 981173106789012345
     run("touch", "-a", "-d", "2011-01-01 00:00:00 UTC", file)
     assert file.stat().st_mtime_ns == 981173106789012345
+    for moment in (-1_234_567_890_123_456_789, -1, 0, 2**33 * 10**9 + 987_654_321):
+        os.utime(file, ns=(moment, moment))
+        assert (file.stat().st_atime_ns, file.stat().st_mtime_ns) == (moment, moment)
     before = time.time_ns()
     run("touch", file)
     assert before - 10**7 <= file.stat().st_mtime_ns <= time.time_ns()
