@@ -100,7 +100,10 @@ def _read(config: Config, stores: Stores) -> None:
 
         while not owed(stores.journal).nothing:
             try:
-                run_worker(config, until_idle=True, watch=watch)
+                if owed(stores.journal).jobs:
+                    run_worker(config, until_idle=True, watch=watch)
+                else:  # a mount settles what it wrote when it is quiet
+                    time.sleep(0.2)
             except BusyError:
                 while worker_alive(config.run) and not owed(stores.journal).nothing:
                     watch()

@@ -20,16 +20,21 @@ def bring_home(stores: Stores, spool: Path, name: Name, key: str, sums: Sums | N
     file open: its spool file becomes the object. ``sums`` are those of the bytes where the caller hashed them. Memory
     stays flat.
     """
-    objects = stores.garage.objects
-    if name.place is Place.NONE or (objects.exists(key) and objects.stat(key).sha256 == name.sha256):
+    if name.place is Place.NONE:
         return
-    if name.place is Place.INBOX:
+    objects = stores.garage.objects
+    kept = objects.exists(key) and objects.stat(key).sha256 == name.sha256
+    # Where the source still stands the object is put again, though it exists: who put it may have been killed before
+    # its folder was synced, and the source goes away after this.
+    if name.place is Place.INBOX and (not kept or stores.journal.inbox(name.sha256) is not None):
         small = stores.journal.inbox(name.sha256)
         if small is None:
             raise MissingError(f"The kept bytes of '{name.name}' are not in the inbox.")
         objects.put(key, small, _verified(name, sums_of(small)))
     elif name.place is Place.SPOOL and (spool / name.key).exists():
         _move(stores, spool / name.key, name, key, sums)
+    elif kept:
+        return
     elif name.place is Place.SPOOL:
         _copy(stores, spool, key_on_the_way(stores, name), name, key)
     else:

@@ -176,8 +176,10 @@ def _leave(gone: _Placed, at: int, target: Target) -> set[str]:
     affected = {gone.doc_id}
     if gone.has_history:
         target.db.execute(
-            "INSERT OR REPLACE INTO trash SELECT id, ontology, ?, mode, uid, gid, mtime, size, place, sha256, key,"
-            " doc_id, version, lineage, ? FROM name WHERE id = ?",
+            # The newest version, which the garage has; bytes that were not settled yet leave with the name.
+            "INSERT OR REPLACE INTO trash SELECT name.id, ontology, ?, mode, uid, gid, mtime, version.size, 'garage',"
+            " version.sha256, version.key, version.doc_id, n, name.lineage, ? FROM name JOIN version"
+            " ON version.lineage = name.lineage WHERE name.id = ? ORDER BY n DESC LIMIT 1",
             (gone.path, at, gone.id),
         )
         lineage.depart(target.db, gone.parent, gone.name, gone.lineage, at, removed=True)
