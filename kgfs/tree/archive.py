@@ -6,7 +6,7 @@ the document.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 from kgfs.domain import Document
 from kgfs.errors import MissingError, StoreError
@@ -42,6 +42,9 @@ class ArchiveFolder(DerivedFolder):
     def mtime(self) -> int:
         newest = self.world.stores.journal.names.newest(self._ontology_id, 1)
         return max([self._made_at, *(document.deposited_at for document in newest)])
+
+    def token(self) -> Hashable | None:
+        return super().token(), is_bare(self.world, self._ontology_id)
 
     def lookup(self, name: str) -> Node | None:
         found = self.world.stores.journal.names.document(name)

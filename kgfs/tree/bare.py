@@ -38,6 +38,9 @@ def remove_documents(world: World, ontology_id: str, root: int) -> None:
         raise NotEmptyError("documents/ is not empty. Remove what is in it first; it goes to the trash.")
     documents = world.deposits.name(root)
     world.deposits.record(SettingChanged(ontology_id, SETTING, str(documents.mtime), time.time_ns()))
+    # Who removes a tree looks into the next folder before any news are heard: no listing from before may be used.
+    if world.moment.position is not None:
+        world.moment.move((SETTING, world.stores.journal.seq()))
 
 
 def bring_back(world: World, ontology_id: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 from kgfs.domain import Ontology
 from kgfs.errors import MissingError
@@ -35,6 +35,9 @@ class ConceptsFolder(DerivedFolder):
 
     def mtime(self) -> int:
         return max(self._ontology.made_at, self.world.stores.graph.changed_at(self._ontology.id))
+
+    def token(self) -> Hashable | None:
+        return super().token(), is_bare(self.world, self._ontology.id)
 
     def lookup(self, name: str) -> Node | None:
         concept = concept_called(self.world, self._ontology.id, name)
