@@ -203,6 +203,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.mounted
 def test_a_full_disk(small_disk: Path, tmp_path: Path) -> None:
     place = Place(small_disk / "home", tmp_path / "mnt")
+    place.mountpoint.mkdir()
     try:
         place.mount()
         documents = place.ontology("A") / "documents"
