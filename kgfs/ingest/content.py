@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Callable
 from pathlib import Path
 from threading import Lock
 from typing import Protocol
@@ -180,11 +181,12 @@ def is_held(path: Path) -> bool:
 
 class Kept:
     """An object of the garage, each block verified. Opened when it is first read: whoever finds all in the kernel's
-    pages never reads it."""
+    pages never reads it. ``find`` gives its key once it is under another one."""
 
-    def __init__(self, objects: Objects, key: str, size: int) -> None:
+    def __init__(self, objects: Objects, key: str, size: int, find: Callable[[], str] | None = None) -> None:
         self._objects = objects
         self._key = key
+        self._find = find
         self._reader: Reader | None = None
         self._opening = Lock()
         self.size = size
@@ -207,10 +209,18 @@ class Kept:
     def _open(self) -> Reader:
         if self._reader is None:
             try:
-                self._reader = self._objects.open(self._key)
+                self._reader = self._found()
             except MissingError as error:
                 raise StoreError(f"The garage has lost {self._key}. Put it back from a backup.") from error
         return self._reader
+
+    def _found(self) -> Reader:
+        try:
+            return self._objects.open(self._key)
+        except MissingError:
+            if self._find is None:
+                raise
+            return self._objects.open(self._find())
 
     def close(self) -> None:
         with self._opening:
@@ -243,17 +253,17 @@ def open_at(stores: Stores, spool: Path, name: Name) -> Content | None:
         return None if small is None else Memory(small)
     try:
         if name.place is Place.GARAGE:
-            return _kept(stores, name.key, name.size)
+            return _kept(stores, name.key, name)
         try:
             return SpoolFile.kept(spool / name.key, name.size)
         except FileNotFoundError:
-            return _kept(stores, key_on_the_way(stores, name), name.size)
+            return _kept(stores, key_on_the_way(stores, name), name)
     except MissingError:
         return None
 
 
-def _kept(stores: Stores, key: str, size: int) -> Kept | None:
-    return Kept(stores.garage.objects, key, size) if stores.garage.objects.exists(key) else None
+def _kept(stores: Stores, key: str, name: Name) -> Kept:
+    return Kept(stores.garage.objects, key, name.size, lambda: key_on_the_way(stores, name))
 
 
 def key_on_the_way(stores: Stores, name: Name) -> str:

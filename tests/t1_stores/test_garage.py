@@ -427,11 +427,11 @@ def test_a_content_that_takes_the_place_while_it_is_opened_is_read_whole(
     """The old file is open when its sums are replaced by the new one's."""
     files.put(KEY, b"zen")
 
-    def read_sums_late(path: Path) -> Sums | None:
+    def read_sums_late(path: str) -> Sums | None:
         monkeypatch.undo()
         files.delete(KEY)
         files.put(KEY, b"koan")
-        return decode_sums(path.read_bytes())
+        return decode_sums(Path(path).read_bytes())
 
     monkeypatch.setattr(files_module, "_read_sums", read_sums_late)
     assert files.get(KEY) == b"koan"

@@ -13,7 +13,7 @@ from pathlib import Path
 from kgfs.errors import ExistsError, MissingError, RotError
 from kgfs.stores.garage.contract import Reader, Sums
 from kgfs.stores.garage.durable import locked, make_folder, os_errors, sync_folder
-from kgfs.stores.garage.listing import TEMPORARY, object_path, sums_path, walk
+from kgfs.stores.garage.listing import TEMPORARY, object_file, object_path, sums_file, sums_path, walk
 from kgfs.stores.garage.reader import FileReader, end_of_span
 from kgfs.stores.garage.sidecar import decode_sums, encode_sums
 from kgfs.stores.garage.staging import KEPT_MODE, staged, sweep, sync_in_place
@@ -36,6 +36,7 @@ class FileObjects:
 
     def __init__(self, root: Path) -> None:
         self._root = root
+        self._top = str(root)
         self._temporary = root / TEMPORARY
         self._durable = {root}
         with os_errors(f"opening the garage {root}"):
@@ -152,17 +153,17 @@ class FileObjects:
 
     def _open(self, key: str, proof: str = "") -> tuple[FileIO, Sums]:
         """The object's open file and its sums. ``proof`` is a SHA-256 that proves the bytes where sums are lost."""
-        path = object_path(self._root, key)
+        path = object_file(self._top, key)
         while True:
             try:
                 file = FileIO(path)
             except FileNotFoundError:
                 raise MissingError(f"{key}: no such object.") from None
             try:
-                sums = _read_sums(sums_path(path))
+                sums = _read_sums(sums_file(path))
                 # A delete and another put in between would have given us the sums of another file.
                 if _has_name(file, path):
-                    sums = sums or self._prove(key, path, file, proof)
+                    sums = sums or self._prove(key, Path(path), file, proof)
                     if sums:
                         return file, sums
             except BaseException:
@@ -180,23 +181,24 @@ class FileObjects:
         if sums.sha256 != proof and not (_HASH.fullmatch(name) and sums.sha256.startswith(name)):
             raise RotError(f"{key}: its sums are lost and nothing proves its bytes. Restore the object from a backup.")
         with staged(self._temporary, encode_sums(sums)) as (copy, _), locked(path.parent) as shard:
-            if not _has_name(file, path):
+            if not _has_name(file, str(path)):
                 return None
             copy.rename(sums_path(path))
             os.fsync(shard)
         return sums
 
 
-def _read_sums(path: Path) -> Sums | None:
+def _read_sums(path: str) -> Sums | None:
     try:
-        return decode_sums(path.read_bytes())
+        with FileIO(path) as file:
+            return decode_sums(file.readall())
     except FileNotFoundError:
         return None
 
 
-def _has_name(file: FileIO, path: Path) -> bool:
+def _has_name(file: FileIO, path: str) -> bool:
     """Whether the open file still stands there: it keeps its inode number for itself while it is open."""
     try:
-        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+        return os.path.samestat(os.fstat(file.fileno()), os.stat(path))  # noqa: PTH116  # a string, for speed
     except FileNotFoundError:
         return False

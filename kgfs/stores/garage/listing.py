@@ -19,12 +19,21 @@ _SUMS = "@sums"
 
 
 def object_path(root: Path, key: str) -> Path:
+    return Path(object_file(str(root), key))
+
+
+def object_file(root: str, key: str) -> str:
+    """The same for those who read many small ones, for whom making paths is long."""
     *folders, name = check_key(key)
-    return root.joinpath(*folders, f"@{name[:2]}", name)
+    return "/".join((root, *folders, f"@{name[:2]}", name))
 
 
 def sums_path(path: Path) -> Path:
-    return path.with_name(path.name + _SUMS)
+    return Path(sums_file(str(path)))
+
+
+def sums_file(path: str) -> str:
+    return path + _SUMS
 
 
 def walk(folder: Path, base: str, prefix: str) -> Iterator[tuple[str, int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from io import FileIO
+from threading import Lock
 
 import xxhash
 
@@ -23,7 +24,7 @@ class FileReader:
     """A Reader over an open file, which it closes. A block is verified when it is first touched.
 
     The block touched last stays in memory, and once its second half is read the kernel is asked to fetch the next one:
-    whoever reads on and on finds all that follows at hand.
+    who reads on and on finds all that follows at hand.
     """
 
     def __init__(self, key: str, file: FileIO, sums: Sums) -> None:
@@ -31,7 +32,12 @@ class FileReader:
         self._file = file
         self._sums = sums
         self._verified: set[int] = set()
-        self._held: tuple[int, memoryview] = (-1, memoryview(b""))
+        self._lock = Lock()
+        """Held by who uses the buffer."""
+        self._buffer = bytearray()
+        """One for all blocks: getting a MiB anew costs as much as reading it."""
+        self._held = -1
+        """The block in the buffer."""
         self._fetched = 0
         """The last block asked for in advance."""
 
@@ -42,7 +48,7 @@ class FileReader:
     def read_at(self, offset: int, length: int) -> bytes:
         end = end_of_span(self._sums.size, offset, length)
         pieces = []
-        with os_errors(f"reading {self._key}"):
+        with self._lock, os_errors(f"reading {self._key}"):
             while offset < end:
                 number = offset // BLOCK
                 stop = min((number + 1) * BLOCK, end)
@@ -53,65 +59,62 @@ class FileReader:
     def at_hand(self, offset: int, length: int) -> bytes | None:
         end = end_of_span(self._sums.size, offset, length)
         pieces = []
-        while offset < end:
-            number = offset // BLOCK
-            block = self._without_waiting(number)
-            if block is None:
-                return None
-            base, stop = number * BLOCK, min((number + 1) * BLOCK, end)
-            pieces.append(bytes(block[offset - base : stop - base]))
-            self._look_ahead(number, stop)
-            offset = stop
+        if not self._lock.acquire(blocking=False):
+            return None
+        try:
+            while offset < end:
+                number = offset // BLOCK
+                stop = min((number + 1) * BLOCK, end)
+                if number != self._held and not self._in_pages(number):
+                    return None
+                pieces.append(self._from_buffer(offset, stop))
+                offset = stop
+        finally:
+            self._lock.release()
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _piece(self, number: int, start: int, stop: int) -> bytes:
         """``start:stop``, which lies in block ``number``."""
-        base = number * BLOCK
-        held, block = self._held
-        if held != number:
+        if number != self._held:
             if number in self._verified:
                 piece = self._pread(start, stop)
                 if len(piece) != stop - start:
                     raise self._rot(number)
                 return piece
-            block = memoryview(self._pread(base, min(base + BLOCK, self._sums.size)))
-            if not self._is_right(number, block):
+            base = number * BLOCK
+            if not self._hold(number, self._pread(base, min(base + BLOCK, self._sums.size))):
                 raise self._rot(number)
-            self._hold(number, block)
-        self._look_ahead(number, stop)
-        return bytes(block[start - base : stop - base])
+        return self._from_buffer(start, stop)
 
-    def _without_waiting(self, number: int) -> memoryview | None:
-        """Block ``number`` if it is held, or whole and right in the kernel's pages."""
-        held, block = self._held
-        if held == number:
-            return block
-        block = memoryview(bytearray(min(BLOCK, self._sums.size - number * BLOCK)))
+    def _in_pages(self, number: int) -> bool:
+        """Whether block ``number`` was whole and right in the kernel's pages; then it is held."""
+        self._held = -1
+        size = min(BLOCK, self._sums.size - number * BLOCK)
+        if len(self._buffer) != size:
+            self._buffer = bytearray(size)
         try:
-            found = os.preadv(self._file.fileno(), [block], number * BLOCK, os.RWF_NOWAIT)
-        except (
-            OSError,
-            ValueError,
-        ):  # it would wait, cannot tell, or is closed: whoever waits for it is told the reason
-            return None
-        if found != len(block) or not self._is_right(number, block):
-            return None
-        self._hold(number, block)
-        return block
+            found = os.preadv(self._file.fileno(), [self._buffer], number * BLOCK, os.RWF_NOWAIT)
+        except (OSError, ValueError):  # it would wait, cannot tell, or is closed: who waits for it is told the reason
+            return False
+        return found == size and self._hold(number, self._buffer)
 
-    def _is_right(self, number: int, block: memoryview) -> bool:
-        return bool(xxhash.xxh3_64_hexdigest(block) == self._sums.blocks[number])
-
-    def _hold(self, number: int, block: memoryview) -> None:
+    def _hold(self, number: int, block: bytes | bytearray) -> bool:
+        """Whether the bytes are those of block ``number``; if so they are held."""
+        if xxhash.xxh3_64_hexdigest(block) != self._sums.blocks[number]:
+            return False
+        if block is not self._buffer:
+            self._buffer = bytearray(block)
         self._verified.add(number)
-        self._held = (number, block)
+        self._held = number
+        return True
 
-    def _look_ahead(self, number: int, stop: int) -> None:
-        """Have fetched what follows block ``number``, of which the bytes before ``stop`` were asked for."""
-        following = number + 1
-        if stop - number * BLOCK > BLOCK // 2 and self._fetched < following < len(self._sums.blocks):
+    def _from_buffer(self, start: int, stop: int) -> bytes:
+        """``start:stop`` of the block that is held. Once its second half is asked for the next one is fetched."""
+        base, following = self._held * BLOCK, self._held + 1
+        if stop - base > BLOCK // 2 and self._fetched < following < len(self._sums.blocks):
             self._fetched = following
             os.posix_fadvise(self._file.fileno(), following * BLOCK, BLOCK, os.POSIX_FADV_WILLNEED)
+        return bytes(memoryview(self._buffer)[start - base : stop - base])
 
     def _pread(self, start: int, stop: int) -> bytes:
         """``start:stop`` of the file, shorter only where the file ends."""
