@@ -262,6 +262,7 @@ class Operations(pyfuse3.Operations):
     @_handler
     async def readdir(self, fh: int, start_id: int, token: ReaddirToken) -> None:
         listing, stale = await self._vfs.readdir(fh, start_id)
+        told = self._vfs.teller(fh)
         for position in range(start_id, len(listing)):
             entry = self._vfs.fresh(fh, position) if stale else listing.entry(position)
             if entry is None:
@@ -273,7 +274,7 @@ class Operations(pyfuse3.Operations):
                     listing.prepared[position] = answer
             if not pyfuse3.readdir_reply(token, entry.name, answer, position + 1):
                 return
-            self._vfs.told(fh, entry)
+            told(entry)
 
     @_handler
     async def fsyncdir(self, fh: int, datasync: bool) -> None:
