@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import BinaryIO
 
 import pyfuse3
@@ -97,7 +98,8 @@ async def mount(
 
     ``news`` is asked ``options.poll`` seconds apart, on the event loop, what the kernel must forget. ``tasks`` run
     beside it; one that fails is logged and started again. ``ready`` is called once the kernel got its first answer.
-    When this returns nothing is mounted any more and every open file has been released.
+    When this returns nothing is mounted any more and every open file has been released; ``STOP_SIGNALS`` have no effect
+    from then on, so that the process can end in its own time.
     """
     options = options or MountOptions()
     where = check(mountpoint, options)
@@ -163,6 +165,10 @@ class _Stop:
         self._where = where
 
     async def listen(self, task_status: trio.TaskStatus[None]) -> None:
+        # What trio puts back when this ends. An impatient second signal must not cut off the end: files that are open
+        # would not be kept, and the worker be left behind.
+        for number in STOP_SIGNALS:
+            signal.signal(number, _heard_already)
         with trio.open_signal_receiver(*STOP_SIGNALS) as signals:
             task_status.started()
             async for number in signals:
@@ -187,6 +193,10 @@ class _Stop:
             # This daemon ends all the same; a dead mount left behind would be worse for the holders.
             log.warning("%s It is detached.", error)
             probe.detach(self._where)
+
+
+def _heard_already(number: int, frame: FrameType | None) -> None:
+    """No SIG_IGN: programs that are started would inherit that."""
 
 
 def _away(where: Path) -> None:

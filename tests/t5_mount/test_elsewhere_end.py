@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -224,3 +224,29 @@ def test_a_shell_that_stands_in_a_dead_mount_can_put_it_right(alone: Place) -> N
     _, err = shell.communicate("go\n", timeout=60)
     assert (shell.returncode, err) == (0, "")
     assert (documents / "a.txt").read_text() == GARBAGE
+
+
+@SIGNALS
+def test_an_impatient_signal_changes_nothing(number: signal.Signals, tmp_path: Path) -> None:
+    """Ctrl-C twice, or a service manager's signal while the mount is ending: what is open is kept, the worker ended."""
+    with mounted_place(tmp_path, "--no-worker") as place:
+        place.umount()
+        mount = place.start("mount", place.mountpoint, "--foreground")
+        until(lambda: os.path.ismount(place.mountpoint))
+        until(lambda: place.status()["worker"]["alive"])
+        path = place.ontology("A") / "documents/open.txt"
+        with open(path, "w") as held:
+            held.write("not closed yet")
+            held.flush()
+            for _ in range(20):
+                with suppress(ProcessLookupError):
+                    mount.send_signal(number)
+                time.sleep(0.05)
+            _, said = mount.communicate(timeout=30)
+            with suppress(OSError):  # the mount is gone
+                held.close()
+        assert mount.returncode in (0, -number), "Python itself hears it again when it has done all it was told"
+        assert "Traceback" not in said
+        assert place.pids() == [], "no worker is left behind"
+        place.mount("--no-worker")
+        assert path.read_text() == "not closed yet"
