@@ -167,8 +167,8 @@ class _Stop:
     async def listen(self, task_status: trio.TaskStatus[None]) -> None:
         # What trio puts back when this ends. An impatient second signal must not cut off the end: files that are open
         # would not be kept, and the worker be left behind.
-        for number in STOP_SIGNALS:
-            signal.signal(number, _heard_already)
+        for stop_signal in STOP_SIGNALS:
+            signal.signal(stop_signal, _heard_already)
         with trio.open_signal_receiver(*STOP_SIGNALS) as signals:
             task_status.started()
             async for number in signals:
