@@ -14,11 +14,17 @@ from pathlib import Path
 class MountNote:
     mountpoint: Path
     pid: int
+    path: Path
+    """Of the note itself."""
 
 
 @contextmanager
 def mount_note(run: Path, session: str, mountpoint: Path) -> Iterator[None]:
-    """Stands while the mount does; one that a kill left behind is told by its dead process."""
+    """Stands while the mount does; one that a kill left behind is told by its dead process, and goes when a mount stands
+    at the same place again."""
+    for left in mount_notes(run):
+        if left.mountpoint == mountpoint:
+            left.path.unlink(missing_ok=True)
     path = run / f"mount-{session}.json"
     path.touch(mode=0o600)
     path.write_text(json.dumps({"mountpoint": os.fsdecode(mountpoint), "pid": os.getpid()}))
@@ -36,5 +42,5 @@ def mount_notes(run: Path) -> list[MountNote]:
             body = json.loads(path.read_text())
         except (FileNotFoundError, ValueError):  # just taken away, or being written
             continue
-        found.append(MountNote(Path(body["mountpoint"]), body["pid"]))
+        found.append(MountNote(Path(body["mountpoint"]), body["pid"], path))
     return found
