@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import gc
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -25,6 +26,9 @@ from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.mount_notes import mount_note
 from kgfs.stores.stores import Stores
 from kgfs.stores.worker_lock import WorkerLock
+
+COLLECT_AFTER = 100_000
+"""Objects made and kept before a mount looks for garbage: what it remembers for the kernel is much and is none."""
 
 CHORES_EVERY = 0.1
 """Seconds between looks of a mount at what is to be settled and shipped."""
@@ -204,6 +208,8 @@ def run_mount(
                     keeper.look()
                 await trio.sleep(CHORES_EVERY)
 
+        gc.freeze()
+        gc.set_threshold(COLLECT_AFTER, 20, 100)
         with mount_note(config.run, session, where):
             try:
                 trio.run(

@@ -182,15 +182,21 @@ def _first_and_second(
     """The first and the second time after mounting, each side in its turn."""
     taken: list[dict[str, list[float]]] = [{side: [] for side in SIDES} for _ in budgets]
     requests: list[dict[str, Mapping[str, int]]] = [{}, {}]
+    computed: list[dict[str, list[float]]] = [{side: [] for side in SIDES} for _ in budgets]
     for _ in range(bench.samples):
         for side in SIDES:
             with mounted(side, home, bench.scratch) as mount:
                 for turn in range(2):
-                    before = mount.requests()
+                    before, cpu = mount.requests(), mount.cpu()
                     taken[turn][side].append(_timed(run, mount))
+                    computed[turn][side].append(mount.cpu() - cpu)
                     requests[turn][side] = _more(before, mount.requests())
-    yield against_floor(f"{work}, first", budgets[0], taken[0], requests[0])
-    yield against_floor(f"{work}, second", budgets[1], taken[1], requests[1], extra)
+    for turn, (name, budget, more) in enumerate(zip(("first", "second"), budgets, (None, extra), strict=True)):
+        yield against_floor(f"{work}, {name}", budget, taken[turn], requests[turn], more, _cpu(computed[turn]))
+
+
+def _cpu(computed: Mapping[str, Sequence[float]]) -> str:
+    return "CPU of the mounts " + " / ".join(f"{seconds(computed[side]):.2f}" for side in SIDES) + " s"
 
 
 def _more(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
