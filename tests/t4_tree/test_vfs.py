@@ -15,6 +15,7 @@ from kgfs.domain import encode_name
 from kgfs.errors import (
     BadInputError,
     ExistsError,
+    GoneError,
     IsAFolderError,
     MissingError,
     NotAFolderError,
@@ -339,6 +340,23 @@ async def test_pages_are_kept_only_of_the_bytes_that_are_opened() -> None:
     assert await vfs.read((await opened())[0], 1, 1) == b"w"
 
 
+async def test_what_left_since_the_kernel_found_it_is_to_be_looked_up_again() -> None:
+    """ESTALE, which the kernel answers with another lookup; those who have it open go on with what they opened."""
+    page = Leaving()
+    vfs = Vfs(OneFile(page), lambda: space_of("/"))
+    assert await vfs.lookup(ROOT_INODE, b"page") is not None
+    fh = await vfs.open(7, os.O_RDONLY)
+    page.left = True
+    found = await vfs.getattr(7)
+    assert (found.inode, found.size, found.nlink) == (7, 3, 0)
+    assert await vfs.read(fh, 0, 10) == b"one"
+    with pytest.raises(GoneError):
+        await vfs.open(7, os.O_RDONLY)
+    await vfs.release(fh)
+    with pytest.raises(GoneError):
+        await vfs.getattr(7)
+
+
 class Page(File):
     def __init__(self) -> None:
         self.content = b"one"
@@ -352,6 +370,19 @@ class Page(File):
 
     def open(self, *, read: bool, write: bool, truncate: bool, append: bool = False) -> Handle:
         return Rendered(self.content)
+
+
+class Leaving(Page):
+    left = False
+
+    def attr(self) -> Attr:
+        if self.left:
+            raise MissingError("It left.")
+        return super().attr()
+
+    def open(self, *, read: bool, write: bool, truncate: bool, append: bool = False) -> Handle:
+        self.attr()
+        return super().open(read=read, write=write, truncate=truncate, append=append)
 
 
 class OneFile(Folder):
