@@ -140,7 +140,8 @@ def by_dd(note: Path) -> None:
 
 def _new(note: Path) -> Path:
     """The new content outside the mount."""
-    path = Path(tempfile.mkdtemp(prefix="kgfs-new-")) / "new.txt"
+    mountpoint = next(folder for folder in note.parents if folder.is_mount())
+    path = mountpoint.with_name("new.txt")
     path.write_bytes(NEW)
     os.utime(path, (1_700_000_000, 1_700_000_000))
     return path
