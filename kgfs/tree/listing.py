@@ -12,7 +12,8 @@ from kgfs.errors import MissingError
 from kgfs.tree.node import Attr, Folder, Node
 
 MAX_ENTRIES = 250_000
-"""Over all cached listings (about half a KiB each, all told); a larger single listing is still cached, alone."""
+"""Over all cached listings (about half a KiB each, all told); a larger one is not kept, so that one look at a million names is
+not paid for as long as the mount stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +76,10 @@ class Listings:
             return cached
         self.drop(inode)
         listing = Listing(token, folder.entries())
-        if token is not None:
+        if token is not None and len(listing) <= self._max:
             self._by_inode[inode] = listing
             self._held += len(listing)
-            while self._held > self._max and len(self._by_inode) > 1:
+            while self._held > self._max:
                 self._held -= len(self._by_inode.popitem(last=False)[1])
         return listing
 

@@ -347,11 +347,12 @@ class Vfs:
         anew, as rewinddir wants it."""
         opened = self.handles.folder(fh)
         folder = self._folder(opened.inode)
-        if start == 0:
+        token = opened.listing.token
+        stale = token is None or token != folder.token()
+        if start == 0 and stale:
             opened.listing = self._listings.current(opened.inode, folder)
             return opened.listing, False
-        token = opened.listing.token
-        return opened.listing, token is None or token != folder.token()
+        return opened.listing, stale
 
     def fresh(self, fh: int, position: int) -> Entry | None:
         """The entry as it is now; None if the name is gone."""

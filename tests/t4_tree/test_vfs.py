@@ -154,6 +154,9 @@ def test_cached_listings_are_bounded() -> None:
     listings.current(4, folders[4])
     listings.current(0, folders[0])
     assert (folders[4].listed, folders[0].listed) == (1, 2)
+    large = Counting("large", {f"{i}": FixedFile(i, b"") for i in range(31)})
+    assert len(listings.current(9, large)) == 31
+    assert (listings._held, 9 in listings._by_inode) == (30, False)
 
 
 async def test_an_entry_that_changed_under_a_listing_is_told_as_it_is_now(tree: Tree, vfs: Vfs) -> None:
