@@ -197,9 +197,9 @@ def test_markup_and_title(name: str, text: str, parser: str, title: str) -> None
 @pytest.mark.parametrize("unit", ["word ", "x", "=", "- ", ". ", "> ", "`", "[a](", " ", "_*"])
 def test_one_line_of_twenty_megabytes_is_parsed_in_a_moment(extension: str, unit: str) -> None:
     content = (unit * (20_000_000 // len(unit))).encode()
-    begun = time.perf_counter()
+    begun = time.process_time()
     parsed = parse(f"one-line.{extension}", content)
-    assert time.perf_counter() - begun < 5
+    assert time.process_time() - begun < 5
     assert len(parsed.text) == len(content)
 
 
@@ -210,8 +210,8 @@ def test_one_line_of_twenty_megabytes_is_parsed_in_a_moment(extension: str, unit
 def test_time_is_linear_in_the_number_of_odd_lines(extension: str, lines: str) -> None:
     def seconds(count: int) -> float:
         content = (lines * count).encode()
-        begun = time.perf_counter()
+        begun = time.process_time()
         parse(f"odd.{extension}", content)
-        return time.perf_counter() - begun
+        return time.process_time() - begun
 
-    assert seconds(40_000) < 40 * max(0.01, seconds(4_000))
+    assert seconds(40_000) < 40 * max(0.03, seconds(4_000))

@@ -193,14 +193,14 @@ def test_time_is_bounded() -> None:
     quotes = tuple(
         RawQuote(words) for words in ("word " * 5_000, "word other " * 90, "a" * 50_000 + "b", "x y z " * 60)
     )
-    begun = time.perf_counter()
+    begun = time.process_time()
     validate(Extraction((concept(*quotes),), ()), text, chunk_of(0, len(text)))
-    assert time.perf_counter() - begun < 5
+    assert time.process_time() - begun < 5
     sentences = "".join(f"One two three four five six {n} seven eight. " for n in range(390))
-    begun = time.perf_counter()
+    begun = time.process_time()
     validate(
         Extraction((concept(*(RawQuote(f"one two four five seven {n} nine") for n in range(50))),), ()),
         sentences,
         chunk_of(0, len(sentences)),
     )
-    assert time.perf_counter() - begun < 5
+    assert time.process_time() - begun < 5

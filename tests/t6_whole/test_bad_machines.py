@@ -127,7 +127,7 @@ def test_a_dead_mount(place: Place, way: str) -> None:
     place.kill()
     with pytest.raises(OSError) as dead:
         os.listdir(place.mountpoint)
-    assert dead.value.errno == errno.ENOTCONN
+    assert dead.value.errno in (errno.ENOTCONN, errno.ECONNABORTED)  # the latter just after the kill
     said = place.run("doctor", expect=6)
     assert f"kgfs umount {place.mountpoint}" in said.stdout
     if way == "umount":
