@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from kgfs.domain import NameKind, Place, is_document_name
-from kgfs.ingest.content import SMALL
+from kgfs.ingest.content import SMALL, SpoolFile
 from kgfs.ingest.open_file import OpenFile
 from kgfs.ingest.ship import restore_journal, ship_once
 from tests.t3_ingest.depositing import open_desk
@@ -114,8 +114,11 @@ class Home(RuleBasedStateMachine):
 
     @rule()
     def crash(self) -> None:
-        """Nothing is closed; the next process sees what was flushed."""
+        """Nothing is closed; the next process sees what was flushed, and the kernel drops what the dead one locked."""
         self.open = None
+        for copy in self.desk.deposits.copies._copies.values():
+            if isinstance(copy._content, SpoolFile):
+                copy._content.let_go()
         self.desk.close()
         self.desk = open_desk(self.base)
 
