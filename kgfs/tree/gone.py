@@ -1,4 +1,4 @@
-"""Attributes of a file whose name is gone, for those who still have it open: the node itself cannot tell any more."""
+"""Attributes of a file or folder whose name is gone, for those who still have it open: the node itself cannot tell any more."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import stat
 import time
 from dataclasses import replace
 
-from kgfs.tree.node import FILE_MODE, Attr, AttrChange
+from kgfs.tree.node import Attr, AttrChange
 
 
 def unlinked(attr: Attr) -> Attr:
     return replace(attr, nlink=0, ctime=time.time_ns())
 
 
-def left_open(inode: int, size: int) -> Attr:
-    """Of a derived file that left while it was open: it has the bytes it had."""
+def left_open(inode: int, mode: int, size: int = 0) -> Attr:
+    """Of a derived file, or of a folder, that left while it was open: a file has the bytes it had."""
     now = time.time_ns()
-    return Attr(inode, FILE_MODE, 0, os.getuid(), os.getgid(), size, now, now, now)
+    return Attr(inode, mode, 0, os.getuid(), os.getgid(), size, now, now, now)
 
 
 def written_to(attr: Attr, end: int) -> Attr:

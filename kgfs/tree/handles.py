@@ -72,5 +72,9 @@ class Handles:
                 return opened.handle
         return None
 
+    def has_folder(self, inode: int) -> bool:
+        """Whether a folder of this inode is open. A search, too."""
+        return any(opened.inode == inode and isinstance(opened, OpenFolder) for opened in self._open.values())
+
     def writers(self) -> list[int]:
         return [fh for fh, opened in self._open.items() if isinstance(opened, OpenFile) and opened.writes]

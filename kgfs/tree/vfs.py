@@ -35,7 +35,7 @@ from kgfs.tree.gone import changed, left_open, unlinked, written_to
 from kgfs.tree.handles import Handles, OpenFile, OpenFolder
 from kgfs.tree.inodes import Inodes
 from kgfs.tree.listing import Entry, Listing, Listings, name_bytes
-from kgfs.tree.node import Attr, AttrChange, Caller, File, Fixed, Folder, Handle, Link, Node
+from kgfs.tree.node import FILE_MODE, FOLDER_MODE, Attr, AttrChange, Caller, File, Fixed, Folder, Handle, Link, Node
 from kgfs.tree.stale import Invalidation, StaleEntry
 from kgfs.tree.threads import THREADS, Threads
 
@@ -208,10 +208,12 @@ class Vfs:
         try:
             return known.node.attr()
         except MissingError:
+            if self.handles.has_folder(inode):
+                return left_open(inode, FOLDER_MODE)
             handle = self.handles.fixed(inode) if known.opened else None
             if handle is None:
                 raise
-            return left_open(inode, handle.size)
+            return left_open(inode, FILE_MODE, handle.size)
 
     @_by_inode
     async def setattr(self, inode: int, wanted: AttrChange, fh: int | None = None) -> Attr:

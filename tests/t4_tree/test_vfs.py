@@ -24,7 +24,7 @@ from kgfs.errors import (
 )
 from kgfs.tree.inodes import Inodes
 from kgfs.tree.listing import Listings
-from kgfs.tree.node import FILE_MODE, ROOT_INODE, Attr, Caller, File, Folder, Handle, Node, Rendered
+from kgfs.tree.node import FILE_MODE, FOLDER_MODE, ROOT_INODE, Attr, Caller, File, Folder, Handle, Node, Rendered
 from kgfs.tree.stale import StaleEntry
 from kgfs.tree.vfs import Vfs, _encoded, space_of
 from tests.scenarios.small_tree import Fixed, FixedFile, Tree
@@ -360,6 +360,20 @@ async def test_what_left_since_the_kernel_found_it_is_to_be_looked_up_again() ->
         await vfs.getattr(7)
 
 
+async def test_a_folder_that_left_still_answers_those_who_have_it_open() -> None:
+    """opendir(3) asks for its attributes right after opening it, by descriptor: there is no name to look up again."""
+    folder = LeavingFolder()
+    vfs = Vfs(OneFile(folder), lambda: space_of("/"))
+    assert await vfs.lookup(ROOT_INODE, b"page") is not None
+    fh = await vfs.opendir(8)
+    folder.left = True
+    found = await vfs.getattr(8)
+    assert (found.inode, found.mode, found.nlink) == (8, FOLDER_MODE, 0)
+    await vfs.releasedir(fh)
+    with pytest.raises(GoneError):
+        await vfs.getattr(8)
+
+
 class Page(File):
     def __init__(self) -> None:
         self.content = b"one"
@@ -388,8 +402,27 @@ class Leaving(Page):
         return super().open(read=read, write=write, truncate=truncate, append=append)
 
 
+class LeavingFolder(Folder):
+    left = False
+
+    @property
+    def inode(self) -> int:
+        return 8
+
+    def attr(self) -> Attr:
+        if self.left:
+            raise MissingError("It left.")
+        return Attr(8, FOLDER_MODE, 1, 0, 0, 0, 0, 0, 0)
+
+    def lookup(self, name: str) -> Node | None:
+        return None
+
+    def entries(self) -> list[tuple[str, Node]]:
+        return []
+
+
 class OneFile(Folder):
-    def __init__(self, page: Page) -> None:
+    def __init__(self, page: Page | LeavingFolder) -> None:
         self.page = page
 
     @property
