@@ -1,13 +1,15 @@
 """Rebuild graph and vectors from the ledger and the Readings, without asking a model.
 
-Publications and forgettings are carried out again in the order of the ledger, with the decisions, times and commit ids
-they had, so the result equals the graph built step by step.
+What changed them is carried out again in the order of the ledger, with the decisions, times and commit ids it had, so
+the result equals what was built step by step. To make a new kind of fact part of this, register how it is carried out
+again: :func:`replay_in_graph` and, where it changes vectors, :func:`replay_in_vectors`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import singledispatch
 
 from kgfs.domain import Document
 from kgfs.errors import StoreError
@@ -17,7 +19,7 @@ from kgfs.ingest.reading import Decisions, Reading, decode_decisions, decode_rea
 from kgfs.ingest.ship import entries
 from kgfs.stores.journal.facts import DocumentForgotten, DocumentRead, Fact, decode
 from kgfs.stores.stores import Stores
-from kgfs.stores.vectors.contract import Filter
+from kgfs.stores.vectors.contract import Filter, Vectors
 
 
 def rebuild(stores: Stores, progress: Callable[[int], None] = lambda done: None) -> int:
@@ -34,44 +36,35 @@ def rebuild_graph(stores: Stores, progress: Callable[[int], None] = lambda done:
     stores.graph.clear()
     done = 0
     for fact in _facts(stores):
+        replay_in_graph(fact, stores)
         if isinstance(fact, DocumentRead):
-            _publish(stores, fact)
             done += 1
             progress(done)
-        elif isinstance(fact, DocumentForgotten):
-            stores.graph.forget(fact.commit_id, [fact.doc_id], fact.at)
     return done
 
 
 def rebuild_vectors(stores: Stores) -> None:
     """As ``rebuild``, with a graph that is complete. Nothing without a store of vectors."""
-    vectors = stores.vectors
-    if vectors is None:
+    if stores.vectors is None:
         return
-    vectors.clear()
-    founded: set[str] = set()
+    stores.vectors.clear()
+    replayed = ReplayedVectors(stores, stores.vectors)
     for fact in _facts(stores):
-        if isinstance(fact, DocumentRead):
-            for doc_id in (*fact.superseded, fact.doc_id):
-                vectors.delete(Filter(kind="source", doc_id=doc_id))
-            document, reading, decisions = _kept(stores, fact)
-            found = embeddings.load(stores.garage.objects, reading)
-            if found is not None and vectors.model == reading.embedding_model:
-                rows = embeddings.source_rows(found, document.ontology, document.doc_id)
-                concepts = embeddings.concept_rows(document.ontology, decisions, found)
-                vectors.upsert(rows + concepts)
-                founded |= {row.item for row in concepts}
-        elif isinstance(fact, DocumentForgotten):
-            vectors.delete(Filter(kind="source", doc_id=fact.doc_id))
-    if gone := frozenset(concept for concept in founded if stores.graph.concept(concept) is None):
-        vectors.delete(Filter(kind="concept", items=gone))
+        replay_in_vectors(fact, replayed)
+    if gone := frozenset(concept for concept in replayed.founded if stores.graph.concept(concept) is None):
+        stores.vectors.delete(Filter(kind="concept", items=gone))
 
 
-def _facts(stores: Stores) -> Iterator[Fact]:
-    return map(decode, entries(stores.journal, stores.garage.ledger))
+# ------------------------------------------------------------------------------------------------ graph
 
 
-def _publish(stores: Stores, fact: DocumentRead) -> None:
+@singledispatch
+def replay_in_graph(fact: Fact, stores: Stores) -> None:
+    """Do again what this fact did to the graph, with the commit id it did it under. Most facts did nothing to it."""
+
+
+@replay_in_graph.register
+def _(fact: DocumentRead, stores: Stores) -> None:
     document, reading, decisions = _kept(stores, fact)
     carry_out(
         stores.graph,
@@ -83,6 +76,54 @@ def _publish(stores: Stores, fact: DocumentRead) -> None:
         supersedes=fact.superseded,
         at=fact.at,
     )
+
+
+@replay_in_graph.register
+def _(fact: DocumentForgotten, stores: Stores) -> None:
+    stores.graph.forget(fact.commit_id, [fact.doc_id], fact.at)
+
+
+# ---------------------------------------------------------------------------------------------- vectors
+
+
+@dataclass(slots=True)
+class ReplayedVectors:
+    stores: Stores
+    """Their graph is complete: it shows how things stand after the last fact."""
+    vectors: Vectors
+    founded: set[str] = field(default_factory=set)
+    """Concepts that got a row so far. Rows of those that the graph does not have any more go at the end."""
+
+
+@singledispatch
+def replay_in_vectors(fact: Fact, replayed: ReplayedVectors) -> None:
+    """Do again what this fact did to the vectors. Most facts did nothing to them."""
+
+
+@replay_in_vectors.register
+def _(fact: DocumentRead, replayed: ReplayedVectors) -> None:
+    stores, vectors = replayed.stores, replayed.vectors
+    for doc_id in (*fact.superseded, fact.doc_id):
+        vectors.delete(Filter(kind="source", doc_id=doc_id))
+    document, reading, decisions = _kept(stores, fact)
+    found = embeddings.load(stores.garage.objects, reading)
+    if found is None or vectors.model != reading.embedding_model:
+        return
+    concepts = embeddings.concept_rows(document.ontology, decisions, found)
+    vectors.upsert(embeddings.source_rows(found, document.ontology, document.doc_id) + concepts)
+    replayed.founded |= {row.item for row in concepts}
+
+
+@replay_in_vectors.register
+def _(fact: DocumentForgotten, replayed: ReplayedVectors) -> None:
+    replayed.vectors.delete(Filter(kind="source", doc_id=fact.doc_id))
+
+
+# ------------------------------------------------------------------------------------------------------
+
+
+def _facts(stores: Stores) -> Iterator[Fact]:
+    return map(decode, entries(stores.journal, stores.garage.ledger))
 
 
 def _kept(stores: Stores, fact: DocumentRead) -> tuple[Document, Reading, Decisions]:
