@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kgfs.errors import BadInputError, BusyError, FullError, KgfsError, StoreError, from_os_error
+from kgfs.stores.migrations import bring_up, format_of, newest
 
 BUSY_SECONDS = 30.0
 """How long a writer waits for the writers of other processes before it gives up with BusyError."""
@@ -24,13 +25,14 @@ _DRIVER_ERRORS = (sqlite3.Error, UnicodeEncodeError)
 
 
 class Database:
-    """``schema`` is run when the file is new; ``version`` stands in its header, and a file with another one is refused.
+    """``schema`` is run when the file is new and makes format ``version``; then the ``migrations`` that the file lacks
+    (see ``kgfs.stores.migrations``). The format stands in its header; a file with an unknown one is refused.
 
     Committed transactions survive ``kill -9``. Those marked ``durable`` survive power loss with everything committed
     before them; the others may be lost together, as if they had never been.
     """
 
-    def __init__(self, path: Path, schema: str, version: int, remedy: str) -> None:
+    def __init__(self, path: Path, schema: str, version: int, remedy: str, migrations: Sequence[str] = ()) -> None:
         self._path = path
         self._remedy = remedy
         self._local = threading.local()
@@ -44,7 +46,7 @@ class Database:
             raise from_os_error(error, str(path)) from error
         self._writer = self._connect()
         try:
-            self._prepare(schema, version)
+            self._prepare(schema, version, migrations)
         except BaseException:
             self._writer.close()
             raise
@@ -55,7 +57,7 @@ class Database:
             self._path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
         )
 
-    def _prepare(self, schema: str, version: int) -> None:
+    def _prepare(self, schema: str, base: int, migrations: Sequence[str]) -> None:
         with self.translated():
             if self._writer.execute("PRAGMA journal_mode=WAL").fetchone()[0] != "wal":
                 raise StoreError(
@@ -63,23 +65,14 @@ class Database:
                 )
             self._writer.execute("PRAGMA wal_autocheckpoint=4000")
             self._writer.execute("PRAGMA cache_size=-32000")
-            found = self._version(self._writer)
-        # Only a new file is written to, so that opening never waits for a writer and works on a full disk.
-        if found == 0:
+            found = format_of(self._writer)
+        wanted = newest(base, migrations)
+        # Only a new or an older file is written to, so that opening never waits for a writer and works on a full disk.
+        if found == 0 or base <= found < wanted:
             with self.write(durable=True) as connection:
-                found = self._version(connection)
-                if found == 0:
-                    for statement in statements(schema):
-                        connection.execute(statement)
-                    connection.execute(f"PRAGMA user_version={version}")
-                    found = version
-        if found != version:
-            raise StoreError(f"{self._path}: has format {found}, this kgfs needs {version}. {self._remedy}")
-
-    @staticmethod
-    def _version(connection: sqlite3.Connection) -> int:
-        found: int = connection.execute("PRAGMA user_version").fetchone()[0]
-        return found
+                found = bring_up(connection, schema, base, migrations)
+        if found != wanted:
+            raise StoreError(f"{self._path}: has format {found}, this kgfs needs {wanted}. {self._remedy}")
 
     @contextmanager
     def translated(self) -> Iterator[None]:
@@ -181,13 +174,3 @@ class _Reader:
 
     def __del__(self) -> None:
         self.connection.close()
-
-
-def statements(script: str) -> Iterator[str]:
-    """The statements of a script one by one, since ``executescript`` would commit the transaction it is called in."""
-    pending = ""
-    for line in script.splitlines(keepends=True):
-        pending += line
-        if sqlite3.complete_statement(pending):
-            yield pending
-            pending = ""

@@ -13,10 +13,12 @@ from kgfs.stores.database import Database
 from kgfs.stores.graph.commit import Commit
 from kgfs.stores.graph.contract import Batch, Publication
 from kgfs.stores.graph.editions import empty, open_edition, put_instances, put_sources, remove_some
+from kgfs.stores.graph.migrations import MIGRATIONS
 from kgfs.stores.graph.reading import GraphReads
 from kgfs.stores.graph.rows import LEAVING, STAGED
 
 FORMAT = 1
+"""The format that the schema makes, before migrations."""
 REMEDY = "The graph is derived: 'kgfs rebuild' makes it again."
 ROWS_AT_ONCE = 500
 """Rows written or removed in one transaction outside of publications, so that nobody waits long for the lock."""
@@ -33,7 +35,7 @@ class SqliteGraph(GraphReads):
         self._folder = None if path else tempfile.TemporaryDirectory(prefix="kgfs-graph-")
         where = path or Path(self._folder.name if self._folder else "") / "graph.sqlite"
         schema = resources.files("kgfs.stores.graph").joinpath("schema.sql").read_text("utf-8")
-        super().__init__(Database(where, schema, FORMAT, REMEDY))
+        super().__init__(Database(where, schema, FORMAT, REMEDY, MIGRATIONS))
         self._asked = threading.Lock()
         self._seen = self._state()
         self._remove_left()

@@ -34,6 +34,18 @@ ROOT_NAME = "documents"
 OWING = frozenset({"insert", "update", "reprocess", "revive"})
 """Decisions of a VersionMinted that owe a reading."""
 
+# The columns of the first format, since later ones may add some.
+_NAME = (
+    "id, ontology, parent, name, kind, mode, uid, gid, atime, mtime, ctime, size, target, place, sha256, key, doc_id,"
+    " version, settled, lineage, arrived_at, touched_at, session"
+)
+_TRASH = "id, ontology, path, mode, uid, gid, mtime, size, place, sha256, key, doc_id, version, lineage, at"
+_VERSION = "lineage, n, doc_id, sha256, size, key, path, minted_at, deposit"
+_DOCUMENT = (
+    "doc_id, ontology, sha256, source_id, key, size, state, reason, ingest_version, reading, decisions, commit_id,"
+    " deposited_at, deposit, removed_at, ended, shown"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
@@ -110,7 +122,7 @@ def _insert_name(fact: FolderMade | FileMade | LinkMade, kind: NameKind, target:
         *(fact.at, fact.at, fact.at, len(decode_name(pointed)), pointed, Place.NONE, "", "", "", 0, 1),
         *(fact.id if kind is NameKind.FILE else 0, fact.at, fact.at, target.session),
     )
-    target.db.execute(f"INSERT INTO name VALUES ({', '.join('?' * len(row))})", row)
+    target.db.execute(f"INSERT INTO name ({_NAME}) VALUES ({', '.join('?' * len(row))})", row)
 
 
 def _touch_folder(folder: int, at: int, target: Target) -> None:
@@ -177,7 +189,8 @@ def _leave(gone: _Placed, at: int, target: Target) -> set[str]:
     if gone.has_history:
         target.db.execute(
             # The newest version, which the garage has; bytes that were not settled yet leave with the name.
-            "INSERT OR REPLACE INTO trash SELECT name.id, ontology, ?, mode, uid, gid, mtime, version.size, 'garage',"
+            f"INSERT OR REPLACE INTO trash ({_TRASH})"
+            " SELECT name.id, ontology, ?, mode, uid, gid, mtime, version.size, 'garage',"
             " version.sha256, version.key, version.doc_id, n, name.lineage, ? FROM name JOIN version"
             " ON version.lineage = name.lineage WHERE name.id = ? ORDER BY n DESC LIMIT 1",
             (gone.path, at, gone.id),
@@ -303,7 +316,7 @@ def _(fact: VersionMinted, target: Target) -> None:
         db.execute("DELETE FROM departed WHERE parent = ? AND name = ?", (before.parent, before.name))
     affected |= standing.of_lineage(db, held)
     row = (held, fact.n, fact.doc_id, fact.sha256, fact.size, fact.key, fact.path, fact.at, seq)
-    db.execute("INSERT INTO version VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    db.execute(f"INSERT INTO version ({_VERSION}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
     db.execute(
         "UPDATE name SET lineage = ?, version = ?, doc_id = ?, place = ?, key = ?, settled = 1 WHERE id = ?",
         (held, fact.n, fact.doc_id, Place.GARAGE, fact.key, fact.id),
@@ -333,7 +346,8 @@ def _keep_document(fact: VersionMinted, target: Target) -> None:
         *(fact.doc_id, fact.ontology, fact.sha256, fact.source_id, fact.key, fact.size, State.KEPT, ""),
         *(fact.ingest_version, "", "", "", fact.at, target.seq, 0, "", 0),
     )
-    made = target.db.execute(f"INSERT OR IGNORE INTO document VALUES ({', '.join('?' * len(row))})", row).rowcount
+    sql = f"INSERT OR IGNORE INTO document ({_DOCUMENT}) VALUES ({', '.join('?' * len(row))})"
+    made = target.db.execute(sql, row).rowcount
     if made:
         standing.count(target.db, fact.ontology, State.KEPT, 1)
     sql = "INSERT OR IGNORE INTO shown SELECT lineage, ?1 FROM name WHERE id = ?2 AND (SELECT shown FROM document WHERE doc_id = ?1)"

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from kgfs.errors import FullError, StoreError, from_os_error
+from kgfs.stores.migrations import bring_up, newest
 
 VERSION = 1
+"""The format that SCHEMA makes. It is never changed; what is added is a migration."""
 BUSY_SECONDS = 30.0
 WAL_BYTES_KEPT = 64 << 20
 
@@ -167,6 +169,9 @@ CREATE INDEX job_order ON job (deposit, kind, doc_id);
 CREATE INDEX job_working ON job (kind, ontology) WHERE state = 'working';
 """
 
+MIGRATIONS: tuple[str, ...] = ()
+"""What was added since; see ``kgfs.stores.migrations`` for the rules."""
+
 
 class Reading(sqlite3.Connection):
     """A connection that cannot write and raises the project's errors."""
@@ -205,23 +210,24 @@ def prepare(path: Path, *, durable: bool) -> sqlite3.Connection:
     except sqlite3.Error as error:
         db.close()
         raise typed(error, path) from error
-    if version != VERSION:
+    if version != newest(VERSION, MIGRATIONS):
         db.close()
         raise StoreError(f"{path}: format {version} is not known here; a newer kgfs wrote it.")
     return db
 
 
 def _fill(db: sqlite3.Connection) -> int:
-    """Make the tables if there are none; the version of those that are there."""
+    """Make the tables if there are none, and add what an older file lacks; the format it has then."""
     db.execute("PRAGMA journal_mode=WAL")
     db.execute("BEGIN IMMEDIATE")
-    version: int = db.execute("PRAGMA user_version").fetchone()[0]
-    if version == 0:
-        for statement in SCHEMA.split(";\n"):
-            db.execute(statement)
-        db.execute(f"PRAGMA user_version={VERSION}")
-    db.execute("COMMIT")
-    return version or VERSION
+    try:
+        version = bring_up(db, SCHEMA, VERSION, MIGRATIONS)
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+    return version
 
 
 def _make(path: Path) -> None:

@@ -1,0 +1,111 @@
+"""A database made by an earlier kgfs is brought to the tables of this one, once, whole or not at all."""
+
+from __future__ import annotations
+
+import sqlite3
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from kgfs.domain import State
+from kgfs.errors import StoreError
+from kgfs.stores.database import Database
+from kgfs.stores.graph.migrations import MIGRATIONS as GRAPH
+from kgfs.stores.graph.sqlite import FORMAT, SqliteGraph
+from kgfs.stores.journal import schema as journal
+from kgfs.stores.journal.sqlite import SqliteJournal
+from kgfs.stores.migrations import statements
+from tests.t1_stores.graph_building import ONTOLOGY
+from tests.t1_stores.journal_building import Hand
+
+FIRST = "CREATE TABLE thing (id INTEGER PRIMARY KEY, name TEXT NOT NULL);\n"
+SECOND = "ALTER TABLE thing ADD COLUMN size INTEGER NOT NULL DEFAULT 7;\nCREATE INDEX by_size ON thing (size);\n"
+THIRD = "CREATE TABLE other (id INTEGER PRIMARY KEY)"
+
+
+def _made(path: Path, schema: str, version: int) -> None:
+    with sqlite3.connect(path) as db:
+        for statement in statements(schema):
+            db.execute(statement)
+        db.execute(f"PRAGMA user_version={version}")
+    db.close()
+
+
+def _format(path: Path) -> int:
+    db = sqlite3.connect(path)
+    found: int = db.execute("PRAGMA user_version").fetchone()[0]
+    db.close()
+    return found
+
+
+def test_each_missing_migration_is_carried_out_once_and_rows_stay(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    first = Database(path, FIRST, 3, "")
+    with first.write(durable=True) as connection:
+        connection.execute("INSERT INTO thing VALUES (1, 'one')")
+    first.close()
+    assert _format(path) == 3
+    Database(path, FIRST, 3, "", (SECOND,)).close()
+    assert _format(path) == 4
+    for _ in range(2):
+        third = Database(path, FIRST, 3, "", (SECOND, THIRD))
+        assert third.rows("SELECT id, name, size FROM thing") == [(1, "one", 7)]
+        assert third.rows("SELECT count(*) FROM other") == [(0,)]
+        third.close()
+    assert _format(path) == 5
+
+
+def test_a_new_file_has_the_tables_of_all_migrations(tmp_path: Path) -> None:
+    database = Database(tmp_path / "a.sqlite", FIRST, 3, "", (SECOND, THIRD))
+    assert database.rows("SELECT count(*), (SELECT count(*) FROM other) FROM thing WHERE size = 7") == [(0, 0)]
+    database.close()
+    assert _format(tmp_path / "a.sqlite") == 5
+
+
+def test_a_migration_that_fails_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    _made(path, FIRST, 3)
+    with pytest.raises(StoreError, match="no_such_table"):
+        Database(path, FIRST, 3, "", (SECOND, "ALTER TABLE no_such_table ADD COLUMN x"))
+    assert _format(path) == 3
+    db = sqlite3.connect(path)
+    assert [row[1] for row in db.execute("PRAGMA table_info(thing)")] == ["id", "name"]
+    db.close()
+
+
+@pytest.mark.parametrize("found", [2, 5])
+def test_an_unknown_format_is_refused_and_left(tmp_path: Path, found: int) -> None:
+    path = tmp_path / "a.sqlite"
+    _made(path, FIRST, found)
+    with pytest.raises(StoreError, match=f"has format {found}, this kgfs needs 4. Do this."):
+        Database(path, FIRST, 3, "Do this.", (SECOND,))
+    assert _format(path) == found
+
+
+def test_a_journal_of_the_first_format_is_opened(tmp_path: Path) -> None:
+    path = tmp_path / "front.sqlite"
+    _made(path, journal.SCHEMA, journal.VERSION)
+    opened = SqliteJournal(path)
+    hand = Hand(opened)
+    doc_id = hand.mint(hand.file("a.txt", "one"))
+    document = opened.names.document(doc_id)
+    assert document is not None and document.state is State.QUEUED
+    opened.close()
+    assert _format(path) == journal.VERSION + len(journal.MIGRATIONS)
+
+
+def test_a_journal_of_a_later_format_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "front.sqlite"
+    _made(path, journal.SCHEMA, journal.VERSION + len(journal.MIGRATIONS) + 1)
+    with pytest.raises(StoreError, match="a newer kgfs wrote it"):
+        SqliteJournal(path)
+
+
+def test_a_graph_of_the_first_format_is_opened(tmp_path: Path) -> None:
+    path = tmp_path / "graph.sqlite"
+    _made(path, resources.files("kgfs.stores.graph").joinpath("schema.sql").read_text("utf-8"), FORMAT)
+    opened = SqliteGraph(path)
+    assert (opened.epoch(), opened.counts(ONTOLOGY)["documents"]) == (0, 0)
+    opened.close()
+    assert _format(path) == FORMAT + len(GRAPH)
