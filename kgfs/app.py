@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import gc
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -26,6 +27,7 @@ from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.mount_notes import mount_note
 from kgfs.stores.stores import Stores
 from kgfs.stores.worker_lock import WorkerLock
+from kgfs.stores.worker_turn import LOOK, place_wanted
 
 COLLECT_AFTER = 100_000
 """Objects made and kept before a mount looks for garbage: what it remembers for the kernel is much and is none."""
@@ -146,32 +148,47 @@ def run_worker(
     stoppable: Callable[[Callable[[], None]], None] = lambda stop: None,
 ) -> None:
     """Be the worker of a home until stopped; BusyError if there is one. ``watch`` is called between documents;
-    ``stoppable`` is given the function that stops it, callable from any thread or signal handler."""
+    ``stoppable`` is given the function that stops it, callable from any thread or signal handler. A verb that wants
+    its place for a while gets it."""
     from kgfs.compute.local import LocalCompute
     from kgfs.ingest.clock import StageClock
     from kgfs.ingest.pipeline import Pipeline
     from kgfs.ingest.worker import Worker
 
     make_home(config)
-    with WorkerLock(config.run) as lock:
-        lock.note({"state": "loading models"})
-        compute = LocalCompute(config.models)
-        clock = StageClock()
-        with open_stores(config, vectors_of=compute.embedding_model) as stores:
-            chores = chores_of(config, stores, Settler(config, stores))
-            worker = Worker(Pipeline(config, stores, compute, clock), ErrorLog(config.errors_log), chores)
-            stoppable(worker.stop)
-            note = {
-                "extractor": compute.extractor,
-                "extractor_model": compute.extractor_model,
-                "embedder": compute.embedding_model,
-                "tokens": compute.tokens.name,
-                "notes": list(compute.notes()),
-            }
-            lock.note({**note, "state": "working"})
-            worker.run(until_idle=until_idle, watch=watch)
-            _ship_rest(config, stores)
-            lock.note({**note, "state": "stopped", "seconds": clock.seconds(), "finished": worker.finished})
+    clock, stopped = StageClock(), threading.Event()
+    compute: LocalCompute | None = None
+    gave_way = True
+    while gave_way and not stopped.is_set():
+        with WorkerLock(config.run) as lock:
+            lock.note({"state": "loading models"})
+            compute = compute or LocalCompute(config.models)
+            with open_stores(config, vectors_of=compute.embedding_model) as stores:
+                chores = chores_of(config, stores, Settler(config, stores))
+                worker = Worker(Pipeline(config, stores, compute, clock), ErrorLog(config.errors_log), chores)
+                stoppable(_both(stopped.set, worker.stop))
+                note = {
+                    "extractor": compute.extractor,
+                    "extractor_model": compute.extractor_model,
+                    "embedder": compute.embedding_model,
+                    "tokens": compute.tokens.name,
+                    "notes": list(compute.notes()),
+                }
+                lock.note({**note, "state": "working"})
+                gave_way = worker.run(until_idle=until_idle, watch=watch, give_way=lambda: place_wanted(config.run))
+                _ship_rest(config, stores)
+                state = "waiting for another verb" if gave_way else "stopped"
+                lock.note({**note, "state": state, "seconds": clock.seconds(), "finished": worker.finished})
+        while gave_way and place_wanted(config.run) and not stopped.wait(LOOK):
+            pass
+
+
+def _both(first: Callable[[], None], second: Callable[[], None]) -> Callable[[], None]:
+    def both() -> None:
+        first()
+        second()
+
+    return both
 
 
 def run_mount(

@@ -66,8 +66,15 @@ class Worker:
         """Let the documents in work go (their leases are given back) and return from ``run``."""
         self._stopping.set()
 
-    def run(self, *, until_idle: bool = False, watch: Callable[[], None] | None = None) -> None:
-        """Work until stopped; with ``until_idle`` until nothing is owed. ``watch`` is called after each look."""
+    def run(
+        self,
+        *,
+        until_idle: bool = False,
+        watch: Callable[[], None] | None = None,
+        give_way: Callable[[], bool] = lambda: False,
+    ) -> bool:
+        """Work until stopped; with ``until_idle`` until nothing is owed. ``watch`` is called after each look.
+        Whether it ended because ``give_way`` asked for that, which is asked before each look."""
         claims: list[_Claim] = []
         self._pipeline.stores.journal.jobs.free()
         try:
@@ -77,6 +84,9 @@ class Worker:
         with ThreadPoolExecutor(AHEAD, thread_name_prefix="read") as pool:
             try:
                 while not self._stopping.is_set():
+                    if give_way():
+                        self.stop()
+                        return True
                     self._chores()
                     try:
                         idle = not self._look(claims, pool)
@@ -88,11 +98,12 @@ class Worker:
                         watch()
                     if idle:
                         if until_idle and not self._pipeline.stores.journal.jobs.owed():
-                            return
+                            return False
                         self._stopping.wait(IDLE)
             finally:
                 for claim in claims:
                     self._give_back(claim)
+        return False
 
     def _look(self, claims: list[_Claim], pool: ThreadPoolExecutor) -> bool:
         """Take what there is room for and finish the oldest claim if it is ready; whether anything is held."""
