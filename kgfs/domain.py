@@ -97,6 +97,10 @@ class Name:
     """False between a change of content or name and the decision what it means."""
     arrived_at: int = 0
     """When it came to this folder and name; 0 where a store does not say."""
+    decision: str = ""
+    """What was decided last about its content (``ingest.identify.Action``); empty before."""
+    reason: str = ""
+    """Why, in one clause for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +116,9 @@ class Version:
     path: str
     """The path when it was minted, below documents/, encoded."""
     minted_at: int
+    decision: str = ""
+    """Why there is this version: insert, update, reprocess, revive, alias or in_progress."""
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

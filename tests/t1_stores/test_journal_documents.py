@@ -70,6 +70,22 @@ def test_decisions_that_owe_none(hand: Hand, decision: str) -> None:
     assert hand.owed() == [] and hand.state(doc_id) == "done"
 
 
+def test_what_was_decided_stands_with_the_version_and_with_the_name(hand: Hand) -> None:
+    file = hand.file("a", "x")
+    assert (hand.row(file).decision, hand.row(file).reason) == ("", "")
+    hand.mint(file)
+    (first,) = hand.names.versions(file)
+    assert (first.decision, first.reason) == ("insert", "why")
+    assert (hand.row(file).decision, hand.row(file).reason) == ("insert", "why")
+    hand.write(file, "x")
+    hand.settle(file)
+    assert (hand.row(file).decision, hand.row(file).reason) == ("none", "no version")
+    assert hand.names.versions(file) == [first]
+    hand.write(file, "y")
+    hand.mint(file, "update")
+    assert [version.decision for version in hand.names.versions(file)] == ["insert", "update"]
+
+
 @pytest.mark.parametrize("state", ["done", "gated"])
 def test_a_published_reading_ends_its_job(hand: Hand, state: str) -> None:
     doc_id = hand.mint(hand.file("a", "x"))

@@ -23,7 +23,7 @@ SECOND = 1_000_000_000
 PAUSES = (0, SECOND, 3 * SECOND, 6 * SECOND)
 OPS = (
     *("folder", "file", "file", "link", "keep", "keep", "keep", "settle", "settle", "settle", "settle"),
-    *("move", "move", "move", "remove", "read", "read", "fail", "forget", "claim", "attributes", "ontology"),
+    *("move", "move", "move", "remove", "read", "read", "fail", "forget", "claim", "attributes", "ontology", "search"),
 )
 
 
@@ -109,7 +109,7 @@ class Life:
         assert all(journal.names.lineage_for(name.id) == (lineage, n) for journal in self.journals)
         decision = ("alias", "in_progress", "update", "reprocess", "revive")[j % 5] if known else "insert"
         doc_id = doc_id_of(source, name.sha256)
-        minted = (doc_id, name.sha256, name.size, f"garage-{name.sha256}", source, path, decision, "", self.at)
+        minted = (doc_id, name.sha256, name.size, f"garage-{name.sha256}", source, path, decision, f"because {k}", self.at)
         self.record(f.VersionMinted(name.id, name.ontology, n, *minted))
 
     def move(self, i: int, j: int, k: int) -> None:
@@ -129,6 +129,11 @@ class Life:
         ontology = ("ontology-P", "ontology-Q")[i % 2]
         self.record(f.OntologyRenamed(ontology, "PQR"[j % 3], self.at))
         self.record(f.SettingChanged(ontology, "domain", str(j), self.at))
+
+    def search(self, i: int, j: int, k: int) -> None:
+        ontology, words = ("ontology-P", "ontology-Q", "")[i % 3], f"words {j % 2}"
+        saved = any(found.words == words for found in self.first.names.saved_searches(ontology))
+        self.record((f.SearchRemoved if saved else f.SearchSaved)(ontology, words, self.at))
 
     def job(self, kind: str, i: int) -> Any:
         owed = [job for job in self.first.jobs.all() if job.kind == kind]
@@ -162,6 +167,7 @@ def seen(journal: Journal) -> dict[str, Any]:
     out: dict[str, Any] = {"ontologies": names.ontologies(), "counts": dict(names.counts())}
     todo = [ontology.root for ontology in names.ontologies()]
     doc_ids = set()
+    out["searches"] = [names.saved_searches(ontology) for ontology in ("", "ontology-P", "ontology-Q")]
     for ontology in ("ontology-P", "ontology-Q"):
         out[ontology] = [names.documents(ontology), dict(names.counts(ontology)), names.newest(ontology)]
         doc_ids |= {document.doc_id for document in names.documents(ontology)}
@@ -181,6 +187,10 @@ def seen(journal: Journal) -> dict[str, Any]:
     return out
 
 
+_SESSION = 22
+"""Column of the table ``name``."""
+
+
 def tables(journal: SqliteJournal) -> dict[str, list[tuple[Any, ...]]]:
     """All rows but what is of the moment: leases, attempts, sessions, and what stands in no ledger."""
     db = sqlite3.connect(journal._path)
@@ -191,7 +201,7 @@ def tables(journal: SqliteJournal) -> dict[str, list[tuple[Any, ...]]]:
         db.close()
     del out["shipped"], out["inbox"]
     out["job"] = [row[:4] for row in out["job"]]
-    out["name"] = [row[:-1] for row in out["name"]]
+    out["name"] = [row[:_SESSION] + row[_SESSION + 1 :] for row in out["name"]]
     out["tally"] = [row for row in out["tally"] if row[-1]]
     return out
 

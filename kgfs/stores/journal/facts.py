@@ -144,6 +144,7 @@ class Settled:
     at: int
     sha256: str | None = None
     """The content that was decided about."""
+    decision: str = "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +220,23 @@ class SettingChanged:
     at: int
 
 
+@dataclass(frozen=True, slots=True)
+class SearchSaved:
+    """``search/<words>`` of an ontology, or of the mount's root (''), is listed from now on."""
+
+    ontology: str
+    words: str
+    """As names are encoded."""
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRemoved:
+    ontology: str
+    words: str
+    at: int
+
+
 Fact = (
     OntologyMade
     | OntologyRenamed
@@ -236,6 +254,8 @@ Fact = (
     | DocumentFailed
     | DocumentForgotten
     | SettingChanged
+    | SearchSaved
+    | SearchRemoved
 )
 
 _KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Fact)}

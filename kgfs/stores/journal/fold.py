@@ -25,6 +25,8 @@ from kgfs.stores.journal.facts import (
     OntologyRemoved,
     OntologyRenamed,
     Removed,
+    SearchRemoved,
+    SearchSaved,
     SettingChanged,
     Settled,
     VersionMinted,
@@ -40,7 +42,7 @@ _NAME = (
     " version, settled, lineage, arrived_at, touched_at, session"
 )
 _TRASH = "id, ontology, path, mode, uid, gid, mtime, size, place, sha256, key, doc_id, version, lineage, at"
-_VERSION = "lineage, n, doc_id, sha256, size, key, path, minted_at, deposit"
+_VERSION = "lineage, n, doc_id, sha256, size, key, path, minted_at, deposit, decision, reason"
 _DOCUMENT = (
     "doc_id, ontology, sha256, source_id, key, size, state, reason, ingest_version, reading, decisions, commit_id,"
     " deposited_at, deposit, removed_at, ended, shown"
@@ -92,6 +94,16 @@ def _(fact: OntologyRemoved, target: Target) -> None:
 @_apply.register
 def _(fact: SettingChanged, target: Target) -> None:
     target.db.execute("INSERT OR REPLACE INTO setting VALUES (?, ?, ?)", (fact.ontology, fact.key, fact.value))
+
+
+@_apply.register
+def _(fact: SearchSaved, target: Target) -> None:
+    target.db.execute("INSERT INTO search VALUES (?, ?, ?)", (fact.ontology, fact.words, fact.at))
+
+
+@_apply.register
+def _(fact: SearchRemoved, target: Target) -> None:
+    target.db.execute("DELETE FROM search WHERE ontology = ? AND words = ?", (fact.ontology, fact.words))
 
 
 # ----------------------------------------------------------------------------------------------------- names
@@ -288,7 +300,10 @@ def _carry_folder(before: _Placed, after: str, fact: Moved, target: Target) -> s
 @_apply.register
 def _(fact: Settled, target: Target) -> None:
     now = _placed(fact.id, target)
-    target.db.execute("UPDATE name SET place = ?, key = ?, settled = 1 WHERE id = ?", (fact.place, fact.key, fact.id))
+    target.db.execute(
+        "UPDATE name SET place = ?, key = ?, settled = 1, decision = ?, reason = ? WHERE id = ?",
+        (fact.place, fact.key, fact.decision, fact.reason, fact.id),
+    )
     if not now.has_history:
         return
     # The path still has its newest version's Document if its bytes are that version's and it may be a Document at all.
@@ -315,11 +330,15 @@ def _(fact: VersionMinted, target: Target) -> None:
         affected |= _give_up(takes[1], fact.at, target)
         db.execute("DELETE FROM departed WHERE parent = ? AND name = ?", (before.parent, before.name))
     affected |= standing.of_lineage(db, held)
-    row = (held, fact.n, fact.doc_id, fact.sha256, fact.size, fact.key, fact.path, fact.at, seq)
-    db.execute(f"INSERT INTO version ({_VERSION}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    row = (
+        *(held, fact.n, fact.doc_id, fact.sha256, fact.size, fact.key, fact.path, fact.at, seq),
+        *(fact.decision, fact.reason),
+    )
+    db.execute(f"INSERT INTO version ({_VERSION}) VALUES ({', '.join('?' * len(row))})", row)
     db.execute(
-        "UPDATE name SET lineage = ?, version = ?, doc_id = ?, place = ?, key = ?, settled = 1 WHERE id = ?",
-        (held, fact.n, fact.doc_id, Place.GARAGE, fact.key, fact.id),
+        "UPDATE name SET lineage = ?, version = ?, doc_id = ?, place = ?, key = ?, settled = 1, decision = ?, reason = ?"
+        " WHERE id = ?",
+        (held, fact.n, fact.doc_id, Place.GARAGE, fact.key, fact.decision, fact.reason, fact.id),
     )
     _keep_document(fact, target)
     if fact.decision in OWING:

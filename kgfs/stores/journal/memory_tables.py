@@ -39,6 +39,8 @@ class Tables:
 
     ontologies: dict[str, Ontology] = field(default_factory=dict)
     settings: dict[tuple[str, str], str] = field(default_factory=dict)
+    searches: dict[tuple[str, str], int] = field(default_factory=dict)
+    """(ontology, words) → saved at."""
     names: dict[int, Entry] = field(default_factory=dict)
     trash: dict[int, int] = field(default_factory=dict)
     """Removed name → lineage."""
@@ -143,6 +145,12 @@ class Tables:
     def _SettingChanged(self, fact: fact_kinds.SettingChanged, session: str) -> None:  # noqa: N802
         self.settings[fact.ontology, fact.key] = fact.value
 
+    def _SearchSaved(self, fact: fact_kinds.SearchSaved, session: str) -> None:  # noqa: N802
+        self.searches[fact.ontology, fact.words] = fact.at
+
+    def _SearchRemoved(self, fact: fact_kinds.SearchRemoved, session: str) -> None:  # noqa: N802
+        del self.searches[fact.ontology, fact.words]
+
     def _FolderMade(self, fact: fact_kinds.FolderMade, session: str) -> None:  # noqa: N802
         self._make(fact.id, fact.ontology, fact.parent, fact.name, NameKind.FOLDER, fact, session)
 
@@ -225,6 +233,7 @@ class Tables:
 
     def _Settled(self, fact: fact_kinds.Settled, session: str) -> None:  # noqa: N802
         self.change(fact.id, place=Place(fact.place), key=fact.key, settled=True)
+        self.change(fact.id, decision=fact.decision, reason=fact.reason)
         entry = self.names[fact.id]
         if entry.name.version:
             newest = self.versions[entry.lineage, entry.name.version][0]
@@ -246,9 +255,11 @@ class Tables:
                 self.names[holder.name.id] = replace(self.names[holder.name.id], lineage=-seq)
             self.names[fact.id] = replace(self.names[fact.id], lineage=lineage)
         lineage = self.names[fact.id].lineage
-        version = Version(lineage, fact.n, fact.doc_id, fact.sha256, fact.size, fact.key, fact.path, fact.at)
+        about = (fact.decision, fact.reason)
+        version = Version(lineage, fact.n, fact.doc_id, fact.sha256, fact.size, fact.key, fact.path, fact.at, *about)
         self.versions[lineage, fact.n] = version, seq
         self.change(fact.id, version=fact.n, doc_id=fact.doc_id, place=Place.GARAGE, key=fact.key, settled=True)
+        self.change(fact.id, decision=fact.decision, reason=fact.reason)
         if fact.doc_id not in self.documents:
             self.documents[fact.doc_id] = Document(
                 fact.doc_id,

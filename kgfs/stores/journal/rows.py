@@ -14,9 +14,9 @@ Connect = Callable[[], sqlite3.Connection]
 
 NAME = (
     "id, ontology, parent, name, kind, mode, uid, gid, atime, mtime, ctime, size, target, place, sha256, key,"
-    " doc_id, version, settled, arrived_at"
+    " doc_id, version, settled, arrived_at, decision, reason"
 )
-VERSION = "lineage, n, doc_id, sha256, size, key, path, minted_at"
+VERSION = "lineage, n, doc_id, sha256, size, key, path, minted_at, decision, reason"
 DOCUMENT = (
     "doc_id, ontology, sha256, source_id, key, size,"
     " CASE WHEN state = 'queued' AND EXISTS (SELECT 1 FROM job WHERE kind = 'read' AND job.doc_id = document.doc_id"
@@ -31,7 +31,7 @@ _STATES = {str(state): state for state in State}
 
 
 def name_from(row: Row) -> Name:
-    values = list(row[:20])
+    values = list(row[:22])
     values[4], values[13], values[18] = _KINDS[row[4]], _PLACES[row[13]], row[18] == 1
     return Name(*values)
 

@@ -14,6 +14,8 @@ VERSION = 1
 """The format that SCHEMA makes. It is never changed; what is added is a migration."""
 BUSY_SECONDS = 30.0
 WAL_BYTES_KEPT = 64 << 20
+WAL_PAGES = 4000
+"""From which a writer copies the WAL to the database itself, should nobody have done it beside the writers."""
 
 SCHEMA = """
 CREATE TABLE entry (                        -- the front of the ledger
@@ -169,7 +171,24 @@ CREATE INDEX job_order ON job (deposit, kind, doc_id);
 CREATE INDEX job_working ON job (kind, ontology) WHERE state = 'working';
 """
 
-MIGRATIONS: tuple[str, ...] = ()
+MIGRATIONS: tuple[str, ...] = (
+    # What was decided about the content of a path, and why.
+    """
+ALTER TABLE name ADD COLUMN decision TEXT NOT NULL DEFAULT '';
+ALTER TABLE name ADD COLUMN reason TEXT NOT NULL DEFAULT '';
+ALTER TABLE version ADD COLUMN decision TEXT NOT NULL DEFAULT '';
+ALTER TABLE version ADD COLUMN reason TEXT NOT NULL DEFAULT '';
+""",
+    # Searches that are listed.
+    """
+CREATE TABLE search (
+    ontology TEXT NOT NULL,                 -- '' for the mount's root
+    words TEXT NOT NULL,
+    saved_at INTEGER NOT NULL,
+    PRIMARY KEY (ontology, words)
+) WITHOUT ROWID;
+""",
+)
 """What was added since; see ``kgfs.stores.migrations`` for the rules."""
 
 
@@ -195,7 +214,8 @@ def connect_to_read(path: Path) -> Reading:
 
 def prepare(path: Path, *, durable: bool) -> sqlite3.Connection:
     """The writing connection to a journal, in autocommit mode; use from one thread at a time. The file is made if it is
-    not there, 0600 whatever the umask. ``durable`` syncs at every commit."""
+    not there, 0600 whatever the umask. Commits are not synced (see :mod:`.syncing`); ``durable`` keeps them in order on the
+    disk, so that a power failure loses the newest only."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not path.exists():
@@ -204,8 +224,9 @@ def prepare(path: Path, *, durable: bool) -> sqlite3.Connection:
         raise from_os_error(error, str(path)) from error
     db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
-        db.execute(f"PRAGMA synchronous={'FULL' if durable else 'OFF'}")
+        db.execute(f"PRAGMA synchronous={'NORMAL' if durable else 'OFF'}")
         db.execute(f"PRAGMA journal_size_limit={WAL_BYTES_KEPT}")
+        db.execute(f"PRAGMA wal_autocheckpoint={WAL_PAGES}")
         version = _fill(db)
     except sqlite3.Error as error:
         db.close()
