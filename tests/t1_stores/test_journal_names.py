@@ -78,6 +78,22 @@ def test_an_ontology_is_renamed_and_removed_once_empty(hand: Hand) -> None:
     refused(hand, ExistsError, f.OntologyMade("other", "Q", "q", new_id(), 0o755, 0, 0, 1))
 
 
+def test_searches_are_saved_by_ontology_and_at_the_root(hand: Hand) -> None:
+    hand.record(f.SearchSaved("id-P", "zen koans", 5), f.SearchSaved("id-P", "a%2Fb", 6), f.SearchSaved("", "zen", 7))
+    assert [(saved.words, saved.saved_at) for saved in hand.names.saved_searches("id-P")] == [
+        ("a%2Fb", 6),
+        ("zen koans", 5),
+    ]
+    assert [saved.words for saved in hand.names.saved_searches()] == ["zen"]
+    refused(hand, ExistsError, f.SearchSaved("id-P", "zen koans", 8))
+    refused(hand, MissingError, f.SearchSaved("none", "zen", 8))
+    refused(hand, MissingError, f.SearchRemoved("id-P", "zen", 8))
+    refused(hand, NotEmptyError, f.OntologyRemoved("id-P", 8))
+    hand.record(f.SearchRemoved("id-P", "zen koans", 9))
+    hand.record(f.SearchRemoved("id-P", "a%2Fb", 9), f.OntologyRemoved("id-P", 9))
+    assert hand.names.saved_searches("id-P") == [] and len(hand.names.saved_searches()) == 1
+
+
 def test_the_root_is_a_folder_without_a_parent(hand: Hand) -> None:
     root = hand.row(hand.root)
     assert (root.parent, root.kind, root.mode, root.uid, root.gid) == (0, NameKind.FOLDER, 0o755, 7, 8)

@@ -33,6 +33,8 @@ from kgfs.stores.journal.facts import (
     OntologyRemoved,
     OntologyRenamed,
     Removed,
+    SearchRemoved,
+    SearchSaved,
     SettingChanged,
     Settled,
     VersionMinted,
@@ -126,6 +128,8 @@ def _(fact: OntologyRemoved, before: Before) -> None:
         raise MissingError(f"There is no ontology with the id {fact.ontology}.")
     if before.names.children(found.root, limit=1):
         raise NotEmptyError(f"The ontology {found.name} still has documents. Remove them first.")
+    if before.names.saved_searches(found.id):
+        raise NotEmptyError(f"The ontology {found.name} still has saved searches. Remove them first: rmdir search/*")
 
 
 @_check.register(FolderMade)
@@ -225,3 +229,18 @@ def _(fact: DocumentRead | DocumentFailed | DocumentForgotten, before: Before) -
 def _(fact: SettingChanged, before: Before) -> None:
     if fact.ontology:
         before.ontology(fact.ontology)
+
+
+@_check.register
+def _(fact: SearchSaved, before: Before) -> None:
+    if fact.ontology:
+        before.ontology(fact.ontology)
+    check_name(fact.words)
+    if any(saved.words == fact.words for saved in before.names.saved_searches(fact.ontology)):
+        raise ExistsError(f"The search '{fact.words}' is saved already.")
+
+
+@_check.register
+def _(fact: SearchRemoved, before: Before) -> None:
+    if all(saved.words != fact.words for saved in before.names.saved_searches(fact.ontology)):
+        raise MissingError(f"The search '{fact.words}' is not saved.")

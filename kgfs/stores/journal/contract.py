@@ -38,6 +38,13 @@ class Job:
     lease_until: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class SavedSearch:
+    words: str
+    """As names are encoded."""
+    saved_at: int
+
+
 class Names(Protocol):
     """Reading names, versions and documents. All *quick*; a page of ``limit`` rows costs in proportion to the page."""
 
@@ -125,6 +132,10 @@ class Names(Protocol):
         ...
 
     def settings(self, ontology_id: str = "") -> Mapping[str, str]: ...
+
+    def saved_searches(self, ontology_id: str = "") -> list[SavedSearch]:
+        """Of an ontology or, without one, of the mount's root; in order of words."""
+        ...
 
 
 class Jobs(Protocol):

@@ -14,7 +14,7 @@ from dataclasses import replace
 from kgfs.domain import Document, Name, NameKind, Ontology, Place, State, Version
 from kgfs.errors import BadInputError, LostLeaseError, MissingError, StoreError
 from kgfs.stores.journal.checks import Before, check
-from kgfs.stores.journal.contract import Job, Jobs, Names
+from kgfs.stores.journal.contract import Job, Jobs, Names, SavedSearch
 from kgfs.stores.journal.facts import Fact, decode, encode
 from kgfs.stores.journal.memory_tables import SECOND, Tables
 
@@ -40,6 +40,10 @@ class MemoryNames:
 
     def settings(self, ontology_id: str = "") -> Mapping[str, str]:
         return {key: value for (owner, key), value in self._tables.settings.items() if owner == ontology_id}
+
+    def saved_searches(self, ontology_id: str = "") -> list[SavedSearch]:
+        found = [SavedSearch(words, at) for (owner, words), at in self._tables.searches.items() if owner == ontology_id]
+        return sorted(found, key=lambda saved: saved.words)
 
     def name(self, name_id: int) -> Name | None:
         entry = self._tables.names.get(name_id)

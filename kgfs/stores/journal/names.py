@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from kgfs.domain import Document, Name, Ontology, State, Version
 from kgfs.errors import MissingError
 from kgfs.stores.journal import lineage
+from kgfs.stores.journal.contract import SavedSearch
 from kgfs.stores.journal.rows import DOCUMENT, NAME, VERSION, Connect, Row, document_from, name_from, version_from
 
 
@@ -45,6 +46,10 @@ class SqliteNames:
 
     def settings(self, ontology_id: str = "") -> Mapping[str, str]:
         return dict(self._db.execute("SELECT key, value FROM setting WHERE ontology = ?", (ontology_id,)).fetchall())
+
+    def saved_searches(self, ontology_id: str = "") -> list[SavedSearch]:
+        sql = "SELECT words, saved_at FROM search WHERE ontology = ? ORDER BY words"
+        return [SavedSearch(*row) for row in self._db.execute(sql, (ontology_id,)).fetchall()]
 
     # --------------------------------------------------------------------------------------------- names
 
