@@ -156,6 +156,24 @@ class Database:
                     connection.execute("ROLLBACK")
                 raise
 
+    @contextmanager
+    def attached(self, path: Path, name: str) -> Iterator[None]:
+        """Another database under a name of its own, for the transactions of the block."""
+        with self._lock, self.translated():
+            self._writer.execute(f"ATTACH DATABASE ? AS {name}", (str(path),))
+        try:
+            yield
+        finally:
+            with self._lock, self.translated():
+                self._writer.execute(f"DETACH DATABASE {name}")
+
+    def shorten_log(self) -> None:
+        """Give back the room that a large transaction took beside the file, unless a reader needs it just now."""
+        with self._lock, self.translated():
+            self._writer.execute("PRAGMA busy_timeout=0")
+            self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._writer.execute(f"PRAGMA busy_timeout={int(BUSY_SECONDS * 1000)}")
+
     def close(self) -> None:
         """Idempotent. No other thread may be reading."""
         with self._lock:
@@ -164,6 +182,12 @@ class Database:
                 reader.connection.close()
             self._local = threading.local()
             self._writer.close()
+
+
+def remove_database(path: Path) -> None:
+    """With the files that SQLite keeps beside it. Harmless if there is none."""
+    for suffix in ("", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
 class _Reader:

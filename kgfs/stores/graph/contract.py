@@ -239,6 +239,18 @@ class Graph(Protocol):
         """Drop everything, epoch included: what ``rebuild`` starts with."""
         ...
 
+    def aside(self) -> Graph:
+        """An empty graph beside this one, to be built and then adopted. One at a time: what is left of an earlier one
+        goes. Closing it removes it."""
+        ...
+
+    def adopt(self, built: Graph, ontology: str = "") -> int:
+        """Show what ``built`` (made by :meth:`aside`) shows, in place of everything or, with ``ontology``, of
+        everything of that one. In one transaction: readers see the former or the new, and may go on meanwhile. Commit
+        ids published there count as published here. Returns the epoch, which is higher than any before; ``changes``
+        does not reach back over it."""
+        ...
+
     # ------------------------------------------------------------------------------------------- reading
 
     def epoch(self) -> int: ...

@@ -16,11 +16,13 @@ from kgfs.stores.graph.contract import (
     Change,
     Concept,
     DocumentRow,
+    Graph,
     InstanceRow,
     Publication,
     Related,
     SourceRow,
 )
+from kgfs.stores.graph.memory_adopting import joined
 from kgfs.stores.graph.memory_view import Edition, View, compared, ends, words_of
 from kgfs.stores.graph.sampling import draw
 
@@ -40,6 +42,7 @@ class MemoryGraph:
         self._commits: dict[str, int] = {}
         self._epoch = 0
         self._feed: list[Change] = []
+        self._feed_above = 0
         self._names: dict[tuple[str, str], str] = {}
         self._rows: dict[str, tuple[str, str]] = {}
         self._norms: dict[str, str] = {}
@@ -117,6 +120,26 @@ class MemoryGraph:
         with self._lock:
             self._reset()
             self._clears += 1
+
+    def aside(self) -> MemoryGraph:
+        return MemoryGraph()
+
+    def adopt(self, built: Graph, ontology: str = "") -> int:
+        assert isinstance(built, MemoryGraph)
+        with self._lock:
+            commits, epoch = {**self._commits, **built._commits}, max(self._epoch, built._epoch) + 1
+            names = {key: name for key, name in self._names.items() if ontology and key[0] != ontology} | built._names
+            rows = {key: row for key, row in self._rows.items() if ontology and row[0] != ontology} | built._rows
+            norms = {key: norm for key, norm in self._norms.items() if key in rows} | built._norms
+            last_n = {**(self._last_n if ontology else {}), **built._last_n}
+            changed_at = {of: at for of, at in self._changed_at.items() if ontology and of != ontology}
+            self._view = joined(self._view, built._view, ontology) if ontology else built._view
+            self._staged, self._commits, self._epoch = {}, commits if ontology else built._commits, epoch
+            self._feed, self._feed_above = [], epoch
+            self._names, self._rows, self._norms, self._last_n = names, rows, norms, last_n
+            self._changed_at = {**changed_at, **built._changed_at}
+            self._clears += 1
+            return epoch
 
     # --------------------------------------------------------------------------------- working it all out
 
@@ -244,7 +267,7 @@ class MemoryGraph:
 
     def changes(self, after: int, limit: int = 10000) -> list[Change] | None:
         with self._lock:
-            if after > self._epoch:
+            if after > self._epoch or after < self._feed_above:
                 return None
             found: list[Change] = []
             for epoch in range(after + 1, self._epoch + 1):

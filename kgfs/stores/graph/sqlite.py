@@ -9,9 +9,10 @@ from importlib import resources
 from pathlib import Path
 
 from kgfs.errors import StoreError
-from kgfs.stores.database import Database
+from kgfs.stores.database import Database, remove_database
+from kgfs.stores.graph.adopting import BUILT, adopt
 from kgfs.stores.graph.commit import Commit
-from kgfs.stores.graph.contract import Batch, Publication
+from kgfs.stores.graph.contract import Batch, Graph, Publication
 from kgfs.stores.graph.editions import empty, open_edition, put_instances, put_sources, remove_some
 from kgfs.stores.graph.migrations import MIGRATIONS
 from kgfs.stores.graph.reading import GraphReads
@@ -36,6 +37,8 @@ class SqliteGraph(GraphReads):
         where = path or Path(self._folder.name if self._folder else "") / "graph.sqlite"
         schema = resources.files("kgfs.stores.graph").joinpath("schema.sql").read_text("utf-8")
         super().__init__(Database(where, schema, FORMAT, REMEDY, MIGRATIONS))
+        self._where = where
+        self._aside = False
         self._asked = threading.Lock()
         self._seen = self._state()
         self._remove_left()
@@ -96,6 +99,20 @@ class SqliteGraph(GraphReads):
         with self._database.write(durable=True) as connection:
             empty(connection)
 
+    def aside(self) -> SqliteGraph:
+        where = self._where.with_name(f"{self._where.name}.new")
+        remove_database(where)
+        graph = SqliteGraph(where)
+        graph._aside = True
+        return graph
+
+    def adopt(self, built: Graph, ontology: str = "") -> int:
+        assert isinstance(built, SqliteGraph)
+        with self._database.attached(built._where, BUILT), self._database.write(durable=True) as connection:
+            epoch = adopt(connection, ontology)
+        self._database.shorten_log()
+        return epoch
+
     def _remove_left(self) -> None:
         """Remove the rows of editions that left, little by little. A kill in between is made up for by the next call."""
         while self._database.row(f"SELECT 1 FROM document WHERE state = {LEAVING} LIMIT 1"):
@@ -119,5 +136,7 @@ class SqliteGraph(GraphReads):
 
     def close(self) -> None:
         self._database.close()
+        if self._aside:
+            remove_database(self._where)
         if self._folder:
             self._folder.cleanup()

@@ -1,0 +1,126 @@
+"""What is built aside takes the place of what was shown, at once, in each implementation of the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.memory import MemoryGraph
+from kgfs.stores.graph.sqlite import SqliteGraph
+from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, cid, publish
+
+A, B, C = "a" * 16, "b" * 16, "c" * 16
+OTHER = "ba9876543210"
+
+ZEN = Doc(
+    A,
+    [Told("Zen", 2, ("zazen",), "a school of Buddhism", 0.9), Told("Koan")],
+    [("Zen", "USES", "Koan", 0.8)],
+    ["Zen uses koans.\n", "Sit.\n"],
+)
+MORE = Doc(B, [Told("Zen", 1, ("Chan",)), Told("Buddhism")], [("Zen", "IS_A", "Buddhism", 0.6)], deposit=2)
+ELSEWHERE = Doc(C, [Told("Zen", 1), Told("Lisp")], [("Lisp", "USES", "Zen", 0.5)], ["Lisp.\n"], ontology=OTHER)
+
+
+@pytest.fixture(params=["sqlite", "memory"])
+def graph(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Graph]:
+    store: Graph = SqliteGraph(tmp_path / "graph.sqlite") if request.param == "sqlite" else MemoryGraph()
+    yield store
+    store.close()
+
+
+def shown(graph: Graph, ontology: str) -> dict[str, Any]:
+    """All that readers see of an ontology."""
+    concepts = graph.concepts(ontology)
+    documents = graph.documents(ontology)
+    related = {c.name: graph.related(c.concept_id) for c in concepts}
+    return {
+        "documents": documents,
+        "sources": [graph.sources(d.doc_id) for d in documents],
+        "concepts": concepts,
+        "pages": [graph.page(c.concept_id) for c in concepts],
+        "evidence": [graph.instances(c.concept_id) for c in concepts],
+        "related": related,
+        "numbers": [graph.next_n(c.concept_id) for c in concepts],
+        "counts": graph.counts(ontology),
+        "changed": graph.changed_at(ontology),
+        "words": [(row.doc_id, row.chunk_index) for row, _ in graph.find_text("zen sit lisp", ontology)],
+        "match": graph.match(ontology, ["zen", "chan", "lisp", "koan"]),
+    }
+
+
+def test_everything_is_replaced(graph: Graph) -> None:
+    publish(graph, ZEN)
+    publish(graph, ELSEWHERE)
+    epoch = graph.epoch()
+    graph.changed()
+    built = graph.aside()
+    publish(built, MORE)
+    wanted = shown(built, ONTOLOGY)
+    assert graph.adopt(built) > epoch
+    built.close()
+    assert shown(graph, ONTOLOGY) == wanted
+    assert graph.documents(OTHER) == []
+    assert graph.changed()
+    assert graph.changes(epoch) is None, "who follows the feed must look at everything anew"
+    assert graph.changes(graph.epoch()) == []
+    assert graph.published(f"commit of {A} at 1000") is None
+    assert graph.published(f"commit of {B} at 1000") is not None
+    assert graph.name_taken(ONTOLOGY, "koan") is None
+
+
+def test_one_ontology_is_replaced_and_the_other_stays(graph: Graph) -> None:
+    publish(graph, ELSEWHERE)
+    publish(graph, ZEN)
+    publish(graph, MORE)
+    graph.forget("gone", [B], 2000)
+    untouched, before = shown(graph, OTHER), shown(graph, ONTOLOGY)
+    built = graph.aside()
+    publish(built, replace(MORE, texts=["Chan sits.\n"]))
+    publish(built, ZEN)
+    built.forget("gone", [B, C], 2000)
+    wanted = shown(built, ONTOLOGY)
+    graph.adopt(built, ONTOLOGY)
+    built.close()
+    assert shown(graph, OTHER) == untouched
+    assert shown(graph, ONTOLOGY) == wanted
+    assert wanted.keys() == before.keys()
+    assert graph.name_taken(ONTOLOGY, "buddhism") == cid("Buddhism"), "a dead one keeps its name"
+    # And both go on.
+    publish(graph, replace(MORE, deposit=9), "again", at=3000)
+    publish(graph, replace(ELSEWHERE, texts=["Lisp again.\n"]), "elsewhere again", at=3000)
+    assert {row.doc_id for row, _ in graph.find_text("again")} == {C}
+    assert [concept.name for concept in graph.concepts(ONTOLOGY)] == ["buddhism", "koan", "zen"]
+
+
+def test_what_a_killed_builder_left_is_no_part_of_the_next(graph: Graph) -> None:
+    publish(graph.aside(), ZEN)
+    built = graph.aside()
+    assert built.documents(ONTOLOGY) == []
+    publish(built, MORE)
+    graph.adopt(built)
+    built.close()
+    assert [row.doc_id for row in graph.documents(ONTOLOGY)] == [B]
+
+
+def test_a_reader_in_another_connection_sees_the_former_or_the_new(tmp_path: Path) -> None:
+    graph, mount = SqliteGraph(tmp_path / "graph.sqlite"), SqliteGraph(tmp_path / "graph.sqlite")
+    publish(graph, ZEN)
+    mount.changed()
+    built = graph.aside()
+    publish(built, MORE)
+    with mount._database.snapshot():
+        before = shown(mount, ONTOLOGY)
+        graph.adopt(built)
+        assert shown(mount, ONTOLOGY) == before
+    built.close()
+    assert mount.changed()
+    assert shown(mount, ONTOLOGY) == shown(graph, ONTOLOGY) != before
+    assert sorted(path.name for path in tmp_path.iterdir() if "new" in path.name) == []
+    graph.close()
+    mount.close()
