@@ -45,6 +45,45 @@ class SavedSearch:
     saved_at: int
 
 
+@dataclass(frozen=True, slots=True)
+class Trashed:
+    """A removed file that has versions."""
+
+    id: int
+    """The name id it had, and will have again."""
+    ontology: str
+    """Its id; the ontology itself may be gone."""
+    path: str
+    """Below documents/, encoded."""
+    mode: int
+    uid: int
+    gid: int
+    mtime: int
+    size: int
+    sha256: str
+    key: str
+    doc_id: str
+    version: int
+    lineage: int
+    at: int
+    """When it was removed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forgetting:
+    """A forgetting that was decided and is to be carried out."""
+
+    order: str
+    doc_ids: tuple[str, ...]
+    """Without those that gained a name again since."""
+    cascade: str
+    """none, orphans, all."""
+    purge: bool
+    concepts: tuple[str, ...]
+    """With cascade ``all``: the concepts that leave with all their evidence."""
+    at: int
+
+
 class Names(Protocol):
     """Reading names, versions and documents. All *quick*; a page of ``limit`` rows costs in proportion to the page."""
 
@@ -133,6 +172,35 @@ class Names(Protocol):
 
     def settings(self, ontology_id: str = "") -> Mapping[str, str]: ...
 
+    # ---------------------------------------------------------------------------------- trash, forgetting
+
+    def trash(self, after: int = 0, limit: int = 1000, removed_before: int = 2**63 - 1) -> list[Trashed]:
+        """Removed files of all ontologies, also of removed ones, with an id above ``after``, by id."""
+        ...
+
+    def trashed(self, name_id: int) -> Trashed | None: ...
+
+    def lineages(self, doc_id: str) -> list[int]:
+        """The histories that have, or had, this Document as a version."""
+        ...
+
+    def history(self, lineage: int) -> list[Version]:
+        """In order of n."""
+        ...
+
+    def forgettings(self) -> list[Forgetting]:
+        """Those that are owed, oldest first."""
+        ...
+
+    def tombstoned(self, doc_id: str) -> bool:
+        """Whether it was forgotten with cascade ``none``: its knowledge stays, though no file has it."""
+        ...
+
+    def suppressed(self, concept_ids: Sequence[str], doc_id: str) -> frozenset[str]:
+        """Which of these concepts (``domain.concept_id_of`` of a normalised form) must not come back by this Document:
+        those suppressed since it was last deposited."""
+        ...
+
     def saved_searches(self, ontology_id: str = "") -> list[SavedSearch]:
         """Of an ontology or, without one, of the mount's root; in order of words."""
         ...
@@ -194,7 +262,9 @@ class Journal(Protocol):
     @property
     def jobs(self) -> Jobs: ...
 
-    def record(self, *facts: Fact, inbox: Mapping[str, bytes] | None = None, session: str = "") -> int:
+    def record(
+        self, *facts: Fact, inbox: Mapping[str, bytes] | None = None, session: str = "", synced: bool = True
+    ) -> int:
         """Make the facts true, all or none, and durable (full sync) before it returns the number of the last.
 
         ``inbox`` holds small contents by SHA-256, made durable in the same transaction. ``session`` is the mount that
@@ -204,6 +274,9 @@ class Journal(Protocol):
         BadInputError (a folder moved below itself), NameTooLongError, RefusedError, BusyError (a VersionMinted or
         Settled about bytes that the name does not have any more, or a version that is not the next one of its path);
         FullError and StoreError if the disk says no. Blocks for one sync; call it from a thread.
+        Not ``synced`` it does not wait for the disk: the facts survive the end of every process at once and a power
+        failure within a second, and after that never a later fact without them. If a sync fails the facts may have
+        come true all the same (StoreError), and nothing is recorded any more.
 
         Effects beside the rows named by the fact: a parent's mtime and ctime follow every entry that appears in or
         leaves it; a VersionMinted that owes a reading owes the ``read`` job (deposit = the fact's number) and sets the
@@ -215,12 +288,25 @@ class Journal(Protocol):
         """
         ...
 
+    def sync(self) -> None:
+        """What any process has recorded is durable when this returns. Blocks."""
+        ...
+
     def inbox(self, sha256: str) -> bytes | None:
         """A small content not yet in the garage. Quick."""
         ...
 
     def drop_inbox(self, sha256s: Sequence[str]) -> None:
         """Only contents that no live name has with place ``inbox`` go; others are left."""
+        ...
+
+    def unheld(self) -> list[str]:
+        """Keys of originals that no name, version or trash promises any more and whose objects may be there still. Ask
+        while nobody settles."""
+        ...
+
+    def drop_unheld(self, keys: Sequence[str]) -> None:
+        """Their objects are gone, or are wanted again."""
         ...
 
     def seq(self) -> int:
@@ -233,7 +319,8 @@ class Journal(Protocol):
         ...
 
     def unshipped(self, limit: int = 1000) -> tuple[int, list[bytes]]:
-        """The oldest entries the ledger does not have for certain: (first number, encoded facts)."""
+        """The oldest entries the ledger does not have for certain: (first number, encoded facts). They
+        are durable here. Blocks for a sync if there are any."""
         ...
 
     def shipped(self, upto: int) -> None: ...

@@ -24,7 +24,7 @@ class SqliteJobs:
     def claim(self, worker: str, lease: float) -> Job | None:
         if not self._due(self._connect(), time.time_ns()):
             return None
-        return self._writer.run(lambda db: self._claim(db, worker, lease))
+        return self._writer.run(lambda db: self._claim(db, worker, lease), synced=False)
 
     def _due(self, db: sqlite3.Connection, now: int) -> tuple[str, str] | None:
         sql = (
@@ -52,7 +52,7 @@ class SqliteJobs:
             if db.execute(sql, row).rowcount == 0:
                 raise LostLeaseError(f"The job {job.kind} {job.doc_id} is not held by {job.worker} any more.")
 
-        self._writer.run(work)
+        self._writer.run(work, synced=False)
 
     def put_back(self, job: Job, reason: str, delay: float, *, counted: bool = True) -> None:
         def work(db: sqlite3.Connection) -> None:
@@ -62,14 +62,14 @@ class SqliteJobs:
             )
             db.execute(sql, (reason, time.time_ns() + nanoseconds(delay), not counted, *_held(job)))
 
-        self._writer.run(work)
+        self._writer.run(work, synced=False)
 
     def free(self) -> int:
         def work(db: sqlite3.Connection) -> int:
             sql = "UPDATE job SET state = 'queued', worker = '', lease_until = 0 WHERE state = 'working'"
             return db.execute(sql).rowcount
 
-        return self._writer.run(work)
+        return self._writer.run(work, synced=False)
 
     def drop(self, job: Job) -> None:
         def work(db: sqlite3.Connection) -> None:

@@ -231,7 +231,9 @@ class MemoryJournal:
     def jobs(self) -> Jobs:
         return self._jobs
 
-    def record(self, *facts: Fact, inbox: Mapping[str, bytes] | None = None, session: str = "") -> int:
+    def record(
+        self, *facts: Fact, inbox: Mapping[str, bytes] | None = None, session: str = "", synced: bool = True
+    ) -> int:
         with self.writing() as tables:
             for sha256, body in (inbox or {}).items():
                 tables.inbox.setdefault(sha256, body)
@@ -239,6 +241,9 @@ class MemoryJournal:
                 check(fact, self._before)
                 tables.apply(fact, session)
             return len(tables.facts)
+
+    def sync(self) -> None:
+        return
 
     def inbox(self, sha256: str) -> bytes | None:
         return self.tables.inbox.get(sha256)

@@ -20,6 +20,7 @@ from kgfs.stores.journal.jobs import SqliteJobs
 from kgfs.stores.journal.names import SqliteNames
 from kgfs.stores.journal.readers import Readers
 from kgfs.stores.journal.schema import connect_to_read, prepare
+from kgfs.stores.journal.syncing import WalSync
 from kgfs.stores.journal.writer import Writer
 
 KEPT_ENTRIES = 10_000
@@ -40,7 +41,8 @@ class SqliteJournal:
         self._watch = connect_to_read(path)
         self._seen = self._data_version()
         self._before = Before(SqliteNames(lambda: db), lambda sha256: _inbox(db, sha256) is not None)
-        self._writer = Writer(db, path)
+        syncing = WalSync(path, lambda: connect_to_read(path)) if durable else None
+        self._writer = Writer(db, path, syncing)
         self._watching = threading.Lock()
         self._readers = Readers(lambda: connect_to_read(path))
         self._names = SqliteNames(self._readers.mine)
@@ -56,7 +58,9 @@ class SqliteJournal:
 
     # --------------------------------------------------------------------------------------------- writing
 
-    def record(self, *facts: Fact, inbox: Mapping[str, bytes] | None = None, session: str = "") -> int:
+    def record(
+        self, *facts: Fact, inbox: Mapping[str, bytes] | None = None, session: str = "", synced: bool = True
+    ) -> int:
         entries = [encode(fact) for fact in facts]
 
         def work(db: sqlite3.Connection) -> int:
@@ -69,14 +73,17 @@ class SqliteJournal:
                 db.execute("INSERT INTO entry VALUES (?, ?)", (seq, entry))
             return seq
 
-        return self._writer.run(work)
+        return self._writer.run(work, synced=synced)
+
+    def sync(self) -> None:
+        self._writer.sync()
 
     def drop_inbox(self, sha256s: Sequence[str]) -> None:
         sql = (
             "DELETE FROM inbox WHERE sha256 = ?1"
             " AND NOT EXISTS (SELECT 1 FROM name WHERE sha256 = ?1 AND place = 'inbox')"
         )
-        self._writer.run(lambda db: db.executemany(sql, [(sha256,) for sha256 in sha256s]))
+        self._writer.run(lambda db: db.executemany(sql, [(sha256,) for sha256 in sha256s]), synced=False)
 
     def shipped(self, upto: int) -> None:
         def work(db: sqlite3.Connection) -> None:
@@ -85,7 +92,7 @@ class SqliteJournal:
                 "DELETE FROM entry WHERE seq <= (SELECT min(upto, ?) FROM shipped)", (_newest(db) - KEPT_ENTRIES,)
             )
 
-        self._writer.run(work)
+        self._writer.run(work, synced=False)  # what is shipped twice is skipped
 
     def replay(self, entries: Iterator[tuple[int, bytes]]) -> int:
         def work(db: sqlite3.Connection) -> int:
@@ -124,7 +131,10 @@ class SqliteJournal:
     def unshipped(self, limit: int = 1000) -> tuple[int, list[bytes]]:
         sql = "SELECT upto + 1, seq, body FROM shipped LEFT JOIN entry ON seq > upto ORDER BY seq LIMIT ?"
         rows = self._readers.mine().execute(sql, (limit,)).fetchall()
-        return rows[0][0], [body for _, _, body in rows if body is not None]
+        entries = [body for _, _, body in rows if body is not None]
+        if entries:
+            self._writer.sync()  # the ledger must not be ahead of the journal after a power failure
+        return rows[0][0], entries
 
     def changed(self) -> bool:
         with self._watching:

@@ -1,4 +1,4 @@
-"""Group commit: calls that wait at the same time share one transaction and one sync."""
+"""Group commit: calls that come while another commits share one transaction, and those that wait for the disk one sync."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Generic, TypeVar
 
 from kgfs.errors import StoreError
 from kgfs.stores.journal.schema import typed
+from kgfs.stores.journal.syncing import WalSync
 
 BULK_KIB = 256 << 10
 
@@ -20,11 +21,12 @@ Work = Callable[[sqlite3.Connection], T]
 
 
 class _Request(Generic[T]):
-    __slots__ = ("done", "error", "result", "work")
+    __slots__ = ("commit", "done", "error", "result", "work")
 
     def __init__(self, work: Work[T]) -> None:
         self.work = work
         self.done = False
+        self.commit = 0
         self.result: T | None = None
         self.error: BaseException | None = None
 
@@ -35,14 +37,17 @@ class Writer:
     Whoever comes first does the work of all who came while the disk was busy with those before; no thread of its own,
     so a lone caller pays no switch of threads, and nothing is left running when the process ends."""
 
-    def __init__(self, db: sqlite3.Connection, path: Path) -> None:
+    def __init__(self, db: sqlite3.Connection, path: Path, syncing: WalSync | None) -> None:
+        """``syncing`` makes commits durable; without it nothing is."""
         self._db = db
         self._path = path
+        self._syncing = syncing
         self._turn = threading.Lock()
         self._waiting: deque[_Request[object]] = deque()
 
-    def run(self, work: Work[T]) -> T:
-        """What ``work`` returns, once its changes are durable; its error, with none of its changes made."""
+    def run(self, work: Work[T], *, synced: bool = True) -> T:
+        """What ``work`` returns, once its changes are durable; its error, with none of its changes made. Not ``synced``
+        they survive the end of every process at once, and a power failure within a second."""
         request = _Request(work)
         self._waiting.append(request)  # type: ignore[arg-type]
         with self._turn:
@@ -59,7 +64,17 @@ class Writer:
                     raise
         if request.error is not None:
             raise request.error
+        if self._syncing is not None:
+            if synced:
+                self._syncing.wait_for(request.commit)
+            else:
+                self._syncing.soon()
         return request.result  # type: ignore[return-value]
+
+    def sync(self) -> None:
+        """Everything that any process has committed is durable when this returns."""
+        if self._syncing is not None:
+            self._syncing.sync()
 
     def _commit(self, batch: list[_Request[object]]) -> None:
         begun = False
@@ -79,7 +94,9 @@ class Writer:
                 return
             for request in batch:
                 request.error = typed(error, self._path)
+        commit = self._syncing.committed() if self._syncing is not None else 0
         for request in batch:
+            request.commit = commit
             request.done = True
 
     def _try(self, request: _Request[object]) -> None:
@@ -111,4 +128,8 @@ class Writer:
 
     def close(self) -> None:
         with self._turn:
-            self._db.close()
+            try:
+                if self._syncing is not None:
+                    self._syncing.close()
+            finally:
+                self._db.close()

@@ -1,0 +1,213 @@
+"""When facts reach the disk: syncs are counted where they are made, and kills are real."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from kgfs.domain import new_id
+from kgfs.errors import StoreError
+from kgfs.stores.journal import facts as f
+from kgfs.stores.journal import syncing
+from kgfs.stores.journal.sqlite import SqliteJournal
+from tests.t1_stores.journal_building import Hand
+
+RECORDING = """
+import sys
+from pathlib import Path
+from kgfs.domain import new_id
+from kgfs.stores.journal import facts as f
+from kgfs.stores.journal.sqlite import SqliteJournal
+
+journal = SqliteJournal(Path(sys.argv[1]))
+for i in range(1_000_000):
+    journal.record(f.FolderMade(new_id(), "id-P", int(sys.argv[2]), f"f-{i}", 0o755, 0, 0, 1), synced=False)
+    print(i, flush=True)
+"""
+
+
+class Disk:
+    """Counts the syncs of the journal, lets them take time, and fails when told to."""
+
+    def __init__(self) -> None:
+        self.syncs = 0
+        self.free = threading.Event()
+        self.free.set()
+        self.began = threading.Event()
+        self.broken = False
+
+    def fdatasync(self, descriptor: int) -> None:
+        assert os.readlink(f"/proc/self/fd/{descriptor}").endswith("front.sqlite-wal")
+        self.began.set()
+        assert self.free.wait(30)
+        self.syncs += 1
+        if self.broken:
+            raise OSError(errno.EIO, "Input/output error")
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
+    disk = Disk()
+    monkeypatch.setattr(os, "fdatasync", disk.fdatasync)
+    return disk
+
+
+@pytest.fixture
+def path(home: Path) -> Path:
+    return home / "front.sqlite"
+
+
+@pytest.fixture
+def journal(path: Path, disk: Disk) -> Iterator[SqliteJournal]:
+    made = SqliteJournal(path)
+    yield made
+    made.close()
+
+
+def folder(root: int, name: str) -> f.FolderMade:
+    return f.FolderMade(new_id(), "id-P", root, name, 0o755, 0, 0, 1)
+
+
+def until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_a_fact_costs_one_sync(journal: SqliteJournal, disk: Disk) -> None:
+    root = Hand(journal).root
+    before = disk.syncs
+    for n in range(5):
+        journal.record(folder(root, f"f{n}"))
+    assert disk.syncs == before + 5
+
+
+def test_facts_that_nobody_waits_for_are_synced_together_a_little_later(
+    journal: SqliteJournal, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = Hand(journal).root
+    assert syncing.SOON <= 0.9
+    monkeypatch.setattr(syncing, "SOON", 0.05)
+    until(lambda: journal._writer._syncing is not None and journal._writer._syncing._sleeper is None)
+    for turn in range(3):
+        before = disk.syncs
+        disk.free.clear()
+        for n in range(20):
+            journal.record(folder(root, f"{turn}f{n}"), synced=False)
+        disk.free.set()
+        until(lambda before=before: disk.syncs > before)  # type: ignore[misc]
+        time.sleep(0.2)
+        assert disk.syncs - before <= 3
+    assert journal.names.child(root, "2f19")
+
+
+def test_one_sync_makes_durable_what_came_before_it(journal: SqliteJournal, disk: Disk) -> None:
+    root = Hand(journal).root
+    before = disk.syncs
+    for n in range(9):
+        journal.record(folder(root, f"f{n}"), synced=False)
+    journal.record(folder(root, "last"))
+    assert disk.syncs == before + 1
+    journal.sync()
+    assert disk.syncs == before + 2
+
+
+def test_facts_are_recorded_while_the_disk_syncs_and_share_the_next_sync(journal: SqliteJournal, disk: Disk) -> None:
+    root = Hand(journal).root
+    before = disk.syncs
+    disk.free.clear()
+    disk.began.clear()
+    threads = [threading.Thread(target=journal.record, args=(folder(root, "first"),))]
+    threads[0].start()
+    assert disk.began.wait(10)
+    threads += [threading.Thread(target=journal.record, args=(folder(root, f"f{n}"),)) for n in range(8)]
+    for thread in threads[1:]:
+        thread.start()
+    until(lambda: len(journal.names.children(root)) == 9)
+    assert disk.syncs == before and all(thread.is_alive() for thread in threads)
+    disk.free.set()
+    for thread in threads:
+        thread.join(20)
+    assert disk.syncs == before + 2
+
+
+def test_closing_syncs(path: Path, disk: Disk) -> None:
+    journal = SqliteJournal(path)
+    root = Hand(journal).root
+    journal.record(folder(root, "f"), synced=False)
+    before = disk.syncs
+    journal.close()
+    assert disk.syncs == before + 1
+
+
+def test_the_ledger_is_sent_nothing_that_the_journal_may_lose(journal: SqliteJournal, disk: Disk) -> None:
+    root = Hand(journal).root
+    journal.record(folder(root, "f"), synced=False)
+    before = disk.syncs
+    first, entries = journal.unshipped()
+    assert entries and disk.syncs == before + 1
+    journal.shipped(first + len(entries) - 1)
+    before = disk.syncs
+    assert journal.unshipped()[1] == [] and disk.syncs == before
+
+
+def test_after_a_failed_sync_nothing_is_promised_any_more(path: Path, disk: Disk) -> None:
+    journal = SqliteJournal(path)
+    root = Hand(journal).root
+    disk.broken = True
+    with pytest.raises(StoreError):
+        journal.record(folder(root, "f"))
+    disk.broken = False
+    with pytest.raises(StoreError):
+        journal.record(folder(root, "g"))
+    with pytest.raises(StoreError):
+        journal.sync()
+    with pytest.raises(StoreError):
+        journal.close()
+    again = SqliteJournal(path)
+    again.record(folder(root, "h"))
+    again.close()
+
+
+def test_many_commits_are_copied_to_the_database_beside_the_writers(
+    path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(syncing, "SOON", 0.05)
+    journal = SqliteJournal(path)
+    root = Hand(journal).root
+    size = path.stat().st_size
+    for n in range(syncing.CHECKPOINT_AFTER + 10):
+        journal.record(folder(root, f"folder {n}"))
+    until(lambda: path.stat().st_size > size)
+    assert f"folder {0}".encode() in path.read_bytes()
+    journal.close()
+
+
+@pytest.mark.parametrize("acknowledged", [1, 60])
+def test_a_kill_loses_nothing_that_nobody_waited_for(path: Path, acknowledged: int) -> None:
+    journal = SqliteJournal(path)
+    root = Hand(journal).root
+    journal.close()
+    command = [sys.executable, "-c", RECORDING, str(path), str(root)]
+    worker = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert worker.stdout
+    for _ in range(acknowledged):
+        worker.stdout.readline()
+    worker.send_signal(signal.SIGKILL)
+    rest = [line for line in worker.stdout.read().splitlines(keepends=True) if line.endswith("\n")]
+    worker.stdout.close()
+    worker.wait(10)
+    again = SqliteJournal(path)
+    names = {name.name for name in again.names.children(root, limit=1_000_000)}
+    assert {f"f-{i}" for i in range(acknowledged + len(rest))} <= names
+    again.close()
