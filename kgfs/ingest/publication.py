@@ -11,12 +11,10 @@ from dataclasses import replace
 from typing import TypeVar
 
 from kgfs.domain import Chunk, Document, FoundConcept, Mention, Quote, chunk_id_of, instance_id_of
-from kgfs.errors import RotError
 from kgfs.failpoints import border
 from kgfs.ingest.reading import Decisions, Reading
 from kgfs.render import source as source_txt
 from kgfs.render import text as text_md
-from kgfs.stores.garage.contract import Objects
 from kgfs.stores.graph.contract import (
     Batch,
     ConceptRow,
@@ -27,6 +25,7 @@ from kgfs.stores.graph.contract import (
     RelationshipRow,
     SourceRow,
 )
+from kgfs.stores.readings import text_of as text_of
 
 T = TypeVar("T")
 
@@ -34,17 +33,6 @@ STAGED_AT_ONCE = 200
 """Rows of a batch: small enough that no other writer waits long."""
 
 CHUNK_ID_LENGTHS = (12, 16, 24, 64)
-
-
-def text_of(objects: Objects, document: Document, reading: Reading) -> str:
-    """The Text of a Reading: the exact decoding of the original, or the object the parser made."""
-    if reading.text_key:
-        text = objects.get(reading.text_key).decode("utf-8", "surrogatepass")
-    else:
-        text = objects.get(document.key).decode(reading.encoding)
-    if len(text) != reading.text_length:
-        raise RotError(f"{document.key}: does not give the Text that was read from it.")
-    return text
 
 
 def carry_out(

@@ -1,0 +1,184 @@
+"""The Reading: one interpretation of one Document, and the match decisions of its publication.
+
+Both are immutable objects of the garage, in JSON with a version of their own, so that ``rebuild`` makes the same graph
+without asking a model. A Reading is complete when its object is there; Records and vectors it names were put before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from kgfs.domain import Chunk, Document, FoundConcept, FoundRelationship, Quote, Verdict
+from kgfs.errors import RotError, StoreError
+from kgfs.stores.garage.contract import Objects
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    doc_id: str
+    content_hash: str
+    ingest_version: int
+    parser: str
+    media_type: str
+    encoding: str
+    """The original decoded with it is the Text; empty: the Text is the object ``text_key``."""
+    text_key: str
+    text_sha256: str
+    text_length: int
+    title: str
+    chunk_method: str
+    chunks: tuple[Chunk, ...]
+    verdicts: tuple[Verdict, ...]
+    extractor: str
+    extractor_model: str
+    strategy: str
+    known: tuple[str, ...]
+    """Labels that were shown to the extractor."""
+    records: tuple[str, ...]
+    """Garage keys of the packs of Records."""
+    concepts: tuple[FoundConcept, ...]
+    relationships: tuple[FoundRelationship, ...]
+    dropped: dict[str, int]
+    """What validation refused, by reason."""
+    embedding_model: str
+    """Empty without an embedder."""
+    vectors_key: str
+
+    @property
+    def id(self) -> str:
+        """Of the content: the same interpretation twice is the same Reading."""
+        return hashlib.sha256(self.encode()).hexdigest()[:16]
+
+    @property
+    def key(self) -> str:
+        return reading_key(self.doc_id, self.id)
+
+    def encode(self) -> bytes:
+        body = {"format": FORMAT, **asdict(self)}
+        return json.dumps(body, ensure_ascii=True, sort_keys=True, separators=(",", ":")).encode()
+
+
+def reading_key(doc_id: str, reading: str) -> str:
+    return f"readings/{doc_id}/{reading}.json"
+
+
+def load_reading(objects: Objects, doc_id: str, reading: str) -> Reading:
+    """MissingError if the garage has none of that id."""
+    key = reading_key(doc_id, reading)
+    return decode_reading(objects.get(key), key)
+
+
+def text_of(objects: Objects, document: Document, reading: Reading) -> str:
+    """The Text of a Reading: the exact decoding of the original, or the object the parser made."""
+    if reading.text_key:
+        text = objects.get(reading.text_key).decode("utf-8", "surrogatepass")
+    else:
+        text = objects.get(document.key).decode(reading.encoding)
+    if len(text) != reading.text_length:
+        raise RotError(f"{document.key}: does not give the Text that was read from it.")
+    return text
+
+
+def decode_reading(raw: bytes, key: str) -> Reading:
+    try:
+        body: dict[str, Any] = json.loads(raw)
+        if body.pop("format") != FORMAT:
+            raise StoreError(f"{key}: written by a newer kgfs.")
+        body["chunks"] = tuple(
+            Chunk(**{**chunk, "section_path": tuple(chunk["section_path"])}) for chunk in body["chunks"]
+        )
+        body["verdicts"] = tuple(Verdict(**verdict) for verdict in body["verdicts"])
+        body["concepts"] = tuple(_concept(concept) for concept in body["concepts"])
+        body["relationships"] = tuple(
+            FoundRelationship(**{**found, "quote": Quote(**found["quote"])}) for found in body["relationships"]
+        )
+        body["known"] = tuple(body["known"])
+        body["records"] = tuple(body["records"])
+        return Reading(**body)
+    except (ValueError, KeyError, TypeError) as error:
+        raise StoreError(f"{key}: not a Reading ({error}).") from error
+
+
+def _concept(body: dict[str, Any]) -> FoundConcept:
+    quotes = tuple(Quote(**quote) for quote in body["quotes"])
+    return FoundConcept(**{**body, "forms": tuple(body["forms"]), "quotes": quotes})
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedConcept:
+    norm: str
+    """Of the FoundConcept of the Reading."""
+    concept_id: str
+    founded_norm: str
+    name: str
+    """Directory name the concept has, or was given now."""
+    how: str
+    """new, exact, alias, embedding."""
+    similarity: float
+    numbers: tuple[int, ...]
+    """The evidence numbers of its quotes, in their order."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedRelationship:
+    index: int
+    """In the Reading's relationships."""
+    relationship_id: str
+    subject: str
+    object: str
+    """Concept ids."""
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """mention → concept, with no text of the document but the labels; decided once, replayed by rebuild."""
+
+    doc_id: str
+    reading: str
+    concepts: tuple[MatchedConcept, ...]
+    relationships: tuple[MatchedRelationship, ...]
+
+    epoch: int
+    """Of the graph they were decided on."""
+    supersedes: tuple[str, ...] = ()
+    """Documents that leave the graph in the publication that carries these out."""
+
+    @property
+    def key(self) -> str:
+        return f"{decisions_prefix(self.doc_id, self.reading)}{self.commit_id}.json"
+
+    @property
+    def commit_id(self) -> str:
+        """Of the publication that carries them out: the same decisions twice are the same commit. Of all that was
+        decided, since a rebuilt graph may count its epochs otherwise."""
+        return hashlib.sha256(self.encode()).hexdigest()[:24]
+
+    def encode(self) -> bytes:
+        body = {"format": FORMAT, **asdict(self)}
+        return json.dumps(body, ensure_ascii=True, sort_keys=True, separators=(",", ":")).encode()
+
+
+def decisions_prefix(doc_id: str, reading: str) -> str:
+    """Keys of all decisions ever made about that Reading start with it."""
+    return f"decisions/{doc_id}/{reading}-"
+
+
+def decode_decisions(raw: bytes, key: str) -> Decisions:
+    try:
+        body: dict[str, Any] = json.loads(raw)
+        if body.pop("format") != FORMAT:
+            raise StoreError(f"{key}: written by a newer kgfs.")
+        body["concepts"] = tuple(
+            MatchedConcept(**{**found, "numbers": tuple(found["numbers"])}) for found in body["concepts"]
+        )
+        body["relationships"] = tuple(MatchedRelationship(**found) for found in body["relationships"])
+        body["supersedes"] = tuple(body.get("supersedes", ()))
+        return Decisions(**body)
+    except (ValueError, KeyError, TypeError) as error:
+        raise StoreError(f"{key}: no match decisions ({error}).") from error
