@@ -21,6 +21,18 @@ class Sums:
     """XXH3-64 of each MiB block in order, 16 hex digits each; empty for no bytes."""
 
 
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What can be told of an object, or of a folder of keys, without opening it."""
+
+    folder: bool
+    size: int
+    """0 for a folder."""
+    kept_at: int
+    """When it was kept (nanoseconds; of a folder: when something came directly below it, as far as the store knows). It
+    never changes while the object stands."""
+
+
 class Objects(Protocol):
     """Immutable bytes under keys like ``sources/Philosophy/<32 hex>.txt``.
 
@@ -62,6 +74,15 @@ class Objects(Protocol):
         """(key, size) of all objects whose key starts with ``prefix``, in order of key, lazily."""
         ...
 
+    def names(self, folder: str = "") -> list[str]:
+        """What stands directly below a folder of keys (``sources/Philosophy``; the top without one), in order of name.
+        Names of folders end with ``/``. Opens no object. Empty where nothing stands."""
+        ...
+
+    def look(self, path: str) -> Look:
+        """An object, or else a folder of keys. MissingError if there is neither. Quick; opens nothing."""
+        ...
+
 
 class Reader(Protocol):
     """One open object. Not for several threads at once."""
@@ -80,6 +101,27 @@ class Reader(Protocol):
     def close(self) -> None:
         """Quick."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One file of the ledger: its lines in order, the newest segment growing at its end."""
+
+    name: str
+    size: int
+    """Of the whole lines; a torn tail is no part of it."""
+    changed_at: int
+    """Nanoseconds."""
+
+
+class SegmentReader(Protocol):
+    """An open segment, as it is at each read. Not for several threads at once."""
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        """Shorter at its end. Lines are verified before their first byte is given: RotError instead of wrong bytes."""
+        ...
+
+    def close(self) -> None: ...
 
 
 class Ledger(Protocol):
@@ -101,6 +143,14 @@ class Ledger(Protocol):
 
     def replay(self, after: int = 0) -> Iterator[tuple[int, bytes]]:
         """(seq, entry) in order. RotError where a checksum fails before the tail, naming segment and number."""
+        ...
+
+    def segments(self) -> list[Segment]:
+        """The files it consists of, in order. Reads at most what was appended since this object last looked."""
+        ...
+
+    def open_segment(self, name: str) -> SegmentReader:
+        """MissingError if there is none of that name."""
         ...
 
 

@@ -11,9 +11,18 @@ from io import FileIO
 from pathlib import Path
 
 from kgfs.errors import ExistsError, MissingError, RotError
-from kgfs.stores.garage.contract import Reader, Sums
+from kgfs.stores.garage.contract import Look, Reader, Sums
 from kgfs.stores.garage.durable import locked, make_folder, os_errors, sync_folder
-from kgfs.stores.garage.listing import TEMPORARY, object_file, object_path, sums_file, sums_path, walk
+from kgfs.stores.garage.listing import (
+    TEMPORARY,
+    check_folder,
+    names_below,
+    object_file,
+    object_path,
+    sums_file,
+    sums_path,
+    walk,
+)
 from kgfs.stores.garage.reader import FileReader, end_of_span
 from kgfs.stores.garage.sidecar import decode_sums, encode_sums
 from kgfs.stores.garage.staging import KEPT_MODE, staged, sweep, sync_in_place
@@ -95,6 +104,22 @@ class FileObjects:
         """Sizes are those of the files. Objects put or deleted meanwhile may be listed or not."""
         with os_errors(f"listing {prefix}*"):
             yield from walk(self._root, "", prefix)
+
+    def names(self, folder: str = "") -> list[str]:
+        with os_errors(f"listing {folder}"):
+            return sorted(names_below(f"{self._top}/{folder}" if check_folder(folder) else self._top))
+
+    def look(self, path: str) -> Look:
+        with os_errors(f"looking at {path}"):
+            try:
+                found = os.stat(object_file(self._top, path))  # noqa: PTH116  # a string, for speed
+                return Look(False, found.st_size, found.st_mtime_ns)
+            except FileNotFoundError:
+                pass
+            try:
+                return Look(True, 0, os.stat(f"{self._top}/{path}").st_mtime_ns)  # noqa: PTH116
+            except FileNotFoundError:
+                raise MissingError(f"{path}: neither an object nor a folder.") from None
 
     # ------------------------------------------------------------------------------------- writing
 

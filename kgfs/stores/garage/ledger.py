@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kgfs.errors import RotError, StoreError
+from kgfs.errors import MissingError, RotError, StoreError
+from kgfs.stores.garage.contract import Segment, SegmentReader
 from kgfs.stores.garage.durable import locked, make_folder, os_errors
 from kgfs.stores.garage.segments import check_entries, encode_line, lines, segment_path, segments
 
@@ -82,6 +83,22 @@ class SegmentLedger:
                     if line.seq > after:
                         yield line.seq, line.entry
 
+    def segments(self) -> list[Segment]:
+        with os_errors(f"listing the ledger {self._root}"), locked(self._root, shared=True):
+            self._seen = tail = self._tail()
+            sizes = ((first, path, path.stat()) for first, path in segments(self._root))
+            return [
+                Segment(path.name, tail.end if first == tail.first else found.st_size, found.st_mtime_ns)
+                for first, path, found in sizes
+            ]
+
+    def open_segment(self, name: str) -> SegmentReader:
+        with os_errors(f"opening the ledger {self._root}"):
+            for first, path in segments(self._root):
+                if path.name == name:
+                    return FileSegment(self._root, path, first)
+        raise MissingError(f"{name}: no such segment of the ledger.")
+
     def _tail(self) -> _Tail:
         """Where the ledger ends now. Holding the lock; reads only what was appended since this object last looked."""
         found = segments(self._root)
@@ -119,6 +136,35 @@ class SegmentLedger:
             os.fsync(folder)
             self._durable_name = tail.first
         return _Tail(tail.first, tail.end + len(raw), tail.last + len(entries))
+
+
+class FileSegment:
+    """A SegmentReader. Verifies up to where it reads, a piece once."""
+
+    def __init__(self, root: Path, path: Path, first: int) -> None:
+        self._root = root
+        self._path = path
+        self._seq = first
+        """The number of the first line that is not verified yet."""
+        self._end = 0
+        """Where that line begins."""
+        self._file = path.open("rb", buffering=0)
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        with os_errors(f"reading {self._path.name}"):
+            if offset + length > self._end:
+                self._verify()
+            return os.pread(self._file.fileno(), max(0, min(length, self._end - offset)), offset)
+
+    def _verify(self) -> None:
+        with locked(self._root, shared=True):
+            last = segments(self._root)[-1][1] == self._path
+            raw = os.pread(self._file.fileno(), os.fstat(self._file.fileno()).st_size - self._end, self._end)
+        for line in lines(self._path.name, raw, self._seq, last=last, offset=self._end):
+            self._seq, self._end = line.seq + 1, line.end
+
+    def close(self) -> None:
+        self._file.close()
 
 
 def _write_all(descriptor: int, raw: bytes, offset: int) -> None:

@@ -7,6 +7,7 @@ No key contains ``@``, so shards, sums and the folder of temporary files never m
 from __future__ import annotations
 
 import heapq
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,6 +35,30 @@ def sums_path(path: Path) -> Path:
 
 def sums_file(path: str) -> str:
     return path + _SUMS
+
+
+def check_folder(folder: str) -> str:
+    """A folder of keys as it was given, '' for the top; BadInputError if none can be called so."""
+    if folder:
+        check_key(folder)
+    return folder
+
+
+def names_below(folder: str) -> Iterator[str]:
+    """Names of objects directly below a folder of the garage, and with ``/`` those of folders, in any order. A name that
+    leads to nothing any more may be among them."""
+    for entry in _scan(folder):
+        if not entry.startswith("@"):
+            yield f"{entry}/"
+        elif entry != TEMPORARY:
+            yield from (name for name in _scan(f"{folder}/{entry}") if not name.endswith(_SUMS))
+
+
+def _scan(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)  # noqa: PTH208  # strings, for speed
+    except (FileNotFoundError, NotADirectoryError):
+        return []
 
 
 def walk(folder: Path, base: str, prefix: str) -> Iterator[tuple[str, int]]:

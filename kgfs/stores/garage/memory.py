@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from threading import Lock
 
 from kgfs.errors import BadInputError, ExistsError, MissingError, StoreError
-from kgfs.stores.garage.contract import Ledger, Objects, Reader, Sums
+from kgfs.stores.garage.contract import Ledger, Look, Objects, Reader, Segment, SegmentReader, Sums
 from kgfs.stores.garage.durable import os_errors
 from kgfs.stores.garage.keys import check_key
 from kgfs.stores.garage.reader import end_of_span
-from kgfs.stores.garage.segments import check_entries
+from kgfs.stores.garage.segments import check_entries, encode_line, segment_path
 from kgfs.stores.garage.sums import sums_of
 
 
@@ -39,6 +40,7 @@ class MemoryObjects:
 
     def __init__(self) -> None:
         self._kept: dict[str, tuple[bytes, Sums]] = {}
+        self._kept_at: dict[str, int] = {}
         self._lock = Lock()
 
     def put(self, key: str, content: bytes | Path, sums: Sums | None = None, *, move: bool = False) -> Sums:
@@ -50,6 +52,7 @@ class MemoryObjects:
                 raise BadInputError(f"{key}: {len(raw)} bytes, but the sums say {sums.size}.")
             with self._lock:
                 _, kept = self._kept.setdefault(key, (raw, sums))
+                self._kept_at.setdefault(key, time.time_ns())
             if kept.sha256 != sums.sha256:
                 raise ExistsError(f"{key}: another content is kept under this key.")
             if move and isinstance(content, Path):
@@ -73,12 +76,29 @@ class MemoryObjects:
     def delete(self, key: str) -> bool:
         check_key(key)
         with self._lock:
+            self._kept_at.pop(key, None)
             return self._kept.pop(key, None) is not None
 
     def keys(self, prefix: str = "") -> Iterator[tuple[str, int]]:
         with self._lock:
             found = sorted((key, sums.size) for key, (_, sums) in self._kept.items() if key.startswith(prefix))
         yield from found
+
+    def names(self, folder: str = "") -> list[str]:
+        prefix = f"{'/'.join(check_key(folder))}/" if folder else ""
+        with self._lock:
+            below = [key[len(prefix) :] for key in self._kept if key.startswith(prefix)]
+        return sorted({head + slash for head, slash, _ in (rest.partition("/") for rest in below)})
+
+    def look(self, path: str) -> Look:
+        check_key(path)
+        with self._lock:
+            if path in self._kept:
+                return Look(False, self._kept[path][1].size, self._kept_at[path])
+            below = [at for key, at in self._kept_at.items() if key.startswith(f"{path}/")]
+        if not below:
+            raise MissingError(f"{path}: neither an object nor a folder.")
+        return Look(True, 0, max(below))
 
     def _find(self, key: str) -> tuple[bytes, Sums]:
         check_key(key)
@@ -88,9 +108,24 @@ class MemoryObjects:
             raise MissingError(f"{key}: no such object.") from None
 
 
+_SEGMENT = segment_path(Path(), 1).name
+
+
+class MemorySegment:
+    def __init__(self, content: Callable[[], bytes]) -> None:
+        self._content = content
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        return self._content()[offset : offset + length]
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
 class MemoryLedger:
     def __init__(self) -> None:
         self._entries: list[bytes] = []
+        self._appended_at = 0
         self._lock = Lock()
 
     def append(self, first_seq: int, entries: Sequence[bytes]) -> int:
@@ -100,6 +135,7 @@ class MemoryLedger:
             if first_seq > last + 1:
                 raise StoreError(f"the ledger ends with entry {last}, so {first_seq} cannot follow.")
             self._entries.extend(entries[last + 1 - first_seq :])
+            self._appended_at = time.time_ns()
             return len(self._entries)
 
     def last_seq(self) -> int:
@@ -109,6 +145,19 @@ class MemoryLedger:
         with self._lock:
             found = self._entries[after:]
         yield from enumerate(found, after + 1)
+
+    def segments(self) -> list[Segment]:
+        content = self._content()
+        return [Segment(_SEGMENT, len(content), self._appended_at)] if content else []
+
+    def open_segment(self, name: str) -> SegmentReader:
+        if name != _SEGMENT or not self._entries:
+            raise MissingError(f"{name}: no such segment.")
+        return MemorySegment(self._content)
+
+    def _content(self) -> bytes:
+        with self._lock:
+            return b"".join(encode_line(seq, entry) for seq, entry in enumerate(self._entries, 1))
 
 
 class MemoryGarage:
