@@ -76,11 +76,10 @@ def _restore(config: Config, stores: Stores, *, vectors_lost: bool) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         restore_journal(stores.journal, stores.garage.ledger)
         known = any(stores.journal.names.counts().values())
-        with _begun(config.run / "graph.rebuilding", known and _graph_lost(stores)) as due:
-            if due:
-                from kgfs.ingest.rebuild import rebuild_graph  # numpy and more: only where something is to be rebuilt
+        if known and _graph_lost(stores):
+            from kgfs.ingest.rebuild import rebuild_graph  # numpy and more: only where something is to be rebuilt
 
-                rebuild_graph(stores)
+            rebuild_graph(stores)
         if stores.vectors is not None:
             with _begun(config.run / "vectors.rebuilding", known and vectors_lost) as due:
                 if due:

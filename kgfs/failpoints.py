@@ -2,16 +2,23 @@
 
 For tests of durability. Costs one comparison where nothing is set. Names are those of the stage borders:
 ``kept``, ``garage-put``, ``settled``, ``parsed``, ``chunked``, ``gated``, ``recorded``, ``validated``, ``reading-kept``,
-``decided``, ``staged``, ``published``, ``indexed``, ``noted``, ``shipped``, ``forgotten``.
+``decided``, ``staged``, ``published``, ``indexed``, ``noted``, ``shipped``, ``forgotten``, ``built-aside``.
+
+With ``KGFS_SLOW_AT=name:seconds`` whoever passes ``name`` takes so much longer, each time: for tests of what is slow.
+Names are ``searching`` (a question in ``search/``, in the mount or ``kgfs search``) and ``answering`` (a question to the
+worker's models).
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import time
+from collections.abc import Callable
 
 _name, _, _count = os.environ.get("KGFS_FAIL_AT", "").partition(":")
 _left = int(_count or 1)
+_slow, _, _seconds = os.environ.get("KGFS_SLOW_AT", "").partition(":")
 
 
 def border(name: str) -> None:
@@ -22,3 +29,9 @@ def border(name: str) -> None:
     _left -= 1
     if _left == 0:
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+def slowly(name: str, wait: Callable[[float], object] = time.sleep) -> None:
+    """This takes its time where a test wants it to; ``wait`` does the waiting."""
+    if name == _slow:
+        wait(float(_seconds))

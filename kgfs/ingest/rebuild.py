@@ -8,11 +8,13 @@ again: :func:`replay_in_graph` and, where it changes vectors, :func:`replay_in_v
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
 
 from kgfs.domain import Document
 from kgfs.errors import StoreError
+from kgfs.failpoints import border
 from kgfs.ingest import embeddings
 from kgfs.ingest.publication import carry_out, text_of
 from kgfs.ingest.reading import Decisions, Reading, decode_decisions, decode_reading
@@ -21,35 +23,47 @@ from kgfs.stores.journal.facts import DocumentForgotten, DocumentRead, Fact, dec
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter, Vectors
 
+Progress = Callable[[int, int], None]
+"""Is told (publications carried out, of how many)."""
 
-def rebuild(stores: Stores, progress: Callable[[int], None] = lambda done: None) -> int:
-    """Drop graph and vectors and make them anew; how many publications were carried out. Blocks for long; nobody else
-    may publish meanwhile (the caller holds the worker's lock or the home is not in use). Killed in the middle it is
-    to be begun again."""
-    done = rebuild_graph(stores, progress)
-    rebuild_vectors(stores)
+
+def rebuild(stores: Stores, progress: Progress = lambda done, total: None, ontology: str = "") -> int:
+    """Make graph and vectors anew, of everything or of one ontology; how many publications were carried out. Blocks
+    for long; nobody else may publish meanwhile (the caller has the worker's place or the home is not in use). Readers
+    see the former graph until the new one is complete, so a kill in the middle leaves it; vectors are complete only
+    when this returns."""
+    done = rebuild_graph(stores, progress, ontology)
+    rebuild_vectors(stores, ontology)
     return done
 
 
-def rebuild_graph(stores: Stores, progress: Callable[[int], None] = lambda done: None) -> int:
+def rebuild_graph(stores: Stores, progress: Progress = lambda done, total: None, ontology: str = "") -> int:
     """As ``rebuild``, without the vectors."""
-    stores.graph.clear()
+    facts = list(_facts(stores, ontology))
+    total = sum(isinstance(fact, DocumentRead) for fact in facts)
     done = 0
-    for fact in _facts(stores):
-        replay_in_graph(fact, stores)
-        if isinstance(fact, DocumentRead):
-            done += 1
-            progress(done)
+    with closing(stores.graph.aside()) as built:
+        aside = replace(stores, graph=built)
+        for fact in facts:
+            replay_in_graph(fact, aside)
+            if isinstance(fact, DocumentRead):
+                done += 1
+                progress(done, total)
+        border("built-aside")
+        stores.graph.adopt(built, ontology)
     return done
 
 
-def rebuild_vectors(stores: Stores) -> None:
+def rebuild_vectors(stores: Stores, ontology: str = "") -> None:
     """As ``rebuild``, with a graph that is complete. Nothing without a store of vectors."""
     if stores.vectors is None:
         return
-    stores.vectors.clear()
+    if ontology:
+        stores.vectors.delete(Filter(ontology=ontology))
+    else:
+        stores.vectors.clear()
     replayed = ReplayedVectors(stores, stores.vectors)
-    for fact in _facts(stores):
+    for fact in _facts(stores, ontology):
         replay_in_vectors(fact, replayed)
     if gone := frozenset(concept for concept in replayed.founded if stores.graph.concept(concept) is None):
         stores.vectors.delete(Filter(kind="concept", items=gone))
@@ -122,8 +136,26 @@ def _(fact: DocumentForgotten, replayed: ReplayedVectors) -> None:
 # ------------------------------------------------------------------------------------------------------
 
 
-def _facts(stores: Stores) -> Iterator[Fact]:
-    return map(decode, entries(stores.journal, stores.garage.ledger))
+def _facts(stores: Stores, ontology: str) -> Iterator[Fact]:
+    """Those that changed graph or vectors, in order; with ``ontology`` only those that concern it. One that concerns
+    several comes whole: replayed where the documents of the others are unknown it does nothing about them."""
+    for fact in map(decode, entries(stores.journal, stores.garage.ledger)):
+        if _replayed(fact) and (not ontology or ontology in _concerned(fact, stores)):
+            yield fact
+
+
+def _replayed(fact: Fact) -> bool:
+    plain = (replay_in_graph.dispatch(object), replay_in_vectors.dispatch(object))
+    return (replay_in_graph.dispatch(type(fact)), replay_in_vectors.dispatch(type(fact))) != plain
+
+
+def _concerned(fact: Fact, stores: Stores) -> set[str]:
+    """Ids of ontologies: said by the fact, or those of the documents it speaks of."""
+    if own := getattr(fact, "ontology", ""):
+        return {own}
+    doc_ids = getattr(fact, "doc_ids", None) or (getattr(fact, "doc_id", ""),)
+    documents = (stores.journal.names.document(doc_id) for doc_id in doc_ids)
+    return {document.ontology for document in documents if document is not None}
 
 
 def _kept(stores: Stores, fact: DocumentRead) -> tuple[Document, Reading, Decisions]:
