@@ -80,6 +80,18 @@ class BusyError(KgfsError):
     exit_code = 5
 
 
+class CrowdedError(BusyError):
+    """As much is being asked as is worked out at one time; asking again later can succeed."""
+
+    errno = errno.EAGAIN
+
+
+class GivenUpError(KgfsError):
+    """Whoever asked does not wait for the answer any more."""
+
+    errno = errno.EINTR
+
+
 class DerivedError(KgfsError):
     """A derived view was asked to change; change the documents instead."""
 
