@@ -1,4 +1,4 @@
-"""``kgfs status``: what is kept, what is owed, who works."""
+"""``kgfs status``: what is kept, what is owed, who works; of one file, what is known about it."""
 
 from __future__ import annotations
 
@@ -10,21 +10,31 @@ import click
 from kgfs.app import open_stores
 from kgfs.cli.options import as_json, with_config
 from kgfs.config import Config
+from kgfs.knowledge.document import document_page
 from kgfs.knowledge.status import status
+from kgfs.stores.naming import find_document
 
 
 @click.command()
+@click.argument("words", required=False, metavar="[FILE]")
 @as_json
 @with_config
-def command(config: Config, as_json: bool) -> None:
-    """Show what is kept, what is owed and who works.
+def command(config: Config, words: str | None, as_json: bool) -> None:
+    """Show what is kept, what is owed and who works; with FILE, what is known about that document.
+
+    FILE is a path in a mount, ONTOLOGY/PATH, a doc_id or a garage key.
 
     \b
     Example:
       kgfs status
       kgfs status --json | python3 -m json.tool
+      kgfs status Notes/zen.txt
     """
     with open_stores(config, make=False) as stores:
+        if words is not None:
+            page = document_page(stores, find_document(stores, config.run, words))
+            _print_document(page, as_json)
+            return
         found = status(config, stores)
     if as_json:
         click.echo(json.dumps(found))
@@ -38,6 +48,26 @@ def command(config: Config, as_json: bool) -> None:
         states = ", ".join(f"{count} {state}" for state, count in ontology["documents"].items()) or "no documents"
         read = ", ".join(f"{count} {kind}" for kind, count in ontology["read"].items())
         click.echo(f"{ontology['name']}: {states}; {read}")
+
+
+def _print_document(page: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(page))
+        return
+    for name, value in page.items():
+        for number, line in enumerate(_lines(value)):
+            click.echo(f"{name.replace('_', ' ') if number == 0 else '':<17}{line}")
+
+
+def _lines(value: Any) -> list[str]:
+    """What a person reads of a field; nothing of one that is empty."""
+    if isinstance(value, list):
+        return [line for item in value for line in _lines(item)]
+    if isinstance(value, dict):
+        return [", ".join(f"{name} {' '.join(_lines(item))}" for name, item in value.items() if _lines(item))]
+    if isinstance(value, bool):
+        return ["yes" if value else "no"]
+    return [] if value is None else [str(value)]
 
 
 def _worker(worker: dict[str, Any]) -> str:

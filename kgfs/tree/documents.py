@@ -113,6 +113,9 @@ class DocumentsFolder(_Entry, Folder):
             raise RefusedError(f"'{name}' can be moved only within documents/ folders. Copy it instead.")
         self._world.deposits.move(found.id, taker.name_id, new_name, replace=replace)
 
+    def sync(self) -> None:
+        self._world.deposits.sync()
+
     def receiving(self, name: str, *, folder: bool) -> Folder:
         return self
 
@@ -155,6 +158,8 @@ class DocumentFile(_Entry, File):
             "doc_id": document.doc_id if document else "",
             "state": document.state.value if document else State.KEPT.value if row.sha256 else "",
             "key": row.key if row.place is Place.GARAGE else "",
+            "decision": row.decision if row.settled else "",
+            "reason": row.reason if row.settled else "",
         }
         return {name: value for name, value in known.items() if value}
 
@@ -194,6 +199,9 @@ class DocumentHandle(Handle):
 
     def flush(self) -> None:
         self._file.flush()
+
+    def sync(self) -> None:
+        self._file.sync()
 
     def release(self) -> None:
         self._file.release()

@@ -138,11 +138,13 @@ def test_extended_attributes_follow_the_document(documents: DocumentsFolder, des
     assert file.attribute("user.kgfs.sha256") == row.sha256.encode()
     assert file.attribute("user.kgfs.doc_id") == row.doc_id.encode()
     assert file.attribute("user.kgfs.key") == row.key.encode()
+    assert file.attribute("user.kgfs.decision") == b"insert"
+    assert file.attribute("user.kgfs.reason") == b"new document"
     desk.journal.record(DocumentRead(row.doc_id, "done", "r", "d", "c", (), 1))
     assert file.attribute("user.kgfs.state") == b"done"
     write(file, b"newer")
     assert file.attribute("user.kgfs.state") == b"kept"
-    assert "user.kgfs.doc_id" not in file.attributes()
+    assert not {"user.kgfs.doc_id", "user.kgfs.decision", "user.kgfs.reason"} & set(file.attributes())
     for name in ("user.kgfs.nothing", "user.other", "sha256"):
         with pytest.raises(NoSuchAttributeError):
             file.attribute(name)
@@ -153,7 +155,9 @@ def test_extended_attributes_follow_the_document(documents: DocumentsFolder, des
 def test_non_documents_say_that_they_are_kept(documents: DocumentsFolder, desk: Desk) -> None:
     file = made(documents, ".hidden", b"bytes")
     desk.settle()
-    assert sorted(file.attributes()) == ["user.kgfs.key", "user.kgfs.sha256", "user.kgfs.state"]
+    known = ("decision", "key", "reason", "sha256", "state")
+    assert sorted(file.attributes()) == [f"user.kgfs.{name}" for name in known]
+    assert file.attribute("user.kgfs.reason") == b"a dot-name or temporary name is no document"
     assert file.attribute("user.kgfs.state") == b"kept"
 
 

@@ -421,7 +421,9 @@ def test_extended_attributes(library: Library) -> None:
     path.write_text("a")
     library.settled()
     assert os.getxattr(path, "user.kgfs.sha256") == sha(b"a").encode()
-    assert sorted(os.listxattr(path)) == [f"user.kgfs.{name}" for name in ("doc_id", "key", "sha256", "state")]
+    known = ("decision", "doc_id", "key", "reason", "sha256", "state")
+    assert sorted(os.listxattr(path)) == [f"user.kgfs.{name}" for name in known]
+    assert os.getxattr(path, "user.kgfs.decision") == b"insert"
     refused: list[tuple[Callable[[], object], int]] = [
         (lambda: os.getxattr(path, "user.other"), ENODATA),
         (lambda: os.setxattr(path, "user.other", b"x"), EOPNOTSUPP),

@@ -1,0 +1,114 @@
+"""What is known about one document: ``kgfs status FILE``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kgfs.domain import Document, Name, State
+from kgfs.errors import BadInputError, MissingError
+from kgfs.render.words import time_of
+from kgfs.stores.journal.contract import Job
+from kgfs.stores.naming import Found, FoundKind
+from kgfs.stores.readings import load_reading
+from kgfs.stores.stores import Stores
+
+
+def document_page(stores: Stores, found: Found) -> dict[str, Any]:
+    """Plain data about a file, its bytes and their Document; what is not known (yet) is None. BadInputError for a folder
+    or an ontology. Reads its Reading and Records."""
+    if found.kind is not FoundKind.DOCUMENT:
+        raise BadInputError(
+            f"{found} is {'an' if found.kind is FoundKind.ONTOLOGY else 'a'} {found.kind}; name one file."
+        )
+    names = stores.journal.names
+    name, document = found.name, found.document
+    versions = names.versions(name.id) if name else []
+    n = found.version or (name.version if name else 0)
+    version = next((one for one in versions if one.n == n), None)
+    if document is not None and name is not None and not found.version and document.sha256 != name.sha256:
+        document = None  # newer bytes, not settled yet, or of a kind that makes no Document
+    decided = name if name is not None and not found.version else version
+    sha256 = document.sha256 if document else name.sha256 if name else ""
+    return {
+        "ontology": found.ontology.name,
+        "path": f"documents/{found.path}" if name else None,
+        "state": _state(name, document),
+        "state_reason": document.reason or None if document else None,
+        "doc_id": document.doc_id if document else None,
+        "key": document.key if document else None,
+        "sha256": sha256 or None,
+        "size": document.size if document else name.size if name else None,
+        "paths": _paths(stores, sha256),
+        "version": n or None,
+        "versions": len(versions),
+        "decision": decided.decision or None if decided else None,
+        "reason": decided.reason or None if decided else None,
+        "settled": name is None or name.settled,
+        "version_decision": version.decision or None if version else None,
+        "version_reason": version.reason or None if version else None,
+        "deposited_at": time_of(document.deposited_at) if document else None,
+        "removed_at": time_of(document.removed_at) if document and document.removed_at else None,
+        "reading": _reading(stores, document) if document else None,
+        "jobs": [_job(job) for job in stores.journal.jobs.of(document.doc_id)] if document else [],
+    }
+
+
+def _state(name: Name | None, document: Document | None) -> str:
+    if document is not None:
+        return document.state.value
+    return State.KEPT.value if name is not None else State.TRASHED.value
+
+
+def _paths(stores: Stores, sha256: str) -> list[str]:
+    """Every live path that has these bytes, in all ontologies, in order of deposit in each."""
+    names = stores.journal.names
+    found = []
+    for ontology in names.ontologies() if sha256 else ():
+        document = names.document_with(ontology.id, sha256)
+        paths = [names.path(name.id) for name in names.names_of(document.doc_id)] if document else []
+        found += [f"{ontology.name}/documents/{path}" for path in paths if path is not None]
+    return found
+
+
+def _reading(stores: Stores, document: Document) -> dict[str, Any] | None:
+    """The Reading that the graph shows, or would show again. ``records``: how many of its Sources were answered by a
+    Record that was made for this document, and how many by one that was there."""
+    if not document.reading:
+        return None
+    objects = stores.garage.objects
+    try:
+        reading = load_reading(objects, document.doc_id, document.reading)
+        own = [pack for pack in reading.records if pack.startswith(f"records/{document.doc_id}/")]
+        asked = sum(objects.get(pack).count(b"\n") for pack in own)
+    except MissingError:
+        return {"id": document.reading, "lost": True}
+    passed = sum(verdict.passed for verdict in reading.verdicts)
+    return {
+        "id": document.reading,
+        "shown": bool(document.commit_id),
+        "ingest_version": reading.ingest_version,
+        "extractor": reading.extractor,
+        "model": reading.extractor_model,
+        "strategy": reading.strategy,
+        "parser": reading.parser,
+        "media_type": reading.media_type,
+        "sources": len(reading.chunks),
+        "gated": len(reading.chunks) - passed,
+        "records": {"extracted": min(asked, passed), "reused": passed - min(asked, passed)},
+        "concepts": len(reading.concepts),
+        "relationships": len(reading.relationships),
+        "embedder": reading.embedding_model or None,
+    }
+
+
+def _job(job: Job) -> dict[str, Any]:
+    return {
+        "kind": job.kind,
+        "state": job.state,
+        "stage": job.stage or None,
+        "progress": round(job.progress, 3),
+        "attempts": job.attempts,
+        "reason": job.reason or None,
+        "not_before": time_of(job.not_before) if job.not_before else None,
+        "worker": job.worker or None,
+    }
