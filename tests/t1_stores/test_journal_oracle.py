@@ -22,8 +22,23 @@ CONTENTS = ("", "x", "y", "z")
 SECOND = 1_000_000_000
 PAUSES = (0, SECOND, 3 * SECOND, 6 * SECOND)
 OPS = (
+    *("restore", "restore", "empty", "owe_forgetting", "owe_forgetting", "end_forgetting", "end_forgetting"),
     *("folder", "file", "file", "link", "keep", "keep", "keep", "settle", "settle", "settle", "settle"),
-    *("move", "move", "move", "remove", "read", "read", "fail", "forget", "claim", "attributes", "ontology", "search"),
+    *(
+        "move",
+        "move",
+        "move",
+        "remove",
+        "read",
+        "read",
+        "fail",
+        "forget",
+        "claim",
+        "attributes",
+        "ontology",
+        "search",
+        "again",
+    ),
 )
 
 
@@ -109,7 +124,17 @@ class Life:
         assert all(journal.names.lineage_for(name.id) == (lineage, n) for journal in self.journals)
         decision = ("alias", "in_progress", "update", "reprocess", "revive")[j % 5] if known else "insert"
         doc_id = doc_id_of(source, name.sha256)
-        minted = (doc_id, name.sha256, name.size, f"garage-{name.sha256}", source, path, decision, f"because {k}", self.at)
+        minted = (
+            doc_id,
+            name.sha256,
+            name.size,
+            f"garage-{name.sha256}",
+            source,
+            path,
+            decision,
+            f"because {k}",
+            self.at,
+        )
         self.record(f.VersionMinted(name.id, name.ontology, n, *minted))
 
     def move(self, i: int, j: int, k: int) -> None:
@@ -144,7 +169,15 @@ class Life:
             superseded = tuple(self.first.names.predecessors(job.doc_id))
             state = "gated" if k == 3 else "done"
             commit = f"commit-{self.first.seq()}"
-            self.record(f.DocumentRead(job.doc_id, state, "reading", "decisions", commit, superseded, self.at))
+            decisions = f"decisions-{self.first.seq()}"
+            self.record(f.DocumentRead(job.doc_id, state, f"reading-{j}", decisions, commit, superseded, self.at))
+
+    def again(self, i: int, j: int, k: int) -> None:
+        documents = [d for o in self.first.names.ontologies() for d in self.first.names.documents(o.id)]
+        chosen = (documents + documents)[i % max(len(documents), 1) :][: 1 + j % 3]
+        strategy, extractor = ("random", "hybrid", "")[j % 3], ("", "statistics")[k % 2]
+        run, anew = f"run-{k % 2}", bool(k // 2)
+        self.record(*(f.ReadingOwed(d.doc_id, "asked", self.at, strategy, extractor, run, anew) for d in chosen))
 
     def fail(self, i: int, j: int, k: int) -> None:
         if job := self.job("read", i):
@@ -154,6 +187,33 @@ class Life:
     def forget(self, i: int, j: int, k: int) -> None:
         if job := self.job("forget", i):
             self.record(f.DocumentForgotten(job.doc_id, "orphans", "commit", self.at))
+
+    def restore(self, i: int, j: int, k: int) -> None:
+        trash, folder = self.first.names.trash(), self.pick(j, NameKind.FOLDER)
+        gone = trash[i % len(trash)].id if trash else self.new_id()
+        self.record(f.TrashRestored(gone, folder.ontology, folder.id, NAMES[k % len(NAMES)], self.at))
+
+    def empty(self, i: int, j: int, k: int) -> None:
+        ids = tuple(gone.id for gone in self.first.names.trash()[: 1 + i % 3])
+        self.record(f.TrashEmptied(ids, self.at))
+
+    def owe_forgetting(self, i: int, j: int, k: int) -> None:
+        known = [d for o in self.first.names.ontologies() for d in self.first.names.documents(o.id)]
+        doc_ids = tuple(sorted({known[n % len(known)].doc_id for n in (i, j)})) if known else ()
+        names = tuple(name.id for doc_id in doc_ids for name in self.first.names.names_of(doc_id))
+        cascade, purge = (("orphans", False), ("orphans", True), ("none", False), ("all", k == 3))[k]
+        suppressed = (f"concept-{j % 3}",) if cascade == "all" else ()
+        order = f"order-{self.first.seq()}"
+        self.record(
+            f.ForgettingOwed(order, names[k == 2 and j % 5 == 0 :], doc_ids, cascade, purge, (), suppressed, self.at)
+        )
+
+    def end_forgetting(self, i: int, j: int, k: int) -> None:
+        for owed in self.first.names.forgettings():
+            facts = f.ForgettingDone(
+                owed.order, owed.doc_ids, owed.cascade, owed.purge, "commit", owed.concepts, "", self.at
+            )
+            self.record(facts)
 
     def claim(self, i: int, j: int, k: int) -> None:
         claimed = [journal.jobs.claim("worker", 3600) for journal in self.journals]
@@ -182,6 +242,14 @@ def seen(journal: Journal) -> dict[str, Any]:
         todo.extend(child.id for child in names.children(name.id))
     for doc_id in doc_ids:
         out[doc_id] = (names.version_of(doc_id), names.names_of(doc_id), names.predecessors(doc_id))
+    for doc_id in doc_ids:
+        concepts = [f"concept-{n}" for n in range(3)]
+        out["forgotten", doc_id] = (
+            names.tombstoned(doc_id),
+            names.suppressed(concepts, doc_id),
+            names.lineages(doc_id),
+        )
+    out["trash"] = [names.trash(), names.forgettings(), journal.unheld()]
     out["unsettled"] = names.unsettled(quiet_before=1 << 62)
     out["jobs"] = [replace(job, lease_until=0) for job in journal.jobs.all()]
     return out
@@ -196,11 +264,11 @@ def tables(journal: SqliteJournal) -> dict[str, list[tuple[Any, ...]]]:
     db = sqlite3.connect(journal._path)
     try:
         found = db.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
-        out = {name: db.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall() for (name,) in found}
+        out = {name: sorted(db.execute(f"SELECT * FROM {name}").fetchall(), key=repr) for (name,) in found}
     finally:
         db.close()
     del out["shipped"], out["inbox"]
-    out["job"] = [row[:4] for row in out["job"]]
+    out["job"] = [row[:4] + row[-4:] for row in out["job"]]
     out["name"] = [row[:_SESSION] + row[_SESSION + 1 :] for row in out["name"]]
     out["tally"] = [row for row in out["tally"] if row[-1]]
     return out

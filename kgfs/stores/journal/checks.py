@@ -27,16 +27,21 @@ from kgfs.stores.journal.facts import (
     Fact,
     FileMade,
     FolderMade,
+    ForgettingDone,
+    ForgettingOwed,
     LinkMade,
     Moved,
     OntologyMade,
     OntologyRemoved,
     OntologyRenamed,
+    ReadingOwed,
     Removed,
     SearchRemoved,
     SearchSaved,
     SettingChanged,
     Settled,
+    TrashEmptied,
+    TrashRestored,
     VersionMinted,
 )
 
@@ -215,6 +220,13 @@ def _(fact: VersionMinted, before: Before) -> None:
         raise BusyError(f"The next version of {fact.path} is {n}, not {fact.n}.")
 
 
+@_check.register
+def _(fact: ReadingOwed, before: Before) -> None:
+    before.document(fact.doc_id)
+    if not before.names.names_of(fact.doc_id):
+        raise MissingError(f"No path has the document {fact.doc_id} any more.")
+
+
 @_check.register(DocumentRead)
 @_check.register(DocumentFailed)
 @_check.register(DocumentForgotten)
@@ -244,3 +256,62 @@ def _(fact: SearchSaved, before: Before) -> None:
 def _(fact: SearchRemoved, before: Before) -> None:
     if all(saved.words != fact.words for saved in before.names.saved_searches(fact.ontology)):
         raise MissingError(f"The search '{fact.words}' is not saved.")
+
+
+@_check.register
+def _(fact: TrashRestored, before: Before) -> None:
+    if before.names.trashed(fact.id) is None:
+        raise MissingError(f"No removed file has the id {fact.id}.")
+    if before.place(fact.ontology, fact.parent, fact.name):
+        raise ExistsError(f"{fact.name} exists already. Restore it under another path with --as.")
+
+
+@_check.register
+def _(fact: TrashEmptied, before: Before) -> None:
+    for name_id in fact.ids:
+        if before.names.trashed(name_id) is None:
+            raise MissingError(f"No removed file has the id {name_id}.")
+
+
+CASCADES = ("none", "orphans", "all")
+
+
+@_check.register
+def _(fact: ForgettingOwed, before: Before) -> None:
+    if fact.cascade not in CASCADES or (fact.cascade == "none" and fact.purge):
+        raise BadInputError("The cascade is one of none, orphans, all; nothing stays of what is purged.")
+    leaving: set[int] = set()
+    for name_id in fact.names:
+        found = before.live(name_id)
+        if found.parent == 0:
+            raise RefusedError("The documents/ folder leaves with its ontology.")
+        if found.kind is NameKind.FOLDER and _stay_below(found.id, leaving, before):
+            raise NotEmptyError(f"{found.name} is not empty.")
+        leaving.add(name_id)
+    owed = {doc_id for forgetting in before.names.forgettings() for doc_id in forgetting.doc_ids}
+    for doc_id in fact.doc_ids:
+        before.document(doc_id)
+        if doc_id in owed:
+            raise BusyError(f"Document {doc_id} is being forgotten already.")
+        if any(name.id not in leaving for name in before.names.names_of(doc_id)):
+            raise BusyError(f"Document {doc_id} has got another name since it was looked at.")
+
+
+def _stay_below(folder: int, leaving: set[int], before: Before) -> bool:
+    after = ""
+    while page := before.names.children(folder, after):
+        if any(child.id not in leaving for child in page):
+            return True
+        after = page[-1].name
+    return False
+
+
+@_check.register
+def _(fact: ForgettingDone, before: Before) -> None:
+    owed = next((known for known in before.names.forgettings() if known.order == fact.order), None)
+    if owed is None:
+        raise MissingError(f"The forgetting {fact.order} is not owed (any more).")
+    if fact.purge and not set(fact.doc_ids) <= set(owed.doc_ids):
+        raise BusyError("A Document that was to be purged has got a name again.")
+    for doc_id in fact.doc_ids:
+        before.document(doc_id)

@@ -36,6 +36,12 @@ class Job:
     worker: str = ""
     not_before: int = 0
     lease_until: int = 0
+    strategy: str = ""
+    """Of a ``read`` that a ReadingOwed asked for: see there; else empty."""
+    extractor: str = ""
+    run: str = ""
+    since: int = 0
+    """The first deposit of its run, where it is to be compared only with what was read since; else 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +186,10 @@ class Names(Protocol):
 
     def trashed(self, name_id: int) -> Trashed | None: ...
 
+    def names_at(self, key: str) -> list[Name]:
+        """Live files whose bytes are the garage's object ``key``, whatever they mean, by id."""
+        ...
+
     def lineages(self, doc_id: str) -> list[int]:
         """The histories that have, or had, this Document as a version."""
         ...
@@ -285,6 +295,7 @@ class Journal(Protocol):
         save in passing owes nothing), or, if it was never read, loses its job; one that gains a name again loses its
         ``forget``. A predecessor that became nobody's newest version turns ``stale`` until it leaves the graph, when
         its successor is owed a reading; when the successor needs none (alias), it is owed a ``forget``.
+        A ReadingOwed owes the ``read`` job likewise, of a Document that a live name has (else MissingError).
         """
         ...
 

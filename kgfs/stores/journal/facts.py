@@ -191,6 +191,25 @@ class DocumentRead:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadingOwed:
+    """A Document that some path has is to be read again: deposited anew as far as the order of work and matching goes.
+    What the graph shows of it stays until that Reading is published. Replaces a reading that was owed before."""
+
+    doc_id: str
+    reason: str
+    at: int
+    strategy: str = ""
+    """Instead of the configured one."""
+    extractor: str = ""
+    """Instead of the configured one."""
+    run: str = ""
+    """What was asked for at once has one run; no Reading made for another run answers for it."""
+    anew: bool = False
+    """Compare it, when it is matched, only with what was read since the run was asked for: a whole ontology is read as
+    if for the first time. All facts of such a run are recorded at once."""
+
+
+@dataclass(frozen=True, slots=True)
 class DocumentFailed:
     """``state`` is unsupported or failed: the end of its job. The original is kept."""
 
@@ -207,6 +226,62 @@ class DocumentForgotten:
     doc_id: str
     cascade: str
     commit_id: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class TrashRestored:
+    """A removed file stands again: its id, attributes and history. Its Document is read again from its Reading."""
+
+    id: int
+    ontology: str
+    """The ontology of the parent; not always the one it was removed from."""
+    parent: int
+    name: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class TrashEmptied:
+    """These files cannot be restored any more. Histories that no other file continues end."""
+
+    ids: tuple[int, ...]
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class ForgettingOwed:
+    """These Documents are to be forgotten: their names leave now, their knowledge with the ForgettingDone that follows.
+
+    ``names`` go to the trash, or with ``purge`` for good; folders among them come after what stands in them. No live
+    file outside of ``names`` may have one of the Documents. With cascade ``none`` the Documents become tombstones."""
+
+    order: str
+    names: tuple[int, ...]
+    doc_ids: tuple[str, ...]
+    cascade: str
+    """none, orphans, all."""
+    purge: bool
+    concepts: tuple[str, ...]
+    """With cascade ``all``: concepts that leave with all their evidence."""
+    suppressed: tuple[str, ...]
+    """``concept_id_of`` of every form of these concepts: what only a later deposit brings back."""
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class ForgettingDone:
+    """It was carried out, in one commit to the graph. With ``purge`` this is all that remains of the Documents: it says
+    nothing of their content."""
+
+    order: str
+    doc_ids: tuple[str, ...]
+    cascade: str
+    purge: bool
+    commit_id: str
+    concepts: tuple[str, ...]
+    redaction: str
+    """Garage key of what a rebuild must know of purged Documents: hashes and numbers; '' without ``purge``."""
     at: int
 
 
@@ -251,8 +326,13 @@ Fact = (
     | Settled
     | VersionMinted
     | DocumentRead
+    | ReadingOwed
     | DocumentFailed
     | DocumentForgotten
+    | TrashRestored
+    | TrashEmptied
+    | ForgettingOwed
+    | ForgettingDone
     | SettingChanged
     | SearchSaved
     | SearchRemoved
@@ -270,9 +350,7 @@ def decode(entry: bytes) -> Fact:
     try:
         body = json.loads(entry)
         kind = _KINDS[body.pop("fact")]
-        if "superseded" in body:
-            body["superseded"] = tuple(body["superseded"])
-        fact: Fact = kind(**body)
+        fact: Fact = kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in body.items()})
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(
             f"Ledger entry not understood ({error}): {entry[:200]!r}. A newer kgfs may have written it."

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import singledispatch
 
 from kgfs.domain import NameKind, Place, State, decode_name, is_document_name
-from kgfs.stores.journal import lineage, standing
+from kgfs.stores.journal import forgetting, lineage, standing
 from kgfs.stores.journal.facts import (
     AttributesSet,
     ContentKept,
@@ -19,16 +19,21 @@ from kgfs.stores.journal.facts import (
     Fact,
     FileMade,
     FolderMade,
+    ForgettingDone,
+    ForgettingOwed,
     LinkMade,
     Moved,
     OntologyMade,
     OntologyRemoved,
     OntologyRenamed,
+    ReadingOwed,
     Removed,
     SearchRemoved,
     SearchSaved,
     SettingChanged,
     Settled,
+    TrashEmptied,
+    TrashRestored,
     VersionMinted,
 )
 
@@ -376,8 +381,8 @@ def _keep_document(fact: VersionMinted, target: Target) -> None:
 @_apply.register
 def _(fact: DocumentRead, target: Target) -> None:
     sql = (
-        "UPDATE document SET ended = ?, reason = '', reading = ?, decisions = ?, commit_id = ?, ingest_version = ?"
-        " WHERE doc_id = ?"
+        "UPDATE document SET ended = ?, reason = '', reading = ?, decisions = ?, commit_id = ?, ingest_version = ?,"
+        " former_reading = reading, former_decisions = decisions WHERE doc_id = ?"
     )
     row = (fact.state, fact.reading, fact.decisions, fact.commit_id, fact.ingest_version, fact.doc_id)
     target.db.execute(sql, row)
@@ -387,6 +392,18 @@ def _(fact: DocumentRead, target: Target) -> None:
     _end_job("read", fact.doc_id, target)
     affected = standing.of_holders(target.db, fact.doc_id) | set(fact.superseded)
     standing.review(target.db, affected, target.seq, fact.at)
+
+
+@_apply.register
+def _(fact: ReadingOwed, target: Target) -> None:
+    sql = "SELECT min(since) FROM job WHERE run = ? AND run != '' AND since > 0"
+    first = target.db.execute(sql, (fact.run,)).fetchone()[0] or target.seq
+    standing.owe_reading(target.db, fact.doc_id, target.seq)
+    target.db.execute(
+        "UPDATE job SET strategy = ?, extractor = ?, run = ?, since = ? WHERE kind = 'read' AND doc_id = ?",
+        (fact.strategy, fact.extractor, fact.run, first if fact.anew else 0, fact.doc_id),
+    )
+    standing.review(target.db, standing.of_holders(target.db, fact.doc_id), target.seq, fact.at)
 
 
 @_apply.register
@@ -402,6 +419,35 @@ def _(fact: DocumentForgotten, target: Target) -> None:
     standing.leave_graph(target.db, fact.doc_id)
     _end_job("forget", fact.doc_id, target)
     standing.review(target.db, {fact.doc_id}, target.seq, fact.at)
+
+
+# -------------------------------------------------------------------------------------------- trash, forgetting
+
+
+@_apply.register
+def _(fact: TrashRestored, target: Target) -> None:
+    affected = forgetting.restore(target.db, fact, target.seq, target.session)
+    _touch_folder(fact.parent, fact.at, target)
+    standing.review(target.db, affected, target.seq, fact.at)
+
+
+@_apply.register
+def _(fact: TrashEmptied, target: Target) -> None:
+    standing.review(target.db, forgetting.empty(target.db, fact.ids), target.seq, fact.at)
+
+
+@_apply.register
+def _(fact: ForgettingOwed, target: Target) -> None:
+    affected = set(fact.doc_ids)
+    for name_id in fact.names:
+        affected |= _leave(_placed(name_id, target), fact.at, target)
+    forgetting.owe(target.db, fact, target.seq)
+    standing.review(target.db, affected, target.seq, fact.at)
+
+
+@_apply.register
+def _(fact: ForgettingDone, target: Target) -> None:
+    standing.review(target.db, forgetting.carried_out(target.db, fact), target.seq, fact.at)
 
 
 def _end_job(kind: str, doc_id: str, target: Target) -> None:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from kgfs.domain import Document, Name, NameKind, Ontology, Place, State, Version
 from kgfs.errors import BadInputError, LostLeaseError, MissingError, StoreError
 from kgfs.stores.journal.checks import Before, check
-from kgfs.stores.journal.contract import Job, Jobs, Names, SavedSearch
+from kgfs.stores.journal.contract import Forgetting, Job, Jobs, Names, SavedSearch, Trashed
 from kgfs.stores.journal.facts import Fact, decode, encode
 from kgfs.stores.journal.memory_tables import SECOND, Tables
 
@@ -79,7 +79,8 @@ class MemoryNames:
 
     def versions(self, name_id: int) -> list[Version]:
         entry = self._tables.names.get(name_id)
-        return self._tables.history(entry.lineage if entry else self._tables.trash.get(name_id, 0))
+        trashed = self._tables.trash.get(name_id)
+        return self._tables.history(entry.lineage if entry else trashed.lineage if trashed else 0)
 
     def version_of(self, doc_id: str) -> tuple[Version, Name | None] | None:
         found = [(deposit, version) for version, deposit in self._tables.versions.values() if version.doc_id == doc_id]
@@ -131,6 +132,34 @@ class MemoryNames:
 
     def unsettled_count(self) -> int:
         return sum(not entry.name.settled for entry in self._tables.names.values())
+
+    def trash(self, after: int = 0, limit: int = 1000, removed_before: int = 2**63 - 1) -> list[Trashed]:
+        found = [gone for _, gone in sorted(self._tables.trash.items()) if gone.id > after and gone.at < removed_before]
+        return found[:limit]
+
+    def trashed(self, name_id: int) -> Trashed | None:
+        return self._tables.trash.get(name_id)
+
+    def names_at(self, key: str) -> list[Name]:
+        names = [entry.name for _, entry in sorted(self._tables.names.items())]
+        return [name for name in names if name.place is Place.GARAGE and name.key == key]
+
+    def lineages(self, doc_id: str) -> list[int]:
+        return sorted({version.lineage for version, _ in self._tables.versions.values() if version.doc_id == doc_id})
+
+    def history(self, lineage: int) -> list[Version]:
+        return self._tables.history(lineage)
+
+    def forgettings(self) -> list[Forgetting]:
+        return sorted(self._tables.forgettings.values(), key=lambda owed: (owed.at, owed.order))
+
+    def tombstoned(self, doc_id: str) -> bool:
+        return doc_id in self._tables.tombstones
+
+    def suppressed(self, concept_ids: Sequence[str], doc_id: str) -> frozenset[str]:
+        deposits = [seq for version, seq in self._tables.versions.values() if version.doc_id == doc_id]
+        newest = max(deposits, default=0)
+        return frozenset(found for found in concept_ids if self._tables.suppressions.get(found, 0) > newest)
 
 
 class MemoryJobs:
@@ -253,6 +282,16 @@ class MemoryJournal:
             needed = {entry.name.sha256 for entry in tables.names.values() if entry.name.place is Place.INBOX}
             for sha256 in set(sha256s) - needed:
                 tables.inbox.pop(sha256, None)
+
+    def unheld(self) -> list[str]:
+        tables = self.tables
+        held = {version.key for version, _ in tables.versions.values()} | {gone.key for gone in tables.trash.values()}
+        held |= {entry.name.key for entry in tables.names.values() if entry.name.place is Place.GARAGE}
+        return sorted(tables.unheld - held)
+
+    def drop_unheld(self, keys: Sequence[str]) -> None:
+        with self.writing() as tables:
+            tables.unheld -= set(keys)
 
     def seq(self) -> int:
         return len(self.tables.facts)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 
 from kgfs.domain import Document, Name, NameKind, Ontology, Place, State, Version, decode_name, is_document_name
 from kgfs.stores.journal import facts as fact_kinds
-from kgfs.stores.journal.contract import Job
+from kgfs.stores.journal.contract import Forgetting, Job, Trashed
 from kgfs.stores.journal.facts import Fact
 
 SECOND = 1_000_000_000
@@ -42,8 +42,11 @@ class Tables:
     searches: dict[tuple[str, str], int] = field(default_factory=dict)
     """(ontology, words) → saved at."""
     names: dict[int, Entry] = field(default_factory=dict)
-    trash: dict[int, int] = field(default_factory=dict)
-    """Removed name → lineage."""
+    trash: dict[int, Trashed] = field(default_factory=dict)
+    forgettings: dict[str, Forgetting] = field(default_factory=dict)
+    tombstones: set[str] = field(default_factory=set)
+    suppressions: dict[str, int] = field(default_factory=dict)
+    unheld: set[str] = field(default_factory=set)
     versions: dict[tuple[int, int], tuple[Version, int]] = field(default_factory=dict)
     """(lineage, n) → the version and its deposit."""
     departed: dict[tuple[int, str], Departure] = field(default_factory=dict)
@@ -194,7 +197,11 @@ class Tables:
         entry = self.names.pop(name_id)
         self.touch_folder(entry.name.parent, at)
         if entry.name.version:
-            self.trash[name_id] = entry.lineage
+            name, newest = entry.name, self.history(entry.lineage)[-1]
+            self.trash[name_id] = Trashed(
+                *(name_id, name.ontology, path, name.mode, name.uid, name.gid, name.mtime, newest.size, newest.sha256),
+                *(newest.key, newest.doc_id, newest.n, entry.lineage, at),
+            )
             self.departed[entry.name.parent, entry.name.name] = Departure(entry.lineage, at, removed=True)
             if not is_document_name(path):
                 for place, left in self.departed.items():
@@ -288,6 +295,8 @@ class Tables:
             reason="",
             reading=fact.reading,
             decisions=fact.decisions,
+            former_reading=self.documents[fact.doc_id].reading,
+            former_decisions=self.documents[fact.doc_id].decisions,
             commit_id=fact.commit_id,
             ingest_version=fact.ingest_version,
         )
@@ -295,6 +304,15 @@ class Tables:
         self.jobs.pop(("read", fact.doc_id), None)
         for doc_id in fact.superseded:
             self._leave_graph(doc_id)
+
+    def _ReadingOwed(self, fact: fact_kinds.ReadingOwed, session: str) -> None:  # noqa: N802
+        same_run = [job.since for job in self.jobs.values() if fact.run and job.run == fact.run and job.since]
+        self._owe_reading(fact.doc_id)
+        since = min(same_run, default=len(self.facts)) if fact.anew else 0
+        job = self.jobs["read", fact.doc_id]
+        self.jobs["read", fact.doc_id] = replace(
+            job, strategy=fact.strategy, extractor=fact.extractor, run=fact.run, since=since
+        )
 
     def _leave_graph(self, doc_id: str) -> None:
         self.change_document(doc_id, commit_id="")
@@ -309,6 +327,85 @@ class Tables:
         self._leave_graph(fact.doc_id)
         self.jobs.pop(("forget", fact.doc_id), None)
 
+    # -------------------------------------------------------------------------------- trash, forgetting
+
+    def _TrashRestored(self, fact: fact_kinds.TrashRestored, session: str) -> None:  # noqa: N802
+        gone = self.trash.pop(fact.id)
+        continued = self.holder(gone.lineage) is not None
+        made = Name(
+            *(fact.id, fact.ontology, fact.parent, fact.name, NameKind.FILE, gone.mode, gone.uid, gone.gid),
+            *(gone.mtime, gone.mtime, fact.at, gone.size),
+            place=Place.GARAGE,
+            sha256=gone.sha256,
+            key=gone.key,
+            version=0 if continued else gone.version,
+            arrived_at=fact.at,
+        )
+        self.names[fact.id] = Entry(made, -len(self.facts) if continued else gone.lineage, fact.at, session)
+        home = self.documents[gone.doc_id].ontology == fact.ontology
+        settled = not continued and home and is_document_name(self.path(fact.id) or "")
+        self.change(fact.id, settled=settled, doc_id=gone.doc_id if settled else "")
+        self.touch_folder(fact.parent, fact.at)
+        if not continued:
+            self._drop_departures(gone.lineage)
+
+    def _drop_departures(self, lineage: int) -> None:
+        self.departed = {place: left for place, left in self.departed.items() if left.lineage != lineage}
+
+    def _TrashEmptied(self, fact: fact_kinds.TrashEmptied, session: str) -> None:  # noqa: N802
+        for name_id in fact.ids:
+            gone = self.trash.pop(name_id)
+            self.unheld.add(gone.key)
+            self._drop_history(gone.lineage)
+
+    def _drop_history(self, lineage: int) -> None:
+        if self.holder(lineage) or any(gone.lineage == lineage for gone in self.trash.values()):
+            return
+        for version in self.history(lineage):
+            self.unheld.add(version.key)
+            del self.versions[lineage, version.n]
+        self._drop_departures(lineage)
+
+    def _ForgettingOwed(self, fact: fact_kinds.ForgettingOwed, session: str) -> None:  # noqa: N802
+        for name_id in fact.names:
+            self._leave(name_id, fact.at)
+        if fact.purge:
+            kept = {k: t for k, t in self.trash.items() if k not in fact.names and t.doc_id not in fact.doc_ids}
+            self.trash = kept
+        self.forgettings[fact.order] = Forgetting(
+            fact.order, tuple(sorted(fact.doc_ids)), fact.cascade, fact.purge, fact.concepts, fact.at
+        )
+        shown = {doc_id for doc_id in fact.doc_ids if self.shown[doc_id]}
+        self.tombstones = self.tombstones | shown if fact.cascade == "none" else self.tombstones - set(fact.doc_ids)
+        self.suppressions |= dict.fromkeys(fact.suppressed, len(self.facts))
+
+    def _ForgettingDone(self, fact: fact_kinds.ForgettingDone, session: str) -> None:  # noqa: N802
+        del self.forgettings[fact.order]
+        if fact.cascade == "none":
+            return
+        for doc_id in fact.doc_ids:
+            self._leave_graph(doc_id)
+            self.jobs.pop(("forget", doc_id), None)
+        if fact.purge:
+            self._erase(set(fact.doc_ids))
+
+    def _erase(self, doc_ids: set[str]) -> None:
+        lineages = {version.lineage for version, _ in self.versions.values() if version.doc_id in doc_ids}
+        self.versions = {k: v for k, v in self.versions.items() if v[0].doc_id not in doc_ids}
+        self.trash = {k: gone for k, gone in self.trash.items() if gone.doc_id not in doc_ids}
+        self.jobs = {k: job for k, job in self.jobs.items() if job.doc_id not in doc_ids}
+        self.tombstones = self.tombstones - doc_ids
+        for doc_id in doc_ids:
+            del self.documents[doc_id], self.ended[doc_id], self.shown[doc_id]
+        for lineage in lineages:
+            if holder := self.holder(lineage):
+                older = [version.n for version in self.history(lineage) if version.n <= holder.name.version]
+                self.change(holder.name.id, version=max(older, default=0))
+            self._drop_history(lineage)
+
+    def _stays(self, doc_id: str) -> bool:
+        return doc_id in self.tombstones or any(doc_id in owed.doc_ids for owed in self.forgettings.values())
+
     # ----------------------------------------------------------------------------- what follows from names
 
     def _review(self, at: int) -> None:
@@ -316,13 +413,17 @@ class Tables:
         for doc_id in sorted(self.documents, key=lambda doc_id: (doc_id not in named, doc_id)):
             if doc_id in named:
                 self.change_document(doc_id, removed_at=0)
+                self.tombstones = self.tombstones - {doc_id}
+                for order, owed in self.forgettings.items():
+                    left = tuple(other for other in owed.doc_ids if other != doc_id)
+                    self.forgettings[order] = replace(owed, doc_ids=left)
                 self.jobs.pop(("forget", doc_id), None)
                 if ("read", doc_id) not in self.jobs and not self.ended[doc_id]:
                     self._owe_reading(doc_id)
             else:
                 self.change_document(doc_id, removed_at=self.documents[doc_id].removed_at or at)
                 self.jobs.pop(("read", doc_id), None)
-                if self.shown[doc_id] and self._successor_awaited(doc_id):
+                if self.shown[doc_id] and (self._successor_awaited(doc_id) or self._stays(doc_id)):
                     self.jobs.pop(("forget", doc_id), None)
                 elif self.shown[doc_id]:
                     ontology = self.documents[doc_id].ontology
@@ -343,9 +444,10 @@ class Tables:
             return State.QUEUED
         if self.names_of(doc_id):
             return State(self.ended[doc_id] or "kept")
-        if self.shown[doc_id] and ("forget", doc_id) not in self.jobs:
+        if self.shown[doc_id] and ("forget", doc_id) not in self.jobs and not self._stays(doc_id):
             return State.STALE
         for (lineage, n), (version, _) in self.versions.items():
-            if version.doc_id == doc_id and (lineage, n + 1) not in self.versions and not self.holder(lineage):
+            newest = n == max(later.n for later in self.history(lineage))
+            if version.doc_id == doc_id and newest and not self.holder(lineage):
                 return State.TRASHED
         return State.KEPT

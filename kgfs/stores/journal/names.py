@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from kgfs.domain import Document, Name, Ontology, State, Version
 from kgfs.errors import MissingError
-from kgfs.stores.journal import lineage
-from kgfs.stores.journal.contract import SavedSearch
+from kgfs.stores.journal import forgetting, lineage
+from kgfs.stores.journal.contract import Forgetting, SavedSearch, Trashed
 from kgfs.stores.journal.rows import DOCUMENT, NAME, VERSION, Connect, Row, document_from, name_from, version_from
 
 
@@ -163,3 +163,34 @@ class SqliteNames:
         counted = {State(state): number for state, number in self._db.execute(sql, (ontology_id,)).fetchall()}
         counted[State.QUEUED] = counted.get(State.QUEUED, 0) - counted[State.WORKING]
         return {state: number for state, number in counted.items() if number}
+
+    # -------------------------------------------------------------------------------- trash, forgetting
+
+    def trash(self, after: int = 0, limit: int = 1000, removed_before: int = 2**63 - 1) -> list[Trashed]:
+        sql = f"SELECT {forgetting.TRASHED} FROM trash WHERE id > ? AND at < ? ORDER BY id LIMIT ?"
+        return [Trashed(*row) for row in self._db.execute(sql, (after, removed_before, limit)).fetchall()]
+
+    def trashed(self, name_id: int) -> Trashed | None:
+        row = self._db.execute(f"SELECT {forgetting.TRASHED} FROM trash WHERE id = ?", (name_id,)).fetchone()
+        return Trashed(*row) if row else None
+
+    def names_at(self, key: str) -> list[Name]:
+        sql = f"SELECT {NAME} FROM name WHERE key = ? AND place = 'garage' ORDER BY id"
+        return [name_from(row) for row in self._db.execute(sql, (key,)).fetchall()]
+
+    def lineages(self, doc_id: str) -> list[int]:
+        sql = "SELECT DISTINCT lineage FROM version WHERE doc_id = ? ORDER BY lineage"
+        return [lineage for (lineage,) in self._db.execute(sql, (doc_id,)).fetchall()]
+
+    def history(self, lineage: int) -> list[Version]:
+        sql = f"SELECT {VERSION} FROM version WHERE lineage = ? ORDER BY n"
+        return [version_from(row) for row in self._db.execute(sql, (lineage,)).fetchall()]
+
+    def forgettings(self) -> list[Forgetting]:
+        return forgetting.owed(self._db)
+
+    def tombstoned(self, doc_id: str) -> bool:
+        return self._db.execute("SELECT 1 FROM tombstone WHERE doc_id = ?", (doc_id,)).fetchone() is not None
+
+    def suppressed(self, concept_ids: Sequence[str], doc_id: str) -> frozenset[str]:
+        return forgetting.suppressed(self._db, concept_ids, doc_id)

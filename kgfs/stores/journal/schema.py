@@ -188,6 +188,47 @@ CREATE TABLE search (
     PRIMARY KEY (ontology, words)
 ) WITHOUT ROWID;
 """,
+    # Forgetting, and the trash by document and history.
+    """
+CREATE TABLE forgetting (                   -- decided, to be carried out
+    id TEXT PRIMARY KEY,
+    cascade TEXT NOT NULL,
+    purge INTEGER NOT NULL,
+    concepts TEXT NOT NULL,                 -- JSON
+    at INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE forgetting_document (
+    doc_id TEXT PRIMARY KEY,
+    forgetting TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX forgetting_documents ON forgetting_document (forgetting);
+CREATE TABLE tombstone (                    -- documents whose knowledge stays though no file has them
+    doc_id TEXT PRIMARY KEY,
+    at INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE suppression (                  -- concepts that only what is deposited after seq brings back
+    concept TEXT PRIMARY KEY,
+    seq INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE unheld (                       -- originals whose last promise may have gone
+    key TEXT PRIMARY KEY
+) WITHOUT ROWID;
+CREATE INDEX trash_doc ON trash (doc_id);
+CREATE INDEX trash_lineage ON trash (lineage);
+CREATE INDEX trash_key ON trash (key);
+CREATE INDEX version_key ON version (key);
+CREATE INDEX name_key ON name (key) WHERE place = 'garage';
+""",
+    # What a reading was asked for with, and what the newest one can be compared with.
+    """
+ALTER TABLE job ADD COLUMN strategy TEXT NOT NULL DEFAULT '';
+ALTER TABLE job ADD COLUMN extractor TEXT NOT NULL DEFAULT '';
+ALTER TABLE job ADD COLUMN run TEXT NOT NULL DEFAULT '';
+ALTER TABLE job ADD COLUMN since INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX job_run ON job (run, since) WHERE run != '';
+ALTER TABLE document ADD COLUMN former_reading TEXT NOT NULL DEFAULT '';
+ALTER TABLE document ADD COLUMN former_decisions TEXT NOT NULL DEFAULT '';
+""",
 )
 """What was added since; see ``kgfs.stores.migrations`` for the rules."""
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kgfs.errors import StoreError
-from kgfs.stores.journal import fold
+from kgfs.stores.journal import fold, forgetting
 from kgfs.stores.journal.checks import Before, check
 from kgfs.stores.journal.contract import Jobs, Names
 from kgfs.stores.journal.facts import Fact, decode, encode
@@ -84,6 +84,13 @@ class SqliteJournal:
             " AND NOT EXISTS (SELECT 1 FROM name WHERE sha256 = ?1 AND place = 'inbox')"
         )
         self._writer.run(lambda db: db.executemany(sql, [(sha256,) for sha256 in sha256s]), synced=False)
+
+    def unheld(self) -> list[str]:
+        return forgetting.unheld(self._readers.mine())
+
+    def drop_unheld(self, keys: Sequence[str]) -> None:
+        rows = [(key,) for key in keys]
+        self._writer.run(lambda db: db.executemany("DELETE FROM unheld WHERE key = ?", rows))
 
     def shipped(self, upto: int) -> None:
         def work(db: sqlite3.Connection) -> None:

@@ -15,6 +15,10 @@ from kgfs.domain import State
 FORGET_AFTER = 2_000_000_000
 """Nanoseconds between the loss of the last name and the forgetting: an editor's save in passing owes nothing."""
 
+_STAYS = """
+SELECT EXISTS (SELECT 1 FROM tombstone WHERE doc_id = ?1) OR EXISTS (SELECT 1 FROM forgetting_document WHERE doc_id = ?1)
+"""
+"""No ``forget`` is owed: its knowledge stays without a name, or leaves with others that are forgotten together."""
 _TRASHED = """
 SELECT EXISTS (
     SELECT 1 FROM version WHERE doc_id = ?
@@ -92,6 +96,8 @@ def _review_named(db: sqlite3.Connection, doc_id: str, seq: int) -> bool:
     """Whether a reading had to be owed."""
     db.execute("UPDATE document SET removed_at = 0 WHERE doc_id = ? AND removed_at != 0", (doc_id,))
     db.execute("DELETE FROM job WHERE kind = 'forget' AND doc_id = ?", (doc_id,))
+    db.execute("DELETE FROM tombstone WHERE doc_id = ?", (doc_id,))
+    db.execute("DELETE FROM forgetting_document WHERE doc_id = ?", (doc_id,))
     sql = (
         "SELECT EXISTS (SELECT 1 FROM job WHERE kind = 'read' AND doc_id = ?1) OR ended != ''"
         " FROM document WHERE doc_id = ?1"
@@ -109,7 +115,8 @@ def _review_unnamed(db: sqlite3.Connection, doc_id: str, seq: int, at: int) -> N
     if not shown:
         return
     (awaited,) = db.execute(_SUCCESSOR_AWAITED, (doc_id, ontology)).fetchone()
-    if awaited:
+    (stays,) = db.execute(_STAYS, (doc_id,)).fetchone()
+    if awaited or stays:
         db.execute("DELETE FROM job WHERE kind = 'forget' AND doc_id = ?", (doc_id,))
     else:
         db.execute(
@@ -130,7 +137,7 @@ def set_state(db: sqlite3.Connection, doc_id: str) -> None:
         state = State.QUEUED
     elif named:
         state = State(ended) if ended else State.KEPT
-    elif shown and not forgetting:
+    elif shown and not forgetting and not db.execute(_STAYS, (doc_id,)).fetchone()[0]:
         state = State.STALE
     else:
         state = State.TRASHED if db.execute(_TRASHED, (doc_id,)).fetchone()[0] else State.KEPT

@@ -1,0 +1,169 @@
+"""What is forgotten: the trash and its emptying, owed forgettings, tombstones, suppressions, and the erasing of a purge.
+
+A forgetting is owed first (with all that was decided) and then carried out, so that a kill between the two costs
+nothing. While a document's forgetting is owed it is owed no ``forget`` job of its own; where it gains a name again
+before it is carried out, it is taken out of it: the later deposit wins.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+
+from kgfs.domain import is_document_name
+from kgfs.stores.journal import standing
+from kgfs.stores.journal.contract import Forgetting, Trashed
+from kgfs.stores.journal.facts import ForgettingDone, ForgettingOwed, TrashRestored
+from kgfs.stores.journal.lineage import path_of
+
+TRASHED = "id, ontology, path, mode, uid, gid, mtime, size, sha256, key, doc_id, version, lineage, at"
+
+_HELD = """
+SELECT EXISTS (SELECT 1 FROM name WHERE lineage = ?1 AND lineage != 0) OR EXISTS (SELECT 1 FROM trash WHERE lineage = ?1)
+"""
+
+
+# ------------------------------------------------------------------------------------------------------ trash
+
+
+def restore(db: sqlite3.Connection, fact: TrashRestored, seq: int, session: str) -> set[str]:
+    """The removed file stands again, under its id and with its attributes; which documents that concerns. It has its
+    history and its Document again, unless another file continued the history meanwhile: then it is settled anew."""
+    gone = Trashed(*db.execute(f"SELECT {TRASHED} FROM trash WHERE id = ?", (fact.id,)).fetchone())
+    continued = db.execute("SELECT 1 FROM name WHERE lineage = ? AND lineage != 0", (gone.lineage,)).fetchone()
+    (home,) = db.execute("SELECT ontology FROM document WHERE doc_id = ?", (gone.doc_id,)).fetchone()
+    path = f"{path_of(db, fact.parent)}/{fact.name}".lstrip("/")
+    at_home = continued is None and home == fact.ontology and is_document_name(path)
+    # Numbers of facts are positive, so a negative one is a lineage nobody has.
+    lineage, version = (-seq, 0) if continued else (gone.lineage, gone.version)
+    row = (
+        *(fact.id, fact.ontology, fact.parent, fact.name, "file", gone.mode, gone.uid, gone.gid),
+        *(gone.mtime, gone.mtime, fact.at, gone.size, "", "garage", gone.sha256, gone.key),
+        *(gone.doc_id if at_home else "", version, int(at_home), lineage, fact.at, fact.at, session),
+    )
+    db.execute(
+        "INSERT INTO name (id, ontology, parent, name, kind, mode, uid, gid, atime, mtime, ctime, size, target, place,"
+        " sha256, key, doc_id, version, settled, lineage, arrived_at, touched_at, session)"
+        f" VALUES ({', '.join('?' * len(row))})",
+        row,
+    )
+    db.execute("DELETE FROM trash WHERE id = ?", (fact.id,))
+    if not continued:
+        db.execute("DELETE FROM departed WHERE lineage = ?", (gone.lineage,))
+    return {gone.doc_id} | standing.of_lineage(db, gone.lineage)
+
+
+def empty(db: sqlite3.Connection, ids: Iterable[int]) -> set[str]:
+    """Take files out of the trash for good; which documents that concerns. Histories that nothing shows any more go with
+    them, and what they promised is noted as unheld."""
+    affected: set[str] = set()
+    for name_id in ids:
+        row = db.execute("DELETE FROM trash WHERE id = ? RETURNING lineage, key, doc_id", (name_id,)).fetchone()
+        if row is None:
+            continue
+        lineage, key, doc_id = row
+        affected |= {doc_id} | standing.of_lineage(db, lineage)
+        db.execute("INSERT OR IGNORE INTO unheld VALUES (?)", (key,))
+        affected |= drop_history(db, lineage)
+    return affected
+
+
+def drop_history(db: sqlite3.Connection, lineage: int) -> set[str]:
+    """Drop a history that no file has, here or in the trash; the documents it had."""
+    if db.execute(_HELD, (lineage,)).fetchone()[0]:
+        return set()
+    db.execute("INSERT OR IGNORE INTO unheld SELECT key FROM version WHERE lineage = ?", (lineage,))
+    gone = db.execute("DELETE FROM version WHERE lineage = ? RETURNING doc_id", (lineage,)).fetchall()
+    db.execute("DELETE FROM departed WHERE lineage = ?", (lineage,))
+    return {doc_id for (doc_id,) in gone}
+
+
+def unheld(db: sqlite3.Connection) -> list[str]:
+    """Keys of originals that nothing promises any more, of those that were noted."""
+    sql = (
+        "SELECT key FROM unheld WHERE NOT EXISTS (SELECT 1 FROM version WHERE version.key = unheld.key)"
+        " AND NOT EXISTS (SELECT 1 FROM trash WHERE trash.key = unheld.key)"
+        " AND NOT EXISTS (SELECT 1 FROM name WHERE name.key = unheld.key AND name.place = 'garage') ORDER BY key"
+    )
+    return [key for (key,) in db.execute(sql).fetchall()]
+
+
+# -------------------------------------------------------------------------------------------------- forgetting
+
+
+def owe(db: sqlite3.Connection, fact: ForgettingOwed, seq: int) -> None:
+    """Note what is to be carried out; the names have left already."""
+    if fact.purge:
+        db.executemany("DELETE FROM trash WHERE id = ?", [(name_id,) for name_id in fact.names])
+        db.executemany("DELETE FROM trash WHERE doc_id = ?", [(doc_id,) for doc_id in fact.doc_ids])
+    row = (fact.order, fact.cascade, fact.purge, json.dumps(fact.concepts), fact.at)
+    db.execute("INSERT INTO forgetting VALUES (?, ?, ?, ?, ?)", row)
+    rows = [(doc_id, fact.order) for doc_id in fact.doc_ids]
+    db.executemany("INSERT INTO forgetting_document VALUES (?, ?)", rows)
+    if fact.cascade == "none":
+        db.executemany(
+            "INSERT OR IGNORE INTO tombstone SELECT doc_id, ?2 FROM document WHERE doc_id = ?1 AND shown",
+            [(doc_id, fact.at) for doc_id in fact.doc_ids],
+        )
+    else:
+        db.executemany("DELETE FROM tombstone WHERE doc_id = ?", [(doc_id,) for doc_id in fact.doc_ids])
+    db.executemany("INSERT OR REPLACE INTO suppression VALUES (?, ?)", [(norm, seq) for norm in fact.suppressed])
+
+
+def carried_out(db: sqlite3.Connection, fact: ForgettingDone) -> set[str]:
+    """End an owed forgetting; which documents are to be looked at again."""
+    db.execute("DELETE FROM forgetting WHERE id = ?", (fact.order,))
+    db.execute("DELETE FROM forgetting_document WHERE forgetting = ?", (fact.order,))
+    if fact.cascade == "none":
+        return set(fact.doc_ids)
+    for doc_id in fact.doc_ids:
+        standing.leave_graph(db, doc_id)
+        db.execute("DELETE FROM job WHERE kind = 'forget' AND doc_id = ?", (doc_id,))
+    if not fact.purge:
+        return set(fact.doc_ids)
+    return _erase(db, fact.doc_ids)
+
+
+def _erase(db: sqlite3.Connection, doc_ids: Sequence[str]) -> set[str]:
+    """Nothing here speaks of these documents any more; which others are to be looked at again."""
+    lineages: set[int] = set()
+    for doc_id in doc_ids:
+        gone = db.execute("DELETE FROM version WHERE doc_id = ? RETURNING lineage", (doc_id,)).fetchall()
+        lineages |= {lineage for (lineage,) in gone}
+        db.execute("DELETE FROM trash WHERE doc_id = ?", (doc_id,))
+        db.execute("DELETE FROM job WHERE doc_id = ?", (doc_id,))
+        db.execute("DELETE FROM tombstone WHERE doc_id = ?", (doc_id,))
+        row = db.execute("DELETE FROM document WHERE doc_id = ? RETURNING ontology, state", (doc_id,)).fetchone()
+        if row is not None:
+            standing.count(db, row[0], row[1], -1)
+    affected: set[str] = set()
+    for lineage in sorted(lineages):
+        db.execute(
+            "UPDATE name SET version = coalesce((SELECT max(n) FROM version WHERE lineage = ?1 AND n <= name.version), 0)"
+            " WHERE lineage = ?1 AND lineage != 0",
+            (lineage,),
+        )
+        affected |= drop_history(db, lineage) | standing.of_lineage(db, lineage)
+    return affected - set(doc_ids)
+
+
+# -------------------------------------------------------------------------------------------------- questions
+
+
+def owed(db: sqlite3.Connection) -> list[Forgetting]:
+    rows = db.execute("SELECT id, cascade, purge, concepts, at FROM forgetting ORDER BY at, id").fetchall()
+    found = []
+    for order, cascade, purge, concepts, at in rows:
+        sql = "SELECT doc_id FROM forgetting_document WHERE forgetting = ? ORDER BY doc_id"
+        doc_ids = tuple(doc_id for (doc_id,) in db.execute(sql, (order,)).fetchall())
+        found.append(Forgetting(order, doc_ids, cascade, bool(purge), tuple(json.loads(concepts)), at))
+    return found
+
+
+def suppressed(db: sqlite3.Connection, concept_ids: Sequence[str], doc_id: str) -> frozenset[str]:
+    sql = (
+        "SELECT concept FROM suppression WHERE concept IN (SELECT value FROM json_each(?1))"
+        " AND seq > coalesce((SELECT max(deposit) FROM version WHERE doc_id = ?2), 0)"
+    )
+    return frozenset(found for (found,) in db.execute(sql, (json.dumps(sorted(concept_ids)), doc_id)).fetchall())
