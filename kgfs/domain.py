@@ -146,6 +146,9 @@ class Document:
     """Order of deposit: documents are matched in this order."""
     removed_at: int = 0
     """When the last live name that had it went; 0 while one has it."""
+    former_reading: str = ""
+    """Id of the Reading that was published before ``reading``; empty if none was."""
+    former_decisions: str = ""
 
 
 # ---------------------------------------------------------------------------------------------- text

@@ -21,9 +21,13 @@ DOCUMENT = (
     "doc_id, ontology, sha256, source_id, key, size,"
     " CASE WHEN state = 'queued' AND EXISTS (SELECT 1 FROM job WHERE kind = 'read' AND job.doc_id = document.doc_id"
     " AND job.state = 'working') THEN 'working' ELSE state END,"
-    " reason, ingest_version, reading, decisions, commit_id, deposited_at, deposit, removed_at"
+    " reason, ingest_version, reading, decisions, commit_id, deposited_at, deposit, removed_at, former_reading,"
+    " former_decisions"
 )
-JOB = "kind, doc_id, ontology, deposit, attempts, state, stage, progress, reason, worker, not_before, lease_until"
+JOB = (
+    "kind, doc_id, ontology, deposit, attempts, state, stage, progress, reason, worker, not_before, lease_until,"
+    " strategy, extractor, run, since"
+)
 
 _KINDS = {str(kind): kind for kind in NameKind}
 _PLACES = {str(place): place for place in Place}
