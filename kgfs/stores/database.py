@@ -10,10 +10,11 @@ import os
 import sqlite3
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from kgfs.errors import BadInputError, BusyError, FullError, KgfsError, StoreError, from_os_error
 from kgfs.stores.migrations import bring_up, format_of, newest
@@ -107,7 +108,7 @@ class Database:
             self._readers.add(held)
         return held.connection
 
-    def rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
+    def rows(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
         try:
             return self.reader.execute(sql, parameters).fetchall()
         except _DRIVER_ERRORS as error:
@@ -182,6 +183,17 @@ class Database:
                 reader.connection.close()
             self._local = threading.local()
             self._writer.close()
+
+
+def fault_of(path: Path, *, deep: bool = False) -> str:
+    """What is wrong with the pages of a database, '' if nothing. Looks at its structure, with ``deep`` at every index
+    entry too; either way it reads the whole file."""
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=BUSY_SECONDS)) as connection:
+            found: str = connection.execute(f"PRAGMA {'integrity' if deep else 'quick'}_check(1)").fetchone()[0]
+    except sqlite3.Error as error:
+        return f"damaged ({error})"
+    return "" if found == "ok" else f"damaged ({found.strip()})"
 
 
 def remove_database(path: Path) -> None:

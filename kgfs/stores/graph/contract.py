@@ -200,6 +200,18 @@ class Change:
     name: str
 
 
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which mentions count while a document is matched: those of documents deposited at ``since`` or later, but for
+    those of the document ``but``."""
+
+    since: int = 0
+    but: str = ""
+
+
+EVERYTHING = Scope()
+
+
 class Graph(Protocol):
     """Reads are *quick* (indexed) and see the newest epoch, from any number of threads and processes. Lists are in
     order of their key and paged: ``after`` is the last key of the page before."""
@@ -334,10 +346,11 @@ class Graph(Protocol):
 
     # ------------------------------------------------------------------------------------- for matching
 
-    def match(self, ontology: str, norms: Sequence[str]) -> dict[str, str]:
+    def match(self, ontology: str, norms: Sequence[str], scope: Scope = EVERYTHING) -> dict[str, str]:
         """Normalised label or alias → concept id, for those that are known. An exact label wins over an alias, an
         alias of several concepts belongs to the one founded first (the earliest deposit among its mentions, then the
-        concept id). Every surface form of a mention counts as an alias, shown or not."""
+        concept id). Every surface form of a mention counts as an alias, shown or not. In a narrower ``scope`` only what
+        a mention in it says is known; of several concepts the same comes first."""
         ...
 
     def next_n(self, owner: str) -> int:
@@ -348,12 +361,13 @@ class Graph(Protocol):
         """The concept id that has or ever had that directory name."""
         ...
 
-    def popular(self, ontology: str, limit: int) -> list[Concept]:
-        """By the sum of living relationships and evidence, most first, ties by concept id."""
+    def popular(self, ontology: str, limit: int, scope: Scope = EVERYTHING) -> list[Concept]:
+        """By the sum of living relationships and evidence, most first, ties by concept id. In a narrower ``scope`` only
+        concepts that a mention in it speaks of, in the same order: the sum is the whole graph's."""
         ...
 
-    def sample(self, ontology: str, limit: int, seed: int) -> list[Concept]:
-        """A random choice, the same for the same seed and graph."""
+    def sample(self, ontology: str, limit: int, seed: int, scope: Scope = EVERYTHING) -> list[Concept]:
+        """A random choice, the same for the same seed and graph, of the concepts that a mention in the scope speaks of."""
         ...
 
     def close(self) -> None: ...

@@ -7,11 +7,12 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from kgfs.domain import RELATIONSHIP_TYPES, normalise_label
+from kgfs.domain import RELATIONSHIP_TYPES, Mention, normalise_label
 from kgfs.errors import BadInputError, StoreError
 from kgfs.render.concept import SHOWN_EVIDENCE, SHOWN_RELATED, ConceptPage, EvidenceLine, RelatedLine, render
 from kgfs.render.summary import summarise, surface_forms
 from kgfs.stores.graph.contract import (
+    EVERYTHING,
     Batch,
     Change,
     Concept,
@@ -20,6 +21,7 @@ from kgfs.stores.graph.contract import (
     InstanceRow,
     Publication,
     Related,
+    Scope,
     SourceRow,
 )
 from kgfs.stores.graph.memory_adopting import joined
@@ -378,7 +380,11 @@ class MemoryGraph:
 
     # ------------------------------------------------------------------------------------- for matching
 
-    def match(self, ontology: str, norms: Sequence[str]) -> dict[str, str]:
+    def _in_scope(self, concept_id: str, scope: Scope) -> list[Mention]:
+        mentions = self._view.mentions[concept_id]
+        return [mention for mention in mentions if mention.deposit >= scope.since and mention.doc_id != scope.but]
+
+    def match(self, ontology: str, norms: Sequence[str], scope: Scope = EVERYTHING) -> dict[str, str]:
         best: dict[str, tuple[int, int, str]] = {}
         for concept in self._view.concepts.values():
             if concept.ontology != ontology:
@@ -387,7 +393,12 @@ class MemoryGraph:
             founded = min(mention.deposit for mention in mentions)
             ranked = [(0, concept.norm), (1, normalise_label(concept.label))]
             ranked += [(2, normalise_label(form)) for form in surface_forms(mentions)]
+            said = {
+                normalise_label(form) for m in self._in_scope(concept.concept_id, scope) for form in (m.label, *m.forms)
+            }
             for rank, form in ranked:
+                if scope != EVERYTHING and form not in said:
+                    continue
                 claim = (rank, founded, concept.concept_id)
                 best[form] = min(best.get(form, claim), claim)
         return {norm: best[norm][2] for norm in norms if norm in best}
@@ -398,12 +409,16 @@ class MemoryGraph:
     def name_taken(self, ontology: str, name: str) -> str | None:
         return self._names.get((ontology, name))
 
-    def popular(self, ontology: str, limit: int) -> list[Concept]:
+    def _concepts_in(self, ontology: str, scope: Scope) -> list[Concept]:
         found = [concept for concept in self._view.concepts.values() if concept.ontology == ontology]
+        return [concept for concept in found if self._in_scope(concept.concept_id, scope)]
+
+    def popular(self, ontology: str, limit: int, scope: Scope = EVERYTHING) -> list[Concept]:
+        found = self._concepts_in(ontology, scope)
         return sorted(found, key=lambda c: (-(c.related + c.evidence), c.concept_id))[:limit]
 
-    def sample(self, ontology: str, limit: int, seed: int) -> list[Concept]:
-        ids = sorted(c.concept_id for c in self._view.concepts.values() if c.ontology == ontology)
+    def sample(self, ontology: str, limit: int, seed: int, scope: Scope = EVERYTHING) -> list[Concept]:
+        ids = sorted(concept.concept_id for concept in self._concepts_in(ontology, scope))
         drawn = draw(
             f"{ontology}:{seed}",
             limit,

@@ -2,4 +2,7 @@
 
 from __future__ import annotations
 
-MIGRATIONS: tuple[str, ...] = ()
+MIGRATIONS: tuple[str, ...] = (
+    # What was deposited since something, without a walk over all documents.
+    "CREATE INDEX document_deposit ON document (ontology, deposit) WHERE state = 1;",
+)

@@ -7,7 +7,17 @@ from typing import Any
 
 from kgfs.render.concept import ConceptPage
 from kgfs.stores.database import Database
-from kgfs.stores.graph.contract import Change, Concept, DocumentRow, InstanceRow, Related, SourceRow
+from kgfs.stores.graph import scoped
+from kgfs.stores.graph.contract import (
+    EVERYTHING,
+    Change,
+    Concept,
+    DocumentRow,
+    InstanceRow,
+    Related,
+    Scope,
+    SourceRow,
+)
 from kgfs.stores.graph.feed import changes
 from kgfs.stores.graph.pages import concept_page
 from kgfs.stores.graph.rows import (
@@ -192,19 +202,22 @@ class GraphReads:
 
     # ----------------------------------------------------------------------------------- for matching
 
-    def match(self, ontology: str, norms: Sequence[str]) -> dict[str, str]:
+    def match(self, ontology: str, norms: Sequence[str], scope: Scope = EVERYTHING) -> dict[str, str]:
         found: dict[str, str] = {}
+        limit = 1 if scope == EVERYTHING else -1
         with self._database.snapshot():
             for norm in norms:
-                row = self._database.row(
-                    "SELECT concept.concept_id"
+                rows = self._database.rows(
+                    "SELECT concept.concept_id, concept.key"
                     " FROM concept_form CROSS JOIN concept ON concept.key = concept_form.concept"
                     " WHERE concept_form.ontology = ? AND concept_form.form = ?"
-                    " ORDER BY concept_form.rank, concept.founded, concept.concept_id LIMIT 1",
-                    (ontology, norm),
+                    " ORDER BY concept_form.rank, concept.founded, concept.concept_id LIMIT ?",
+                    (ontology, norm, limit),
                 )
-                if row:
-                    found[norm] = row[0]
+                for concept_id, key in rows:
+                    if limit == 1 or scoped.says(self._database, scope, key, norm):
+                        found[norm] = concept_id
+                        break
         return found
 
     def next_n(self, owner: str) -> int:
@@ -219,12 +232,17 @@ class GraphReads:
         found = self._database.row("SELECT concept_id FROM concept WHERE ontology = ? AND name = ?", (ontology, name))
         return found[0] if found else None
 
-    def popular(self, ontology: str, limit: int) -> list[Concept]:
+    def popular(self, ontology: str, limit: int, scope: Scope = EVERYTHING) -> list[Concept]:
+        if scope != EVERYTHING:
+            with self._database.snapshot():
+                return self._living(scoped.popular(self._database, ontology, limit, scope))
         where = "WHERE ontology = ? AND live = 1 ORDER BY related + evidence DESC, concept_id LIMIT ?"
         return self._concepts(f"{_CONCEPT} {where}", (ontology, limit))
 
-    def sample(self, ontology: str, limit: int, seed: int) -> list[Concept]:
+    def sample(self, ontology: str, limit: int, seed: int, scope: Scope = EVERYTHING) -> list[Concept]:
         with self._database.snapshot():
+            if scope != EVERYTHING:
+                return self._living(scoped.sample(self._database, ontology, limit, seed, scope))
             drawn = draw(
                 f"{ontology}:{seed}",
                 limit,
@@ -232,7 +250,10 @@ class GraphReads:
                 lambda at, count: self._ids(ontology, at, count),
                 lambda: self._ids(ontology, "", -1),
             )
-            found = [self.concept(concept_id) for concept_id in drawn]
+            return self._living(drawn)
+
+    def _living(self, concept_ids: Sequence[str]) -> list[Concept]:
+        found = [self.concept(concept_id) for concept_id in concept_ids]
         return [concept for concept in found if concept is not None]
 
     def _ids(self, ontology: str, at: str, count: int) -> list[str]:

@@ -1,0 +1,88 @@
+"""Asking a graph for matching within a :class:`~kgfs.stores.graph.contract.Scope`: as if only some mentions were there.
+
+Concepts in the scope are those that a shown mention in it speaks of. Where few documents are in it, their mentions are
+walked; else the concepts are, which then are in it for the most part. So neither a scope that begins nor one that has
+grown costs a walk over the whole graph.
+"""
+
+from __future__ import annotations
+
+import bisect
+import json
+from collections.abc import Callable, Sequence
+
+from kgfs.domain import normalise_label
+from kgfs.stores.database import Database
+from kgfs.stores.graph.contract import Scope
+from kgfs.stores.graph.rows import SHOWN
+from kgfs.stores.graph.sampling import SKIP, draw
+
+FEW = 100
+"""Documents in a scope up to which their mentions are walked."""
+
+_IN_SCOPE = f"""EXISTS (
+    SELECT 1 FROM mention CROSS JOIN document ON document.key = mention.document
+    WHERE mention.concept = concept.key AND document.state = {SHOWN}
+    AND mention.deposit >= :since AND document.doc_id != :but
+)"""
+
+
+def says(database: Database, scope: Scope, concept: int, norm: str) -> bool:
+    """Whether a mention in the scope has this normalised form for the concept with this key."""
+    rows = database.rows(
+        "SELECT mention.label, mention.forms FROM mention CROSS JOIN document ON document.key = mention.document"
+        f" WHERE mention.concept = ? AND document.state = {SHOWN} AND mention.deposit >= ? AND document.doc_id != ?",
+        (concept, scope.since, scope.but),
+    )
+    return any(norm in map(normalise_label, (label, *json.loads(forms))) for label, forms in rows)
+
+
+def popular(database: Database, ontology: str, limit: int, scope: Scope) -> list[str]:
+    """Concept ids in the scope, those with most relationships and evidence in the whole graph first."""
+    few = _of_few(database, ontology, scope)
+    if few is not None:
+        return [concept_id for concept_id, _ in sorted(few, key=lambda found: (-found[1], found[0]))[:limit]]
+    rows = database.rows(
+        f"SELECT concept_id FROM concept WHERE ontology = :ontology AND live = 1 AND {_IN_SCOPE}"
+        " ORDER BY related + evidence DESC, concept_id LIMIT :limit",
+        {"ontology": ontology, "limit": limit, "since": scope.since, "but": scope.but},
+    )
+    return [concept_id for (concept_id,) in rows]
+
+
+def sample(database: Database, ontology: str, limit: int, seed: int, scope: Scope) -> list[str]:
+    """As ``Graph.sample``, of the concepts in the scope."""
+    few = _of_few(database, ontology, scope)
+    following: Callable[[str, int], Sequence[str]]
+    if few is not None:
+        ids = sorted(concept_id for concept_id, _ in few)
+        following = lambda at, count: ids[bisect.bisect_left(ids, at) :][:count]  # noqa: E731
+        known = len(ids)
+    else:
+
+        def following(at: str, count: int) -> list[str]:
+            rows = database.rows(
+                f"SELECT concept_id FROM concept WHERE ontology = :ontology AND concept_id >= :at AND live = 1"
+                f" AND {_IN_SCOPE} ORDER BY concept_id LIMIT :count",
+                {"ontology": ontology, "at": at, "count": count, "since": scope.since, "but": scope.but},
+            )
+            return [concept_id for (concept_id,) in rows]
+
+        # More than this is never counted: whether all are looked at is decided by less.
+        known = len(following("", max(2 * limit, SKIP) + 1))
+    return draw(f"{ontology}:{seed}", limit, known, following, lambda: following("", known))
+
+
+def _of_few(database: Database, ontology: str, scope: Scope) -> list[tuple[str, int]] | None:
+    """(concept id, relationships and evidence) of all concepts in the scope; None if many documents are in it."""
+    documents = database.rows(
+        f"SELECT key FROM document WHERE ontology = ? AND state = {SHOWN} AND deposit >= ? AND doc_id != ? LIMIT ?",
+        (ontology, scope.since, scope.but, FEW + 1),
+    )
+    if len(documents) > FEW:
+        return None
+    return database.rows(
+        "SELECT concept_id, related + evidence FROM concept WHERE key IN (SELECT mention.concept"
+        " FROM json_each(?) AS edition CROSS JOIN mention ON mention.document = edition.value)",
+        (json.dumps([key for (key,) in documents]),),
+    )
