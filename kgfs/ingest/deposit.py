@@ -1,7 +1,8 @@
 """Deposits: the use cases by which documents/ is changed, for the tree and the commands alike.
 
-Every change is durable when the call returns. Names are encoded (``domain.encode_name``). All calls block for a sync
-or more, unless marked *quick*; any number of threads.
+Every change survives the end of every process when the call returns, and a power failure within a second; contents,
+and whatever was changed before them, are durable when their flush returns, and everything when ``sync`` does. Names are
+encoded (``domain.encode_name``). All calls block for the disk, unless marked *quick*; any number of threads.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kgfs.config import Config
-from kgfs.domain import Name, NameKind, Ontology, new_id, new_ontology_id
+from kgfs.domain import Name, NameKind, Ontology, Place, new_id, new_ontology_id
 from kgfs.errors import (
     BadInputError,
     ExistsError,
@@ -88,21 +89,21 @@ class Deposits:
         """ExistsError if the name is taken; so for files and links."""
         made = new_id()
         ontology = self._folder(parent, name).ontology
-        self.record(FolderMade(made, ontology, parent, name, mode & PERMISSIONS, uid, gid, time.time_ns()))
+        self._record_soon(FolderMade(made, ontology, parent, name, mode & PERMISSIONS, uid, gid, time.time_ns()))
         return self.name(made)
 
     def make_file(self, parent: int, name: str, mode: int, uid: int, gid: int) -> Name:
         """An empty one."""
         made = new_id()
         ontology = self._folder(parent, name).ontology
-        self.record(FileMade(made, ontology, parent, name, mode & PERMISSIONS, uid, gid, time.time_ns()))
+        self._record_soon(FileMade(made, ontology, parent, name, mode & PERMISSIONS, uid, gid, time.time_ns()))
         return self.name(made)
 
     def make_link(self, parent: int, name: str, target: str, uid: int, gid: int) -> Name:
         """``target`` is encoded as names are, and never followed."""
         made = new_id()
         ontology = self._folder(parent, name).ontology
-        self.record(LinkMade(made, ontology, parent, name, target, 0o777, uid, gid, time.time_ns()))
+        self._record_soon(LinkMade(made, ontology, parent, name, target, 0o777, uid, gid, time.time_ns()))
         return self.name(made)
 
     def move(self, name_id: int, parent: int, name: str, *, replace: bool) -> None:
@@ -118,7 +119,7 @@ class Deposits:
         if standing is not None and not replace:
             raise ExistsError(f"'{name}' exists already.")
         replaced = standing.id if standing else 0
-        self.record(Moved(name_id, folder.ontology, parent, name, replaced, time.time_ns()))
+        self._record_soon(Moved(name_id, folder.ontology, parent, name, replaced, time.time_ns()), leaving=standing)
         if standing is not None:
             self.copies.leave(standing)
 
@@ -127,7 +128,7 @@ class Deposits:
         gone = self.name(name_id)
         if gone.parent == 0:
             raise RefusedError("documents/ belongs to its ontology and cannot be removed.")
-        self.record(Removed(name_id, time.time_ns()))
+        self._record_soon(Removed(name_id, time.time_ns()), leaving=gone)
         self.copies.leave(gone)
 
     def set_attributes(
@@ -152,7 +153,7 @@ class Deposits:
         copy = self.copies.find(name_id)
         wanted = {key: value for key, value in asked.items() if value is not None}
         try:
-            self.record(AttributesSet(name_id, now, mode, uid, gid, atime, mtime))
+            self._record_soon(AttributesSet(name_id, now, mode, uid, gid, atime, mtime))
         except MissingError:
             if copy is None:
                 raise
@@ -244,9 +245,19 @@ class Deposits:
             found = self.make_ontology(ontology, 0o755, os.getuid(), os.getgid())
         return take_in(self, found, source, source.name if as_path is None else as_path, progress, force=force)
 
+    def sync(self) -> None:
+        """Everything that was changed is durable when this returns."""
+        self._stores.journal.sync()
+
     def record(self, *facts: Fact, inbox: Mapping[str, bytes] | None = None) -> None:
-        """As this session."""
+        """As this session; durable when it returns."""
         self._stores.journal.record(*facts, inbox=inbox, session=self._session)
+
+    def _record_soon(self, fact: Fact, leaving: Name | None = None) -> None:
+        """Durable within a second; at once where a spool file of a name that is ``leaving`` goes with it, which a name
+        that came back after a power failure would miss."""
+        synced = leaving is not None and leaving.place is Place.SPOOL
+        self._stores.journal.record(fact, session=self._session, synced=synced)
 
 
 class _TakenPrefixes:

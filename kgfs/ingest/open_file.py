@@ -39,8 +39,15 @@ class OpenFile:
     def flush(self) -> None:
         """What was written since the last flush, through whichever open file of the name, is durable. FullError or
         StoreError if it is not; then the name has the bytes of its last flush once the last writer is released."""
-        if self._writing:
-            keep(self._copies, self._copy, self._session)
+        self._keep()
+
+    def sync(self) -> None:
+        """As ``flush``; name and attributes are durable, too."""
+        if not self._keep():
+            self._copies.stores.journal.sync()
+
+    def _keep(self) -> bool:
+        return self._writing and keep(self._copies, self._copy, self._session)
 
     def release(self) -> None:
         """Flushes again, since writes through a memory map come after the last close(). Idempotent."""

@@ -128,6 +128,9 @@ class Folder(Node):
         """Rename an entry of this folder into ``goal``. With ``replace`` false an existing goal is ExistsError."""
         raise DerivedError("This is derived from the documents and cannot be renamed.")
 
+    def sync(self) -> None:
+        """fsync: what was made, moved or removed here is durable when it returns. Derived folders have nothing to do."""
+
     def receiving(self, name: str, *, folder: bool) -> Folder:
         """The folder that really takes what is renamed to ``name`` in this one (a ``folder``, or a file or link); or
         why none does. For the views' own use in ``move``."""

@@ -128,6 +128,9 @@ class OntologyFolder(Folder):
         self._own(name, "renamed")
         self._documents().move(name, goal, new_name, replace=replace)
 
+    def sync(self) -> None:
+        self._documents().sync()
+
     def receiving(self, name: str, *, folder: bool) -> Folder:
         if folder:
             raise RefusedError(f"Folders cannot stand beside documents/. Move it inside: documents/{name}")

@@ -316,8 +316,7 @@ class Vfs:
 
     async def fsync(self, fh: int) -> None:
         opened = self.handles.file(fh)
-        if opened.writes:
-            await self._with_handle(opened, opened.handle.sync)
+        await self._with_handle(opened, opened.handle.sync)
 
     async def release(self, fh: int) -> None:
         opened = self.handles.take_file(fh)
@@ -373,8 +372,7 @@ class Vfs:
         return lambda entry: tell(entry.node, entry.attr.inode, parent, entry.name)
 
     async def fsyncdir(self, fh: int) -> None:
-        """Names are durable when the call that made them returns."""
-        self.handles.folder(fh)
+        await self._threads.change(self._folder(self.handles.folder(fh).inode).sync)
 
     async def releasedir(self, fh: int) -> None:
         self.handles.take_folder(fh)
