@@ -5,29 +5,35 @@ from __future__ import annotations
 import fcntl
 import gc
 import os
+import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kgfs.config import Config
-from kgfs.errors import KgfsError, MissingError, from_os_error
+from kgfs.errors import BusyError, KgfsError, MissingError, from_os_error
 from kgfs.ingest.chores import Chores
 from kgfs.ingest.deposit import Deposits
-from kgfs.ingest.sessions import open_session
+from kgfs.ingest.sessions import alive_sessions, open_session
 from kgfs.ingest.settle import Settler
-from kgfs.ingest.ship import ever_published, restore_journal, ship_once
+from kgfs.ingest.ship import embedding_model_of, ever_published, restore_journal, ship_once
 from kgfs.ingest.worker_keeper import WorkerKeeper
+from kgfs.stores.database import fault_of, remove_database
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.embedded import FileGarage
 from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.journal.sqlite import SqliteJournal
-from kgfs.stores.mount_notes import mount_note
+from kgfs.stores.mount_notes import GARAGE, mount_note
 from kgfs.stores.stores import Stores
 from kgfs.stores.worker_lock import WorkerLock
-from kgfs.stores.worker_turn import LOOK, place_wanted
+from kgfs.stores.worker_turn import LOOK, in_place_of_worker, place_wanted
+
+if TYPE_CHECKING:  # numpy, which a mount does not need
+    from kgfs.compute.contract import Compute
 
 COLLECT_AFTER = 100_000
 """Objects made and kept before a mount looks for garbage: what it remembers for the kernel is much and is none."""
@@ -109,6 +115,35 @@ def _begun(note: Path, due: bool) -> Iterator[bool]:
         note.unlink()
 
 
+def rebuild_home(config: Config, ontology: str, progress: Callable[[int, int], None]) -> int:
+    """Derive graph and vectors anew, of everything or of the ontology of that name, in place of the worker; how many
+    publications were carried out. A database that cannot be used any more is removed first, which needs that nobody
+    else has it open (BusyError)."""
+    from kgfs.ingest.rebuild import rebuild
+
+    with in_place_of_worker(config.run):
+        _remove_unusable(config)
+        with open_stores(config, make=False) as stores:
+            found = stores.journal.names.ontology_named(ontology)
+            if ontology and found is None:
+                raise MissingError(f"There is no ontology '{ontology}'.")
+            model = embedding_model_of(stores)
+        vectors_lost = config.run / "vectors.rebuilding"
+        with open_stores(config, vectors_of=model) as stores:
+            vectors_lost.touch(mode=0o600)  # so that, killed before the end, they are derived when they are next opened
+            done = rebuild(stores, progress, found.id if found else "")
+            vectors_lost.unlink()
+            return done
+
+
+def _remove_unusable(config: Config) -> None:
+    for path in (config.graph_db, config.vectors_db):
+        if path.exists() and (complaint := fault_of(path)):
+            if alive_sessions(config.run):
+                raise BusyError(f"{path}: {complaint}. Unmount (kgfs umount) and repeat, so that it can be replaced.")
+            remove_database(path)
+
+
 @contextmanager
 def open_deposits(config: Config, stores: Stores) -> Iterator[tuple[Deposits, str]]:
     """For a process that writes, with the id of its session, which lives as long as this is open."""
@@ -174,12 +209,28 @@ def run_worker(
                     "notes": list(compute.notes()),
                 }
                 lock.note({**note, "state": "working"})
-                gave_way = worker.run(until_idle=until_idle, watch=watch, give_way=lambda: place_wanted(config.run))
+                with _answering_questions(config, stores, compute):
+                    gave_way = worker.run(until_idle=until_idle, watch=watch, give_way=lambda: place_wanted(config.run))
                 _ship_rest(config, stores)
                 state = "waiting for another verb" if gave_way else "stopped"
                 lock.note({**note, "state": state, "seconds": clock.seconds(), "finished": worker.finished})
         while gave_way and place_wanted(config.run) and not stopped.wait(LOOK):
             pass
+
+
+@contextmanager
+def _answering_questions(config: Config, stores: Stores, compute: Compute) -> Iterator[None]:
+    """Where the socket cannot be made, by a full disk say, the work goes on without it."""
+    from kgfs.compute.nearest import answering
+    from kgfs.compute.questions import QuestionServer
+
+    with ExitStack() as stack:
+        try:
+            answer = answering(compute.embed if compute.embedding_model else None, stores.vectors)
+            stack.enter_context(QuestionServer(config.run, answer))
+        except KgfsError as error:
+            ErrorLog(config.errors_log).add("questions", error)
+        yield
 
 
 def _both(first: Callable[[], None], second: Callable[[], None]) -> Callable[[], None]:
@@ -243,3 +294,27 @@ def run_mount(
             finally:
                 if keeper:
                     keeper.stop()
+
+
+def run_garage_mount(config: Config, mountpoint: Path, *, allow_other: bool = False, ready: Callable[[], None]) -> None:
+    """Mount what a home keeps, as it is kept, read-only; serve as :func:`run_mount` does. Nothing is settled, shipped or
+    worked on by this process. MissingError where there is no home. Main thread only."""
+    import trio
+
+    from kgfs.fuse import mount as fuse
+    from kgfs.tree.garage import GarageRoot, GarageView
+    from kgfs.tree.garage_news import GarageNews
+    from kgfs.tree.vfs import Vfs, space_of
+
+    options = fuse.MountOptions(allow_other=allow_other, read_only=True)
+    where = fuse.check(mountpoint, options)
+    errors = ErrorLog(config.errors_log)
+    with open_stores(config, make=False) as stores:
+        view = GarageView(stores, os.getuid(), os.getgid(), time.time_ns())
+        vfs = Vfs(GarageRoot(view), lambda: space_of(config.home))
+        with mount_note(config.run, f"garage-{secrets.token_hex(6)}", where, GARAGE):
+            trio.run(
+                lambda: fuse.mount(
+                    vfs, where, options, log_error=errors.add, news=GarageNews(view, vfs).poll, ready=ready
+                )
+            )

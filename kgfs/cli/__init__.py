@@ -21,8 +21,10 @@ VERBS = {
     "umount": "Unmount; works on dead mounts too.",
     "ingest": "Deposit files into an ontology.",
     "wait": "Wait until nothing is owed.",
+    "search": "Find the passages that answer some words.",
     "status": "What is kept, what is owed, who works.",
     "worker": "Read what is owed (mount starts one by itself).",
+    "rebuild": "Derive graph and index anew, without a model.",
     "doctor": "What this machine lacks, and how to get it.",
     "config": "Show the configuration.",
 }

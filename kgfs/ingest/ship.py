@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 from kgfs.errors import StoreError
 from kgfs.failpoints import border
+from kgfs.ingest.reading import decode_reading
 from kgfs.stores.garage.contract import Ledger
 from kgfs.stores.journal.contract import Journal
 from kgfs.stores.journal.facts import DocumentRead, decode
+from kgfs.stores.stores import Stores
 
 
 def ship_once(journal: Journal, ledger: Ledger) -> int:
@@ -58,6 +60,19 @@ def entries(journal: Journal, ledger: Ledger) -> Iterator[bytes]:
 def ever_published(journal: Journal, ledger: Ledger) -> bool:
     """Whether the graph ever showed a document. Reads the ledger up to the first publication."""
     return any(isinstance(decode(entry), DocumentRead) for entry in entries(journal, ledger) if _MARK in entry)
+
+
+def embedding_model_of(stores: Stores) -> str:
+    """The embedding model of the document that was read last; '' where none was, or without one."""
+    marked = (decode(entry) for entry in entries(stores.journal, stores.garage.ledger) if _MARK in entry)
+    fact: DocumentRead | None = None
+    for found in marked:
+        if isinstance(found, DocumentRead):
+            fact = found
+    if fact is None:
+        return ""
+    key = f"readings/{fact.doc_id}/{fact.reading}.json"
+    return decode_reading(stores.garage.objects.get(key), key).embedding_model
 
 
 _MARK = DocumentRead.__name__.encode()

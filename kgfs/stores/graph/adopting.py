@@ -63,7 +63,7 @@ def _rows_of(columns: dict[str, str], table: str, schema: str, ontology: str) ->
 
 def _next_epoch(connection: sqlite3.Connection) -> int:
     epoch: int = connection.execute(
-        f"SELECT max(value) + 1 FROM (SELECT value FROM main.meta WHERE name = 'epoch'"
+        f"SELECT max(value) FROM (SELECT value + 1 AS value FROM main.meta WHERE name = 'epoch'"
         f" UNION ALL SELECT value FROM {BUILT}.meta WHERE name = 'epoch')"
     ).fetchone()[0]
     connection.execute("DELETE FROM main.change")

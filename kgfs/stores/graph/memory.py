@@ -129,7 +129,7 @@ class MemoryGraph:
     def adopt(self, built: Graph, ontology: str = "") -> int:
         assert isinstance(built, MemoryGraph)
         with self._lock:
-            commits, epoch = {**self._commits, **built._commits}, max(self._epoch, built._epoch) + 1
+            commits, epoch = {**self._commits, **built._commits}, max(self._epoch + 1, built._epoch)
             names = {key: name for key, name in self._names.items() if ontology and key[0] != ontology} | built._names
             rows = {key: row for key, row in self._rows.items() if ontology and row[0] != ontology} | built._rows
             norms = {key: norm for key, norm in self._norms.items() if key in rows} | built._norms
