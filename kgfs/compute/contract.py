@@ -51,6 +51,11 @@ class Compute(Protocol):
         """(windows, dimensions) for each text, rows of length 1."""
         ...
 
+    def using(self, extractor: str) -> Compute:
+        """The same engine with another extractor, one of those that ``[models] extractor`` may name; the models they
+        share are loaded once. BadInputError for an unknown one, ModelMissingError if its model is not there."""
+        ...
+
     def notes(self) -> Sequence[str]:
         """What people should know: which models were found, what is missing and what that means."""
         ...

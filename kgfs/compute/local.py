@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +18,11 @@ class LocalCompute:
     """See ``Compute``. Loads its models when it is made. They take turns where they must, so one document's grammar and
     another's embeddings are worked out at the same time."""
 
-    def __init__(self, settings: Models) -> None:
-        self._selection: Selection = select(settings)
+    def __init__(self, settings: Models, selection: Selection | None = None) -> None:
+        self._settings = settings
+        self._selection: Selection = selection or select(settings)
+        self._others: dict[str, LocalCompute] = {}
+        self._choosing = threading.Lock()
 
     @property
     def tokens(self) -> Tokens:
@@ -53,6 +58,15 @@ class LocalCompute:
         if self._selection.embedder is None:
             raise AssertionError("embed() was called though embedding_model is empty")
         return self._selection.embedder.embed(texts)
+
+    def using(self, extractor: str) -> LocalCompute:
+        if extractor == self._settings.extractor:
+            return self
+        with self._choosing:
+            if extractor not in self._others:
+                settings = replace(self._settings, extractor=extractor)
+                self._others[extractor] = LocalCompute(settings, select(settings, self._selection))
+            return self._others[extractor]
 
     def notes(self) -> Sequence[str]:
         return self._selection.notes

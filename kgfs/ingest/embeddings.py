@@ -18,6 +18,9 @@ from kgfs.ingest.reading import Decisions, Reading
 from kgfs.stores.garage.contract import Objects
 from kgfs.stores.vectors.contract import Row
 
+Windows = list[tuple[int, npt.NDArray[np.float32]]]
+"""(chunk index, its windows)."""
+
 BATCH = 64
 """Sources embedded at once."""
 
@@ -45,12 +48,10 @@ def key_of(doc_id: str, encoded: bytes) -> str:
     return f"vectors/{doc_id}/{hashlib.sha256(encoded).hexdigest()[:32]}.npz"
 
 
-def compute_windows(
-    compute: Compute, text: str, chunks: Sequence[Chunk], verdicts: Sequence[Verdict]
-) -> list[tuple[int, npt.NDArray[np.float32]]]:
-    """(chunk index, its windows) of every Source that passed the gate."""
+def compute_windows(compute: Compute, text: str, chunks: Sequence[Chunk], verdicts: Sequence[Verdict]) -> Windows:
+    """Of every Source that passed the gate."""
     passed = [chunk for chunk, verdict in zip(chunks, verdicts, strict=True) if verdict.passed]
-    found: list[tuple[int, npt.NDArray[np.float32]]] = []
+    found: Windows = []
     for at in range(0, len(passed), BATCH):
         batch = passed[at : at + BATCH]
         windows = compute.embed([text[chunk.start : chunk.end] for chunk in batch])
@@ -58,9 +59,14 @@ def compute_windows(
     return found
 
 
-def assemble(
-    compute: Compute, windows: Sequence[tuple[int, npt.NDArray[np.float32]]], concepts: Sequence[FoundConcept]
-) -> Embeddings:
+def windows_of(kept: Embeddings) -> Windows:
+    """What :func:`compute_windows` gave for a Reading whose vectors are ``kept``."""
+    starts = np.flatnonzero(kept.window_numbers == 0)
+    parts = np.split(kept.windows, starts[1:]) if len(starts) else []
+    return [(int(kept.window_chunks[start]), rows) for start, rows in zip(starts, parts, strict=True)]
+
+
+def assemble(compute: Compute, windows: Windows, concepts: Sequence[FoundConcept]) -> Embeddings:
     """``windows`` with the embeddings of the concepts' labels."""
     labels = [rows[0] for rows in compute.embed([concept.label for concept in concepts])] if concepts else []
     return Embeddings(

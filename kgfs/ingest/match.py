@@ -17,7 +17,7 @@ from kgfs.domain import RELATIONSHIP_TYPES, FoundConcept, concept_id_of, normali
 from kgfs.ingest.embeddings import Embeddings
 from kgfs.ingest.reading import Decisions, MatchedConcept, MatchedRelationship, Reading
 from kgfs.ingest.strategy import offer
-from kgfs.stores.graph.contract import Concept, Graph
+from kgfs.stores.graph.contract import EVERYTHING, Concept, Graph, Scope
 from kgfs.stores.vectors.contract import Filter, Vectors
 
 
@@ -28,12 +28,17 @@ def match(
     reading: Reading,
     embeddings: Embeddings | None,
     settings: Pipeline,
+    scope: Scope = EVERYTHING,
 ) -> Decisions:
-    """Deterministic for a given graph. The caller sees to it that no other publication comes between this and its own."""
+    """Deterministic for a given graph. The caller sees to it that no other publication comes between this and its own.
+
+    Only mentions in ``scope`` make a concept known; one that they do not is new as far as matching goes, though the
+    graph may have it: then it is that one, under its name, and its evidence is numbered on.
+    """
     epoch = graph.epoch()
     norms = {norm for concept in reading.concepts for norm in _norms(concept)}
-    direct = graph.match(ontology, sorted(norms))
-    likeness = _Likeness(graph, vectors, ontology, reading, embeddings, settings)
+    direct = graph.match(ontology, sorted(norms), scope)
+    likeness = _Likeness(graph, vectors, ontology, reading, embeddings, settings, scope)
     numbers = _Numbers(graph, reading.doc_id)
     names_given: dict[str, str] = {}
     matched: list[MatchedConcept] = []
@@ -43,7 +48,12 @@ def match(
             concept_id, norm, name = concept.concept_id, concept.norm, concept.name
         else:
             concept_id, norm = concept_id_of(ontology, found.norm), found.norm
-            name = names_given.get(concept_id) or _name(graph, ontology, concept_id, found, names_given)
+            held = graph.concept(concept_id)
+            name = (
+                held.name
+                if held
+                else names_given.get(concept_id) or _name(graph, ontology, concept_id, found, names_given)
+            )
             names_given[concept_id] = name
         matched.append(
             MatchedConcept(
@@ -131,13 +141,14 @@ class _Likeness:
         reading: Reading,
         embeddings: Embeddings | None,
         settings: Pipeline,
+        scope: Scope,
     ) -> None:
         self._reading = reading
         self._threshold = settings.match_threshold
         self._offered: list[Concept] = []
         if vectors is None or embeddings is None or not reading.concepts:
             return
-        offered = offer(graph, ontology, settings.strategy, settings.known_concepts, reading.doc_id)
+        offered = offer(graph, ontology, reading.strategy, settings.known_concepts, reading.doc_id, scope)
         by_id = {concept.concept_id: concept for concept in offered}
         rows = vectors.fetch(Filter(kind="concept", ontology=ontology, items=frozenset(by_id))) if by_id else []
         if rows:

@@ -25,6 +25,8 @@ from kgfs.ingest.match import match
 from kgfs.ingest.publication import carry_out, text_of
 from kgfs.ingest.read import Progress, Reader
 from kgfs.ingest.reading import Decisions, Reading, decisions_prefix, decode_decisions, decode_reading
+from kgfs.stores.graph.contract import EVERYTHING, Scope
+from kgfs.stores.journal.contract import Job
 from kgfs.stores.journal.facts import DocumentFailed, DocumentForgotten, DocumentRead
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter
@@ -37,11 +39,12 @@ class Pipeline:
     compute: Compute
     clock: StageClock
 
-    def read(self, document: Document, progress: Progress) -> Reading:
+    def read(self, document: Document, job: Job, progress: Progress) -> Reading:
         """Any thread. See ``Reader.read`` for errors. What comes back to the graph does so with the Reading it had;
-        what the graph shows is to be read again, and has that Reading only if nothing would read it otherwise now."""
+        what the graph shows is to be read again, and has that Reading only if nothing would read it otherwise now. What
+        was asked for (a job with a run) has a Reading of its own, by the extractor and strategy that were asked for."""
         shown = self.stores.graph.document(document.doc_id) is not None
-        if document.reading and document.ingest_version == INGEST_VERSION and not shown:
+        if document.reading and document.ingest_version == INGEST_VERSION and not shown and not job.run:
             key = f"readings/{document.doc_id}/{document.reading}.json"
             if self.stores.garage.objects.exists(key):
                 return decode_reading(self.stores.garage.objects.get(key), key)
@@ -51,12 +54,19 @@ class Pipeline:
         earlier = [
             version.doc_id for name in live for version in names.versions(name.id) if version.doc_id != document.doc_id
         ]
-        reader = Reader(self.stores.garage.objects, self.compute, self.config.pipeline, self.clock)
+        compute = self.compute.using(job.extractor) if job.extractor else self.compute
+        settings = self.config.pipeline
+        if job.strategy:
+            settings = replace(settings, strategy=job.strategy)
+        reader = Reader(self.stores.garage.objects, compute, settings, self.clock, job.run)
         return reader.read(document, filename, earlier[-3:], progress)
 
-    def publish(self, document: Document, reading: Reading, still_ours: Callable[[], None]) -> None:
-        """Make a Reading visible and end its job. ``still_ours`` raises LostLeaseError when the job is not ours now; it
-        is asked last before the graph changes. In order of deposit, one at a time."""
+    def publish(
+        self, document: Document, reading: Reading, still_ours: Callable[[], None], job: Job | None = None
+    ) -> None:
+        """Make a Reading visible and end its ``job``. ``still_ours`` raises LostLeaseError when the job is not ours now;
+        it is asked last before the graph changes. In order of deposit, one at a time. Without a job only what the graph
+        shows already is made complete."""
         journal, graph = self.stores.journal, self.stores.graph
         vectors_of_reading = embeddings.load(self.stores.garage.objects, reading)
         decisions = self._carried_out(document, reading)
@@ -68,7 +78,13 @@ class Pipeline:
         if decisions is None:
             with self.clock.stage("match"):
                 decisions = match(
-                    graph, self.stores.vectors, document.ontology, reading, vectors_of_reading, self.config.pipeline
+                    graph,
+                    self.stores.vectors,
+                    document.ontology,
+                    reading,
+                    vectors_of_reading,
+                    self.config.pipeline,
+                    _scope(job),
                 )
                 decisions = replace(decisions, supersedes=superseded)
                 self.stores.garage.objects.put(decisions.key, decisions.encode())
@@ -193,3 +209,10 @@ class Pipeline:
         gone = frozenset(concept for concept in concept_ids if self.stores.graph.concept(concept) is None)
         if gone:
             self.stores.vectors.delete(Filter(kind="concept", items=gone))
+
+
+def _scope(job: Job | None) -> Scope:
+    """What the document of a job is compared with. One that is read again because somebody asked is not compared with
+    what it said before: it would only say it again. Where the whole ontology is read anew, it is compared only with what
+    was read since that was asked for, as if for the first time."""
+    return Scope(job.since, job.doc_id) if job and job.run else EVERYTHING

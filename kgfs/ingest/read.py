@@ -37,6 +37,8 @@ class Reader:
     compute: Compute
     settings: Pipeline
     clock: StageClock
+    run: str = ""
+    """What the Readings are made for, where they were asked for: then none made for something else is found again."""
 
     def read(self, document: Document, filename: str, earlier: Sequence[str], progress: Progress) -> Reading:
         """The Reading of a document, kept in the garage.
@@ -66,7 +68,8 @@ class Reader:
         if self.compute.embedding_model:
             progress("embed", 0.9)
             with self.clock.stage("embed"):
-                windows = embeddings.compute_windows(self.compute, text.text, chunks, verdicts)
+                former = self._former_windows(document, text, chunks, verdicts)
+                windows = former or embeddings.compute_windows(self.compute, text.text, chunks, verdicts)
                 encoded = embeddings.assemble(self.compute, windows, concepts).encode()
             with self.clock.stage("keep"):
                 vectors_key = embeddings.key_of(document.doc_id, encoded)
@@ -95,6 +98,7 @@ class Reader:
             dropped=dropped,
             embedding_model=self.compute.embedding_model,
             vectors_key=vectors_key,
+            run=self.run,
         )
         with self.clock.stage("keep"):
             self.objects.put(reading.key, reading.encode())
@@ -107,9 +111,23 @@ class Reader:
             reading = decode_reading(self.objects.get(key), key)
             made_by = (reading.extractor, reading.extractor_model, reading.embedding_model, reading.chunk_method)
             wanted = (self.compute.extractor, self.compute.extractor_model, self.compute.embedding_model, METHOD)
-            if reading.ingest_version == INGEST_VERSION and made_by == wanted:
+            if reading.ingest_version == INGEST_VERSION and made_by == wanted and reading.run == self.run:
                 return reading
         return None
+
+    def _former_windows(
+        self, document: Document, text: Text, chunks: Sequence[Chunk], verdicts: Sequence[Verdict]
+    ) -> embeddings.Windows | None:
+        """Those of the Reading that was published last, where they are of the same Sources by the same model."""
+        key = f"readings/{document.doc_id}/{document.reading}.json"
+        if not document.reading or not self.objects.exists(key):
+            return None
+        former = decode_reading(self.objects.get(key), key)
+        of_the_same = (former.text_sha256, former.chunks, former.verdicts, former.embedding_model)
+        if of_the_same != (text.sha256, tuple(chunks), tuple(verdicts), self.compute.embedding_model):
+            return None
+        found = embeddings.load(self.objects, former)
+        return embeddings.windows_of(found) if found else None
 
     def _extract(
         self,

@@ -1,7 +1,12 @@
 """Which existing concepts a new document is compared with by meaning (LIFECYCLE 5).
 
 Exact labels and aliases are matched against the whole ontology whatever the strategy; likeness of embeddings only
-against what the strategy offers, so that the cost of a match does not grow with the graph.
+against what the strategy offers, so that the cost of a match does not grow with the graph. So what a strategy does not
+offer stays a concept of its own where only its meaning, not its name, is that of a known one:
+
+- ``popularity`` joins to what is said most of, and leaves the rest apart;
+- ``random`` joins to anything, each document to others;
+- ``hybrid`` does the first with most of the list and the second with the rest.
 """
 
 from __future__ import annotations
@@ -9,27 +14,29 @@ from __future__ import annotations
 import hashlib
 
 from kgfs.errors import BadInputError
-from kgfs.stores.graph.contract import Concept, Graph
+from kgfs.stores.graph.contract import EVERYTHING, Concept, Graph, Scope
 
 STRATEGIES = ("random", "popularity", "hybrid")
 POPULAR_SHARE = 0.7
 """Of a hybrid offer; the rest is a random tail."""
 
 
-def offer(graph: Graph, ontology: str, strategy: str, limit: int, doc_id: str) -> list[Concept]:
-    """At most ``limit`` concepts, no one twice, the same for the same graph and document.
+def offer(
+    graph: Graph, ontology: str, strategy: str, limit: int, doc_id: str, scope: Scope = EVERYTHING
+) -> list[Concept]:
+    """At most ``limit`` concepts in ``scope``, no one twice, the same for the same graph and document.
 
-    ``popularity``: those with most relationships and evidence; ``random``: a sample seeded by the document;
+    ``popularity``: those with most relationships and evidence; ``random``: a sample seeded by ontology and document;
     ``hybrid``: the popular ones and a random tail.
     """
     seed = int(hashlib.sha256(doc_id.encode()).hexdigest()[:12], 16)
     if strategy == "popularity":
-        return graph.popular(ontology, limit)
+        return graph.popular(ontology, limit, scope)
     if strategy == "random":
-        return graph.sample(ontology, limit, seed)
+        return graph.sample(ontology, limit, seed, scope)
     if strategy == "hybrid":
-        head = graph.popular(ontology, int(limit * POPULAR_SHARE))
+        head = graph.popular(ontology, int(limit * POPULAR_SHARE), scope)
         shown = {concept.concept_id for concept in head}
-        tail = [c for c in graph.sample(ontology, limit, seed) if c.concept_id not in shown]
+        tail = [c for c in graph.sample(ontology, limit, seed, scope) if c.concept_id not in shown]
         return [*head, *tail[: limit - len(head)]]
     raise BadInputError(f"Unknown strategy '{strategy}'; known are {', '.join(STRATEGIES)}.")

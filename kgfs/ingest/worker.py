@@ -143,7 +143,7 @@ class Worker:
                 raise LostLeaseError("The worker is stopping.")
             self._pipeline.stores.journal.jobs.renew(job, self._lease, stage, share)
 
-        return pool.submit(self._pipeline.read, document, progress)
+        return pool.submit(self._pipeline.read, document, job, progress)
 
     def _finish(self, claim: _Claim, pool: ThreadPoolExecutor) -> bool:
         """Wait a moment for the oldest claim and publish it when it is read; whether it is done with."""
@@ -164,7 +164,7 @@ class Worker:
                         raise
                     self._keep_lease(claim)
                     return False
-                self._pipeline.publish(claim.document, reading, lambda: self._assert_lease(claim))
+                self._pipeline.publish(claim.document, reading, lambda: self._assert_lease(claim), claim.job)
         except LostLeaseError:
             if self._stopping.is_set():
                 return False

@@ -26,14 +26,14 @@ class Selection:
     """What is missing and what that means, for people."""
 
 
-def select(settings: Models) -> Selection:
-    """Loads what it selects (a few seconds). A model that was asked for by name and is missing is ModelMissingError;
-    with ``auto`` the work goes on without it."""
+def select(settings: Models, loaded: Selection | None = None) -> Selection:
+    """Loads what it selects (a few seconds), but for the token counter and the embedder where they are ``loaded``. A
+    model that was asked for by name and is missing is ModelMissingError; with ``auto`` the work goes on without it."""
     notes: list[str] = []
-    counter = tokens.load()
+    counter = loaded.tokens if loaded else tokens.load()
     if counter.name != "cl100k_base":
         notes.append("Token counts are estimates: the cl100k_base vocabulary is missing.")
-    embedder = _embedder(settings, notes)
+    embedder = loaded.embedder if loaded else _embedder(settings, notes)
     grammar = _grammar(settings, notes)
     if grammar is not None and embedder is None and settings.extractor == "auto":
         notes.append("Concepts come from grammar and statistics without embeddings.")

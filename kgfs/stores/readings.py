@@ -48,6 +48,8 @@ class Reading:
     embedding_model: str
     """Empty without an embedder."""
     vectors_key: str
+    run: str = ""
+    """What it was made for, where it was asked for (``ReadingOwed.run``): it answers for nothing else."""
 
     @property
     def id(self) -> str:
@@ -60,6 +62,8 @@ class Reading:
 
     def encode(self) -> bytes:
         body = {"format": FORMAT, **asdict(self)}
+        if not self.run:
+            del body["run"]  # Readings from before there were runs keep their ids
         return json.dumps(body, ensure_ascii=True, sort_keys=True, separators=(",", ":")).encode()
 
 
