@@ -24,16 +24,24 @@ from kgfs.stores.worker_lock import worker_alive
 @click.argument("files", nargs=-1, required=True, type=Path)
 @click.option("--ontology", required=True, help="The body of knowledge they belong to; made if there is none.")
 @click.option("--as", "as_path", metavar="PATH", help="Where below documents/ the (one) file is put.")
+@click.option("--force", is_flag=True, help="Read again what is known already.")
 @click.option("--no-wait", is_flag=True, help="Return when the bytes are kept; a worker reads them later.")
 @as_json
 @with_config
 def command(
-    config: Config, files: tuple[Path, ...], ontology: str, as_path: str | None, no_wait: bool, as_json: bool
+    config: Config,
+    files: tuple[Path, ...],
+    ontology: str,
+    as_path: str | None,
+    force: bool,
+    no_wait: bool,
+    as_json: bool,
 ) -> None:
     """Deposit files into an ontology and read them.
 
     Works with and without a mount. If a worker is alive it does the reading, else this process does. Files that cannot be
     deposited are named with the reason; the others are kept all the same, and the exit code is that of the first failure.
+    A file whose bytes stand at its path already is skipped, which its line says; --force reads it again.
 
     \b
     Example:
@@ -55,7 +63,7 @@ def command(
         with Bar() as bar:
             for path in files:
                 try:
-                    _print(path, deposits.ingest_file(path, ontology, as_path, progress), as_json)
+                    _print(path, deposits.ingest_file(path, ontology, as_path, progress, force=force), as_json)
                 except KgfsError as error:
                     failures.append(error)
                     click.echo(f"kgfs: {error}", err=True)

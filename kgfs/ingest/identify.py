@@ -23,9 +23,11 @@ DAY = 86_400 * 10**9
 
 
 class Action(StrEnum):
-    """What a deposit means. All but ``NONE`` mint a version; their values stand in ``VersionMinted.decision``."""
+    """What a deposit means. The values stand in ``VersionMinted.decision`` and ``Settled.decision``."""
 
-    NONE = "none"  # no version: not a document, or nothing new
+    NONE = "none"  # not a document
+    SKIP = "skip"  # the path has this content already
+    REFUSE = "refuse"  # the ontology has these bytes under another path, and wants each once
     INSERT = "insert"  # new bytes under a new path
     UPDATE = "update"  # new bytes under a known path
     ALIAS = "alias"  # bytes the ontology knows and has read: another name for them
@@ -39,6 +41,8 @@ class Decision:
     action: Action
     reason: str
     """One clause for people; ``kgfs ingest`` prints it and the ledger keeps it."""
+    mints: bool = True
+    """Whether the path gets a new version; not where its newest one is to be read again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +71,20 @@ def decide(
     now: int,
     trash_days: int,
     force: bool = False,
+    elsewhere: str = "",
     ingest_version: int = INGEST_VERSION,
 ) -> Decision:
     """What the bytes that ``name`` has at ``path`` mean.
 
     ``newest`` is the newest version of the name's own history, ``n`` the number its next one would have (higher than 1
     also where an editor moved the old file aside), ``document`` the Document that the name's ontology has for these
-    bytes. ``force`` reads known bytes again. Times in nanoseconds.
+    bytes. ``force`` reads known bytes again. ``elsewhere`` is another live path that has them, where the ontology is to
+    have each content under one path; else empty. Times in nanoseconds.
     """
     if not_a_document := _why_no_document(name, path):
-        return Decision(Action.NONE, not_a_document)
+        return Decision(Action.NONE, not_a_document, mints=False)
+    if elsewhere:
+        return Decision(Action.REFUSE, f"the same bytes stand at {elsewhere}", mints=False)
     if document is None:
         if n > 1:
             return Decision(Action.UPDATE, f"new bytes, version {n} of the path")
@@ -84,18 +92,17 @@ def decide(
     same_path = newest is not None and newest.doc_id == document.doc_id
     if document.state in (State.QUEUED, State.WORKING):
         if same_path:
-            return Decision(Action.NONE, "unchanged, its reading is under way")
+            return Decision(Action.SKIP, "unchanged, its reading is under way", mints=False)
         return Decision(Action.IN_PROGRESS, "the same bytes are being read")
     if force:
-        return Decision(Action.REPROCESS, "reading again was asked for")
+        return Decision(Action.REPROCESS, "reading again was asked for", mints=not same_path)
     if document.ingest_version < ingest_version:
-        return Decision(
-            Action.REPROCESS, f"read by ingest version {document.ingest_version}, {ingest_version} is current"
-        )
+        reason = f"read by ingest version {document.ingest_version}, {ingest_version} is current"
+        return Decision(Action.REPROCESS, reason, mints=not same_path)
     if document.state in _NAMELESS:
         return _returned(document, now, trash_days)
     if same_path:
-        return Decision(Action.NONE, "unchanged")
+        return Decision(Action.SKIP, "unchanged, not read again (--force does)", mints=False)
     if document.state is State.FAILED:
         return Decision(Action.REPROCESS, "the last reading of the same bytes failed")
     return Decision(Action.ALIAS, "another name for the same bytes")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ from kgfs.ingest.place import bring_home
 from kgfs.ingest.sessions import alive_sessions
 from kgfs.ingest.spool import WorkingCopies
 from kgfs.stores.error_log import ErrorLog
-from kgfs.stores.journal.facts import ContentKept, Settled, VersionMinted
+from kgfs.stores.journal.facts import ContentKept, Fact, ReadingOwed, Settled, VersionMinted
 from kgfs.stores.stores import Stores
 
 BATCH = 64
@@ -163,7 +164,7 @@ class _Batch:
         self._stores = stores
         self._copies = copies
         self._trash_days = trash_days
-        self._facts: dict[int, VersionMinted | Settled] = {}
+        self._facts: dict[int, tuple[Fact, ...]] = {}
         self._before: dict[int, Name] = {}
         self._bytes: set[tuple[str, str]] = set()
 
@@ -184,18 +185,22 @@ class _Batch:
         document = names.document_with(name.ontology, name.sha256) if name.sha256 else None
         n = names.lineage_for(name.id)[1] if name.kind is NameKind.FILE else 1
         decision = decide(name, path, newest, document, n=n, now=now, trash_days=self._trash_days, force=force)
-        if decision.action is Action.NONE and name.settled:
+        if decision.action in (Action.NONE, Action.SKIP) and name.settled:
             return decision
         try:
-            if decision.action is Action.NONE:
-                fact: VersionMinted | Settled = self._settled(name, decision, document, now)
-            else:
-                fact = self._minted(name, path, decision, document, n, now)
+            facts: list[Fact] = [
+                self._minted(name, path, decision, document, n, now)
+                if decision.mints
+                else self._settled(name, decision, document, now)
+            ]
         except KgfsError:
             if _same_bytes(names.name(name.id), name):
                 raise
             return None  # written or removed meanwhile, and the bytes given up
-        self._facts[name.id] = fact
+        if decision.action is Action.REPROCESS and document is not None and (force or not decision.mints):
+            run = secrets.token_hex(8) if force else ""
+            facts.append(ReadingOwed(document.doc_id, decision.reason, now, run=run))
+        self._facts[name.id] = tuple(facts)
         self._before[name.id] = name
         self._bytes.add((name.ontology, name.sha256))
         return decision
@@ -208,13 +213,13 @@ class _Batch:
         self._facts, self._before, self._bytes = {}, {}, set()
         journal = self._stores.journal
         try:
-            journal.record(*facts.values())
+            journal.record(*(fact for together in facts.values() for fact in together))
         except (BusyError, MissingError):
-            for fact in facts.values():
+            for name_id, together in facts.items():
                 try:
-                    journal.record(fact)
+                    journal.record(*together)
                 except (BusyError, MissingError):  # written, moved or removed since: the next time
-                    self.refused.add(fact.id)
+                    self.refused.add(name_id)
         border("settled")
         for name_id, name in before.items():
             if name_id not in self.refused:
@@ -225,7 +230,7 @@ class _Batch:
         if place in (Place.INBOX, Place.SPOOL):
             place, key = Place.GARAGE, self._key_without_document(name, document)
             self._bring_home(name, key)
-        return Settled(name.id, place, key, decision.reason, now, name.sha256)
+        return Settled(name.id, place, key, decision.reason, now, name.sha256, decision.action.value)
 
     def _minted(
         self, name: Name, path: str, decision: Decision, document: Document | None, n: int, now: int

@@ -232,7 +232,7 @@ def test_again_later_and_elsewhere(desk: Desk, tmp_path: Path) -> None:
     source.write_bytes(b"one")
     first = ingest(desk, source)
     before = desk.journal.seq()
-    assert ingest(desk, source).decision == "none"
+    assert ingest(desk, source).decision == "skip"
     assert desk.journal.seq() == before
     assert ingest(desk, source, "b.txt").decision == "in_progress"
     source.write_bytes(b"two")

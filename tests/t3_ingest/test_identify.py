@@ -78,13 +78,17 @@ TABLE: list[tuple[str, Version | None, Document | None, dict[str, Any], Action]]
     ("gated bytes", None, document(State.GATED), {}, Action.ALIAS),
     ("unsupported bytes", None, document(State.UNSUPPORTED), {}, Action.ALIAS),
     ("failed bytes, new path", None, document(State.FAILED), {}, Action.REPROCESS),
-    ("failed bytes, same path", SAME, document(State.FAILED), {"n": 5}, Action.NONE),
-    ("the same bytes again", SAME, document(State.DONE), {"n": 5}, Action.NONE),
+    ("failed bytes, same path", SAME, document(State.FAILED), {"n": 5}, Action.SKIP),
+    ("the same bytes again", SAME, document(State.DONE), {"n": 5}, Action.SKIP),
     ("queued, new path", None, document(State.QUEUED), {}, Action.IN_PROGRESS),
     ("worked on, new path", None, document(State.WORKING), {}, Action.IN_PROGRESS),
-    ("queued, same path", SAME, document(State.QUEUED), {"n": 5}, Action.NONE),
+    ("queued, same path", SAME, document(State.QUEUED), {"n": 5}, Action.SKIP),
     ("queued, forced", None, document(State.QUEUED), {"force": True}, Action.IN_PROGRESS),
     ("forced", SAME, document(State.DONE), {"n": 5, "force": True}, Action.REPROCESS),
+    ("forced, other path", None, document(State.DONE), {"force": True}, Action.REPROCESS),
+    ("another path has them, one is wanted", None, document(State.DONE), {"elsewhere": "b.txt"}, Action.REFUSE),
+    ("another path has them unsettled", BEFORE, None, {"n": 5, "elsewhere": "b.txt"}, Action.REFUSE),
+    ("refused, forced", None, document(State.DONE), {"force": True, "elsewhere": "b.txt"}, Action.REFUSE),
     ("older ingest version", SAME, document(State.DONE), {"ingest_version": 2}, Action.REPROCESS),
     ("older, other path", None, document(State.UNSUPPORTED), {"ingest_version": 2}, Action.REPROCESS),
     ("older and gone", None, document(State.TRASHED, **LEFT), {"ingest_version": 2}, Action.REPROCESS),
@@ -105,6 +109,8 @@ def test_table(
     decision = decide(name(), "a.txt", newest, known, **{"n": 1, "now": NOW, "trash_days": 30, **given})
     assert decision.action is action
     assert decision.reason
+    again = newest is SAME and action is Action.REPROCESS
+    assert decision.mints is not (again or action in (Action.SKIP, Action.REFUSE))
 
 
 NO_DOCUMENTS = [
@@ -149,12 +155,12 @@ def test_identity_of_known_bytes_stays() -> None:
 def test_every_state_has_a_decision_that_loses_nothing(
     state: State, same: bool, shown: bool, read: bool, force: bool, age: int
 ) -> None:
-    """Bytes that no knowledge stands for are always owed a reading; NONE only where the path has the version already."""
+    """Bytes that no knowledge stands for are always owed a reading; SKIP only where the path has the version already."""
     known = document(state, commit_id="c" if shown else "", reading="r" if read else "", removed_at=NOW - age * DAY)
     decision = decide(
         name(), "a.txt", SAME if same else None, known, n=5 if same else 1, now=NOW, trash_days=30, force=force
     )
-    if decision.action is Action.NONE:
+    if decision.action is Action.SKIP:
         assert same
     if state in (State.TRASHED, State.KEPT, State.STALE) and not shown:
         assert decision.action in (Action.INSERT, Action.REVIVE, Action.REPROCESS)

@@ -34,6 +34,23 @@ def ingest(place: Place, path: Path, *words: str) -> dict[str, Any]:
     return dict(json.loads(place.run("ingest", path, "--json", *words).stdout))
 
 
+# ------------------------------------------------------------------------------------------- known bytes
+
+
+def test_a_known_path_is_skipped_and_says_so_unless_forced(bare: Place, zen: Path) -> None:
+    first = ingest(bare, zen, "--ontology", "A")
+    again = ingest(bare, zen, "--ontology", "A")
+    assert (again["decision"], again["doc_id"]) == ("skip", first["doc_id"])
+    assert "--force" in again["reason"]
+    assert bare.status()["owed"] == 0
+    forced = ingest(bare, zen, "--ontology", "A", "--force", "--no-wait")
+    assert (forced["decision"], forced["doc_id"]) == ("reprocess", first["doc_id"])
+    page = told(bare, "A/zen.md")
+    assert (page["state"], page["versions"], page["decision"]) == ("queued", 1, "reprocess")
+    bare.run("worker", "--until-idle")
+    assert told(bare, "A/zen.md")["state"] == "done"
+
+
 # ------------------------------------------------------------------------------------------- kgfs status FILE
 
 
