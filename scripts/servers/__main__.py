@@ -1,0 +1,78 @@
+"""Start, show or end real servers: ``python -m scripts.servers start [NAME …] [--folder .servers]``.
+
+Starting what runs is harmless; a server that ended comes back on the ports and with the data it had. After a start
+``FOLDER/kgfs.toml`` is a configuration for ``--config`` of every verb.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from types import ModuleType
+
+from scripts.servers import minio, neo4j, process, seaweedfs
+
+SERVERS: dict[str, ModuleType] = {
+    "neo4j": neo4j,
+    "minio": minio,
+    "seaweedfs": seaweedfs,
+}
+S3 = ("minio", "seaweedfs")
+"""Of these one is written into the configuration: the first that was started."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m scripts.servers", description=__doc__)
+    parser.add_argument("verb", choices=("start", "stop", "show", "install"))
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(SERVERS)}; all when none is named")
+    parser.add_argument("--folder", type=Path, default=Path(".servers"))
+    arguments = parser.parse_args()
+    unknown = [name for name in arguments.names if name not in SERVERS]
+    if unknown:
+        parser.error(f"no server is called {unknown[0]}; known are {', '.join(SERVERS)}")
+    folder = arguments.folder.absolute()
+    for name in arguments.names or SERVERS:
+        VERBS[arguments.verb](name, folder / name)
+    if arguments.verb == "start":
+        write_settings(folder)
+
+
+def start(name: str, folder: Path) -> None:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if (found := process.running(folder)) is None:
+        found = SERVERS[name].start(folder, process.ports_before(folder))
+    print(f"{name}\tprocess {found.pid}\tport {found.ports[0]}")
+
+
+def stop(name: str, folder: Path) -> None:
+    if process.end(folder):
+        print(f"{name}\tended")
+
+
+def show(name: str, folder: Path) -> None:
+    found = process.running(folder)
+    print(f"{name}\tprocess {found.pid}\tport {found.ports[0]}" if found else f"{name}\tnot running")
+
+
+def install(name: str, folder: Path) -> None:
+    print(f"{name}\t{SERVERS[name].install()}")
+
+
+def write_settings(folder: Path) -> None:
+    """What runs, as a configuration. It names files of secrets and holds none."""
+    live = {name: found for name in SERVERS if (found := process.running(folder / name))}
+    chosen = next((name for name in S3 if name in live), None)
+    parts = [
+        SERVERS[name].settings(folder / name, found.ports)
+        for name, found in live.items()
+        if name not in S3 or name == chosen
+    ]
+    (folder / "kgfs.toml").write_text("\n".join(parts))
+    print(f"configuration\t{folder / 'kgfs.toml'}", file=sys.stderr)
+
+
+VERBS = {"start": start, "stop": stop, "show": show, "install": install}
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""Neo4j Community from Maven Central, as a process of its own: 225 jars and one short Java source."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from pathlib import Path
+
+from scripts.servers.process import HOST, Running, cache, free_ports, launch, secret, wait_for_port
+
+VERSIONS = {25: "2026.08.1", 21: "2026.08.1", 17: "5.26.0"}
+"""By the Java that runs it, best first."""
+HERE = Path(__file__).parent
+
+
+def java() -> tuple[Path, int]:
+    """The best Java of this machine for a version we know."""
+    for wanted in VERSIONS:
+        for path in sorted(Path("/usr/lib/jvm").glob(f"*{wanted}*/bin/java")):
+            return path, wanted
+    raise SystemExit("Neo4j needs Java 17 or newer: apt-get install openjdk-17-jre-headless maven")
+
+
+def install() -> Path:
+    """The folder of jars."""
+    version = VERSIONS[java()[1]]
+    jars = cache() / f"neo4j-{version}"
+    if not (jars / "complete").exists():
+        pom = HERE / "neo4j-pom.xml"
+        goal = ["dependency:copy-dependencies", f"-DoutputDirectory={jars}", f"-Dneo4j={version}"]
+        subprocess.run(["mvn", "-q", "-B", "-f", str(pom), *goal], check=True)
+        (jars / "complete").touch()
+    return jars
+
+
+def start(folder: Path, ports: tuple[int, ...]) -> Running:
+    jars, (runtime, _) = install(), java()
+    (port,) = ports or free_ports(1)
+    command = [runtime, "-Xmx512m", "-cp", f"{jars}/*", HERE / "Neo4jServer.java", folder / "data", port]
+    note = launch(folder, [str(word) for word in command], [port])
+    wait_for_port(folder, note, port)
+    _take_password(folder, port)
+    return note
+
+
+def _take_password(folder: Path, port: int) -> None:
+    """Give the first user our password; harmless when it has it already."""
+    from neo4j import GraphDatabase
+    from neo4j.exceptions import AuthError, ClientError, ServiceUnavailable
+
+    password, uri = secret(folder, "password"), f"bolt://{HOST}:{port}"
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            with GraphDatabase.driver(uri, auth=("neo4j", password)) as driver:
+                driver.execute_query("RETURN 1", database_="neo4j")
+                return
+        except (ServiceUnavailable, ClientError, AuthError) as error:
+            if time.monotonic() > deadline:
+                raise SystemExit(f"Neo4j on port {port} lets nobody in: {error}") from error
+            if isinstance(error, AuthError) and "Unauthorized" in (error.code or ""):
+                _change_first_password(uri, password)
+            time.sleep(0.5)
+
+
+def _change_first_password(uri: str, password: str) -> None:
+    from neo4j import GraphDatabase
+
+    with GraphDatabase.driver(uri, auth=("neo4j", "neo4j")) as driver:
+        change = "ALTER CURRENT USER SET PASSWORD FROM 'neo4j' TO $password"
+        driver.execute_query(change, password=password, database_="system")
+
+
+def settings(folder: Path, ports: tuple[int, ...]) -> str:
+    uri = f'uri = "bolt://{HOST}:{ports[0]}"\nuser = "neo4j"\npassword_file = "{folder / "password"}"\n'
+    return f'[graph]\nstore = "neo4j"\n{uri}'
