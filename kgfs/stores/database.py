@@ -175,6 +175,11 @@ class Database:
             self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._writer.execute(f"PRAGMA busy_timeout={int(BUSY_SECONDS * 1000)}")
 
+    def scrub(self) -> None:
+        """Nothing of what was removed is left in the file, nor in the log beside it. Writes the whole file anew."""
+        with self._lock, self.translated():
+            scrub(self._writer, self._path)
+
     def close(self) -> None:
         """Idempotent. No other thread may be reading."""
         with self._lock:
@@ -194,6 +199,15 @@ def fault_of(path: Path, *, deep: bool = False) -> str:
     except sqlite3.Error as error:
         return f"damaged ({error})"
     return "" if found == "ok" else f"damaged ({found.strip()})"
+
+
+def scrub(connection: sqlite3.Connection, path: Path) -> None:
+    """Write a database anew without what was removed from it, and empty its log. BusyError if readers of other
+    processes keep the log in use for BUSY_SECONDS. The blocks of the disk that are given back are not overwritten."""
+    connection.execute("VACUUM")
+    busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    if busy:
+        raise BusyError(f"{path}: another process has been reading for {BUSY_SECONDS:.0f} s, so its log still has words.")
 
 
 def remove_database(path: Path) -> None:

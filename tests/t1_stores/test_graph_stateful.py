@@ -87,6 +87,23 @@ class Histories(RuleBasedStateMachine):
         commit_id, at = self.commit()
         assert self.file.forget(commit_id, doc_ids, at) == self.oracle.forget(commit_id, doc_ids, at)
 
+    @rule(doc_ids=st.lists(st.sampled_from(DOC_IDS), max_size=2), labels=st.lists(st.sampled_from(LABELS), max_size=2))
+    def strike(self, doc_ids: list[str], labels: list[str]) -> None:
+        """Forget with cascade ``all``."""
+        commit_id, at = self.commit()
+        concepts = [cid(label) for label in labels]
+        outcomes = [graph.forget(commit_id, doc_ids, at, concepts) for graph in self.both]
+        assert outcomes[0] == outcomes[1]
+        assert not any(self.file.concept(concept) for concept in concepts)
+
+    @rule(labels=st.lists(st.sampled_from(LABELS), max_size=3))
+    def redact(self, labels: list[str]) -> None:
+        concepts = [cid(label) for label in labels]
+        redactions = [graph.redact(concepts, []) for graph in self.both]
+        assert redactions[0] == redactions[1]
+        for graph in self.both:
+            graph.impose(redactions[0])
+
     @rule(data=st.data(), doc_id=st.sampled_from(DOC_IDS), again=st.booleans())
     def abandon(self, data: st.DataObject, doc_id: str, again: bool) -> None:
         commit_id, at = self.commit()

@@ -12,6 +12,7 @@ from kgfs.render.concept import render
 from kgfs.render.summary import summarise, surface_forms
 from kgfs.stores.graph.contract import ConceptRow, DocumentRow, Publication, RelationshipRow
 from kgfs.stores.graph.feed import Feed
+from kgfs.stores.graph.hiding import hidden_name, is_hidden
 from kgfs.stores.graph.pages import concept_page
 from kgfs.stores.graph.rows import (
     COUNTED,
@@ -120,8 +121,9 @@ class Commit:
             raise StoreError(f"Evidence number {clash[1]} of {clash[0]} belongs to another document's quote.")
 
     def _meet(self, row: ConceptRow) -> None:
-        known = self._sql.execute("SELECT live FROM concept WHERE concept_id = ?", (row.concept_id,)).fetchone()
+        known = self._sql.execute("SELECT live, name FROM concept WHERE concept_id = ?", (row.concept_id,)).fetchone()
         if known is None:
+            self._check_name(row)
             try:
                 self._sql.execute(
                     "INSERT INTO concept (concept_id, ontology, name, live, norm, label, aliases, description, kind,"
@@ -132,7 +134,15 @@ class Commit:
             except sqlite3.IntegrityError as error:
                 raise StoreError(f"The directory name '{row.name}' is or was another concept's.") from error
         elif not known[0]:
-            self._sql.execute("UPDATE concept SET norm = ? WHERE concept_id = ?", (row.norm, row.concept_id))
+            name = row.name if is_hidden(known[1]) else known[1]
+            self._sql.execute(
+                "UPDATE concept SET norm = ?, name = ? WHERE concept_id = ?", (row.norm, name, row.concept_id)
+            )
+
+    def _check_name(self, row: ConceptRow) -> None:
+        hidden = (row.ontology, hidden_name(row.ontology, row.name))
+        if self._sql.execute("SELECT 1 FROM concept WHERE ontology = ? AND name = ?", hidden).fetchone():
+            raise StoreError(f"The directory name '{row.name}' was another concept's.")
 
     def _mention(self, edition: int, concepts: Sequence[ConceptRow]) -> None:
         ordinals: dict[str, int] = {}

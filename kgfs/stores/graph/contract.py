@@ -212,6 +212,22 @@ class Scope:
 EVERYTHING = Scope()
 
 
+@dataclass(frozen=True, slots=True)
+class Redaction:
+    """What is known of purged documents' part in the graph: ids (which are hashes), hashes, numbers and times, no word."""
+
+    names: tuple[tuple[str, str, str], ...]
+    """(concept id, ontology, what stands for its directory name) of concepts that are dead."""
+    numbers: tuple[tuple[str, int], ...]
+    """(concept id, the highest number of evidence ever used)."""
+    relationships: tuple[tuple[str, str, str, str, str, int, int], ...]
+    """(id, ontology, subject, type, object, the highest number ever used, mtime)."""
+    concept_times: tuple[tuple[str, int], ...]
+    """(concept id, mtime) of living concepts whose page the documents changed."""
+    changed_at: tuple[tuple[str, int], ...]
+    """(ontology, when it was last changed)."""
+
+
 class Graph(Protocol):
     """Reads are *quick* (indexed) and see the newest epoch, from any number of threads and processes. Lists are in
     order of their key and paged: ``after`` is the last key of the page before."""
@@ -237,10 +253,24 @@ class Graph(Protocol):
         """Drop what was staged and not published. Harmless if there is nothing."""
         ...
 
-    def forget(self, commit_id: str, doc_ids: Sequence[str], at: int) -> int:
+    def forget(self, commit_id: str, doc_ids: Sequence[str], at: int, concepts: Sequence[str] = ()) -> int:
         """Take documents out with their sources, instances and mentions, relationships without evidence, concepts
         without evidence (cascade=orphans). One transaction; the cost grows with what is removed. Unknown documents are
-        passed over. Returns the epoch; repeating a commit id changes nothing."""
+        passed over. Returns the epoch; repeating a commit id changes nothing.
+
+        ``concepts`` leave too (cascade=all), with the evidence that other documents give for them and their
+        relationships; those documents stay, and are told as changed."""
+        ...
+
+    def redact(self, concepts: Sequence[str], relationships: Sequence[RelationshipRow]) -> Redaction:
+        """After documents that had to do with these concepts and relationships left for good: hide the directory names of
+        those that are dead behind hashes (they are still never given to another concept), give up the feed (``changes``
+        answers None to whoever is behind), and remove every trace of removed rows from the files. Blocks for long, the
+        whole file is written anew. May be repeated. BusyError where other processes read without end."""
+        ...
+
+    def impose(self, redaction: Redaction) -> None:
+        """What a rebuild does instead of publishing and forgetting purged documents."""
         ...
 
     def staged(self) -> list[str]:
@@ -358,7 +388,7 @@ class Graph(Protocol):
         ...
 
     def name_taken(self, ontology: str, name: str) -> str | None:
-        """The concept id that has or ever had that directory name."""
+        """The concept id that has or ever had that directory name, hidden ones too."""
         ...
 
     def popular(self, ontology: str, limit: int, scope: Scope = EVERYTHING) -> list[Concept]:

@@ -20,11 +20,15 @@ from kgfs.stores.graph.contract import (
     Graph,
     InstanceRow,
     Publication,
+    Redaction,
     Related,
+    RelationshipRow,
     Scope,
     SourceRow,
 )
+from kgfs.stores.graph.hiding import hidden_name, is_hidden
 from kgfs.stores.graph.memory_adopting import joined
+from kgfs.stores.graph.memory_forgetting import without
 from kgfs.stores.graph.memory_view import Edition, View, compared, ends, words_of
 from kgfs.stores.graph.sampling import draw
 
@@ -72,9 +76,8 @@ class MemoryGraph:
             edition.publication = publication
             self._staged.pop((publication.commit_id, doc_id), None)
             for concept in publication.concepts:
-                if concept.concept_id not in self._rows:
-                    self._rows[concept.concept_id] = (concept.ontology, concept.name)
-                    self._names[concept.ontology, concept.name] = concept.concept_id
+                if concept.concept_id not in self._rows or is_hidden(self._rows[concept.concept_id][1]):
+                    self._rename(concept.concept_id, concept.ontology, concept.name)
                 if concept.concept_id not in self._view.concepts:
                     self._norms[concept.concept_id] = concept.norm
             for owner, n in edition.instances:
@@ -97,6 +100,8 @@ class MemoryGraph:
         names = dict(self._names)
         for concept in publication.concepts:
             known = concept.concept_id in self._rows or concept.concept_id in names.values()
+            if not known and (concept.ontology, hidden_name(concept.ontology, concept.name)) in names:
+                raise StoreError(f"The directory name '{concept.name}' was another concept's.")
             if (
                 not known
                 and names.setdefault((concept.ontology, concept.name), concept.concept_id) != concept.concept_id
@@ -107,12 +112,63 @@ class MemoryGraph:
         with self._lock:
             self._staged = {key: edition for key, edition in self._staged.items() if key[0] != commit_id}
 
-    def forget(self, commit_id: str, doc_ids: Sequence[str], at: int) -> int:
+    def forget(self, commit_id: str, doc_ids: Sequence[str], at: int, concepts: Sequence[str] = ()) -> int:
         with self._lock:
             if commit_id in self._commits:
                 return self._commits[commit_id]
             left = {k: v for k, v in self._view.editions.items() if k not in doc_ids}
-            return self._commit(commit_id, left, at)
+            return self._commit(commit_id, without(self._view, left, concepts), at)
+
+    def redact(self, concepts: Sequence[str], relationships: Sequence[RelationshipRow]) -> Redaction:
+        with self._lock:
+            known = {concept: self._rows[concept] for concept in sorted(set(concepts)) if concept in self._rows}
+            dead = {concept: row for concept, row in known.items() if concept not in self._view.concepts}
+            for concept, (ontology, name) in dead.items():
+                self._rename(concept, ontology, hidden_name(ontology, name))
+            living = {concept for concept in known if concept in self._view.concepts}
+            shown = living | {related.concept_id for concept in living for related in self._view.related(concept)}
+            self._feed, self._feed_above = [], self._epoch
+            ontologies = sorted({ontology for ontology, _ in known.values()})
+            return Redaction(
+                names=tuple((concept, *self._rows[concept]) for concept in dead),
+                numbers=tuple((concept, self._last_n.get(concept, 0)) for concept in known),
+                relationships=tuple(
+                    (
+                        *(row.relationship_id, row.ontology, row.subject, row.type, row.object),
+                        *(self._last_n.get(row.relationship_id, 0), self._joined_at(row.relationship_id)),
+                    )
+                    for row in relationships
+                ),
+                concept_times=tuple((concept, self._view.concepts[concept].mtime) for concept in sorted(shown)),
+                changed_at=tuple((o, self._changed_at[o]) for o in ontologies if o in self._changed_at),
+            )
+
+    def _rename(self, concept: str, ontology: str, name: str) -> None:
+        former = self._rows.get(concept)
+        if former is not None:
+            self._names.pop(former, None)
+        self._rows[concept] = (ontology, name)
+        self._names[ontology, name] = concept
+
+    def _joined_at(self, relationship_id: str) -> int:
+        known = self._view.relationships.get(relationship_id)
+        return known[1] if known else 0
+
+    def impose(self, redaction: Redaction) -> None:
+        with self._lock:
+            for concept, ontology, name in redaction.names:
+                self._rename(concept, ontology, name)
+            numbers = [*redaction.numbers, *((row[0], row[5]) for row in redaction.relationships)]
+            for owner, n in numbers:
+                self._last_n[owner] = max(self._last_n.get(owner, 0), n)
+            for concept, mtime in redaction.concept_times:
+                if concept in self._view.concepts:
+                    self._view.concepts[concept] = replace(self._view.concepts[concept], mtime=mtime)
+            for row in redaction.relationships:
+                if row[0] in self._view.relationships:
+                    self._view.relationships[row[0]] = (self._view.relationships[row[0]][0], row[6])
+            for ontology, at in redaction.changed_at:
+                self._changed_at[ontology] = max(at, self._changed_at.get(ontology, 0))
 
     def staged(self) -> list[str]:
         with self._lock:
@@ -407,7 +463,7 @@ class MemoryGraph:
         return self._last_n.get(owner, 0) + 1
 
     def name_taken(self, ontology: str, name: str) -> str | None:
-        return self._names.get((ontology, name))
+        return self._names.get((ontology, name)) or self._names.get((ontology, hidden_name(ontology, name)))
 
     def _concepts_in(self, ontology: str, scope: Scope) -> list[Concept]:
         found = [concept for concept in self._view.concepts.values() if concept.ontology == ontology]

@@ -19,6 +19,7 @@ from kgfs.stores.graph.contract import (
     SourceRow,
 )
 from kgfs.stores.graph.feed import changes
+from kgfs.stores.graph.hiding import hidden_name
 from kgfs.stores.graph.pages import concept_page
 from kgfs.stores.graph.rows import (
     CONCEPT,
@@ -229,7 +230,10 @@ class GraphReads:
         return found[0] + 1 if found else 1
 
     def name_taken(self, ontology: str, name: str) -> str | None:
-        found = self._database.row("SELECT concept_id FROM concept WHERE ontology = ? AND name = ?", (ontology, name))
+        found = self._database.row(
+            "SELECT concept_id FROM concept WHERE ontology = ? AND name IN (?, ?)",
+            (ontology, name, hidden_name(ontology, name)),
+        )
         return found[0] if found else None
 
     def popular(self, ontology: str, limit: int, scope: Scope = EVERYTHING) -> list[Concept]:

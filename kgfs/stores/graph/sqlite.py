@@ -11,8 +11,9 @@ from pathlib import Path
 from kgfs.errors import StoreError
 from kgfs.stores.database import Database, remove_database
 from kgfs.stores.graph.adopting import BUILT, adopt
+from kgfs.stores.graph.cascade import Cascade, impose, redact, scrub
 from kgfs.stores.graph.commit import Commit
-from kgfs.stores.graph.contract import Batch, Graph, Publication
+from kgfs.stores.graph.contract import Batch, Graph, Publication, Redaction, RelationshipRow
 from kgfs.stores.graph.editions import empty, open_edition, put_instances, put_sources, remove_some
 from kgfs.stores.graph.migrations import MIGRATIONS
 from kgfs.stores.graph.reading import GraphReads
@@ -83,17 +84,29 @@ class SqliteGraph(GraphReads):
             )
         self._remove_left()
 
-    def forget(self, commit_id: str, doc_ids: Sequence[str], at: int) -> int:
+    def forget(self, commit_id: str, doc_ids: Sequence[str], at: int, concepts: Sequence[str] = ()) -> int:
         with self._database.write(durable=True) as connection:
             known = connection.execute('SELECT epoch FROM "commit" WHERE commit_id = ?', (commit_id,)).fetchone()
             if known:
                 return int(known[0])
-            commit = Commit(connection, at)
+            commit = Cascade(connection, at)
             commit.leave(doc_ids)
+            commit.strike(concepts)
             epoch = commit.settle()
             connection.execute("INSERT INTO \"commit\" VALUES (?, ?, 'forget', ?)", (commit_id, epoch, at))
         self._remove_left()
         return epoch
+
+    def redact(self, concepts: Sequence[str], relationships: Sequence[RelationshipRow]) -> Redaction:
+        with self._database.write(durable=True) as connection:
+            redaction = redact(connection, concepts, relationships)
+            scrub(connection)
+        self._database.scrub()
+        return redaction
+
+    def impose(self, redaction: Redaction) -> None:
+        with self._database.write(durable=True) as connection:
+            impose(connection, redaction)
 
     def clear(self) -> None:
         with self._database.write(durable=True) as connection:

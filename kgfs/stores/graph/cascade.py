@@ -1,0 +1,148 @@
+"""Forgetting beyond a document's own rows: concepts that leave with all their evidence, and what is hidden by a purge."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+from kgfs.stores.graph.commit import Commit
+from kgfs.stores.graph.contract import Redaction, RelationshipRow
+from kgfs.stores.graph.hiding import hidden_name
+from kgfs.stores.graph.rows import SHOWN, slots
+
+
+class Cascade(Commit):
+    """One forgetting: :meth:`leave`, :meth:`strike`, then ``settle``. However many documents leave together, each concept
+    and each relationship is worked out once."""
+
+    def strike(self, concept_ids: Sequence[str]) -> None:
+        """These concepts leave with all their evidence and their relationships, whichever document it stands in; those
+        documents stay. Concepts that do not live are passed over."""
+        edited: dict[int, tuple[str, str, int]] = {}
+        for concept_id in sorted(set(concept_ids)):
+            found = self._sql.execute(
+                "SELECT key FROM concept WHERE concept_id = ? AND live = 1", (concept_id,)
+            ).fetchone()
+            if found is None:
+                continue
+            self._concepts.add(concept_id)
+            joined = self._sql.execute(
+                "SELECT DISTINCT relationship_id, other FROM neighbour WHERE concept = ?", (concept_id,)
+            ).fetchall()
+            self._concepts.update(other for _, other in joined)
+            self._relationships.update(relationship_id for relationship_id, _ in joined)
+            for owner in (concept_id, *sorted({relationship_id for relationship_id, _ in joined})):
+                self._strike_evidence(owner, edited)
+            self._strike_mentions(found[0], edited)
+        for edition, (doc_id, ontology, lost) in sorted(edited.items()):
+            self._sql.execute("UPDATE document SET instances = instances - ? WHERE key = ?", (lost, edition))
+            self._count(ontology, instances=-lost)
+            self._feed.tell("changed", "document", ontology, ontology, doc_id)
+
+    def _strike_evidence(self, owner: str, edited: dict[int, tuple[str, str, int]]) -> None:
+        rows = self._sql.execute(
+            "SELECT instance.n, document.key, document.doc_id, document.ontology"
+            f" FROM instance CROSS JOIN document ON document.key = instance.document AND document.state = {SHOWN}"
+            " WHERE instance.owner = ?",
+            (owner,),
+        ).fetchall()
+        for n, edition, doc_id, ontology in rows:
+            self._sql.execute("DELETE FROM instance WHERE owner = ? AND n = ? AND document = ?", (owner, n, edition))
+            self._tell_one_evidence("removed", ontology, owner, n)
+            edited[edition] = (doc_id, ontology, edited.get(edition, ("", "", 0))[2] + 1)
+        self._evidence[owner] = self._evidence.get(owner, 0) - len(rows)
+
+    def _strike_mentions(self, concept: int, edited: dict[int, tuple[str, str, int]]) -> None:
+        rows = self._sql.execute(
+            "SELECT DISTINCT document.key, document.doc_id, document.ontology"
+            f" FROM mention CROSS JOIN document ON document.key = mention.document AND document.state = {SHOWN}"
+            " WHERE mention.concept = ?",
+            (concept,),
+        ).fetchall()
+        for edition, doc_id, ontology in rows:
+            self._sql.execute("DELETE FROM mention WHERE concept = ? AND document = ?", (concept, edition))
+            edited.setdefault(edition, (doc_id, ontology, 0))
+
+
+def redact(
+    connection: sqlite3.Connection, concept_ids: Sequence[str], relationships: Sequence[RelationshipRow]
+) -> Redaction:
+    """Hide the names of those of these concepts that are dead, forget the feed up to now, and say what a rebuild that
+    knows nothing of the documents must be told. May be done twice."""
+    names: list[tuple[str, str, str]] = []
+    concept_times: dict[str, int] = {}
+    numbers: dict[str, int] = {}
+    ontologies: set[str] = set()
+    for concept_id in sorted(set(concept_ids)):
+        row = connection.execute(
+            "SELECT ontology, name, live, last_n FROM concept WHERE concept_id = ?", (concept_id,)
+        ).fetchone()
+        if row is None:
+            continue
+        ontology, name, live, last_n = row
+        ontologies.add(ontology)
+        numbers[concept_id] = last_n
+        if not live:
+            hidden = hidden_name(ontology, name)
+            connection.execute("UPDATE concept SET name = ? WHERE concept_id = ?", (hidden, concept_id))
+            names.append((concept_id, ontology, hidden))
+            continue
+        concept_times |= connection.execute(
+            "SELECT concept_id, mtime FROM concept WHERE live = 1 AND (concept_id = ?1"
+            " OR concept_id IN (SELECT other FROM neighbour WHERE concept = ?1))",
+            (concept_id,),
+        ).fetchall()
+    known: list[tuple[str, str, str, str, str, int, int]] = []
+    for relationship in relationships:
+        row = connection.execute(
+            "SELECT relationship_id, ontology, subject, type, object, last_n, mtime FROM relationship"
+            " WHERE relationship_id = ?",
+            (relationship.relationship_id,),
+        ).fetchone()
+        if row is not None:
+            known.append(row)
+    connection.execute("DELETE FROM change")
+    connection.execute(
+        "UPDATE meta SET value = (SELECT value FROM meta WHERE name = 'epoch') WHERE name = 'changes_above'"
+    )
+    changed = [
+        connection.execute("SELECT ontology, changed_at FROM counter WHERE ontology = ?", (ontology,)).fetchone()
+        for ontology in sorted(ontologies)
+    ]
+    return Redaction(
+        names=tuple(names),
+        numbers=tuple(sorted(numbers.items())),
+        relationships=tuple(known),
+        concept_times=tuple(sorted(concept_times.items())),
+        changed_at=tuple(row for row in changed if row is not None),
+    )
+
+
+def impose(connection: sqlite3.Connection, redaction: Redaction) -> None:
+    """Make a graph that was built without the purged documents the one that was left by their purge."""
+    for concept_id, ontology, name in redaction.names:
+        connection.execute(
+            "INSERT INTO concept (concept_id, ontology, name, live, norm, label, aliases, description, kind, founded,"
+            f" evidence, related, size, mtime, page_hash, last_n) VALUES ({slots(3)}, 0, '', '', '[]', '', '', 0, 0, 0, 0,"
+            " 0, x'', 0) ON CONFLICT (concept_id) DO UPDATE SET name = excluded.name",
+            (concept_id, ontology, name),
+        )
+    connection.executemany("UPDATE concept SET last_n = max(last_n, ?2) WHERE concept_id = ?1", redaction.numbers)
+    connection.executemany(
+        "INSERT INTO relationship (relationship_id, ontology, subject, type, object, evidence, confidence, mtime, last_n)"
+        " VALUES (?1, ?2, ?3, ?4, ?5, 0, 0, ?7, ?6)"
+        " ON CONFLICT (relationship_id) DO UPDATE SET mtime = excluded.mtime, last_n = max(last_n, excluded.last_n)",
+        redaction.relationships,
+    )
+    connection.executemany("UPDATE concept SET mtime = ?2 WHERE concept_id = ?1 AND live = 1", redaction.concept_times)
+    for ontology, at in redaction.changed_at:
+        connection.execute(
+            "INSERT INTO counter (ontology, changed_at) VALUES (?1, ?2)"
+            " ON CONFLICT (ontology) DO UPDATE SET changed_at = max(changed_at, ?2)",
+            (ontology, at),
+        )
+
+
+def scrub(connection: sqlite3.Connection) -> None:
+    """Leave no word of what was removed in the full-text index, whose segments keep deleted ones until they are merged."""
+    connection.execute("INSERT INTO source_words (source_words) VALUES ('optimize')")
