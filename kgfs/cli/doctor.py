@@ -96,7 +96,7 @@ def _mounts(config: Config) -> Iterator[Line]:
     for note in mount_notes(config.run):
         standing = probe.standing(note.mountpoint)
         if standing is Standing.ALIVE:
-            yield Line("mount", "ok", f"{note.mountpoint} answers (pid {note.pid}).")
+            yield Line("mount", "ok", f"{note.mountpoint} answers (view {note.view}, pid {note.pid}).")
         elif standing is not Standing.ABSENT:
             remedy = f"kgfs umount {note.mountpoint}"
             yield Line("mount", "missing", f"{note.mountpoint} is {standing.value}.", remedy)

@@ -6,18 +6,19 @@ import logging
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 
-from kgfs.app import make_home, run_mount
+from kgfs.app import make_home, run_garage_mount, run_mount
 from kgfs.cli.options import with_config
 from kgfs.config import Config
-from kgfs.errors import MachineError
+from kgfs.errors import BadInputError, MachineError, MissingError
 from kgfs.fuse import probe
 from kgfs.fuse.mount import MountOptions, check
 from kgfs.fuse.probe import Standing
-from kgfs.stores.mount_notes import mount_notes
+from kgfs.stores.mount_notes import GARAGE, KNOWLEDGE, VIEWS, mount_notes
 
 READY = b"ready\n"
 """What the process in the background writes to the pipe once the mount answers."""
@@ -25,40 +26,68 @@ READY = b"ready\n"
 
 @click.command()
 @click.argument("mountpoint", type=Path)
+@click.option(
+    "--view",
+    type=click.Choice(VIEWS),
+    default=KNOWLEDGE,
+    show_default=True,
+    help="What to show; garage is what is kept, read-only.",
+)
 @click.option("--foreground", is_flag=True, help="Stay, and log to stderr; for service managers.")
 @click.option("--no-worker", is_flag=True, help="Start no worker; what is owed waits for kgfs worker.")
 @click.option("--allow-other", is_flag=True, help="Let other users in (needs user_allow_other in /etc/fuse.conf).")
 @click.option("--ready-fd", type=int, hidden=True, help="Descriptor to tell readiness on.")
 @with_config
 def command(
-    config: Config, mountpoint: Path, foreground: bool, no_worker: bool, allow_other: bool, ready_fd: int | None
+    config: Config,
+    mountpoint: Path,
+    view: str,
+    foreground: bool,
+    no_worker: bool,
+    allow_other: bool,
+    ready_fd: int | None,
 ) -> None:
     """Mount a home as directories at MOUNTPOINT, an empty folder.
 
     Returns when the mount answers; the log is log/mount.log in the home. A dead mount at the same place is detached first.
     Mounting what is mounted there already says so and changes nothing.
 
+    A home may be mounted several times, in either view. The garage view shows originals, Readings, Records, decisions and the
+    ledger byte for byte, each verified as it is read; it starts no worker.
+
     \b
     Example:
       mkdir -p ~/knowledge && kgfs mount ~/knowledge
+      mkdir -p ~/garage && kgfs mount --view garage ~/garage
     """
-    if not ready_fd and _mounted_already(config, mountpoint):
+    if view == GARAGE and no_worker:
+        raise BadInputError("--no-worker says nothing about the garage view: it never starts one.")
+    if view == GARAGE and not config.garage.exists():
+        raise MissingError(f"{config.home}: no home of kgfs is there yet. kgfs mount and kgfs ingest make one.")
+    if not ready_fd and _mounted_already(config, mountpoint, view):
         click.echo(f"{mountpoint}: this home is mounted there already.", err=True)
         return
     if foreground:
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-        run_mount(
-            config, mountpoint, allow_other=allow_other, worker=not no_worker, ready=lambda: _tell_ready(ready_fd)
-        )
+        _serve(config, mountpoint, view, allow_other, not no_worker, lambda: _tell_ready(ready_fd))
         return
     where = check(mountpoint, MountOptions(allow_other=allow_other))
-    options = ["--no-worker"] * no_worker + ["--allow-other"] * allow_other
+    options = ["--view", view] + ["--no-worker"] * no_worker + ["--allow-other"] * allow_other
     _in_background(config, where, options)
 
 
-def _mounted_already(config: Config, mountpoint: Path) -> bool:
+def _serve(
+    config: Config, mountpoint: Path, view: str, allow_other: bool, worker: bool, ready: Callable[[], None]
+) -> None:
+    if view == GARAGE:
+        run_garage_mount(config, mountpoint, allow_other=allow_other, ready=ready)
+    else:
+        run_mount(config, mountpoint, allow_other=allow_other, worker=worker, ready=ready)
+
+
+def _mounted_already(config: Config, mountpoint: Path, view: str) -> bool:
     where = probe.located(mountpoint)
-    ours = any(note.mountpoint == where for note in mount_notes(config.run))
+    ours = any(note.mountpoint == where and note.view == view for note in mount_notes(config.run))
     return ours and probe.standing(where) is Standing.ALIVE
 
 

@@ -44,6 +44,8 @@ def command(config: Config, words: str | None, as_json: bool) -> None:
     for note in found["worker"]["note"].get("notes", ()):
         click.echo(f"         {note}")
     click.echo(f"owed     {found['owed']}")
+    for mount in found["mounts"]:
+        click.echo(f"mount    {mount['mountpoint']} ({mount['view']}, pid {mount['pid']})")
     for ontology in found["ontologies"]:
         states = ", ".join(f"{count} {state}" for state, count in ontology["documents"].items()) or "no documents"
         read = ", ".join(f"{count} {kind}" for kind, count in ontology["read"].items())

@@ -48,6 +48,8 @@ Task = Callable[[], Awaitable[None]]
 class MountOptions:
     allow_other: bool = False
     """Let other users in; needs ``user_allow_other`` unless root mounts."""
+    read_only: bool = False
+    """The kernel itself refuses every change (EROFS)."""
     poll: float = 0.1
     """Seconds between questions for news."""
 
@@ -131,6 +133,8 @@ def _init(operations: Operations, where: Path, options: MountOptions) -> None:
     chosen = {*pyfuse3.default_options, "fsname=kgfs", "subtype=kgfs"}
     if options.allow_other:
         chosen.add("allow_other")
+    if options.read_only:
+        chosen.add("ro")
     with _standard_error() as said:
         try:
             pyfuse3.init(operations, str(where), chosen)

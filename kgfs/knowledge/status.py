@@ -10,6 +10,7 @@ from kgfs.config import Config
 from kgfs.domain import State
 from kgfs.knowledge.standing import standing_of
 from kgfs.stores.journal.contract import Job
+from kgfs.stores.mount_notes import mount_notes
 from kgfs.stores.stores import Stores
 from kgfs.stores.worker_lock import worker_alive, worker_note
 
@@ -18,7 +19,7 @@ def status(config: Config, stores: Stores) -> dict[str, Any]:
     """Plain data. Quick, in proportion to the number of ontologies.
 
     ``worker.note`` is what the newest worker wrote about itself, its models among it; ``worker.alive`` says whether it
-    still works. ``documents`` counts by state, states without any left out.
+    still works. ``mounts`` are those that noted themselves and did not take their note back. ``documents`` counts by state, states without any left out.
     """
     names = stores.journal.names
     return {
@@ -26,6 +27,9 @@ def status(config: Config, stores: Stores) -> dict[str, Any]:
         "home": str(config.home),
         "owed": stores.journal.jobs.owed(),
         "worker": {"alive": worker_alive(config.run), "note": worker_note(config.run)},
+        "mounts": [
+            {"mountpoint": str(note.mountpoint), "view": note.view, "pid": note.pid} for note in mount_notes(config.run)
+        ],
         "epoch": stores.graph.epoch(),
         "seq": stores.journal.seq(),
         "documents": _by_state(names.counts()),

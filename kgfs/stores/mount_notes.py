@@ -10,16 +10,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 
+KNOWLEDGE = "knowledge"
+GARAGE = "garage"
+VIEWS = (KNOWLEDGE, GARAGE)
+"""What of a home a mount shows."""
+
+
 @dataclass(frozen=True, slots=True)
 class MountNote:
     mountpoint: Path
     pid: int
     path: Path
     """Of the note itself."""
+    view: str = KNOWLEDGE
 
 
 @contextmanager
-def mount_note(run: Path, session: str, mountpoint: Path) -> Iterator[None]:
+def mount_note(run: Path, session: str, mountpoint: Path, view: str = KNOWLEDGE) -> Iterator[None]:
     """Stands while the mount does; one that a kill left behind is told by its dead process, and goes when a mount stands
     at the same place again."""
     for left in mount_notes(run):
@@ -27,7 +34,7 @@ def mount_note(run: Path, session: str, mountpoint: Path) -> Iterator[None]:
             left.path.unlink(missing_ok=True)
     path = run / f"mount-{session}.json"
     path.touch(mode=0o600)
-    path.write_text(json.dumps({"mountpoint": os.fsdecode(mountpoint), "pid": os.getpid()}))
+    path.write_text(json.dumps({"mountpoint": os.fsdecode(mountpoint), "pid": os.getpid(), "view": view}))
     try:
         yield
     finally:
@@ -42,5 +49,5 @@ def mount_notes(run: Path) -> list[MountNote]:
             body = json.loads(path.read_text())
         except (FileNotFoundError, ValueError):  # just taken away, or being written
             continue
-        found.append(MountNote(Path(body["mountpoint"]), body["pid"], path))
+        found.append(MountNote(Path(body["mountpoint"]), body["pid"], path, body.get("view", KNOWLEDGE)))
     return found

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import trio
 
-from kgfs.errors import KgfsError
+from kgfs.errors import KgfsError, MissingError
 from kgfs.tree.node import ROOT_INODE, Attr, AttrChange, Caller
 from kgfs.tree.vfs import Vfs
 from tests.scenarios.driver import Stat
@@ -151,6 +151,14 @@ class MemoryDriver:
             taken.append(inode)
         return inode, attr, taken
 
+    async def _found(self, parent: int, name: bytes) -> Attr | None:
+        try:
+            return await self.vfs.lookup(parent, name)
+        except MissingError as error:  # absent, too, and not to be remembered
+            if type(error) is not MissingError:
+                raise
+            return None
+
     def _at(self, path: bytes, call: Callable[[int, Attr], Awaitable[T]]) -> T:
         async def run() -> T:
             inode, attr, taken = await self._walk(path)
@@ -168,7 +176,7 @@ class MemoryDriver:
         async def run(parent: int, attr: Attr) -> T:
             if not stat.S_ISDIR(attr.mode):
                 raise _failure(errno.ENOTDIR, path)
-            found = await self.vfs.lookup(parent, name)
+            found = await self._found(parent, name)
             try:
                 return await call(parent, name, found)
             finally:
@@ -260,7 +268,7 @@ class MemoryDriver:
             folder, _, new_name = new.rpartition(b"/")
             goal, _, taken = await self._walk(folder)
             try:
-                there = await self.vfs.lookup(goal, new_name)
+                there = await self._found(goal, new_name)
                 if there is not None:
                     taken.append(there.inode)
                     if flags & NOREPLACE:

@@ -1,0 +1,267 @@
+"""The garage view: what is kept, as it is kept. Read-only, verified as it is read.
+
+``sources/<prefix>/<32 hex>.<ext>``, ``readings/``, ``records/``, ``decisions/`` … mirror the keys of the garage;
+``ledger/`` has its segments, which grow. Nothing is remembered here: folders are read again whenever they are listed, so
+what was kept a moment ago is there, and a listing holds names alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import overload
+
+from kgfs.domain import Document, Ontology, decode_name, encode_name
+from kgfs.errors import BadInputError, DerivedError, MissingError, NoSuchAttributeError
+from kgfs.stores.garage.contract import Look, Segment, SegmentReader
+from kgfs.stores.stores import Stores
+from kgfs.tree.derived import Original
+from kgfs.tree.keys import Key
+from kgfs.tree.node import FILE_MODE, FOLDER_MODE, ROOT_INODE, Attr, AttrChange, File, Folder, Handle, Node, inode_of
+
+ATTRIBUTES = "user.kgfs."
+LEDGER = "ledger"
+SOURCES = "sources"
+
+
+@dataclass(frozen=True, slots=True)
+class GarageView:
+    stores: Stores
+    uid: int
+    gid: int
+    """Who owns everything: the user who mounted."""
+    mounted_at: int
+    """Nanoseconds; the time of the root."""
+
+    def attr(self, inode: int, mode: int, size: int, at: int) -> Attr:
+        return Attr(inode, mode, 1, self.uid, self.gid, size, at, at, at)
+
+
+def key_of(path: str) -> Key:
+    """Of the node at a path of the view."""
+    return ("kept", path)
+
+
+class _Kept(Node):
+    """Cannot be changed in any way."""
+
+    __slots__ = ()
+
+    def change(self, wanted: AttrChange) -> Attr:
+        raise refused()
+
+    def set_attribute(self, name: str, value: bytes) -> None:
+        raise refused()
+
+
+class _KeptFolder(_Kept, Folder):
+    __slots__ = ("path", "view")
+
+    def __init__(self, view: GarageView, path: str) -> None:
+        self.view = view
+        self.path = path
+        """Of keys, '' for the root."""
+
+    @property
+    def inode(self) -> int:
+        return inode_of(key_of(self.path)) if self.path else ROOT_INODE
+
+
+class KeysFolder(_KeptFolder):
+    """A folder of keys."""
+
+    __slots__ = ()
+
+    def attr(self) -> Attr:
+        look = self.view.stores.garage.objects.look(self.path)
+        return self.view.attr(self.inode, FOLDER_MODE, 0, look.kept_at)
+
+    def lookup(self, name: str) -> Node | None:
+        return found_at(self.view, below(self.path, name))
+
+    def entries(self) -> Sequence[tuple[str, Node]]:
+        return Entries(self.view, self.path, self.view.stores.garage.objects.names(self.path))
+
+
+class GarageRoot(KeysFolder):
+    __slots__ = ()
+
+    def __init__(self, view: GarageView) -> None:
+        super().__init__(view, "")
+
+    def attr(self) -> Attr:
+        return self.view.attr(ROOT_INODE, FOLDER_MODE, 0, self.view.mounted_at)
+
+    def lookup(self, name: str) -> Node | None:
+        return LedgerFolder(self.view) if name == LEDGER else super().lookup(name)
+
+    def entries(self) -> Sequence[tuple[str, Node]]:
+        return sorted([*super().entries(), (LEDGER, LedgerFolder(self.view))], key=lambda entry: entry[0])
+
+
+class Entries(Sequence[tuple[str, Node]]):
+    """A listing of names alone: a node is made when it is asked for, since a folder may have 100,000 of them."""
+
+    def __init__(self, view: GarageView, folder: str, names: Sequence[str]) -> None:
+        self._view = view
+        self._folder = folder
+        self._names = names
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    @overload
+    def __getitem__(self, at: int) -> tuple[str, Node]: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[tuple[str, Node]]: ...
+
+    def __getitem__(self, at: int | slice) -> tuple[str, Node] | Sequence[tuple[str, Node]]:
+        if isinstance(at, slice):
+            return Entries(self._view, self._folder, self._names[at])
+        name = self._names[at].removesuffix("/")
+        path = f"{self._folder}/{name}" if self._folder else name
+        shown = encode_name(name.encode())
+        return shown, KeysFolder(self._view, path) if self._names[at].endswith("/") else KeptObject(self._view, path)
+
+
+class KeptObject(_Kept, File):
+    """An object. Its bytes never change; one of ``sources/`` tells whose original it is."""
+
+    __slots__ = ("_look", "path", "view")
+
+    def __init__(self, view: GarageView, path: str, look: Look | None = None) -> None:
+        self.view = view
+        self.path = path
+        self._look = look
+
+    @property
+    def inode(self) -> int:
+        return inode_of(key_of(self.path))
+
+    def attr(self) -> Attr:
+        look, self._look = self._look or self.view.stores.garage.objects.look(self.path), None
+        return self.view.attr(self.inode, FILE_MODE, look.size, look.kept_at)
+
+    def open(self, *, read: bool, write: bool, truncate: bool, append: bool = False) -> Handle:
+        if write or truncate or append:
+            raise refused()
+        return Original(self.view.stores.garage.objects.open(self.path))
+
+    def attributes(self) -> Sequence[str]:
+        return tuple(ATTRIBUTES + name for name in self._facts())
+
+    def attribute(self, name: str) -> bytes:
+        known = self._facts() if name.startswith(ATTRIBUTES) and self._is_source() else {}
+        value = known.get(name.removeprefix(ATTRIBUTES))
+        if value is None:
+            raise NoSuchAttributeError(f"No extended attribute {name}.")
+        return value.encode()
+
+    def _is_source(self) -> bool:
+        return self.path.startswith(f"{SOURCES}/")
+
+    def _facts(self) -> dict[str, str]:
+        if not self._is_source():
+            return {}
+        sha256 = self.view.stores.garage.objects.stat(self.path).sha256
+        ontology, document = self._owner(sha256)
+        known = {
+            "sha256": sha256,
+            "doc_id": document.doc_id if document else "",
+            "ontology": ontology.name if ontology else "",
+            "key": self.path,
+        }
+        return {name: value for name, value in known.items() if value}
+
+    def _owner(self, sha256: str) -> tuple[Ontology | None, Document | None]:
+        prefix, names = self.path.split("/")[1], self.view.stores.journal.names
+        for ontology in names.ontologies():
+            if ontology.prefix == prefix:
+                return ontology, names.document_with(ontology.id, sha256)
+        return None, None
+
+
+class LedgerFolder(_KeptFolder):
+    """The ledger's segments."""
+
+    __slots__ = ()
+
+    def __init__(self, view: GarageView) -> None:
+        super().__init__(view, LEDGER)
+
+    def attr(self) -> Attr:
+        segments = self.view.stores.garage.ledger.segments()
+        changed_at = max((segment.changed_at for segment in segments), default=self.view.mounted_at)
+        return self.view.attr(self.inode, FOLDER_MODE, 0, changed_at)
+
+    def lookup(self, name: str) -> Node | None:
+        return dict(self.entries()).get(name)
+
+    def entries(self) -> Sequence[tuple[str, Node]]:
+        segments = self.view.stores.garage.ledger.segments()
+        return [(segment.name, SegmentFile(self.view, segment.name, segment)) for segment in segments]
+
+
+class SegmentFile(_Kept, File):
+    __slots__ = ("_first", "_name", "_view")
+
+    def __init__(self, view: GarageView, name: str, first: Segment | None) -> None:
+        self._view = view
+        self._name = name
+        self._first = first
+        """Good for one look."""
+
+    @property
+    def inode(self) -> int:
+        return inode_of(key_of(below(LEDGER, self._name)))
+
+    def attr(self) -> Attr:
+        segment, self._first = self._first or self._segment(), None
+        return self._view.attr(self.inode, FILE_MODE, segment.size, segment.changed_at)
+
+    def _segment(self) -> Segment:
+        for segment in self._view.stores.garage.ledger.segments():
+            if segment.name == self._name:
+                return segment
+        raise MissingError(f"{self._name}: no such segment of the ledger.")
+
+    def open(self, *, read: bool, write: bool, truncate: bool, append: bool = False) -> Handle:
+        if write or truncate or append:
+            raise refused()
+        return SegmentHandle(self._view.stores.garage.ledger.open_segment(self._name))
+
+
+class SegmentHandle(Handle):
+    """Shows what is appended while it is open, as ``tail -f`` expects."""
+
+    __slots__ = ("_reader",)
+
+    def __init__(self, reader: SegmentReader) -> None:
+        self._reader = reader
+
+    def read(self, offset: int, length: int) -> bytes:
+        return self._reader.read_at(offset, length)
+
+    def release(self) -> None:
+        self._reader.close()
+
+
+def found_at(view: GarageView, path: str) -> Node | None:
+    try:
+        look = view.stores.garage.objects.look(path)
+    except (MissingError, BadInputError):  # what can be no key is not there either
+        return None
+    return KeysFolder(view, path) if look.folder else KeptObject(view, path, look)
+
+
+def below(folder: str, name: str) -> str:
+    """The path of an entry, from its name as the tree has it."""
+    part = decode_name(name).decode("ascii", "replace")
+    return f"{folder}/{part}" if folder else part
+
+
+def refused() -> DerivedError:
+    return DerivedError(
+        "The garage is shown as it is kept; nothing in it can be changed. Change the documents instead."
+    )

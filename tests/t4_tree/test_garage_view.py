@@ -1,0 +1,215 @@
+"""The garage view without a kernel: the same Vfs as a mount, walked by the scenarios' driver."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from kgfs.stores.garage.contract import BLOCK
+from kgfs.stores.garage.listing import object_path
+from kgfs.tree.garage import GarageRoot, GarageView, below, key_of
+from kgfs.tree.garage_news import GarageNews
+from kgfs.tree.node import ROOT_INODE, inode_of
+from kgfs.tree.stale import StaleEntry, StaleInode
+from kgfs.tree.vfs import Vfs, space_of
+from tests.scenarios.driver import read_file
+from tests.scenarios.memory import Loop, MemoryDriver
+from tests.t4_tree.library import ME, Library, library_at
+
+ZEN = b"Zen is a school of Buddhism. It uses koans.\n"
+
+
+@pytest.fixture
+def library(home: Path) -> Iterator[Library]:
+    with library_at(home) as found:
+        found.root.make_folder("Zen", 0o755, ME)
+        yield found
+
+
+@pytest.fixture
+def vfs(library: Library) -> Vfs:
+    view = GarageView(library.stores, 1, 2, 3)
+    return Vfs(GarageRoot(view), lambda: space_of("/"))
+
+
+@pytest.fixture
+def driver(vfs: Vfs) -> Iterator[MemoryDriver]:
+    loop = Loop()
+    yield MemoryDriver(loop, vfs)
+    loop.stop()
+
+
+def walk(driver: MemoryDriver, folder: bytes = b"") -> Iterator[bytes]:
+    for name in driver.listdir(folder):
+        path = folder + b"/" + name if folder else name
+        if stat.S_ISDIR(driver.stat(path).mode):
+            yield from walk(driver, path)
+        else:
+            yield path
+
+
+def test_everything_kept_is_there_byte_for_byte(library: Library, driver: MemoryDriver) -> None:
+    library.add("Zen/documents/zen.txt", ZEN, {"koan": ["It uses koans."]})
+    objects = library.stores.garage.objects
+    shown = {path.decode(): read_file(driver, path) for path in walk(driver) if not path.startswith(b"ledger/")}
+    assert shown == {key: objects.get(key) for key, _ in objects.keys("")}
+    assert {path.split("/")[0] for path in shown} == {"sources", "readings", "decisions"}
+    for path, content in shown.items():
+        found = driver.stat(path.encode())
+        assert found.size == len(content)
+        assert found.mtime_ns == objects.look(path).kept_at > 10**18
+
+
+def test_the_ledger_is_there_and_grows(library: Library, driver: MemoryDriver) -> None:
+    library.write("Zen/documents/zen.txt", ZEN)
+    from kgfs.ingest.ship import ship_once
+
+    ship_once(library.stores.journal, library.stores.garage.ledger)
+    [name] = driver.listdir(b"ledger")
+    opened = driver.open(b"ledger/" + name, os.O_RDONLY)
+    first = opened.read(1 << 20, 0)
+    assert first.count(b"\n") == library.stores.journal.seq()
+    assert driver.stat(b"ledger/" + name).size == len(first)
+    library.settle()
+    ship_once(library.stores.journal, library.stores.garage.ledger)
+    assert b"VersionMinted" in opened.read(1 << 20, len(first))
+    opened.close()
+    assert b"VersionMinted" in read_file(driver, b"ledger/" + name)
+
+
+def test_originals_say_whose_they_are(library: Library, driver: MemoryDriver) -> None:
+    library.write("Zen/documents/zen.txt", ZEN)
+    library.settle()
+    document = library.document("Zen/documents/zen.txt")
+    path = document.key.encode()
+    assert driver.getxattr(path, "user.kgfs.sha256") == document.sha256.encode()
+    assert driver.getxattr(path, "user.kgfs.doc_id") == document.doc_id.encode()
+    assert driver.getxattr(path, "user.kgfs.ontology") == b"Zen"
+    assert driver.getxattr(path, "user.kgfs.key") == path
+    assert sorted(driver.listxattr(path)) == sorted(
+        f"user.kgfs.{name}" for name in ("sha256", "doc_id", "ontology", "key")
+    )
+    for absent in ("user.kgfs.state", "user.other"):
+        with pytest.raises(OSError, match=r".") as failure:
+            driver.getxattr(path, absent)
+        assert failure.value.errno == errno.ENODATA
+
+
+CHANGES: list[Callable[[MemoryDriver, bytes], object]] = [
+    lambda d, path: d.open(path, os.O_WRONLY),
+    lambda d, path: d.open(path, os.O_RDWR),
+    lambda d, path: d.open(path, os.O_RDONLY | os.O_TRUNC),
+    lambda d, path: d.open(path + b".new", os.O_WRONLY | os.O_CREAT),
+    lambda d, path: d.open(b"new", os.O_WRONLY | os.O_CREAT),
+    lambda d, path: d.unlink(path),
+    lambda d, path: d.rmdir(os.path.dirname(path)),
+    lambda d, path: d.mkdir(b"new"),
+    lambda d, path: d.mkdir(b"sources/new"),
+    lambda d, path: d.mkdir(b"ledger/new"),
+    lambda d, path: d.rename(path, path + b".moved"),
+    lambda d, path: d.symlink(b"there", b"sources/link"),
+    lambda d, path: d.chmod(path, 0o600),
+    lambda d, path: d.chmod(b"ledger", 0o700),
+    lambda d, path: d.utime(path, 1, 1),
+    lambda d, path: d.truncate(path, 0),
+    lambda d, path: d.setxattr(path, "user.kgfs.state", b"x"),
+    lambda d, path: d.setxattr(b"sources", "user.x", b"x"),
+]
+
+
+@pytest.mark.parametrize("at", range(len(CHANGES)))
+def test_no_change_is_possible(library: Library, driver: MemoryDriver, at: int) -> None:
+    library.write("Zen/documents/zen.txt", ZEN)
+    library.settle()
+    path = library.document("Zen/documents/zen.txt").key.encode()
+    with pytest.raises(OSError, match=r".") as failure:
+        CHANGES[at](driver, path)
+    assert failure.value.errno == errno.EROFS
+    assert read_file(driver, path) == ZEN
+
+
+def test_what_is_kept_now_is_seen_now(library: Library, driver: MemoryDriver) -> None:
+    assert driver.listdir() == [b"ledger"]
+    with pytest.raises(OSError, match=r"."):
+        driver.stat(b"sources/Zen")
+    library.write("Zen/documents/zen.txt", ZEN)
+    library.settle()
+    assert driver.listdir() == [b"ledger", b"sources"]
+    assert driver.listdir(b"sources/Zen") == [library.document("Zen/documents/zen.txt").key.encode().split(b"/")[-1]]
+
+
+def test_names_that_are_no_keys_are_absent(driver: MemoryDriver) -> None:
+    for name in (b"a b", b"@tmp", b"\xff", b"\n", b"%41", "ü".encode()):
+        with pytest.raises(OSError, match=r".") as failure:
+            driver.stat(name)
+        assert failure.value.errno == errno.ENOENT
+
+
+def test_rot_is_an_error_and_never_wrong_bytes(library: Library, driver: MemoryDriver) -> None:
+    content = os.urandom(2 * BLOCK)
+    library.write("Zen/documents/big.bin", content)
+    library.settle()
+    key = library.document("Zen/documents/big.bin").key
+    file = object_path(library.world.config.garage / "objects", key)
+    file.chmod(0o600)
+    with file.open("r+b") as raw:
+        raw.seek(BLOCK + 5)
+        raw.write(bytes([content[BLOCK + 5] ^ 1]))
+    opened = driver.open(key.encode(), os.O_RDONLY)
+    assert opened.read(BLOCK, 0) == content[:BLOCK]
+    with pytest.raises(OSError, match=r".") as failure:
+        opened.read(100, BLOCK + 1000)
+    assert failure.value.errno == errno.EIO
+    opened.close()
+
+
+def test_what_left_or_grew_is_news(library: Library, vfs: Vfs, driver: MemoryDriver) -> None:
+    library.write("Zen/documents/zen.txt", ZEN)
+    library.settle()
+    from kgfs.ingest.ship import ship_once
+
+    ship_once(library.stores.journal, library.stores.garage.ledger)
+    news = GarageNews(GarageView(library.stores, 1, 2, 3), vfs)
+    key = library.document("Zen/documents/zen.txt").key
+    parent, name = ROOT_INODE, b""
+    inodes = []
+    for part in [*key.split("/"), ""]:
+        if not part:
+            break
+        attr = driver.loop.run(lambda parent=parent, part=part: vfs.lookup(parent, part.encode()))  # type: ignore[misc]
+        inodes.append((parent, part.encode(), attr.inode))
+        parent = attr.inode
+    ledger = driver.loop.run(lambda: vfs.lookup(ROOT_INODE, b"ledger"))
+    [segment] = library.stores.garage.ledger.segments()
+    assert ledger is not None
+    driver.loop.run(lambda: vfs.lookup(ledger.inode, segment.name.encode()))
+    news.poll()
+    assert news.poll() == []
+    library.write("Zen/documents/other.txt", b"more")
+    ship_once(library.stores.journal, library.stores.garage.ledger)
+    assert StaleInode(inode_of(key_of(below("ledger", segment.name))), data=True) in news.poll()
+    library.stores.garage.objects.delete(key)
+    parent, name, inode = inodes[-1]
+    found = [*news.poll(), *news.poll()]
+    assert StaleEntry(parent, name) in found
+    assert StaleInode(inode, data=True) in found
+
+
+def test_a_large_folder_is_listed_by_name_alone(library: Library) -> None:
+    view = GarageView(library.stores, 1, 2, 3)
+    root = GarageRoot(view)
+    for number in range(50):
+        library.stores.garage.objects.put(f"records/d/{number:032x}.json", b"{}")
+    folder = root.lookup("records")
+    assert folder is not None
+    listed = folder.lookup("d").entries()  # type: ignore[attr-defined]
+    assert len(listed) == 50
+    assert [name for name, _ in listed][:2] == [f"{0:032x}.json", f"{1:032x}.json"]
+    assert listed[0][1] is not listed[0][1], "nodes are made as they are asked for"
+    assert sys.getsizeof(listed) < 1000
