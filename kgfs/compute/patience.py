@@ -26,6 +26,13 @@ class Patience:
         """The answer is not wanted any more."""
         self._given_up.set()
 
+    def within(self, seconds: float) -> Patience:
+        """The same, for a part that may take no longer than this."""
+        return Patience(min(seconds, self.left), self._over)
+
+    def _over(self) -> bool:
+        return self._given_up.is_set() or self._gone()
+
     @property
     def left(self) -> float:
         """Seconds; 0 when it is over."""
@@ -33,7 +40,7 @@ class Patience:
 
     def check(self) -> None:
         """GivenUpError, or TimedOutError once the deadline has passed."""
-        if self._given_up.is_set() or self._gone():
+        if self._over():
             raise GivenUpError("The answer is not waited for any more.")
         if not self.left:
             raise TimedOutError(f"No answer within {self._seconds:g} seconds. Ask again, or with fewer words.")

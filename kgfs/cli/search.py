@@ -1,0 +1,63 @@
+"""``kgfs search``: the passages that answer some words."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+
+import click
+
+from kgfs.app import open_stores
+from kgfs.cli.options import as_json, with_config
+from kgfs.compute.patience import Patience
+from kgfs.config import Config
+from kgfs.domain import encode_name
+from kgfs.errors import MissingError
+from kgfs.knowledge.search import LIMIT, page_of, search
+from kgfs.render.search import as_data, excerpt, marked, words_of
+from kgfs.render.source import Marks
+
+SECONDS = 30.0
+"""How long a person at a prompt waits."""
+
+
+@click.command()
+@click.argument("words", nargs=-1, required=True)
+@click.option("--ontology", help="Only in this one.")
+@click.option(
+    "--limit", type=click.IntRange(1, 1000), default=LIMIT, show_default=True, help="At most so many passages."
+)
+@as_json
+@with_config
+def command(config: Config, words: Sequence[str], ontology: str | None, limit: int, as_json: bool) -> None:
+    """Show the passages that answer WORDS best, by their words and by their meaning.
+
+    The same as cat <mount>/search/'WORDS'/results.md, without a mount. Meaning needs a worker that runs (kgfs mount starts
+    one); without it the full text is searched alone. Nothing found is no error: nothing is printed, and the exit code is 0.
+
+    \b
+    Example:
+      kgfs search what do koans do --ontology Zen --limit 5
+      kgfs search garbage collection --json | python3 -m json.tool
+    """
+    with open_stores(config, make=False) as stores:
+        name = encode_name(os.fsencode(ontology)) if ontology else ""
+        searched = stores.journal.names.ontology_named(name) if name else None
+        if name and searched is None:
+            raise MissingError(f"There is no ontology {name}.")
+        asked = " ".join(words).encode("utf-8", "replace").decode()
+        found = search(stores, config.run, asked, searched.id if searched else "", Patience(SECONDS), limit)
+        page, _ = page_of(stores, found)
+    if page.only_text:
+        click.echo(f"full text only: {page.only_text}", err=True)
+    if as_json:
+        click.echo(json.dumps(as_data(page)))
+        return
+    if not page.hits:
+        click.echo("nothing found", err=True)
+    marks, wanted = Marks(config.tree.mark_start, config.tree.mark_end), words_of(asked)
+    for hit in page.hits:
+        section = f"  {' > '.join(hit.section_path)}" if hit.section_path else ""
+        click.echo(f"{hit.rank}. {hit.ontology}/{hit.path}:{hit.line_start}-{hit.line_end}{section}  ({hit.score:.3f})")
+        click.echo(f"   {marked(excerpt(hit.text, wanted), wanted, marks)}".encode("utf-8", "replace").decode())

@@ -1,0 +1,168 @@
+"""Which Sources answer a question: by their words, and by meaning where a worker with a model is at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kgfs.compute.nearest import LONGEST_WORDS, nearest
+from kgfs.compute.patience import Patience
+from kgfs.domain import MAX_NAME_BYTES, decode_name, safe_stem
+from kgfs.errors import BadInputError, GivenUpError, KgfsError
+from kgfs.failpoints import slowly
+from kgfs.knowledge.ranking import Match, Place, ranked
+from kgfs.knowledge.standing import standing_of
+from kgfs.render.search import ResultPage, Shown
+from kgfs.stores.graph.contract import DocumentRow, Graph, SourceRow
+from kgfs.stores.stores import Stores
+
+LIMIT = 20
+"""Sources shown."""
+CANDIDATES = 200
+"""Sources that are looked at by each of the two ways."""
+CLOSE = 0.3
+"""Cosine from which a Source is found that has none of the words. Unrelated English texts have about 0 to 0.15 with the
+offline model."""
+MODEL_SECONDS = 2.0
+"""How long the worker's model is waited for; then the full text alone has to do."""
+CONCEPTS = 8
+"""Concepts named of one Source."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    source: SourceRow
+    document: DocumentRow
+    score: float
+    match: Match
+    concepts: tuple[str, ...]
+    """Directory names, without ``.concept``, of concepts for which the Source is evidence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    words: str
+    ontology: str
+    """The id of the one that was searched; '' for all."""
+    hits: tuple[Hit, ...]
+    """Best first."""
+    epoch: int
+    """Of the graph, when it was asked."""
+    only_text: str
+    """Why meaning was not looked at; '' where it was."""
+
+
+def search(stores: Stores, run: Path, words: str, ontology: str, patience: Patience, limit: int = LIMIT) -> Found:
+    """The words are taken literally. What is gated is not found. Blocks, no longer than ``patience`` lasts."""
+    if len(words) > LONGEST_WORDS:
+        raise BadInputError(f"A search has at most {LONGEST_WORDS:,} characters.")
+    slowly("searching", patience.wait)
+    graph = stores.graph
+    epoch = graph.epoch()
+    texts = {(row.doc_id, row.chunk_index): (row, score) for row, score in graph.find_text(words, ontology, CANDIDATES)}
+    patience.check()
+    cosines, why = _cosines(run, words, ontology, sorted(texts), patience)
+    sources = {place: row for place, (row, _) in texts.items()}
+    for place in sorted(place for place, cosine in cosines.items() if place not in sources and cosine >= CLOSE):
+        row = graph.source(*place)
+        if row is not None and not row.gated:
+            sources[place] = row
+    matches = {place: Match(texts[place][1] if place in texts else 0.0, cosines.get(place)) for place in sources}
+    patience.check()
+    hits = _hits(graph, sources, matches, ranked(matches), limit)
+    return Found(words, ontology, tuple(hits), epoch, why)
+
+
+def _cosines(
+    run: Path, words: str, ontology: str, also: Sequence[Place], patience: Patience
+) -> tuple[dict[Place, float], str]:
+    try:
+        return nearest(run, words, ontology, CANDIDATES, also, patience.within(MODEL_SECONDS)), ""
+    except GivenUpError:
+        raise
+    except KgfsError as error:  # the full text is there without it, and whoever reads the results is told
+        patience.check()
+        return {}, str(error)
+
+
+def _hits(
+    graph: Graph,
+    sources: dict[Place, SourceRow],
+    matches: dict[Place, Match],
+    order: Iterable[tuple[Place, float]],
+    limit: int,
+) -> list[Hit]:
+    documents: dict[str, DocumentRow | None] = {}
+    concepts: dict[str, dict[int, list[str]]] = {}
+    hits: list[Hit] = []
+    for place, score in order:
+        if len(hits) == limit:
+            break
+        doc_id, chunk = place
+        if doc_id not in documents:
+            documents[doc_id] = graph.document(doc_id)
+            concepts[doc_id] = _evidence_in(graph, doc_id)
+        document = documents[doc_id]
+        if document is not None:  # it left between the two questions
+            named = concepts[doc_id].get(chunk, [])[:CONCEPTS]
+            hits.append(Hit(sources[place], document, score, matches[place], tuple(named)))
+    return hits
+
+
+def _evidence_in(graph: Graph, doc_id: str) -> dict[int, list[str]]:
+    """Chunk index → the ids of the concepts it is evidence for, in order of the text; then their names."""
+    owners: dict[int, dict[str, None]] = {}
+    for row in graph.instances_of(doc_id):
+        if row.owner_kind == "concept":
+            owners.setdefault(row.chunk_index, {})[row.owner] = None
+    named = {concept.concept_id: concept.name for concept in graph.concepts_of(doc_id)}
+    return {chunk: [named[owner] for owner in found if owner in named] for chunk, found in owners.items()}
+
+
+def page_of(stores: Stores, found: Found) -> tuple[ResultPage, int]:
+    """What the files of a search show, and when that last changed (nanoseconds): paths are those of now. Quick."""
+    names = stores.journal.names
+    one = names.ontology(found.ontology) if found.ontology else None
+    searched = [one] if one else names.ontologies()
+    changed = max((max(each.made_at, stores.graph.changed_at(each.id)) for each in searched), default=0)
+    called = {each.id: each.name for each in searched}
+    shown: list[Shown] = []
+    for rank, hit in enumerate(found.hits, 1):
+        standing = standing_of(names, hit.document.doc_id)
+        changed = max(changed, standing.changed_at)
+        ontology = called.get(hit.document.ontology, "")
+        shown.append(
+            Shown(
+                rank=rank,
+                file=file_name(rank, standing.origin.path),
+                ontology=ontology,
+                folder="" if found.ontology else f"{ontology}/",
+                path=standing.origin.path,
+                note=standing.origin.note,
+                title=hit.document.source_title,
+                score=hit.score,
+                text_score=round(hit.match.text, 6),
+                cosine=hit.match.cosine,
+                doc_id=hit.document.doc_id,
+                content_hash=hit.document.content_hash,
+                chunk_id=hit.source.chunk_id,
+                text=hit.source.full_text,
+                char_start=hit.source.char_start,
+                char_end=hit.source.char_end,
+                line_start=hit.source.line_start,
+                line_end=hit.source.line_end,
+                page=hit.source.page_number,
+                section_path=hit.source.section_path,
+                concepts=hit.concepts,
+            )
+        )
+    where = one.name if one else ""
+    return ResultPage(found.words, where, tuple(shown), found.only_text), changed
+
+
+def file_name(rank: int, path: str) -> str:
+    """``01~zen.txt``: in a listing the best comes first."""
+    last = path.rpartition("/")[2] if not path.startswith("archive/") else path.split("/")[1]
+    stem = decode_name(last.rpartition(".")[0] or last).decode("utf-8", "replace")
+    return f"{rank:02d}~{safe_stem(stem, MAX_NAME_BYTES - 20)}.txt"

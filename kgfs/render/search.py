@@ -1,0 +1,199 @@
+"""What ``search/<words>/`` shows: ``results.md`` for people, ``results.json`` for programs, and a file for each Source found.
+
+The words of the question stand between marks, as quotes do in ``source.txt``, and `>` stands at their lines.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from kgfs.domain import decode_name
+from kgfs.render.source import Marks
+from kgfs.render.words import counted, encode, fold, json_page, lines_of
+
+EXCERPT = 320
+"""Characters of a Source that ``results.md`` shows; all of it stands in its file."""
+
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A Source that was found. Paths are encoded as names are."""
+
+    rank: int
+    file: str
+    """Its file's name in ``search/<words>/``."""
+    ontology: str
+    """The name."""
+    folder: str
+    """What leads from the searched folder to the ontology's: '', or ``<Ontology>/``."""
+    path: str
+    """Below the ontology's folder."""
+    note: str
+    title: str
+    score: float
+    text_score: float
+    cosine: float | None
+    doc_id: str
+    content_hash: str
+    chunk_id: str
+    text: str
+    char_start: int
+    char_end: int
+    line_start: int
+    line_end: int
+    page: int | None
+    section_path: tuple[str, ...]
+    concepts: tuple[str, ...]
+    """Directory names without ``.concept``."""
+
+    @property
+    def goal(self) -> str:
+        """The document as seen from ``search/<words>/``."""
+        return f"../../{self.folder}{self.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class ResultPage:
+    words: str
+    ontology: str
+    """The name of the one that was searched; '' for all."""
+    hits: tuple[Shown, ...]
+    only_text: str
+    """Why meaning was not looked at; '' where it was."""
+
+
+def results_md(page: ResultPage, marks: Marks) -> bytes:
+    out = [f"# {fold(page.words)}\n\n"]
+    searched = f"in {page.ontology}" if page.ontology else "in all ontologies"
+    found = counted(len(page.hits), "passage") if page.hits else "Nothing found"
+    out.append(f"{found} {searched}, by {_ways(page)}.\n")
+    wanted = words_of(page.words)
+    for hit in page.hits:
+        section = f", {fold(' > '.join(hit.section_path))}" if hit.section_path else ""
+        out.append(f"\n## {hit.rank}. {fold(hit.title) or hit.path}\n\n")
+        out.append(f"[{hit.folder}{hit.path}]({_link(hit.goal)}), {lines_of(hit.line_start, hit.line_end)}{section}\n")
+        if hit.note:
+            out.append(f"({hit.note})\n")
+        out.append(f"\n> {marked(excerpt(hit.text, wanted), wanted, marks)}\n\n")
+        out.append(f"The passage: [{hit.file}]({_link(hit.file)}); score {hit.score:.3f}\n")
+        if hit.concepts:
+            links = (
+                f"[{name}]({_link(f'../../{hit.folder}concepts/{name}.concept/concept.md')})" for name in hit.concepts
+            )
+            out.append(f"Concepts: {', '.join(links)}\n")
+    return encode("".join(out))
+
+
+def _ways(page: ResultPage) -> str:
+    return f"full text only ({page.only_text.rstrip('.')})" if page.only_text else "full text and meaning"
+
+
+def results_json(page: ResultPage) -> bytes:
+    return json_page(as_data(page))
+
+
+def as_data(page: ResultPage) -> dict[str, object]:
+    return {
+        "words": page.words,
+        "ontology": page.ontology or None,
+        "by": ["full text"] if page.only_text else ["full text", "meaning"],
+        "only_text": page.only_text or None,
+        "hits": [
+            {
+                "rank": hit.rank,
+                "score": hit.score,
+                "text_score": hit.text_score,
+                "cosine": hit.cosine,
+                "file": hit.file,
+                "ontology": hit.ontology,
+                "document": hit.path,
+                "title": hit.title,
+                "note": hit.note or None,
+                "doc_id": hit.doc_id,
+                "chunk_id": hit.chunk_id,
+                "content_hash": hit.content_hash,
+                "char_start": hit.char_start,
+                "char_end": hit.char_end,
+                "line_start": hit.line_start,
+                "line_end": hit.line_end,
+                "page": hit.page,
+                "section_path": list(hit.section_path),
+                "concepts": list(hit.concepts),
+                "text": hit.text,
+            }
+            for hit in page.hits
+        ],
+    }
+
+
+def passage(page: ResultPage, hit: Shown, marks: Marks) -> bytes:
+    """``NN~<name>.txt``: the whole Source, with the header, gutter and marks of ``source.txt``."""
+    wanted = words_of(page.words)
+    cosine = "" if hit.cosine is None else f", meaning {hit.cosine:.3f}"
+    header = (
+        f"file: {hit.folder}{hit.path}\n",
+        f"note: {hit.note}\n" if hit.note else "",
+        f"{lines_of(hit.line_start, hit.line_end).replace(' ', ': ')}\n",
+        f"characters: {hit.char_start}:{hit.char_end}\n",
+        f"page: {hit.page}\n" if hit.page is not None else "",
+        f"section: {fold(' > '.join(hit.section_path))}\n" if hit.section_path else "",
+        f"document: {hit.doc_id}\n",
+        f"score: {hit.score:.3f} (full text {hit.text_score:.3f}{cosine})\n",
+        "\n",
+    )
+    lines = hit.text.removesuffix("\n").split("\n")
+    width = len(str(hit.line_start + len(lines) - 1))
+    body = []
+    for number, line in enumerate(lines, hit.line_start):
+        shown = marked(line, wanted, marks)
+        body.append(f"{'>' if shown != line else ' '} {number:>{width}} | {shown}\n")
+    return encode("".join((*header, *body)))
+
+
+# ------------------------------------------------------------------------------------------------------ words
+
+
+def words_of(question: str) -> frozenset[str]:
+    """The words to be marked, as the full text compares them: without regard to case and accents. Those of up to three
+    letters only where there are no longer ones: marks around every "the" would hide what matters."""
+    found = {_plain(word) for word in _WORD.findall(question)}
+    return frozenset({word for word in found if len(word) > 3} or found)
+
+
+def _plain(word: str) -> str:
+    decomposed = unicodedata.normalize("NFKD", word.casefold())
+    return "".join(char for char in decomposed if not unicodedata.combining(char))
+
+
+def marked(text: str, wanted: frozenset[str], marks: Marks) -> str:
+    def mark(found: re.Match[str]) -> str:
+        return f"{marks.start}{found[0]}{marks.end}" if _plain(found[0]) in wanted else found[0]
+
+    return _WORD.sub(mark, text)
+
+
+def excerpt(text: str, wanted: frozenset[str], length: int = EXCERPT) -> str:
+    """The piece of about ``length`` characters that has the most of the words, on one line; the start where it has none."""
+    folded = fold(text)
+    if len(folded) <= length:
+        return folded
+    places = [(found.start(), plain) for found in _WORD.finditer(folded) if (plain := _plain(found[0])) in wanted]
+    best, most = 0, 0
+    for first, _ in places:
+        different = len({word for at, word in places if first <= at < first + length})
+        if different > most:
+            best, most = first, different
+    start = max(0, min(best - length // 4, len(folded) - length))
+    begin = folded.rfind(" ", 0, start) + 1 if start else 0
+    end = folded.find(" ", begin + length)
+    cut = folded[begin : end if end >= 0 else len(folded)]
+    return f"{'… ' if begin else ''}{cut}{' …' if end >= 0 else ''}"
+
+
+def _link(goal: str) -> str:
+    return quote(decode_name(goal), safe="/~")
