@@ -15,8 +15,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-INGEST_VERSION = 1
-"""The version of the ingest logic (CITE 1.3). History: 1, the first."""
+
+@dataclass(frozen=True, slots=True)
+class IngestVersion:
+    description: str
+    """What changed, for people."""
+    breaking: bool = False
+    """Whether citations of earlier versions may not be found again (chunk ids, offsets of the Text)."""
+
+
+INGEST_VERSIONS: Mapping[int, IngestVersion] = {
+    1: IngestVersion("The first: structured chunks, citations, offline extraction"),
+}
+"""The written history of the ingest logic (CITE 1.3): a change after which a document would be read otherwise gets the next
+number, and what is read by an older one is read again by ``kgfs reprocess``."""
+
+INGEST_VERSION = max(INGEST_VERSIONS)
+"""The current one."""
 
 MAX_NAME_BYTES = 255
 
