@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 import click
 
-from kgfs.app import open_deposits, open_stores, run_worker
-from kgfs.cli.options import as_json, count, with_config
+from kgfs.app import open_deposits, open_stores
+from kgfs.cli.finishing import read_owed
+from kgfs.cli.options import as_json, with_config
 from kgfs.cli.progress import Bar
 from kgfs.config import Config
-from kgfs.domain import State
-from kgfs.errors import BadInputError, BusyError, KgfsError
+from kgfs.errors import BadInputError, KgfsError
 from kgfs.ingest.intake import Ingested
-from kgfs.knowledge.owed import owed
-from kgfs.stores.stores import Stores
-from kgfs.stores.worker_lock import worker_alive
 
 
 @click.command()
@@ -68,7 +64,7 @@ def command(
                     failures.append(error)
                     click.echo(f"kgfs: {error}", err=True)
         if not no_wait:
-            _read(config, stores)
+            read_owed(config, stores)
     if failures:
         raise SystemExit(failures[0].exit_code)
 
@@ -93,30 +89,3 @@ def _print(source: Path, ingested: Ingested, as_json: bool) -> None:
         click.echo(json.dumps(shown))
     else:
         click.echo(f"{ingested.path}\t{ingested.doc_id}\t{ingested.decision}\t{ingested.reason}")
-
-
-def _read(config: Config, stores: Stores) -> None:
-    """Until nothing is owed: by the worker that is alive, or by being it."""
-    with Bar() as bar:
-        start = owed(stores.journal)
-        total = start.jobs
-
-        def watch() -> None:
-            left = owed(stores.journal)
-            at = next((f"{job.stage} {job.progress:.0%}" for job in left.working), "")
-            bar.show(max(total - left.jobs, 0), total, f"read {at}")
-
-        while not owed(stores.journal).nothing:
-            try:
-                if owed(stores.journal).jobs:
-                    run_worker(config, until_idle=True, watch=watch)
-                else:  # a mount settles what it wrote when it is quiet
-                    time.sleep(0.2)
-            except BusyError:
-                while worker_alive(config.run) and not owed(stores.journal).nothing:
-                    watch()
-                    time.sleep(0.2)
-    failed = stores.journal.names.counts().get(State.FAILED, 0) - start.failed
-    if failed > 0:
-        click.echo(f"kgfs: {count(failed, 'document')} could not be read; kgfs wait names them.", err=True)
-        raise SystemExit(1)
