@@ -48,6 +48,12 @@ class Tree:
     """What stands behind it."""
     trash_days: int = 30
     """How long the bytes of removed files are kept."""
+    on_duplicate: str = "alias"
+    """What bytes become that the ontology has under another path: ``alias``, one more name for them, or ``refuse``, an error."""
+
+    def __post_init__(self) -> None:
+        if self.on_duplicate not in ("alias", "refuse"):
+            raise BadInputError(f"tree.on_duplicate is 'alias' or 'refuse', not '{self.on_duplicate}'.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +64,10 @@ class Models:
     """``auto`` (grammar if it is there, else statistics), ``grammar``, ``statistics``."""
     threads: int = 0
     """Threads of the embedding runtime; 0 means one a core."""
+    price_in: float = 0.0
+    """Price of a million tokens read, for the plan of ``kgfs regenerate``; used where an extractor is billed."""
+    price_out: float = 0.0
+    """Price of a million tokens answered, likewise."""
 
 
 @dataclass(frozen=True, slots=True)

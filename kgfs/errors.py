@@ -58,6 +58,10 @@ class ExistsError(KgfsError):
     exit_code = 5
 
 
+class DuplicateError(ExistsError):
+    """The ontology has these bytes under another path, and is to have each content once."""
+
+
 class NotEmptyError(KgfsError):
     errno = errno.ENOTEMPTY
     exit_code = 5

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kgfs.config import Config
-from kgfs.domain import Name, NameKind, Ontology, Place, new_id, new_ontology_id
+from kgfs.domain import Name, NameKind, Ontology, Place, is_document_name, new_id, new_ontology_id
 from kgfs.errors import (
     BadInputError,
     ExistsError,
@@ -23,6 +23,7 @@ from kgfs.errors import (
     RefusedError,
 )
 from kgfs.ingest.content import Content, open_content
+from kgfs.ingest.duplicates import Duplicates
 from kgfs.ingest.intake import Ingested, take_in
 from kgfs.ingest.open_file import OpenFile
 from kgfs.ingest.rules import check_name, check_ontology_name, prefix_for
@@ -49,7 +50,8 @@ class Deposits:
     """``session`` is the living session (``sessions.open_session``) that acts."""
 
     def __init__(self, config: Config, stores: Stores, session: str) -> None:
-        self.copies = WorkingCopies(stores, config.spool, session)
+        self.duplicates = Duplicates(config, stores)
+        self.copies = WorkingCopies(stores, config.spool, session, self.duplicates.check_flush)
         self.settler = Settler(config, stores, session, self.copies)
         self._stores = stores
         self._names = stores.journal.names
@@ -108,7 +110,7 @@ class Deposits:
 
     def move(self, name_id: int, parent: int, name: str, *, replace: bool) -> None:
         """Within or across folders and ontologies. What stands at the goal is replaced, or ExistsError; files open
-        there go on with their bytes."""
+        there go on with their bytes. DuplicateError as for a flush."""
         moved = self.name(name_id)
         folder = self._folder(parent, name)
         if moved.parent == 0:
@@ -119,9 +121,19 @@ class Deposits:
         if standing is not None and not replace:
             raise ExistsError(f"'{name}' exists already.")
         replaced = standing.id if standing else 0
+        self._check_duplicate(moved, folder, name, replaced)
         self._record_soon(Moved(name_id, folder.ontology, parent, name, replaced, time.time_ns()), leaving=standing)
         if standing is not None:
             self.copies.leave(standing)
+
+    def _check_duplicate(self, moved: Name, folder: Name, name: str, replaced: int) -> None:
+        """A file that becomes a document by being moved is not to be the second of its bytes."""
+        if moved.kind is not NameKind.FILE:
+            return
+        path, above = self._names.path(moved.id), self._names.path(folder.id)
+        if folder.ontology != moved.ontology or not is_document_name(path or ""):
+            goal = f"{above}/{name}" if above else name
+            self.duplicates.check(replace(moved, ontology=folder.ontology), goal, replaced)
 
     def remove(self, name_id: int) -> None:
         """A file, a link or an empty folder. Files that are open go on working until they are released."""

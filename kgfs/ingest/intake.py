@@ -16,6 +16,7 @@ from kgfs.domain import Name, NameKind, Ontology, Place, new_id
 from kgfs.errors import (
     BadInputError,
     BusyError,
+    DuplicateError,
     ExistsError,
     FullError,
     IsAFolderError,
@@ -67,7 +68,8 @@ def take_in(
     the history of the path goes on. ``progress`` is told the size of each piece that was read.
 
     BadInputError: the path leaves documents/, the source is no file or cannot be read. MissingError: the source is
-    not there (any more). FullError: the home is full, nothing was kept.
+    not there (any more). FullError: the home is full, nothing was kept. DuplicateError: the ontology has these bytes
+    under another path and is to have each content once; nothing was changed.
     """
     names = check_path(as_path)
     try:
@@ -76,6 +78,8 @@ def take_in(
                 try:
                     with deposits.settler.alone():
                         return _deposit(deposits, ontology, names, taken, force=force)
+                except DuplicateError:
+                    raise
                 except (BusyError, ExistsError, MissingError):
                     if attempt == ATTEMPTS - 1:
                         raise
@@ -94,7 +98,7 @@ def _deposit(deposits: Deposits, ontology: Ontology, names: tuple[str, ...], tak
     if standing is not None and standing.kind is NameKind.FILE and standing.sha256 == sha256:
         name = standing
     else:
-        name = _keep(deposits, ontology, parent, names[-1], standing, taken)
+        name = _keep(deposits, ontology, parent, "/".join(names), standing, taken)
     decision = deposits.settler.decide([name], again=True, force=force).get(name.id)
     if decision is None:
         raise BusyError(f"'{'/'.join(names)}' in {ontology.name} is being written. Try again when that is done.")
@@ -114,9 +118,12 @@ def _folder(deposits: Deposits, ontology: Ontology, names: tuple[str, ...]) -> i
     return folder
 
 
-def _keep(deposits: Deposits, ontology: Ontology, parent: int, name: str, standing: Name | None, taken: _Taken) -> Name:
+def _keep(deposits: Deposits, ontology: Ontology, parent: int, path: str, standing: Name | None, taken: _Taken) -> Name:
     """A new name with the bytes, in place of the one that stands there: one step, all or nothing."""
+    name = path.rpartition("/")[2]
     made, now, sums = new_id(), time.time_ns(), taken.sums
+    owner = (os.getuid(), os.getgid())
+    deposits.duplicates.check(_coming(ontology, parent, made, path, taken), path, standing.id if standing else 0)
     first_name = name if standing is None else f".kgfs-{made:x}"
     place, key, sha256 = Place.NONE, "", sums.sha256 if sums.size else ""
     inbox: dict[str, bytes] = {}
@@ -126,7 +133,7 @@ def _keep(deposits: Deposits, ontology: Ontology, parent: int, name: str, standi
     elif sums.size:
         place, inbox = Place.INBOX, {sha256: taken.content.read_at(0, sums.size)}
     facts: list[Fact] = [
-        FileMade(made, ontology.id, parent, first_name, taken.mode, os.getuid(), os.getgid(), now),
+        FileMade(made, ontology.id, parent, first_name, taken.mode, *owner, now),
         ContentKept(made, sha256, sums.size, place, key, taken.mtime, now),
     ]
     if standing is not None:
@@ -139,6 +146,14 @@ def _keep(deposits: Deposits, ontology: Ontology, parent: int, name: str, standi
     if standing is not None:
         deposits.copies.leave(standing)
     return deposits.name(made)
+
+
+def _coming(ontology: Ontology, parent: int, made: int, path: str, taken: _Taken) -> Name:
+    """The name as it will be."""
+    size, sha256, at = taken.sums.size, taken.sums.sha256, taken.mtime
+    owned = (taken.mode, os.getuid(), os.getgid(), at, at, at)
+    last = path.rpartition("/")[2]
+    return Name(made, ontology.id, parent, last, NameKind.FILE, *owned, size=size, sha256=sha256 if size else "")
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from kgfs.stores.journal.facts import ContentKept
 
 def keep(copies: WorkingCopies, copy: WorkingCopy, session: str) -> bool:
     """Whether there was anything to keep: nothing was written since the last flush, or the name is gone, and nothing
-    is recorded. FullError or StoreError leave the name with the bytes of its last successful flush; the working copy
+    is recorded. FullError, StoreError or DuplicateError leave the name with the bytes of its last successful flush; the working copy
     still has the new ones, so a later flush can succeed. Small contents cost one full-sync commit, larger ones an
     fsync of the spool file before it."""
     journal = copies.stores.journal
@@ -28,6 +28,7 @@ def keep(copies: WorkingCopies, copy: WorkingCopy, session: str) -> bool:
         now = time.time_ns()
         kept = copy.settle_down()
         sums = copy.sums()
+        copies.admit(before, sums.sha256 if sums.size else "", sums.size)
         inbox: dict[str, bytes] = {}
         place, key = Place.NONE, ""
         if isinstance(kept, SpoolFile):

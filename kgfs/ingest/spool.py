@@ -11,6 +11,7 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
@@ -74,6 +75,19 @@ class WorkingCopy:
             content.write_at(at, data)
             self._touch()
             return len(data)
+
+    def write_at_once(self, offset: int | None, data: bytes) -> int | None:
+        """The same where it touches memory only and nobody must be waited for; else None. Quick."""
+        if not self.lock.acquire(blocking=False):
+            return None
+        try:
+            content = self._content
+            at = content.size if offset is None else offset
+            if not isinstance(content, Memory) or max(content.size, at + len(data)) > SMALL:
+                return None
+            return self.write(at, data)
+        finally:
+            self.lock.release()
 
     def truncate(self, size: int) -> None:
         with self.lock:
@@ -190,11 +204,22 @@ class WorkingCopy:
 class WorkingCopies:
     """The working copies of one process."""
 
-    def __init__(self, stores: Stores, spool: Path, session: str) -> None:
+    def __init__(
+        self,
+        stores: Stores,
+        spool: Path,
+        session: str,
+        admit: Callable[[Name, str, int], None] = lambda name, sha256, size: None,
+    ) -> None:
+        """``admit`` is asked at each flush whether a name may have bytes of that SHA-256 and size; its error ends the
+        flush."""
         self.stores = stores
         self.spool = spool
+        self.admit = admit
         self.generation = 0
         """Moves whenever size or times of an open file may have changed."""
+        self.times_kept = 0
+        """Contents that a fact was recorded of so far."""
         self._generations = count(1)
         self._session = session
         self._lock = threading.Lock()
@@ -233,12 +258,14 @@ class WorkingCopies:
             copy.lock.release()
         return copy
 
-    def release_at_once(self, copy: WorkingCopy) -> bool:
-        """Whether a reader's handle was released without waiting for anybody. Quick."""
+    def release_at_once(self, copy: WorkingCopy, *, writing: bool) -> bool:
+        """Whether a handle was released without waiting for anybody; a writer's only with nothing left to keep. Quick."""
         if not copy.lock.acquire(blocking=False):
             return False
         try:
-            self.release(copy, writing=False)
+            if writing and copy.dirty:
+                return False
+            self.release(copy, writing=writing)
         finally:
             copy.lock.release()
         return True
@@ -292,6 +319,7 @@ class WorkingCopies:
 
     def note_kept(self, name_id: int, sha256: str) -> None:
         with self._lock:
+            self.times_kept += 1
             if name_id in self._seen:
                 self._seen[name_id] = sha256
 

@@ -1,0 +1,125 @@
+"""[tree] on_duplicate: bytes that an ontology has already, under another path."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kgfs.config import Config, Tree, load
+from kgfs.errors import BadInputError, DuplicateError
+from kgfs.ingest.content import SMALL
+from tests.t3_ingest.depositing import Desk, desk_at
+
+BYTES = b"The same bytes twice."
+LARGE = b"large " * SMALL
+
+
+@pytest.fixture
+def desk(home: Path) -> Iterator[Desk]:
+    with desk_at(home, Config(home, tree=Tree(on_duplicate="refuse"))) as desk:
+        yield desk
+
+
+def refused(desk: Desk) -> list[dict[str, Any]]:
+    lines = desk.config.errors_log.read_text().splitlines() if desk.config.errors_log.exists() else []
+    return [json.loads(line) for line in lines]
+
+
+@pytest.mark.parametrize("content", [BYTES, LARGE], ids=["small", "large"])
+@pytest.mark.parametrize("settled", [True, False])
+@pytest.mark.logs("refused")
+def test_a_second_path_is_refused_at_the_flush_and_written_down(desk: Desk, content: bytes, settled: bool) -> None:
+    first = desk.file("a.txt", content)
+    if settled:
+        desk.settle()
+    with pytest.raises(DuplicateError, match=r"'b.txt' was refused: the same bytes stand at a.txt"):
+        desk.file("b.txt", content)
+    second = desk.journal.names.resolve(desk.ontology().id, "b.txt")
+    assert second is not None
+    assert (second.size, second.sha256) == (0, ""), "the name stays, as empty as it was made"
+    (line,) = refused(desk)
+    assert (line["path"], line["ontology"], line["held_by"]) == ("b.txt", "Notes", "a.txt")
+    assert line["sha256"] == desk.row(first.id).sha256
+    assert line["at"] > 0
+    desk.settle()
+    assert desk.stores.garage.objects.get(desk.row(first.id).key) == content, "what was refused is kept for the first"
+    assert desk.spool_files() == []
+
+
+@pytest.mark.logs("refused")
+def test_a_refused_overwriting_leaves_the_version_before(desk: Desk) -> None:
+    desk.file("a.txt", BYTES)
+    second = desk.file("b.txt", b"Other bytes.")
+    desk.settle()
+    with pytest.raises(DuplicateError):
+        desk.write(second.id, BYTES)
+    assert desk.read(second.id) == b"Other bytes."
+    assert desk.settle() == 0
+    assert [version.n for version in desk.journal.names.versions(second.id)] == [1]
+
+
+@pytest.mark.logs("refused")
+def test_what_may_be_written(desk: Desk) -> None:
+    """The same path again, names that make no document, other ontologies, and the path once the first one left it."""
+    first = desk.file("a.txt", BYTES)
+    desk.settle()
+    desk.write(first.id, BYTES)
+    hidden = desk.file(".a.txt.swp", BYTES)
+    desk.file("a.txt", BYTES, parent=desk.ontology("Other").root)
+    empty = desk.file("empty", b"")
+    assert empty.size == 0
+    desk.settle()
+    with pytest.raises(DuplicateError):
+        desk.deposits.move(hidden.id, desk.ontology().root, "c.txt", replace=False)
+    desk.deposits.move(hidden.id, desk.ontology().root, "a.txt", replace=True)
+    desk.settle()
+    assert desk.row(hidden.id).version == 1, "an editor's save of what was there already"
+    desk.deposits.remove(hidden.id)
+    desk.file("c.txt", BYTES)
+    desk.settle()
+    assert len(refused(desk)) == 1
+
+
+@pytest.mark.logs("refused")
+def test_moves_between_ontologies_and_folders(desk: Desk) -> None:
+    first = desk.file("a.txt", BYTES)
+    other = desk.file("b.txt", BYTES, parent=desk.ontology("Other").root)
+    desk.settle()
+    with pytest.raises(DuplicateError):
+        desk.deposits.move(other.id, desk.ontology().root, "b.txt", replace=False)
+    desk.deposits.move(first.id, desk.ontology().root, "renamed.txt", replace=False)
+    assert desk.row(other.id).ontology == desk.ontology("Other").id
+
+
+@pytest.mark.logs("refused")
+def test_ingest_is_refused_too_and_changes_nothing(desk: Desk, tmp_path: Path) -> None:
+    desk.file("a.txt", BYTES)
+    source = tmp_path / "copy.txt"
+    source.write_bytes(BYTES)
+    with pytest.raises(DuplicateError) as caught:
+        desk.deposits.ingest_file(source, "Notes")
+    assert caught.value.exit_code == 5
+    assert desk.journal.names.resolve(desk.ontology().id, "copy.txt") is None
+    assert desk.deposits.ingest_file(source, "Notes", "a.txt").decision == "insert"
+    assert desk.deposits.ingest_file(source, "Notes", "a.txt").decision == "skip"
+    assert len(refused(desk)) == 1
+
+
+def test_an_alias_is_what_it_is_by_default(home: Path) -> None:
+    with desk_at(home) as desk:
+        desk.file("a.txt", BYTES)
+        desk.settle()
+        second = desk.file("b.txt", BYTES)
+        desk.settle()
+        assert desk.row(second.id).decision == "in_progress"
+        assert refused(desk) == []
+
+
+def test_only_two_words_are_settings(home: Path) -> None:
+    assert load(home, environ={"KGFS_TREE_ON_DUPLICATE": "refuse"}).tree.on_duplicate == "refuse"
+    with pytest.raises(BadInputError, match="'alias' or 'refuse'"):
+        load(home, environ={"KGFS_TREE_ON_DUPLICATE": "forbid"})
