@@ -33,6 +33,10 @@ class OpenFile:
         """How many bytes were written, at the end of the file if it was opened to append."""
         return self._copy.write(None if self._append else offset, data)
 
+    def write_at_once(self, offset: int, data: bytes) -> int | None:
+        """The same where it touches memory only and nobody must be waited for; else None. Quick."""
+        return self._copy.write_at_once(None if self._append else offset, data)
+
     def truncate(self, size: int) -> None:
         self._copy.truncate(size)
 
@@ -62,5 +66,5 @@ class OpenFile:
     def release_at_once(self) -> bool:
         """Whether it was released without waiting for anybody. Quick."""
         if not self._released:
-            self._released = not self._writing and self._copies.release_at_once(self._copy)
+            self._released = self._copies.release_at_once(self._copy, writing=self._writing)
         return self._released

@@ -18,6 +18,7 @@ from kgfs.domain import Document, Name, NameKind, Place, extension_of, garage_ke
 from kgfs.errors import BusyError, FullError, KgfsError, MissingError
 from kgfs.failpoints import border
 from kgfs.ingest.identify import Action, Decision, decide, identity
+from kgfs.ingest.lull import PATIENCE, Lull
 from kgfs.ingest.place import bring_home
 from kgfs.ingest.sessions import alive_sessions
 from kgfs.ingest.spool import WorkingCopies
@@ -47,6 +48,7 @@ class Settler:
         self._errors = ErrorLog(config.errors_log)
         self._failed: dict[int, int] = {}
         self._swept = False
+        self._lull = Lull(lambda: self._copies.times_kept)
 
     def due(self, now: int) -> list[Name]:
         """What is to be settled at ``now`` (nanoseconds), oldest first."""
@@ -54,8 +56,12 @@ class Settler:
 
     def run_once(self, now: int, between: Callable[[], None] = lambda: None) -> int:
         """Settle what is due; how many names were. What fails is logged and tried again later. The first call also
-        clears the spool. ``between`` is called now and then, since a large folder takes minutes."""
-        settled = self._settle(self.due(now), now, between)
+        clears the spool. ``between`` is called now and then, since a large folder takes minutes. While writers of this
+        process are in a hurry only what has waited long is settled, and the rest is left for a later call."""
+        if self._lull.over(time.monotonic_ns()):
+            settled = self._settle(self.due(now - PATIENCE), now, between)
+        else:
+            settled = self._settle(self.due(now), now, between, lambda: self._lull.over(time.monotonic_ns()))
         if not self._swept:
             self._swept = True
             self.sweep()
@@ -127,10 +133,18 @@ class Settler:
             name for name in waiting if not self._copies.being_written(name.id) and self._failed.get(name.id, 0) <= now
         ]
 
-    def _settle(self, names: Sequence[Name], now: int, between: Callable[[], None]) -> int:
+    def _settle(
+        self,
+        names: Sequence[Name],
+        now: int,
+        between: Callable[[], None],
+        give_way: Callable[[], bool] = lambda: False,
+    ) -> int:
         settled = 0
         for start in range(0, len(names), BATCH):
             between()
+            if give_way():
+                break
             part = names[start : start + BATCH]
             try:
                 settled += len(self.settle(part))

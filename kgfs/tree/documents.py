@@ -194,6 +194,9 @@ class DocumentHandle(Handle):
     def write(self, offset: int, data: bytes) -> int:
         return self._file.write(offset, data)
 
+    def write_at_once(self, offset: int, data: bytes) -> int | None:
+        return self._file.write_at_once(offset, data)
+
     def truncate(self, size: int) -> None:
         self._file.truncate(size)
 

@@ -179,6 +179,10 @@ class Handle:
         """*Blocks*."""
         raise DerivedError("This file is derived from the documents and cannot be written.")
 
+    def write_at_once(self, offset: int, data: bytes) -> int | None:
+        """As ``write``, where nothing is waited for; else None, and nothing was written. *Quick*."""
+        return None
+
     def truncate(self, size: int) -> None:
         """*Blocks*."""
         raise DerivedError("This file is derived from the documents and cannot be written.")

@@ -299,7 +299,9 @@ class Vfs:
     async def write(self, fh: int, offset: int, data: bytes) -> int:
         """Always all of it, or an error."""
         opened = self.handles.file(fh)
-        written = await self._with_handle(opened, lambda: opened.handle.write(offset, data))
+        written = _at_once(opened, lambda: opened.handle.write_at_once(offset, data))
+        if written is None:
+            written = await self._with_handle(opened, lambda: opened.handle.write(offset, data))
         known = self.inodes.get(opened.inode)
         if known is None:
             return written
@@ -327,8 +329,9 @@ class Vfs:
             if known is not None:
                 known.writers -= 1
                 known.written = time.monotonic()
-            await self._with_handle(opened, opened.handle.release)
-        elif not _released_at_once(opened):
+            if not _at_once(opened, opened.handle.release_at_once):
+                await self._with_handle(opened, opened.handle.release)
+        elif not _at_once(opened, opened.handle.release_at_once):
             with suppress(StoppingError):  # nothing is lost with a handle that only reads
                 await self._with_handle(opened, opened.handle.release, abandon=True)
 
@@ -461,11 +464,12 @@ def _lookup(folder: Folder, name: str) -> tuple[Node, Attr] | None:
         return None
 
 
-def _released_at_once(opened: OpenFile) -> bool:
-    if not opened.inside.acquire(blocking=False):  # a thread whose caller gave up is still in the handle
-        return False
+def _at_once(opened: OpenFile, call: Callable[[], T]) -> T | None:
+    """What the handle answers, unless somebody else is in it or waits for it."""
+    if opened.turn.locked() or not opened.inside.acquire(blocking=False):
+        return None
     try:
-        return opened.handle.release_at_once()
+        return call()
     finally:
         opened.inside.release()
 
