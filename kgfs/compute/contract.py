@@ -30,6 +30,11 @@ class Compute(Protocol):
     def prompt_hash(self) -> str: ...
 
     @property
+    def billed(self) -> bool:
+        """Whether the extractor costs money by the token."""
+        ...
+
+    @property
     def embedding_model(self) -> str:
         """Empty where no embedder is to be had; then ``embed`` must not be called."""
         ...

@@ -41,6 +41,10 @@ class LocalCompute:
         return self._selection.extractor.prompt_hash
 
     @property
+    def billed(self) -> bool:
+        return self._selection.extractor.billed
+
+    @property
     def embedding_model(self) -> str:
         return self._selection.embedder.model if self._selection.embedder else ""
 

@@ -106,6 +106,11 @@ class Extractor(Protocol):
         """Of everything but the passage that shapes the output (a prompt, the rules' version)."""
         ...
 
+    @property
+    def billed(self) -> bool:
+        """Whether somebody takes money for each token; then a plan states the cost."""
+        ...
+
     def extract(self, passages: Sequence[Passage], known: Sequence[str]) -> list[str]:
         """The raw output (JSON text) for each passage, in order. ``known`` are labels of existing concepts."""
         ...

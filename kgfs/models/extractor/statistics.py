@@ -39,6 +39,7 @@ class StatisticsExtractor:
     name = "statistics"
     version = "1"
     model = "statistics"
+    billed = False
 
     def __init__(self) -> None:
         self.prompt_hash = hashlib.sha256(f"{self.name}/{self.version} {CONCEPTS} {MAX_WORDS}".encode()).hexdigest()[

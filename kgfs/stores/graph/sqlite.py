@@ -13,8 +13,10 @@ from kgfs.stores.database import Database, remove_database
 from kgfs.stores.graph.adopting import BUILT, adopt
 from kgfs.stores.graph.cascade import Cascade, impose, redact, scrub
 from kgfs.stores.graph.commit import Commit
-from kgfs.stores.graph.contract import Batch, Graph, Publication, Redaction, RelationshipRow
+from kgfs.stores.graph.contract import Batch, Graph, Mark, Publication, Redaction, RelationshipRow, Said
 from kgfs.stores.graph.editions import empty, open_edition, put_instances, put_sources, remove_some
+from kgfs.stores.graph.ingest_versions import keep_history
+from kgfs.stores.graph.merging import Reassignment, set_marks
 from kgfs.stores.graph.migrations import MIGRATIONS
 from kgfs.stores.graph.reading import GraphReads
 from kgfs.stores.graph.rows import LEAVING, STAGED
@@ -38,6 +40,7 @@ class SqliteGraph(GraphReads):
         where = path or Path(self._folder.name if self._folder else "") / "graph.sqlite"
         schema = resources.files("kgfs.stores.graph").joinpath("schema.sql").read_text("utf-8")
         super().__init__(Database(where, schema, FORMAT, REMEDY, MIGRATIONS))
+        keep_history(self._database)
         self._where = where
         self._aside = False
         self._asked = threading.Lock()
@@ -95,6 +98,21 @@ class SqliteGraph(GraphReads):
             epoch = commit.settle()
             connection.execute("INSERT INTO \"commit\" VALUES (?, ?, 'forget', ?)", (commit_id, epoch, at))
         self._remove_left()
+        return epoch
+
+    def reassign(
+        self, commit_id: str, said: Sequence[Said], at: int, marks: Sequence[Mark] = (), unmarked: Sequence[Mark] = ()
+    ) -> int:
+        with self._database.write(durable=True) as connection:
+            known = connection.execute('SELECT epoch FROM "commit" WHERE commit_id = ?', (commit_id,)).fetchone()
+            if known:
+                return int(known[0])
+            commit = Reassignment(connection, at)
+            for one in said:
+                commit.say(one)
+            set_marks(connection, marks, unmarked)
+            epoch = commit.settle()
+            connection.execute("INSERT INTO \"commit\" VALUES (?, ?, 'reassign', ?)", (commit_id, epoch, at))
         return epoch
 
     def redact(self, concepts: Sequence[str], relationships: Sequence[RelationshipRow]) -> Redaction:

@@ -1,0 +1,120 @@
+"""What reading an ontology again would take, worked out without doing it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from kgfs.compute.contract import Compute
+from kgfs.config import Config
+from kgfs.domain import Document
+from kgfs.errors import MissingError
+from kgfs.stores.garage.contract import Objects
+from kgfs.stores.journal.contract import Journal
+from kgfs.stores.journal.facts import DocumentRead
+from kgfs.stores.readings import Reading, load_reading
+from kgfs.stores.stores import Stores
+
+BYTES_PER_TOKEN = 4.0
+"""Of a document that was never read; English prose in cl100k."""
+ANSWER_SHARE = 0.25
+"""Tokens that an extractor is taken to answer for each token it reads."""
+FACTS = 10_000
+PAUSE = 60 * 10**9
+"""Nanoseconds between two publications from which on the worker is taken to have had nothing to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    ontology: str
+    strategy: str
+    extractor: str
+    """Name and version of the one that would read."""
+    documents: int
+    unread: int
+    """Of these, never read: their chunks and tokens are guessed from their size."""
+    chunks: int
+    tokens: int
+    reusable_chunks: int
+    """Answered by Records that are kept: the extractor is not asked about them."""
+    reusable_tokens: int
+    seconds: float | None
+    """At the rate of this home's last publications, which asked about everything; None where nothing was measured."""
+    cost: float
+    """At the stated prices per million tokens; 0 for an extractor that is not billed."""
+
+    def plain(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def plan(
+    config: Config, stores: Stores, compute: Compute, ontology: str, documents: Sequence[Document], strategy: str
+) -> Plan:
+    """Reads one Reading and the head of one pack of Records a document; asks no model."""
+    chunks = tokens = reusable_chunks = reusable_tokens = unread = 0
+    for document in documents:
+        reading = _last(stores.garage.objects, document)
+        if reading is None:
+            unread += 1
+            guess = max(1, round(document.size / BYTES_PER_TOKEN))
+            tokens += guess
+            chunks += max(1, round(guess / config.pipeline.chunk_tokens))
+            continue
+        passed = [chunk for chunk, verdict in zip(reading.chunks, reading.verdicts, strict=True) if verdict.passed]
+        chunks += len(passed)
+        tokens += sum(chunk.tokens for chunk in passed)
+        if _reusable(stores.garage.objects, reading, compute):
+            reusable_chunks += len(passed)
+            reusable_tokens += sum(chunk.tokens for chunk in passed)
+    asked = tokens - reusable_tokens + (chunks - reusable_chunks) * config.pipeline.overlap_tokens
+    price = config.models.price_in + ANSWER_SHARE * config.models.price_out
+    rate = _bytes_a_second(stores.journal)
+    return Plan(
+        ontology=ontology,
+        strategy=strategy,
+        extractor=compute.extractor,
+        documents=len(documents),
+        unread=unread,
+        chunks=chunks,
+        tokens=tokens,
+        reusable_chunks=reusable_chunks,
+        reusable_tokens=reusable_tokens,
+        seconds=round(sum(document.size for document in documents) / rate, 1) if rate else None,
+        cost=round(asked * price / 1e6, 4) if compute.billed else 0.0,
+    )
+
+
+def _last(objects: Objects, document: Document) -> Reading | None:
+    if not document.reading:
+        return None
+    try:
+        return load_reading(objects, document.doc_id, document.reading)
+    except MissingError:  # kgfs check reports it; for an estimate it is as if it had never been read
+        return None
+
+
+def _reusable(objects: Objects, reading: Reading, compute: Compute) -> bool:
+    """Whether its Records were made as this extractor would make them now. Those of one Reading were made alike, so one
+    says it for all."""
+    if (reading.extractor, reading.extractor_model) != (compute.extractor, compute.extractor_model):
+        return False
+    if not reading.records or not objects.exists(reading.records[0]):
+        return False
+    first = objects.get(reading.records[0]).partition(b"\n")[0]
+    return bool(json.loads(first)["prompt_hash"] == compute.prompt_hash)
+
+
+def _bytes_a_second(journal: Journal) -> float:
+    """Bytes of documents published a second while the worker was busy, of the newest facts; 0 if unknown."""
+    facts = journal.facts(max(0, journal.seq() - FACTS), FACTS) or []
+    read = [fact for _, fact in facts if isinstance(fact, DocumentRead)]
+    size, spent = 0, 0
+    for before, fact in itertools.pairwise(read):
+        document = journal.names.document(fact.doc_id)
+        if document is not None and 0 < fact.at - before.at < PAUSE:
+            size += document.size
+            spent += fact.at - before.at
+    return size / (spent / 1e9) if spent else 0.0

@@ -1,0 +1,28 @@
+"""The graph's table ``ingest_version`` (CITE 1.3): the written history of the ingest logic, for who asks the file itself."""
+
+from __future__ import annotations
+
+from kgfs.domain import INGEST_VERSIONS
+from kgfs.stores.database import Database
+
+
+def keep_history(database: Database) -> None:
+    """Say what this kgfs knows about each version. Writes only where the file says otherwise, so that opening is quick;
+    versions of a newer kgfs stay."""
+    found = {
+        row[0]: tuple(row[1:])
+        for row in database.rows("SELECT version, description, breaking_changes FROM ingest_version")
+    }
+    missing = [
+        (number, version.description, int(version.breaking))
+        for number, version in INGEST_VERSIONS.items()
+        if found.get(number) != (version.description, int(version.breaking))
+    ]
+    if missing:
+        with database.write(durable=False) as connection:
+            connection.executemany(
+                "INSERT INTO ingest_version (version, description, breaking_changes) VALUES (?, ?, ?)"
+                " ON CONFLICT (version) DO UPDATE SET description = excluded.description,"
+                " breaking_changes = excluded.breaking_changes",
+                missing,
+            )
