@@ -8,13 +8,14 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kgfs.config import Config
+from kgfs.domain import Document
 from kgfs.errors import BusyError, KgfsError, MissingError, from_os_error
 from kgfs.ingest.chores import Chores
 from kgfs.ingest.deposit import Deposits
@@ -34,6 +35,7 @@ from kgfs.stores.worker_turn import LOOK, in_place_of_worker, place_wanted
 
 if TYPE_CHECKING:  # numpy, which a mount does not need
     from kgfs.compute.contract import Compute
+    from kgfs.ingest.regeneration_plan import Plan
 
 COLLECT_AFTER = 100_000
 """Objects made and kept before a mount looks for garbage: what it remembers for the kernel is much and is none."""
@@ -134,6 +136,18 @@ def rebuild_home(config: Config, ontology: str, progress: Callable[[int, int], N
             done = rebuild(stores, progress, found.id if found else "")
             vectors_lost.unlink()
             return done
+
+
+def plan_regeneration(
+    config: Config, stores: Stores, ontology: str, documents: Sequence[Document], strategy: str, extractor: str
+) -> Plan:
+    """What reading these documents again would take; ``strategy`` and ``extractor`` are those of the configuration where
+    they are empty. Loads the models, to know what they have answered already, and asks them nothing."""
+    from kgfs.compute.local import LocalCompute
+    from kgfs.ingest.regeneration_plan import plan
+
+    compute = LocalCompute(replace(config.models, extractor=extractor) if extractor else config.models)
+    return plan(config, stores, compute, ontology, documents, strategy or config.pipeline.strategy)
 
 
 def _remove_unusable(config: Config) -> None:

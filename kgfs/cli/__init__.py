@@ -24,6 +24,8 @@ VERBS = {
     "search": "Find the passages that answer some words.",
     "status": "What is kept, what is owed, who works.",
     "worker": "Read what is owed (mount starts one by itself).",
+    "regenerate": "Read a whole ontology again, with another strategy or extractor.",
+    "reprocess": "Read again what an older version read, or what failed.",
     "rebuild": "Derive graph and index anew, without a model.",
     "doctor": "What this machine lacks, and how to get it.",
     "config": "Show the configuration.",

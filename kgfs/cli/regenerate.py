@@ -1,0 +1,137 @@
+"""``kgfs regenerate``: read a whole ontology again, as a new keeper would."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from kgfs.app import open_stores, plan_regeneration
+from kgfs.cli.finishing import read_owed
+from kgfs.cli.options import as_json, count, with_config
+from kgfs.config import Config
+from kgfs.domain import Ontology
+from kgfs.errors import BadInputError, MissingError
+from kgfs.ingest.regenerate import EXTRACTORS, Order, all_of, owe
+from kgfs.ingest.regeneration_plan import Plan
+from kgfs.ingest.strategy import STRATEGIES
+from kgfs.knowledge.compare import Comparison, Difference, compare
+from kgfs.stores.stores import Stores
+
+
+@click.command()
+@click.argument("ontology")
+@click.option("--strategy", type=click.Choice(STRATEGIES), help="Which known concepts a document is compared with.")
+@click.option("--extractor", type=click.Choice(EXTRACTORS), help="Who reads, instead of the configured one.")
+@click.option("--compare", "comparing", is_flag=True, help="Read nothing: tell what the last reading changed.")
+@click.option("--dry-run", is_flag=True, help="Print the plan only.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--no-wait", is_flag=True, help="Return when the readings are owed; a worker makes them later.")
+@as_json
+@with_config
+def command(
+    config: Config,
+    ontology: str,
+    strategy: str | None,
+    extractor: str | None,
+    comparing: bool,
+    dry_run: bool,
+    yes: bool,
+    no_wait: bool,
+    as_json: bool,
+) -> None:
+    """Read all documents of an ONTOLOGY again, with another strategy or another extractor.
+
+    Prints a plan first and asks. The graph of before serves readers until the new version of each document is there;
+    what is killed is resumed. Each document is matched as if the ontology were read for the first time, so the strategy
+    decides anew which labels are one concept: `popularity` compares with the concepts most is said of, `random` with any,
+    `hybrid` with both. What extractors have answered already is not asked again. --compare tells what the newest
+    reading of each document gained, lost and renamed against the one before it.
+
+    \b
+    Example:
+      kgfs regenerate Philosophy --strategy popularity --dry-run
+      kgfs regenerate Philosophy --strategy popularity --yes
+      kgfs regenerate --compare Philosophy
+    """
+    if comparing and (strategy or extractor or dry_run or no_wait):
+        raise BadInputError("--compare reads nothing; it goes with no other option but --json.")
+    with open_stores(config, make=False) as stores:
+        found = _ontology(stores, ontology)
+        if comparing:
+            _print_comparison(compare(stores, found), as_json)
+            return
+        names = stores.journal.names
+        plan = plan_regeneration(config, stores, found.name, all_of(names, found), strategy or "", extractor or "")
+        _print_plan(plan, as_json)
+        if dry_run or not plan.documents:
+            return
+        if not yes:
+            click.confirm("Read them again?", abort=True, err=True)
+        reason = f"regenerated with {plan.strategy} by {plan.extractor}"
+        order = Order(reason, strategy or "", extractor or "", anew=True)
+        owed = owe(stores.journal, lambda: all_of(names, found), order)
+        if not no_wait:
+            read_owed(config, stores)
+            click.echo(f"{count(len(owed), 'document')} read again; kgfs regenerate --compare tells how.", err=True)
+
+
+def _ontology(stores: Stores, name: str) -> Ontology:
+    found = stores.journal.names.ontology_named(name)
+    if found is None:
+        known = ", ".join(ontology.name for ontology in stores.journal.names.ontologies()) or "none yet"
+        raise MissingError(f"There is no ontology '{name}'; there is: {known}.")
+    return found
+
+
+def _print_plan(plan: Plan, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(plan.plain()))
+        return
+    seconds = "not measured yet" if plan.seconds is None else f"about {plan.seconds:.0f} s, less where Records answer"
+    unread = f", {plan.unread} never read (estimated)" if plan.unread else ""
+    click.echo(f"ontology   {plan.ontology}")
+    click.echo(f"strategy   {plan.strategy}")
+    click.echo(f"extractor  {plan.extractor}")
+    click.echo(f"documents  {plan.documents}{unread}")
+    click.echo(f"chunks     {plan.chunks}, {plan.reusable_chunks} answered by Records that are kept")
+    click.echo(f"tokens     {plan.tokens}, {plan.reusable_tokens} of them in such chunks")
+    click.echo(f"time       {seconds}")
+    click.echo(f"cost       {plan.cost:.2f}")
+
+
+def _print_comparison(found: Comparison, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(found.plain()))
+        return
+    click.echo(f"{found.ontology}: {count(found.compared, 'document')} compared, {found.uncompared} read only once")
+    click.echo(f"before  {'; '.join(found.before) or '-'}")
+    click.echo(f"now     {'; '.join(found.now) or '-'}")
+    _print_counts(found.whole)
+    for named in found.whole.gained:
+        click.echo(f"+ {named.name}\t{named.label}")
+    for named in found.whole.lost:
+        click.echo(f"- {named.name}\t{named.label}")
+    for was, became in found.whole.renamed:
+        click.echo(f"~ {became.name}\t{was.label} → {became.label}")
+    for one in found.whole.rejoined:
+        click.echo(f"{one.how} {one.label}\t{one.before} → {one.now}")
+    for path, difference in sorted(found.documents.items()):
+        click.echo(
+            f"{path}: concepts +{len(difference.gained)} -{len(difference.lost)} ~{len(difference.renamed)},"
+            f" relationships +{difference.relationships_gained} -{difference.relationships_lost},"
+            f" evidence +{difference.evidence_gained} -{difference.evidence_lost}"
+        )
+
+
+def _print_counts(whole: Difference) -> None:
+    joined = sum(one.how == "joined" for one in whole.rejoined)
+    click.echo(
+        f"concepts      {whole.concepts[0]} → {whole.concepts[1]}: {len(whole.gained)} gained, {len(whole.lost)} lost,"
+        f" {len(whole.renamed)} renamed; labels: {joined} joined to another, {len(whole.rejoined) - joined} split off"
+    )
+    for what, numbers, gained, lost in (
+        ("relationships", whole.relationships, whole.relationships_gained, whole.relationships_lost),
+        ("evidence", whole.evidence, whole.evidence_gained, whole.evidence_lost),
+    ):
+        click.echo(f"{what:13} {numbers[0]} → {numbers[1]}: {gained} gained, {lost} lost")
