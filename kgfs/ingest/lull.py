@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-BUSY = 20.0
+SECOND = 10**9
+HURRY = 20
 """Contents kept in a second from which writers are in a hurry: programs that copy, not people who save."""
-PATIENCE = 10 * 10**9
-"""Nanoseconds that a quiet name waits at most for the end of such a hurry."""
+PATIENCE = 10 * SECOND
+"""How long a quiet name waits at most for the end of such a hurry."""
 
 
 class Lull:
@@ -17,11 +18,14 @@ class Lull:
     def __init__(self, kept: Callable[[], int]) -> None:
         """``kept`` tells how many contents were kept so far."""
         self._kept = kept
-        self._seen = kept()
-        self._at = 0
+        self._before = kept()
+        self._since = 0
+        self._hurry = False
 
     def over(self, now: int) -> bool:
-        """Whether writers have been in a hurry since this was last asked, at ``now`` (nanoseconds)."""
-        kept, before, at = self._kept(), self._seen, self._at
-        self._seen, self._at = kept, now
-        return (kept - before) * 1e9 > BUSY * max(now - at, 1)
+        """Whether writers are in a hurry at ``now`` (nanoseconds): in this second so far, or in the one before."""
+        kept, seconds = self._kept() - self._before, (now - self._since) / SECOND
+        if seconds >= 1:
+            self._hurry = kept >= HURRY * seconds
+            self._before, self._since = self._before + kept, now
+        return self._hurry or kept >= HURRY

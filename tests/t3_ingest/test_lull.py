@@ -1,0 +1,68 @@
+"""Settling gives way to writers who are in a hurry, and not for ever."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kgfs.ingest import settle
+from kgfs.ingest.lull import HURRY, PATIENCE, SECOND, Lull
+from tests.t3_ingest.depositing import Desk, desk_at
+
+
+@pytest.fixture
+def desk(home: Path) -> Iterator[Desk]:
+    with desk_at(home) as desk:
+        yield desk
+
+
+def test_a_few_contents_are_no_hurry() -> None:
+    kept = 0
+    lull = Lull(lambda: kept)
+    for tenth in range(100):
+        kept += tenth % 2
+        assert not lull.over(SECOND * tenth // 10)
+
+
+def test_a_hurry_is_seen_at_once_and_its_end_within_two_seconds() -> None:
+    kept = 0
+    lull = Lull(lambda: kept)
+    assert not lull.over(5 * SECOND)
+    for tenth in range(51, 80):
+        kept += 10
+        if tenth > 52:
+            assert lull.over(SECOND * tenth // 10)
+    assert not [tenth for tenth in range(100, 120) if lull.over(SECOND * tenth // 10)]
+
+
+def test_many_names_wait_while_writers_are_in_a_hurry(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    settler, now = desk.deposits.settler, time.time_ns()
+    names = [desk.file(f"{n}.txt", b"content %d" % n) for n in range(2 * HURRY)]
+    later = now + 5 * SECOND
+    monkeypatch.setattr(settler, "_lull", Lull(lambda: desk.deposits.copies.times_kept))
+    monkeypatch.setattr(settler._lull, "_before", 0)
+    monkeypatch.setattr(settler._lull, "_since", time.monotonic_ns())
+    assert len(settler.due(later)) == len(names)
+    assert settler.run_once(later) == 0
+    assert settler.run_once(later + PATIENCE) == len(names)
+
+
+def test_settling_under_way_gives_way_to_a_hurry(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    for n in range(5):
+        desk.file(f"{n}.txt", b"content %d" % n)
+    monkeypatch.setattr(settle, "BATCH", 2)
+    settler, later = desk.deposits.settler, time.time_ns() + 5 * SECOND
+    hurries = iter([False, False, True])
+    monkeypatch.setattr(settler._lull, "over", lambda now: next(hurries))
+    assert settler.run_once(later) == 2
+    monkeypatch.setattr(settler._lull, "over", lambda now: False)
+    assert settler.run_once(later) == 3
+
+
+def test_who_asks_for_settling_gets_it_in_any_hurry(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.file("a.txt", b"content")
+    monkeypatch.setattr(desk.deposits.settler._lull, "over", lambda now: True)
+    assert desk.deposits.settler.settle_now() == 1
