@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from kgfs.render.concept import render
-from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.contract import Graph, Mark, Said
 from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.graph.sqlite import SqliteGraph
 from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, cid, prepared
@@ -96,6 +96,18 @@ class Histories(RuleBasedStateMachine):
         assert outcomes[0] == outcomes[1]
         assert not any(self.file.concept(concept) for concept in concepts)
 
+    @rule(data=st.data(), doc_id=st.sampled_from(DOC_IDS), labels=st.lists(st.sampled_from(LABELS), max_size=2))
+    def reassign(self, data: st.DataObject, doc_id: str, labels: list[str]) -> None:
+        """The document says something else from now on, or nothing if it is not shown; and persons said something."""
+        doc = data.draw(documents(doc_id))
+        commit_id, at = self.commit()
+        batch, publication = prepared(self.file, doc, commit_id, (), at)
+        said = [Said(doc_id, publication.concepts, publication.relationships, batch.instances)]
+        marks = [Mark(cid(one), ONTOLOGY, cid(other), one < other) for one in labels for other in labels]
+        unmarked = data.draw(st.lists(st.sampled_from(marks), max_size=1)) if marks else []
+        outcomes = [graph.reassign(commit_id, said, at, marks, unmarked) for graph in self.both]
+        assert outcomes[0] == outcomes[1]
+
     @rule(labels=st.lists(st.sampled_from(LABELS), max_size=3))
     def redact(self, labels: list[str]) -> None:
         concepts = [cid(label) for label in labels]
@@ -157,6 +169,7 @@ def seen(graph: Graph) -> dict[str, Any]:
             {(row.doc_id, row.chunk_index) for row, _ in graph.find_text(word, ONTOLOGY)} for word in ("zen", "text")
         ],
         "match": [graph.match(ontology, norms) for ontology in (ONTOLOGY, OTHER)],
+        "marks": (graph.marked([cid(label) for label in LABELS]), [graph.marks_of(cid(label)) for label in LABELS]),
         "next": [graph.next_n(owner) for owner in (*owners, *map(cid, LABELS))],
         "names": [graph.name_taken(ONTOLOGY, name) for name in ("zen", "koan", "koans", "chan", "way")],
         "popular": graph.popular(ONTOLOGY, 3),

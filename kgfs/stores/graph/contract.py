@@ -228,6 +228,31 @@ class Redaction:
     """(ontology, when it was last changed)."""
 
 
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A person's word on the concept that mentions under one label are, or are not."""
+
+    mark: str
+    """``concept_id_of(scope, norm)``, so that it holds no word of a text: for the mentions with that normalised label, in
+    the ontology whose id is the scope, or in documents with the ``source_id`` that is. An empty norm stands for all."""
+    ontology: str
+    concept_id: str
+    joined: bool
+    """They are this concept; else they never are."""
+    name: str = ""
+    """Its directory's name, '' where that is hidden: told by reads, ignored by writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """All that a document says of concepts, with all its evidence. Its Sources are not among it."""
+
+    doc_id: str
+    concepts: Sequence[ConceptRow]
+    relationships: Sequence[RelationshipRow]
+    instances: Sequence[InstanceRow]
+
+
 class Graph(Protocol):
     """Reads are *quick* (indexed) and see the newest epoch, from any number of threads and processes. Lists are in
     order of their key and paged: ``after`` is the last key of the page before."""
@@ -260,6 +285,15 @@ class Graph(Protocol):
 
         ``concepts`` leave too (cascade=all), with the evidence that other documents give for them and their
         relationships; those documents stay, and are told as changed."""
+        ...
+
+    def reassign(
+        self, commit_id: str, said: Sequence[Said], at: int, marks: Sequence[Mark] = (), unmarked: Sequence[Mark] = ()
+    ) -> int:
+        """From now on these documents say this, in place of what they said: what merging and splitting concepts comes to.
+        ``marks`` are set, ``unmarked`` ones go. One transaction; the cost grows with what changes. Evidence that stays
+        as it was keeps its time, a concept without evidence leaves and its name is never another's. Documents that are
+        not shown are passed over. Returns the epoch; repeating a commit id changes nothing. Errors as of ``publish``."""
         ...
 
     def redact(self, concepts: Sequence[str], relationships: Sequence[RelationshipRow]) -> Redaction:
@@ -381,6 +415,14 @@ class Graph(Protocol):
         alias of several concepts belongs to the one founded first (the earliest deposit among its mentions, then the
         concept id). Every surface form of a mention counts as an alias, shown or not. In a narrower ``scope`` only what
         a mention in it says is known; of several concepts the same comes first."""
+        ...
+
+    def marked(self, marks: Sequence[str]) -> list[Mark]:
+        """What was said under these marks, in order of mark and concept."""
+        ...
+
+    def marks_of(self, concept_id: str) -> list[Mark]:
+        """What was said of a concept, living or not, in order of mark."""
         ...
 
     def next_n(self, owner: str) -> int:

@@ -4,7 +4,7 @@ commit, so it is slow and easily right; tests hold the other implementations aga
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from kgfs.domain import RELATIONSHIP_TYPES, Mention, normalise_label
@@ -16,20 +16,25 @@ from kgfs.stores.graph.contract import (
     Batch,
     Change,
     Concept,
+    ConceptRow,
     DocumentRow,
     Graph,
     InstanceRow,
+    Mark,
     Publication,
     Redaction,
     Related,
     RelationshipRow,
+    Said,
     Scope,
     SourceRow,
 )
 from kgfs.stores.graph.hiding import hidden_name, is_hidden
 from kgfs.stores.graph.memory_adopting import joined
 from kgfs.stores.graph.memory_forgetting import without
+from kgfs.stores.graph.memory_merging import saying
 from kgfs.stores.graph.memory_view import Edition, View, compared, ends, words_of
+from kgfs.stores.graph.merging import check
 from kgfs.stores.graph.sampling import draw
 
 
@@ -52,6 +57,7 @@ class MemoryGraph:
         self._names: dict[tuple[str, str], str] = {}
         self._rows: dict[str, tuple[str, str]] = {}
         self._norms: dict[str, str] = {}
+        self._marks: dict[tuple[str, str], Mark] = {}
         self._last_n: dict[str, int] = {}
         self._changed_at: dict[str, int] = {}
 
@@ -75,14 +81,17 @@ class MemoryGraph:
             self._check(publication, edition, editions)
             edition.publication = publication
             self._staged.pop((publication.commit_id, doc_id), None)
-            for concept in publication.concepts:
-                if concept.concept_id not in self._rows or is_hidden(self._rows[concept.concept_id][1]):
-                    self._rename(concept.concept_id, concept.ontology, concept.name)
-                if concept.concept_id not in self._view.concepts:
-                    self._norms[concept.concept_id] = concept.norm
+            self._meet(publication.concepts)
             for owner, n in edition.instances:
                 self._last_n[owner] = max(self._last_n.get(owner, 0), n)
             return self._commit(publication.commit_id, {**editions, doc_id: edition}, publication.at)
+
+    def _meet(self, concepts: Sequence[ConceptRow]) -> None:
+        for concept in concepts:
+            if concept.concept_id not in self._rows or is_hidden(self._rows[concept.concept_id][1]):
+                self._rename(concept.concept_id, concept.ontology, concept.name)
+            if concept.concept_id not in self._view.concepts:
+                self._norms[concept.concept_id] = concept.norm
 
     def _check(self, publication: Publication, edition: Edition, others: Mapping[str, Edition]) -> None:
         mentioned = {concept.concept_id for concept in publication.concepts}
@@ -97,8 +106,11 @@ class MemoryGraph:
                 raise BadInputError(f"Relationship {row.relationship_id} joins concepts not mentioned with it.")
             if row.type not in RELATIONSHIP_TYPES:
                 raise BadInputError(f"'{row.type}' is no relationship type.")
+        self._check_names(publication.concepts)
+
+    def _check_names(self, concepts: Sequence[ConceptRow]) -> None:
         names = dict(self._names)
-        for concept in publication.concepts:
+        for concept in concepts:
             known = concept.concept_id in self._rows or concept.concept_id in names.values()
             if not known and (concept.ontology, hidden_name(concept.ontology, concept.name)) in names:
                 raise StoreError(f"The directory name '{concept.name}' was another concept's.")
@@ -118,6 +130,33 @@ class MemoryGraph:
                 return self._commits[commit_id]
             left = {k: v for k, v in self._view.editions.items() if k not in doc_ids}
             return self._commit(commit_id, without(self._view, left, concepts), at)
+
+    def reassign(
+        self, commit_id: str, said: Sequence[Said], at: int, marks: Sequence[Mark] = (), unmarked: Sequence[Mark] = ()
+    ) -> int:
+        with self._lock:
+            if commit_id in self._commits:
+                return self._commits[commit_id]
+            editions = saying(self._view.editions, said)
+            changed = {doc_id for doc_id, edition in editions.items() if edition is not self._view.editions[doc_id]}
+            for one in said:
+                if one.doc_id in self._view.editions:
+                    check(one)
+                    self._check_names(one.concepts)
+            for doc_id in changed:
+                others = (edition for other, edition in editions.items() if other != doc_id)
+                taken = {key for edition in others for key in edition.instances}
+                if clash := taken & editions[doc_id].instances.keys():
+                    raise StoreError(f"Evidence numbers belong to another document's quote: {sorted(clash)}.")
+            for one in said:
+                if one.doc_id in self._view.editions:
+                    self._meet(one.concepts)
+                    for row in one.instances:
+                        self._last_n[row.owner] = max(self._last_n.get(row.owner, 0), row.n)
+            gone = {(mark.mark, mark.concept_id) for mark in unmarked}
+            self._marks = {key: mark for key, mark in self._marks.items() if key not in gone}
+            self._marks |= {(mark.mark, mark.concept_id): mark for mark in marks}
+            return self._commit(commit_id, editions, at)
 
     def redact(self, concepts: Sequence[str], relationships: Sequence[RelationshipRow]) -> Redaction:
         with self._lock:
@@ -191,6 +230,7 @@ class MemoryGraph:
             norms = {key: norm for key, norm in self._norms.items() if key in rows} | built._norms
             last_n = {**(self._last_n if ontology else {}), **built._last_n}
             changed_at = {of: at for of, at in self._changed_at.items() if ontology and of != ontology}
+            self._marks = {k: m for k, m in self._marks.items() if ontology and m.ontology != ontology} | built._marks
             self._view = joined(self._view, built._view, ontology) if ontology else built._view
             self._staged, self._commits, self._epoch = {}, commits if ontology else built._commits, epoch
             self._feed, self._feed_above = [], epoch
@@ -458,6 +498,17 @@ class MemoryGraph:
                 claim = (rank, founded, concept.concept_id)
                 best[form] = min(best.get(form, claim), claim)
         return {norm: best[norm][2] for norm in norms if norm in best}
+
+    def marked(self, marks: Sequence[str]) -> list[Mark]:
+        return self._told_marks(lambda mark: mark.mark in marks)
+
+    def marks_of(self, concept_id: str) -> list[Mark]:
+        return self._told_marks(lambda mark: mark.concept_id == concept_id)
+
+    def _told_marks(self, wanted: Callable[[Mark], bool]) -> list[Mark]:
+        found = [mark for _, mark in sorted(self._marks.items()) if wanted(mark)]
+        names = [self._rows.get(mark.concept_id, ("", ""))[1] for mark in found]
+        return [replace(m, name="" if is_hidden(name) else name) for m, name in zip(found, names, strict=True)]
 
     def next_n(self, owner: str) -> int:
         return self._last_n.get(owner, 0) + 1

@@ -14,12 +14,14 @@ from kgfs.stores.graph.contract import (
     Concept,
     DocumentRow,
     InstanceRow,
+    Mark,
     Related,
     Scope,
     SourceRow,
 )
 from kgfs.stores.graph.feed import changes
 from kgfs.stores.graph.hiding import hidden_name
+from kgfs.stores.graph.merging import MARKS, mark_row
 from kgfs.stores.graph.pages import concept_page
 from kgfs.stores.graph.rows import (
     CONCEPT,
@@ -220,6 +222,16 @@ class GraphReads:
                         found[norm] = concept_id
                         break
         return found
+
+    def marked(self, marks: Sequence[str]) -> list[Mark]:
+        found = (
+            self._database.rows(f"{MARKS} WHERE mark.mark = ? ORDER BY mark.concept", (m,)) for m in sorted(set(marks))
+        )
+        return [mark_row(row) for rows in found for row in rows]
+
+    def marks_of(self, concept_id: str) -> list[Mark]:
+        rows = self._database.rows(f"{MARKS} WHERE mark.concept = ? ORDER BY mark.mark", (concept_id,))
+        return [mark_row(row) for row in rows]
 
     def next_n(self, owner: str) -> int:
         found = self._database.row(

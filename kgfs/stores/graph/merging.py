@@ -1,0 +1,152 @@
+"""Saying of shown documents something else than before: what merging and splitting concepts comes to."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import replace
+
+from kgfs.domain import RELATIONSHIP_TYPES, Mention
+from kgfs.errors import BadInputError, StoreError
+from kgfs.stores.graph.commit import Commit
+from kgfs.stores.graph.contract import ConceptRow, InstanceRow, Mark, Said
+from kgfs.stores.graph.editions import put_instances
+from kgfs.stores.graph.hiding import is_hidden
+from kgfs.stores.graph.rows import INSTANCE, MENTION, SHOWN, instance_row, listed, mention_row
+
+
+class Reassignment(Commit):
+    """One change of what documents say. :meth:`say` for each, then ``settle``."""
+
+    def say(self, said: Said) -> None:
+        found = self._sql.execute(
+            f"SELECT key, ontology FROM document WHERE doc_id = ? AND state = {SHOWN}", (said.doc_id,)
+        ).fetchone()
+        if found is None:
+            return
+        edition, ontology = found
+        check(said)
+        for concept in said.concepts:
+            self._meet(concept)
+        for relationship in said.relationships:
+            self._relate(relationship)
+        change = self._change_evidence(edition, ontology, said)
+        changed = self._change_mentions(edition, said.concepts)
+        if change is None and not changed:
+            return
+        self._sql.execute("UPDATE document SET instances = instances + ? WHERE key = ?", (change or 0, edition))
+        self._count(ontology, instances=change or 0)
+        self._feed.tell("changed", "document", ontology, ontology, said.doc_id)
+
+    def _change_evidence(self, edition: int, ontology: str, said: Said) -> int | None:
+        """By how many pieces it grew; None if all stays as it was."""
+        rows = self._sql.execute(
+            f"SELECT document.doc_id, {listed(INSTANCE, 'instance')} FROM instance"
+            " CROSS JOIN document ON document.key = instance.document WHERE instance.document = ?",
+            (edition,),
+        )
+        former = {(row.owner, row.n): row for row in map(instance_row, rows)}
+        now = {(row.owner, row.n): row for row in said.instances}
+        for owner, n in sorted(former.keys() - now.keys()):
+            self._sql.execute("DELETE FROM instance WHERE owner = ? AND n = ? AND document = ?", (owner, n, edition))
+            self._moves("removed", ontology, former[owner, n], -1)
+        new = [row for key, row in sorted(now.items()) if key not in former]
+        other = [row for key, row in sorted(now.items()) if key in former and not same(former[key], row)]
+        for row in new:
+            self._refuse_taken(row)
+            self._moves("added", ontology, row, 1)
+        for row in other:
+            self._moves("changed", ontology, row, 0)
+        put_instances(self._sql, edition, [*new, *other])
+        self._use_numbers(new)
+        left = former.keys() - now.keys()
+        return len(now) - len(former) if new or other or left else None
+
+    def _moves(self, what: str, ontology: str, row: InstanceRow, step: int) -> None:
+        self._tell_one_evidence(what, ontology, row.owner, row.n)
+        self._evidence[row.owner] = self._evidence.get(row.owner, 0) + step
+        if row.owner_kind == "concept":
+            self._concepts.add(row.owner)
+            return
+        self._relationships.add(row.owner)
+        self._concepts.update(
+            self._sql.execute(
+                "SELECT subject, object FROM relationship WHERE relationship_id = ?", (row.owner,)
+            ).fetchone()
+        )
+
+    def _refuse_taken(self, row: InstanceRow) -> None:
+        taken = self._sql.execute(
+            "SELECT 1 FROM instance CROSS JOIN document ON document.key = instance.document"
+            f" WHERE instance.owner = ? AND instance.n = ? AND document.state = {SHOWN}",
+            (row.owner, row.n),
+        ).fetchone()
+        if taken:
+            raise StoreError(f"Evidence number {row.n} of {row.owner} belongs to another document's quote.")
+
+    def _use_numbers(self, rows: Sequence[InstanceRow]) -> None:
+        for row in rows:
+            table, key = (
+                ("concept", "concept_id") if row.owner_kind == "concept" else ("relationship", "relationship_id")
+            )
+            self._sql.execute(f"UPDATE {table} SET last_n = max(last_n, ?) WHERE {key} = ?", (row.n, row.owner))
+
+    def _change_mentions(self, edition: int, concepts: Sequence[ConceptRow]) -> bool:
+        former: dict[str, list[Mention]] = {}
+        for concept_id, *row in self._sql.execute(
+            f"SELECT concept.concept_id, document.doc_id, {listed(MENTION, 'mention')} FROM mention"
+            " CROSS JOIN concept ON concept.key = mention.concept CROSS JOIN document ON document.key = mention.document"
+            " WHERE mention.document = ? ORDER BY mention.ordinal",
+            (edition,),
+        ):
+            former.setdefault(concept_id, []).append(mention_row(row))
+        now: dict[str, list[Mention]] = {}
+        for concept in concepts:
+            now.setdefault(concept.concept_id, []).append(concept.mention)
+        changed = {concept_id for concept_id in former | now if former.get(concept_id) != now.get(concept_id)}
+        for concept_id in sorted(changed):
+            self._sql.execute(
+                "DELETE FROM mention WHERE document = ? AND concept = (SELECT key FROM concept WHERE concept_id = ?)",
+                (edition, concept_id),
+            )
+        self._mention(edition, [concept for concept in concepts if concept.concept_id in changed])
+        self._concepts |= changed
+        return bool(changed)
+
+
+def check(said: Said) -> None:
+    """BadInputError for evidence that nobody would count."""
+    mentioned = {concept.concept_id for concept in said.concepts}
+    owners = mentioned | {relationship.relationship_id for relationship in said.relationships}
+    for row in said.instances:
+        if row.owner not in owners:
+            raise BadInputError(f"Evidence is given for {row.owner}, which is not mentioned.")
+    for relationship in said.relationships:
+        if not {relationship.subject, relationship.object} <= mentioned:
+            raise BadInputError(f"Relationship {relationship.relationship_id} joins concepts not mentioned with it.")
+        if relationship.type not in RELATIONSHIP_TYPES:
+            raise BadInputError(f"'{relationship.type}' is no relationship type.")
+
+
+def same(former: InstanceRow, row: InstanceRow) -> bool:
+    """But for the time, which a piece of evidence keeps while it stays as it is."""
+    return former == replace(row, mtime=former.mtime)
+
+
+def set_marks(connection: sqlite3.Connection, marks: Sequence[Mark], unmarked: Sequence[Mark]) -> None:
+    connection.executemany(
+        "DELETE FROM mark WHERE mark = ? AND concept = ?", [(mark.mark, mark.concept_id) for mark in unmarked]
+    )
+    connection.executemany(
+        "INSERT OR REPLACE INTO mark (mark, concept, ontology, joined) VALUES (?, ?, ?, ?)",
+        [(mark.mark, mark.concept_id, mark.ontology, mark.joined) for mark in marks],
+    )
+
+
+MARKS = """SELECT mark.mark, mark.ontology, mark.concept, mark.joined, coalesce(concept.name, '')
+    FROM mark LEFT JOIN concept ON concept.concept_id = mark.concept"""
+
+
+def mark_row(found: Sequence[str | int]) -> Mark:
+    mark, ontology, concept_id, joined, name = found
+    return Mark(str(mark), str(ontology), str(concept_id), bool(joined), "" if is_hidden(str(name)) else str(name))
