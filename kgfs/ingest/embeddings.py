@@ -98,10 +98,11 @@ def source_rows(embeddings: Embeddings, ontology: str, doc_id: str) -> list[Row]
     ]
 
 
-def concept_rows(ontology: str, decisions: Decisions, found: Embeddings) -> list[Row]:
-    """The label embedding of each concept that was founded by these decisions."""
+def concept_rows(ontology: str, reading: Reading, decisions: Decisions, found: Embeddings) -> list[Row]:
+    """The label embedding of each concept that was founded by these decisions about the Reading."""
+    index = {concept.norm: at for at, concept in enumerate(reading.concepts)}
     return [
-        Row("concept", matched.concept_id, 0, found.concepts[index], ontology)
-        for index, matched in enumerate(decisions.concepts)
+        Row("concept", matched.concept_id, 0, found.concepts[index[matched.norm]], ontology)
+        for matched in decisions.concepts
         if matched.how == "new"
     ]

@@ -198,7 +198,7 @@ class Pipeline:
         if found is None or self.stores.vectors is None or self.stores.vectors.model != reading.embedding_model:
             return
         rows = embeddings.source_rows(found, document.ontology, document.doc_id)
-        rows += embeddings.concept_rows(document.ontology, decisions, found)
+        rows += embeddings.concept_rows(document.ontology, reading, decisions, found)
         self.stores.vectors.upsert(rows)
 
     def _unindex(self, doc_ids: Sequence[str], concept_ids: Sequence[str]) -> None:

@@ -13,13 +13,14 @@ from dataclasses import dataclass, field, replace
 from functools import singledispatch
 
 from kgfs.domain import Document
-from kgfs.errors import StoreError
+from kgfs.errors import MissingError, StoreError
 from kgfs.failpoints import border
 from kgfs.ingest import embeddings
 from kgfs.ingest.publication import carry_out, text_of
+from kgfs.ingest.purge import decode_redaction
 from kgfs.ingest.reading import Decisions, Reading, decode_decisions, decode_reading
 from kgfs.ingest.ship import entries
-from kgfs.stores.journal.facts import DocumentForgotten, DocumentRead, Fact, decode
+from kgfs.stores.journal.facts import DocumentForgotten, DocumentRead, Fact, ForgettingDone, decode
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter, Vectors
 
@@ -85,7 +86,7 @@ def _(fact: DocumentRead, stores: Stores) -> None:
         replace(document, deposit=fact.deposit),
         reading,
         decisions,
-        text=text_of(stores.garage.objects, document, reading),
+        text=_text(stores, document, reading, decisions),
         content_version=fact.content_version,
         supersedes=fact.superseded,
         at=fact.at,
@@ -95,6 +96,14 @@ def _(fact: DocumentRead, stores: Stores) -> None:
 @replay_in_graph.register
 def _(fact: DocumentForgotten, stores: Stores) -> None:
     stores.graph.forget(fact.commit_id, [fact.doc_id], fact.at)
+
+
+@replay_in_graph.register
+def _(fact: ForgettingDone, stores: Stores) -> None:
+    if fact.cascade != "none":
+        stores.graph.forget(fact.commit_id, fact.doc_ids, fact.at, fact.concepts)
+    if fact.redaction:
+        stores.graph.impose(decode_redaction(stores.garage.objects.get(fact.redaction), fact.redaction))
 
 
 # ---------------------------------------------------------------------------------------------- vectors
@@ -123,7 +132,7 @@ def _(fact: DocumentRead, replayed: ReplayedVectors) -> None:
     found = embeddings.load(stores.garage.objects, reading)
     if found is None or vectors.model != reading.embedding_model:
         return
-    concepts = embeddings.concept_rows(document.ontology, decisions, found)
+    concepts = embeddings.concept_rows(document.ontology, reading, decisions, found)
     vectors.upsert(embeddings.source_rows(found, document.ontology, document.doc_id) + concepts)
     replayed.founded |= {row.item for row in concepts}
 
@@ -133,15 +142,49 @@ def _(fact: DocumentForgotten, replayed: ReplayedVectors) -> None:
     replayed.vectors.delete(Filter(kind="source", doc_id=fact.doc_id))
 
 
+@replay_in_vectors.register
+def _(fact: ForgettingDone, replayed: ReplayedVectors) -> None:
+    for doc_id in fact.doc_ids if fact.cascade != "none" else ():
+        replayed.vectors.delete(Filter(kind="source", doc_id=doc_id))
+
+
 # ------------------------------------------------------------------------------------------------------
 
 
 def _facts(stores: Stores, ontology: str) -> Iterator[Fact]:
     """Those that changed graph or vectors, in order; with ``ontology`` only those that concern it. One that concerns
     several comes whole: replayed where the documents of the others are unknown it does nothing about them."""
-    for fact in map(decode, entries(stores.journal, stores.garage.ledger)):
+    purged = _purged(stores)
+    for number, fact in enumerate(map(decode, entries(stores.journal, stores.garage.ledger))):
+        if isinstance(fact, (DocumentRead, DocumentForgotten)) and number < purged.get(fact.doc_id, 0):
+            continue
         if _replayed(fact) and (not ontology or ontology in _concerned(fact, stores)):
             yield fact
+
+
+def _purged(stores: Stores) -> dict[str, int]:
+    """doc_id → where in the ledger it was purged last: nothing of what was read of it before is left."""
+    found: dict[str, int] = {}
+    for number, entry in enumerate(entries(stores.journal, stores.garage.ledger)):
+        if _DONE in entry:
+            fact = decode(entry)
+            if isinstance(fact, ForgettingDone) and fact.purge:
+                found |= dict.fromkeys(fact.doc_ids, number)
+    return found
+
+
+_DONE = ForgettingDone.__name__.encode()
+
+
+def _text(stores: Stores, document: Document, reading: Reading, decisions: Decisions) -> str:
+    """The Text or, where its original left the trash for good and this is not what is shown in the end, as many spaces:
+    what they are published with leaves again."""
+    try:
+        return text_of(stores.garage.objects, document, reading)
+    except MissingError:
+        if document.commit_id == decisions.commit_id:
+            raise
+        return " " * reading.text_length
 
 
 def _replayed(fact: Fact) -> bool:
@@ -153,6 +196,9 @@ def _concerned(fact: Fact, stores: Stores) -> set[str]:
     """Ids of ontologies: said by the fact, or those of the documents it speaks of."""
     if own := getattr(fact, "ontology", ""):
         return {own}
+    if isinstance(fact, ForgettingDone) and fact.redaction:
+        redaction = decode_redaction(stores.garage.objects.get(fact.redaction), fact.redaction)
+        return {ontology for ontology, _ in redaction.changed_at}
     doc_ids = getattr(fact, "doc_ids", None) or (getattr(fact, "doc_id", ""),)
     documents = (stores.journal.names.document(doc_id) for doc_id in doc_ids)
     return {document.ontology for document in documents if document is not None}

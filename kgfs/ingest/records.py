@@ -34,10 +34,15 @@ class Record:
 def fingerprint(compute: Compute, passage: Passage) -> str:
     """Of extractor, version, model, prompt, text of the Source and what it was shown with it (title, sections,
     overlap). The list of known concepts is noted in the Record and is no part of it."""
+    return fingerprint_of(compute.extractor, compute.extractor_model, compute.prompt_hash, passage)
+
+
+def fingerprint_of(extractor: str, model: str, prompt_hash: str, passage: Passage) -> str:
+    """The same, for what is not at work here."""
     shaped = (
-        compute.extractor,
-        compute.extractor_model,
-        compute.prompt_hash,
+        extractor,
+        model,
+        prompt_hash,
         _hash(passage.text),
         _hash(json.dumps([passage.title, passage.section_path, passage.context])),
     )

@@ -65,14 +65,12 @@ def ever_published(journal: Journal, ledger: Ledger) -> bool:
 def embedding_model_of(stores: Stores) -> str:
     """The embedding model of the document that was read last; '' where none was, or without one."""
     marked = (decode(entry) for entry in entries(stores.journal, stores.garage.ledger) if _MARK in entry)
-    fact: DocumentRead | None = None
-    for found in marked:
-        if isinstance(found, DocumentRead):
-            fact = found
-    if fact is None:
-        return ""
-    key = f"readings/{fact.doc_id}/{fact.reading}.json"
-    return decode_reading(stores.garage.objects.get(key), key).embedding_model
+    published = [found for found in marked if isinstance(found, DocumentRead)]
+    for fact in reversed(published):
+        key = f"readings/{fact.doc_id}/{fact.reading}.json"
+        if stores.garage.objects.exists(key):  # of a purged document it is not
+            return decode_reading(stores.garage.objects.get(key), key).embedding_model
+    return ""
 
 
 _MARK = DocumentRead.__name__.encode()

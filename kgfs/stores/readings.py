@@ -78,14 +78,29 @@ def load_reading(objects: Objects, doc_id: str, reading: str) -> Reading:
 
 
 def text_of(objects: Objects, document: Document, reading: Reading) -> str:
-    """The Text of a Reading: the exact decoding of the original, or the object the parser made."""
+    """The Text of a Reading: the exact decoding of the original, or the object the parser made; where the original is
+    gone, what :func:`keep_text` kept. MissingError where neither is there."""
+    kept = _kept_text_key(document, reading)
     if reading.text_key:
         text = objects.get(reading.text_key).decode("utf-8", "surrogatepass")
+    elif not objects.exists(document.key) and objects.exists(kept):
+        text = objects.get(kept).decode("utf-8", "surrogatepass")
     else:
         text = objects.get(document.key).decode(reading.encoding)
     if len(text) != reading.text_length:
         raise RotError(f"{document.key}: does not give the Text that was read from it.")
     return text
+
+
+def keep_text(objects: Objects, document: Document, reading: Reading) -> None:
+    """Keep the Text for when the original is gone."""
+    if not reading.text_key:
+        text = text_of(objects, document, reading)
+        objects.put(_kept_text_key(document, reading), text.encode("utf-8", "surrogatepass"))
+
+
+def _kept_text_key(document: Document, reading: Reading) -> str:
+    return f"texts/{document.doc_id}/{reading.text_sha256[:32]}.txt"
 
 
 def decode_reading(raw: bytes, key: str) -> Reading:

@@ -320,6 +320,11 @@ class Journal(Protocol):
         """Their objects are gone, or are wanted again."""
         ...
 
+    def scrub(self) -> None:
+        """Remove every trace of removed rows (inbox contents above all) from the files. Blocks for long, all is written
+        anew. BusyError where other processes read without end."""
+        ...
+
     def seq(self) -> int:
         """The number of the newest fact; it moves when another process records one. Quick."""
         ...

@@ -293,6 +293,9 @@ class MemoryJournal:
         with self.writing() as tables:
             tables.unheld -= set(keys)
 
+    def scrub(self) -> None:
+        """What is removed is gone."""
+
     def seq(self) -> int:
         return len(self.tables.facts)
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kgfs.errors import StoreError
+from kgfs.stores.database import BUSY_SECONDS, scrub
 from kgfs.stores.journal import fold, forgetting
 from kgfs.stores.journal.checks import Before, check
 from kgfs.stores.journal.contract import Jobs, Names
@@ -19,7 +20,7 @@ from kgfs.stores.journal.facts import Fact, decode, encode
 from kgfs.stores.journal.jobs import SqliteJobs
 from kgfs.stores.journal.names import SqliteNames
 from kgfs.stores.journal.readers import Readers
-from kgfs.stores.journal.schema import connect_to_read, prepare
+from kgfs.stores.journal.schema import connect_to_read, prepare, typed
 from kgfs.stores.journal.syncing import WalSync
 from kgfs.stores.journal.writer import Writer
 
@@ -87,6 +88,15 @@ class SqliteJournal:
 
     def unheld(self) -> list[str]:
         return forgetting.unheld(self._readers.mine())
+
+    def scrub(self) -> None:
+        db = sqlite3.connect(self._path, timeout=BUSY_SECONDS, isolation_level=None)
+        try:
+            scrub(db, self._path)
+        except sqlite3.Error as error:
+            raise typed(error, self._path) from error
+        finally:
+            db.close()
 
     def drop_unheld(self, keys: Sequence[str]) -> None:
         rows = [(key,) for key in keys]

@@ -75,6 +75,11 @@ class Vectors(Protocol):
         """How many rows went. An empty filter is refused with BadInputError."""
         ...
 
+    def erase(self, doc_ids: Sequence[str], concepts: Sequence[str]) -> None:
+        """Delete the rows of these documents and concepts, of every model, and remove every trace of removed rows from
+        the files. Blocks for long, all is written anew. May be repeated."""
+        ...
+
     def query(self, vector: Vector, where: Filter, limit: int = 10, threshold: float = -1.0) -> list[Hit]:
         """The best ``limit`` items (an item once, by its best window) with a score of at least ``threshold``,
         best first, ties by item."""

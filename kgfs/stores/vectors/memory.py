@@ -48,6 +48,14 @@ class MemoryVectors:
                 del self._rows[key]
             return len(gone)
 
+    def erase(self, doc_ids: Sequence[str], concepts: Sequence[str]) -> None:
+        with self._lock:
+            self._rows = {
+                key: row
+                for key, row in self._rows.items()
+                if row.doc_id not in doc_ids and not (row.kind == "concept" and row.item in concepts)
+            }
+
     def query(self, vector: Vector, where: Filter, limit: int = 10, threshold: float = -1.0) -> list[Hit]:
         wanted = unit(vector, "The query")
         best: dict[tuple[str, str], Hit] = {}

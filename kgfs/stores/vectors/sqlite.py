@@ -40,6 +40,7 @@ class SqliteVectors:
     def __init__(self, path: Path, model: str) -> None:
         schema = resources.files("kgfs.stores.vectors").joinpath("schema.sql").read_text("utf-8")
         self._database = Database(path, schema, FORMAT, REMEDY)
+        self._path = path
         self._name = model
         tag = hashlib.sha256(model.encode()).hexdigest()[:12]
         self._file = MatrixFile(path.with_name(f"{path.name}-{tag}.matrix"))
@@ -104,6 +105,20 @@ class SqliteVectors:
             if rows:
                 _compact(connection, rows[0][0])
         return len(rows)
+
+    def erase(self, doc_ids: Sequence[str], concepts: Sequence[str]) -> None:
+        condition = "doc_id IN (SELECT value FROM json_each(?)) OR kind = 'concept' AND item IN (SELECT value FROM json_each(?))"
+        wanted = (json.dumps(list(doc_ids)), json.dumps(list(concepts)))
+        with self._database.write(durable=True) as connection:
+            rows = connection.execute(f"SELECT model, kind, item, window FROM row WHERE {condition}", wanted).fetchall()
+            for model, *key in rows:
+                _vacate(connection, model, key)
+            for (model,) in connection.execute("SELECT key FROM model").fetchall():
+                _renumber(connection, model)
+        self._database.scrub()
+        # Every matrix has another layout now; those who have one mapped go on with it until they ask again.
+        for matrix in self._path.parent.glob(f"{self._path.name}-*.matrix"):
+            matrix.unlink(missing_ok=True)
 
     def clear(self) -> None:
         with self._database.write(durable=True) as connection:

@@ -1,0 +1,180 @@
+"""Purge: erase documents from everything under the home but the ledger, which names them and has no word of them.
+
+What a rebuild must know of their part in the graph (ids, which are hashes; numbers; times) stays as a redaction in the
+garage. Each step may be done twice, and the order stays owed until all are done: a purge that cannot delete fails, and
+says so, instead of half of it passing for done. Blocks of the disk that are given back are not overwritten.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+
+from kgfs.config import Config
+from kgfs.errors import MissingError, RotError, StoreError, from_os_error
+from kgfs.failpoints import border
+from kgfs.ingest.records import fingerprint_of
+from kgfs.models.contract import Passage
+from kgfs.stores.database import remove_database
+from kgfs.stores.graph.contract import Redaction, RelationshipRow
+from kgfs.stores.journal.contract import Forgetting
+from kgfs.stores.readings import Reading, decode_decisions, decode_reading, load_reading, text_of
+from kgfs.stores.stores import Stores
+
+FORMAT = 1
+OWN = ("readings", "decisions", "records", "vectors", "texts")
+"""What the garage has of a document beside its original: one folder a document in each."""
+
+
+def purge(config: Config, stores: Stores, owed: Forgetting) -> str:
+    """The garage key of the redaction. The documents left the graph before; the caller keeps everybody from settling,
+    and notes in the journal that it is done."""
+    key = _redacted(stores, owed)
+    border("redacted")
+    if stores.vectors is not None:
+        stores.vectors.erase(owed.doc_ids, sorted(_founded(stores, owed)))
+    leaving = set(owed.doc_ids)
+    for doc_id in owed.doc_ids:
+        _rescue_records(stores, doc_id, leaving)
+    border("rescued")
+    for doc_id in owed.doc_ids:
+        _erase_objects(stores, doc_id)
+        border("erased")
+    hashes = [document.sha256 for doc_id in owed.doc_ids if (document := stores.journal.names.document(doc_id))]
+    stores.journal.drop_inbox(hashes)
+    stores.journal.scrub()
+    remove_database(config.graph_db.with_name(f"{config.graph_db.name}.new"))
+    for log in (config.errors_log, config.logs / "worker.log"):
+        _erase_lines(log, owed.doc_ids)
+    border("scrubbed")
+    return key
+
+
+def decided_about(stores: Stores, doc_id: str) -> tuple[set[str], dict[str, RelationshipRow]]:
+    """The concepts and relationships that a document ever had to do with."""
+    objects, document = stores.garage.objects, stores.journal.names.document(doc_id)
+    concepts: set[str] = set()
+    relationships: dict[str, RelationshipRow] = {}
+    for key, _ in list(objects.keys(f"decisions/{doc_id}/")):
+        decisions = decode_decisions(objects.get(key), key)
+        reading = load_reading(objects, doc_id, decisions.reading)
+        concepts |= {matched.concept_id for matched in decisions.concepts}
+        for matched in decisions.relationships:
+            type_ = reading.relationships[matched.index].type
+            row = RelationshipRow(
+                matched.relationship_id, document.ontology if document else "", matched.subject, type_, matched.object
+            )
+            relationships[row.relationship_id] = row
+    return concepts, relationships
+
+
+def encode_redaction(redaction: Redaction) -> bytes:
+    return json.dumps({"format": FORMAT, **asdict(redaction)}, sort_keys=True, separators=(",", ":")).encode()
+
+
+def decode_redaction(raw: bytes, key: str) -> Redaction:
+    try:
+        body = json.loads(raw)
+        if body.pop("format") != FORMAT:
+            raise StoreError(f"{key}: written by a newer kgfs.")
+        return Redaction(**{name: tuple(tuple(row) for row in rows) for name, rows in body.items()})
+    except (ValueError, KeyError, TypeError) as error:
+        raise StoreError(f"{key}: no redaction ({error}).") from error
+
+
+def _redacted(stores: Stores, owed: Forgetting) -> str:
+    """Made once, since what it is made from is erased after it."""
+    key, objects = f"redactions/{owed.order}.json", stores.garage.objects
+    if not objects.exists(key):
+        concepts: set[str] = set(owed.concepts)
+        relationships: dict[str, RelationshipRow] = {}
+        for doc_id in owed.doc_ids:
+            of_document = decided_about(stores, doc_id)
+            concepts |= of_document[0]
+            relationships |= of_document[1]
+        redaction = stores.graph.redact(sorted(concepts), [row for _, row in sorted(relationships.items())])
+        objects.put(key, encode_redaction(redaction))
+    return key
+
+
+def _founded(stores: Stores, owed: Forgetting) -> set[str]:
+    """Concepts that a label of theirs founded, whose vector is the embedding of that label; dead or alive."""
+    objects = stores.garage.objects
+    kept = [(key, objects.get(key)) for doc_id in owed.doc_ids for key, _ in list(objects.keys(f"decisions/{doc_id}/"))]
+    return {m.concept_id for key, raw in kept for m in decode_decisions(raw, key).concepts if m.how == "new"}
+
+
+def _erase_objects(stores: Stores, doc_id: str) -> None:
+    objects, names = stores.garage.objects, stores.journal.names
+    document = names.document(doc_id)
+    keys = [key for kind in OWN for key, _ in objects.keys(f"{kind}/{doc_id}/")]
+    if document is not None and not names.names_at(document.key):
+        keys.append(document.key)
+    for key in keys:
+        objects.delete(key)
+
+
+def _rescue_records(stores: Stores, doc_id: str, leaving: Iterable[str]) -> None:
+    """Records of unchanged Sources that later versions found in the packs of this one are given to them, and only those."""
+    names, objects = stores.journal.names, stores.garage.objects
+    others = {v.doc_id for lineage in names.lineages(doc_id) for v in names.history(lineage)} - set(leaving)
+    for other in sorted(others):
+        packs = [
+            pack
+            for key, _ in list(objects.keys(f"readings/{other}/"))
+            for pack in _reading(stores, key).records
+            if pack.startswith(f"records/{doc_id}/") and objects.exists(pack)
+        ]
+        lines = [line for pack in dict.fromkeys(packs) for line in objects.get(pack).splitlines()]
+        kept = _answering(stores, other, lines)
+        if kept:
+            content = b"\n".join(kept) + b"\n"
+            objects.put(f"records/{other}/{hashlib.sha256(content).hexdigest()[:32]}.jsonl", content)
+
+
+def _answering(stores: Stores, doc_id: str, lines: list[bytes]) -> list[bytes]:
+    """The Records among ``lines`` that answer for a Source of this document."""
+    document, objects = stores.journal.names.document(doc_id), stores.garage.objects
+    if document is None or not lines:
+        return []
+    passages: list[Passage] = []
+    for key, _ in list(objects.keys(f"readings/{doc_id}/")):
+        reading = _reading(stores, key)
+        try:
+            text = text_of(objects, document, reading)
+        except (MissingError, RotError):
+            continue  # what cannot be read cannot be read again either: its Records answer for nothing
+        passages += [
+            Passage(reading.title, c.section_path, text[c.start : c.end], text[c.context_start : c.start])
+            for c in reading.chunks
+        ]
+    kept: list[bytes] = []
+    for line in lines:
+        body = json.loads(line)
+        made_by = (body["extractor"], body["model"], body["prompt_hash"])
+        if any(fingerprint_of(*made_by, passage) == body["fingerprint"] for passage in passages):
+            kept.append(line)
+    return list(dict.fromkeys(kept))
+
+
+def _reading(stores: Stores, key: str) -> Reading:
+    return decode_reading(stores.garage.objects.get(key), key)
+
+
+def _erase_lines(log: Path, doc_ids: Iterable[str]) -> None:
+    """Lines that speak of these documents may quote them. In place, since others append to the file."""
+    marks = [doc_id.encode() for doc_id in doc_ids]
+    try:
+        lines = log.read_bytes().splitlines(keepends=True)
+        kept = [line for line in lines if not any(mark in line for mark in marks)]
+        if len(kept) < len(lines):
+            with log.open("r+b") as file:
+                file.write(b"".join(kept))
+                file.truncate()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise from_os_error(error, f"{log}: lines about purged documents cannot be removed") from error
