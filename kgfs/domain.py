@@ -164,6 +164,8 @@ class Document:
     former_reading: str = ""
     """Id of the Reading that was published before ``reading``; empty if none was."""
     former_decisions: str = ""
+    named_at: int = 0
+    """When a live name last came to it or left it, as far as their number tells."""
 
 
 # ---------------------------------------------------------------------------------------------- text

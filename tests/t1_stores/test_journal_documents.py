@@ -86,6 +86,26 @@ def test_what_was_decided_stands_with_the_version_and_with_the_name(hand: Hand) 
     assert [version.decision for version in hand.names.versions(file)] == ["insert", "update"]
 
 
+def test_a_document_knows_when_a_name_came_or_left(hand: Hand) -> None:
+    def named_at() -> int:
+        found = hand.names.document(doc_id)
+        assert found is not None
+        return found.named_at
+
+    first, doc_id = hand.document("a", "x")
+    before = named_at()
+    assert before < hand.at, "the reading changed no name"
+    second = hand.file("b", "x")
+    assert named_at() == before
+    hand.mint(second)
+    assert named_at() == hand.at
+    hand.move(second, "c")
+    assert before < named_at() < hand.at, "a rename is told by the name itself"
+    for name in (first, second):
+        hand.remove(name)
+        assert named_at() == hand.at
+
+
 @pytest.mark.parametrize("state", ["done", "gated"])
 def test_a_published_reading_ends_its_job(hand: Hand, state: str) -> None:
     doc_id = hand.mint(hand.file("a", "x"))
@@ -505,3 +525,20 @@ def test_an_attempt_that_is_put_back_may_not_count(journal: Journal, hand: Hand)
         assert job
         journal.jobs.put_back(job, "stopped", 0.0, counted=counted)
         assert [job.attempts for job in journal.jobs.of(doc_id)] == [attempts]
+
+
+def test_what_persons_say_of_concepts_replaces_the_decisions_of_the_documents(journal: Journal, hand: Hand) -> None:
+    _, doc_id = hand.document("a", "x")
+    _, other = hand.document("b", "y")
+    keys = (f"decisions/{doc_id}/r-1.json", f"decisions/{doc_id}/r-2.json")
+    seq = hand.record(f.ConceptsMerged("id-P", "into", ("one",), keys[:1], ("+m=into",), (), "c1", hand.tick()))
+    assert [hand.names.document(one).decisions for one in (doc_id, other)] == [keys[0], "d"]  # type: ignore[union-attr]
+    hand.record(f.ConceptSplit("id-P", "into", "one", keys[1:], ("-m=into",), ("+m=into",), "c2", hand.tick()))
+    assert hand.names.document(doc_id).decisions == keys[1]  # type: ignore[union-attr]
+    facts = journal.facts(seq - 1)
+    assert facts is not None
+    assert [type(fact).__name__ for _, fact in facts] == ["ConceptsMerged", "ConceptSplit"]
+    assert f.decode(f.encode(facts[0][1])) == facts[0][1]
+    for unknown in (("id-Q", keys), ("id-P", ("decisions/unknown/r-1.json",))):
+        with pytest.raises(MissingError):
+            hand.record(f.ConceptSplit(unknown[0], "into", "one", unknown[1], (), (), "c3", hand.tick()))

@@ -5,6 +5,7 @@ Written as plainly as the contract can be said, without regard to speed: after e
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 
@@ -53,6 +54,8 @@ class Tables:
     documents: dict[str, Document] = field(default_factory=dict)
     ended: dict[str, str] = field(default_factory=dict)
     shown: dict[str, bool] = field(default_factory=dict)
+    named: dict[str, int] = field(default_factory=dict)
+    """How many names each document had when it was last looked at."""
     jobs: dict[tuple[str, str], Job] = field(default_factory=dict)
     inbox: dict[str, bytes] = field(default_factory=dict)
     facts: list[Fact] = field(default_factory=list)
@@ -323,6 +326,14 @@ class Tables:
         self.ended[fact.doc_id] = fact.state
         self.jobs.pop(("read", fact.doc_id), None)
 
+    def _ConceptsMerged(self, fact: fact_kinds.ConceptsMerged, session: str) -> None:  # noqa: N802
+        for key in fact.decisions:
+            self.change_document(key.split("/")[1], decisions=key)
+
+    def _ConceptSplit(self, fact: fact_kinds.ConceptSplit, session: str) -> None:  # noqa: N802
+        for key in fact.decisions:
+            self.change_document(key.split("/")[1], decisions=key)
+
     def _DocumentForgotten(self, fact: fact_kinds.DocumentForgotten, session: str) -> None:  # noqa: N802
         self._leave_graph(fact.doc_id)
         self.jobs.pop(("forget", fact.doc_id), None)
@@ -409,8 +420,11 @@ class Tables:
     # ----------------------------------------------------------------------------- what follows from names
 
     def _review(self, at: int) -> None:
-        named = {entry.name.doc_id for entry in self.names.values()}
+        named = Counter(entry.name.doc_id for entry in self.names.values())
         for doc_id in sorted(self.documents, key=lambda doc_id: (doc_id not in named, doc_id)):
+            if named[doc_id] != self.named.get(doc_id, 0):
+                self.named[doc_id] = named[doc_id]
+                self.change_document(doc_id, named_at=at)
             if doc_id in named:
                 self.change_document(doc_id, removed_at=0)
                 self.tombstones = self.tombstones - {doc_id}

@@ -229,6 +229,12 @@ CREATE INDEX job_run ON job (run, since) WHERE run != '';
 ALTER TABLE document ADD COLUMN former_reading TEXT NOT NULL DEFAULT '';
 ALTER TABLE document ADD COLUMN former_decisions TEXT NOT NULL DEFAULT '';
 """,
+    # How many live names have a document, and when that last changed: evidence shows them all.
+    """
+ALTER TABLE document ADD COLUMN names INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE document ADD COLUMN named_at INTEGER NOT NULL DEFAULT 0;
+UPDATE document SET names = (SELECT count(*) FROM name WHERE name.doc_id = document.doc_id AND name.doc_id != '');
+""",
 )
 """What was added since; see ``kgfs.stores.migrations`` for the rules."""
 

@@ -83,13 +83,17 @@ def review(db: sqlite3.Connection, doc_ids: Iterable[str], seq: int, at: int) ->
         if _review_named(db, doc_id, seq):
             named |= {other: _named(db, other) for other in of_holders(db, doc_id)}
     for doc_id in sorted(named):
+        sql = "UPDATE document SET names = ?1, named_at = ?2 WHERE doc_id = ?3 AND names != ?1"
+        db.execute(sql, (named[doc_id], at, doc_id))
         if not named[doc_id]:
             _review_unnamed(db, doc_id, seq, at)
         set_state(db, doc_id)
 
 
-def _named(db: sqlite3.Connection, doc_id: str) -> bool:
-    return db.execute("SELECT 1 FROM name WHERE doc_id = ? AND doc_id != ''", (doc_id,)).fetchone() is not None
+def _named(db: sqlite3.Connection, doc_id: str) -> int:
+    """How many live names have it."""
+    names: int = db.execute("SELECT count(*) FROM name WHERE doc_id = ? AND doc_id != ''", (doc_id,)).fetchone()[0]
+    return names
 
 
 def _review_named(db: sqlite3.Connection, doc_id: str, seq: int) -> bool:
