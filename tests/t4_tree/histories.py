@@ -1,0 +1,231 @@
+"""Random histories of a home, and all that can be seen of it afterwards.
+
+An operation is a function ``(place, chance)`` under ``@operation``: it does one thing that a user or the worker can do,
+chosen by ``chance``. What is refused as things stand is no matter. New kinds of change belong here as soon as there
+are any, since whatever changes the graph must be carried out again by a rebuild.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kgfs.app import open_deposits
+from kgfs.compute.contract import Compute
+from kgfs.config import Config
+from kgfs.domain import Name, NameKind, Ontology
+from kgfs.errors import KgfsError
+from kgfs.ingest.clock import StageClock
+from kgfs.ingest.deposit import Deposits
+from kgfs.ingest.pipeline import Pipeline
+from kgfs.ingest.ship import ship_once
+from kgfs.ingest.worker import Worker
+from kgfs.stores.error_log import ErrorLog
+from kgfs.stores.stores import Stores
+from kgfs.stores.vectors.contract import Filter
+from kgfs.tree.node import File, Folder, Link
+from kgfs.tree.root import Root
+from kgfs.tree.world import World
+from tests.t4_tree.library import read
+
+ONTOLOGIES = ("Zen", "Memory")
+FILES = ("a.txt", "b.md", "c.txt", "ü.txt")
+SENTENCES = (
+    "Zen is a school of Buddhism. ",
+    "A koan is a riddle used in Zen practice. ",
+    "Zen practice uses koans to exhaust the mind. ",
+    "Reference counting is a form of garbage collection. ",
+    "Garbage collection reclaims unreachable memory cells. ",
+    "The garbage collector uses a tracing algorithm.\r\n\r\n",
+    "# Zen practice\n\n",
+    "Direct experience comes before words, says the School of Zen. ",
+    "Memory cells hold direct experience — 𝒳.\n\n",
+)
+
+
+@dataclass
+class Place:
+    """An open home with somebody who deposits, and models for its worker."""
+
+    config: Config
+    stores: Stores
+    deposits: Deposits
+    compute: Compute
+
+    def ontology(self, name: str) -> Ontology:
+        names = self.stores.journal.names
+        return names.ontology_named(name) or self.deposits.make_ontology(name, 0o755, os.getuid(), os.getgid())
+
+    def entries(self, kind: NameKind) -> list[Name]:
+        """All of a kind, in an order that depends on nothing random."""
+        names, found = self.stores.journal.names, []
+        for ontology in names.ontologies():
+            folders = [ontology.root]
+            while folders:
+                for name in names.children(folders.pop()):
+                    if name.kind is kind:
+                        found.append(name)
+                    if name.kind is NameKind.FOLDER:
+                        folders.append(name.id)
+        return found
+
+    def folder(self, chance: random.Random) -> int:
+        ontology = self.ontology(chance.choice(ONTOLOGIES))
+        below = [name.id for name in self.entries(NameKind.FOLDER) if name.ontology == ontology.id]
+        return chance.choice([ontology.root, *below])
+
+    def settle(self) -> None:
+        self.deposits.settler.settle_now()
+
+    def work(self) -> None:
+        """Until nothing is owed."""
+        pipeline = Pipeline(self.config, self.stores, self.compute, StageClock())
+        Worker(pipeline, ErrorLog(self.config.errors_log), self._chores).run(until_idle=True)
+
+    def _chores(self) -> None:
+        self.settle()
+        jobs = self.stores.journal.jobs
+        for job in jobs.all():
+            if job.not_before and job.state == "queued":
+                jobs.owe(job.kind, job.doc_id)  # without waiting whether its bytes come back
+
+
+Operation = Callable[[Place, random.Random], None]
+OPERATIONS: dict[str, Operation] = {}
+
+
+def operation(function: Operation) -> Operation:
+    OPERATIONS[function.__name__] = function
+    return function
+
+
+def act(place: Place, what: str, seed: int) -> None:
+    try:
+        OPERATIONS[what](place, random.Random(seed))
+    except KgfsError:
+        pass  # not allowed as things stand
+
+
+@operation
+def write(place: Place, chance: random.Random) -> None:
+    """A new file, or other bytes in one that is there."""
+    parent, name = place.folder(chance), chance.choice(FILES)
+    standing = place.stores.journal.names.child(parent, name)
+    uid, gid = os.getuid(), os.getgid()
+    made = standing or place.deposits.make_file(parent, name, 0o644, uid, gid)
+    file = place.deposits.open(made.id, write=True, truncate=True)
+    try:
+        file.write(0, "".join(chance.choices(SENTENCES, k=chance.randint(1, 4))).encode())
+        file.flush()
+    finally:
+        file.release()
+
+
+@operation
+def edit(place: Place, chance: random.Random) -> None:
+    """A further version of what is there."""
+    name = chance.choice(place.entries(NameKind.FILE) or [None])
+    if name is not None:
+        file = place.deposits.open(name.id, write=True, append=True)
+        try:
+            file.write(name.size, chance.choice(SENTENCES).encode())
+            file.flush()
+        finally:
+            file.release()
+        place.settle()
+
+
+@operation
+def make_folder(place: Place, chance: random.Random) -> None:
+    place.deposits.make_folder(place.folder(chance), chance.choice("de"), 0o755, os.getuid(), os.getgid())
+
+
+@operation
+def move(place: Place, chance: random.Random) -> None:
+    """A rename, also over another file, into another folder or another ontology."""
+    name = chance.choice([*place.entries(NameKind.FILE), *place.entries(NameKind.FOLDER)] or [None])
+    if name is not None:
+        new_name = chance.choice(FILES) if name.kind is NameKind.FILE else name.name
+        place.deposits.move(name.id, place.folder(chance), new_name, replace=True)
+
+
+@operation
+def remove(place: Place, chance: random.Random) -> None:
+    name = chance.choice(place.entries(NameKind.FILE) or [None])
+    if name is not None:
+        place.deposits.remove(name.id)
+
+
+@operation
+def work(place: Place, chance: random.Random) -> None:
+    place.work()
+
+
+@operation
+def read_again(place: Place, chance: random.Random) -> None:
+    """``kgfs ingest --force`` of what is known."""
+    name = chance.choice(place.entries(NameKind.FILE) or [None])
+    if name is not None:
+        place.settle()
+        place.deposits.settler.decide([name], again=True, force=True)
+
+
+# ------------------------------------------------------------------------------------------ what is seen
+
+
+def seen(place: Place) -> dict[str, object]:
+    """Every path of the tree with kind, mode, size, time and content; and the rows of the vectors."""
+    world = World(place.config, place.stores, place.deposits, "seen", os.getuid(), os.getgid(), 1)
+    found: dict[str, object] = {}
+    _walk(Root(world, lambda: ""), "", found)
+    if place.stores.vectors is not None:
+        found["vectors"] = [
+            (row.kind, row.item, row.window, row.ontology, row.doc_id, row.chunk_index, row.vector.tobytes())
+            for row in place.stores.vectors.fetch(Filter())
+        ]
+    return found
+
+
+def _walk(folder: Folder, path: str, found: dict[str, object]) -> None:
+    for name, node in folder.entries():
+        below = f"{path}/{name}"
+        if below == "/.kgfs":  # of the moment
+            continue
+        attr = node.attr()
+        content: object = None
+        if isinstance(node, File):
+            content = read(node)
+            assert attr.size == len(content), below
+        elif isinstance(node, Link):
+            content = node.target()
+        xattrs = {key: node.attribute(key) for key in node.attributes()}
+        found[below] = (stat.S_IFMT(attr.mode), attr.mode, attr.size, attr.mtime, content, xattrs)
+        if isinstance(node, Folder):
+            _walk(node, below, found)
+
+
+def differences(before: dict[str, object], after: dict[str, object]) -> dict[str, object]:
+    return {
+        path: (before.get(path, "absent"), after.get(path, "absent"))
+        for path in sorted(before.keys() | after.keys())
+        if before.get(path, "absent") != after.get(path, "absent")
+    }
+
+
+def put_away(place: Place) -> None:
+    """Whatever waits is settled, read and shipped: from here on the garage alone can tell the home."""
+    place.work()
+    ship_once(place.stores.journal, place.stores.garage.ledger)
+
+
+def open_place(config: Config, stores: Stores, deposits: Deposits, compute: Compute) -> Place:
+    place = Place(config, stores, deposits, compute)
+    for name in ONTOLOGIES:
+        place.ontology(name)
+    return place
+
+
+__all__ = ["OPERATIONS", "Place", "act", "differences", "open_deposits", "open_place", "operation", "put_away", "seen"]
