@@ -20,6 +20,8 @@ from kgfs.errors import (
 from kgfs.stores.journal.contract import Names
 from kgfs.stores.journal.facts import (
     AttributesSet,
+    ConceptsMerged,
+    ConceptSplit,
     ContentKept,
     DocumentFailed,
     DocumentForgotten,
@@ -241,6 +243,14 @@ def _(fact: DocumentRead | DocumentFailed | DocumentForgotten, before: Before) -
 def _(fact: SettingChanged, before: Before) -> None:
     if fact.ontology:
         before.ontology(fact.ontology)
+
+
+@_check.register(ConceptsMerged)
+@_check.register(ConceptSplit)
+def _(fact: ConceptsMerged | ConceptSplit, before: Before) -> None:
+    before.ontology(fact.ontology)
+    for key in fact.decisions:
+        before.document(key.split("/")[1])
 
 
 @_check.register

@@ -286,6 +286,38 @@ class ForgettingDone:
 
 
 @dataclass(frozen=True, slots=True)
+class ConceptsMerged:
+    """A person said that concepts are one: all that was said of ``others`` is said of ``into``."""
+
+    ontology: str
+    into: str
+    """Ids of concepts."""
+    others: tuple[str, ...]
+    decisions: tuple[str, ...]
+    """Garage keys (``decisions/<doc_id>/…``) of what each document that is concerned says from now on."""
+    marks: tuple[str, ...]
+    """What later matching must know: ``+<mark>=<concept id>``, are this concept; ``-<mark>=<concept id>``, never are."""
+    unmarked: tuple[str, ...]
+    """Marks that hold no longer."""
+    commit_id: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConceptSplit:
+    """A person said that some mentions of ``concept`` are another one, ``target``. The other fields as in ConceptsMerged."""
+
+    ontology: str
+    concept: str
+    target: str
+    decisions: tuple[str, ...]
+    marks: tuple[str, ...]
+    unmarked: tuple[str, ...]
+    commit_id: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
 class SettingChanged:
     """A setting of the store or, with an ontology id, of one ontology."""
 
@@ -333,6 +365,8 @@ Fact = (
     | TrashEmptied
     | ForgettingOwed
     | ForgettingDone
+    | ConceptsMerged
+    | ConceptSplit
     | SettingChanged
     | SearchSaved
     | SearchRemoved

@@ -12,6 +12,8 @@ from kgfs.domain import NameKind, Place, State, decode_name, is_document_name
 from kgfs.stores.journal import forgetting, lineage, standing
 from kgfs.stores.journal.facts import (
     AttributesSet,
+    ConceptsMerged,
+    ConceptSplit,
     ContentKept,
     DocumentFailed,
     DocumentForgotten,
@@ -448,6 +450,13 @@ def _(fact: ForgettingOwed, target: Target) -> None:
 @_apply.register
 def _(fact: ForgettingDone, target: Target) -> None:
     standing.review(target.db, forgetting.carried_out(target.db, fact), target.seq, fact.at)
+
+
+@_apply.register(ConceptsMerged)
+@_apply.register(ConceptSplit)
+def _(fact: ConceptsMerged | ConceptSplit, target: Target) -> None:
+    for key in fact.decisions:
+        target.db.execute("UPDATE document SET decisions = ? WHERE doc_id = ?", (key, key.split("/")[1]))
 
 
 def _end_job(kind: str, doc_id: str, target: Target) -> None:
