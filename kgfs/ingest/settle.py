@@ -19,10 +19,11 @@ from kgfs.errors import BusyError, FullError, KgfsError, MissingError
 from kgfs.failpoints import border
 from kgfs.ingest.identify import Action, Decision, decide, identity
 from kgfs.ingest.lull import PATIENCE, Lull
-from kgfs.ingest.place import bring_home
+from kgfs.ingest.place import bring_home, put_small, small_of
 from kgfs.ingest.sessions import alive_sessions
 from kgfs.ingest.spool import WorkingCopies
 from kgfs.stores.error_log import ErrorLog
+from kgfs.stores.garage.contract import Sums
 from kgfs.stores.journal.facts import ContentKept, Fact, ReadingOwed, Settled, VersionMinted
 from kgfs.stores.stores import Stores
 
@@ -181,6 +182,7 @@ class _Batch:
         self._facts: dict[int, tuple[Fact, ...]] = {}
         self._before: dict[int, Name] = {}
         self._bytes: set[tuple[str, str]] = set()
+        self._small: dict[str, tuple[bytes, Sums]] = {}
 
     def add(self, seen: Name, *, again: bool, force: bool) -> Decision | None:
         """None if there is nothing to decide (any more)."""
@@ -223,8 +225,9 @@ class _Batch:
         """Make the decisions true, and give up the places where the bytes stood before."""
         if not self._facts:
             return
-        facts, before = self._facts, self._before
-        self._facts, self._before, self._bytes = {}, {}, set()
+        facts, before, small = self._facts, self._before, self._small
+        self._facts, self._before, self._bytes, self._small = {}, {}, set(), {}
+        put_small(self._stores, small)
         journal = self._stores.journal
         try:
             journal.record(*(fact for together in facts.values() for fact in together))
@@ -278,6 +281,11 @@ class _Batch:
         return garage_key_of(ontology.prefix, name.sha256, extension_of(name.name))
 
     def _bring_home(self, name: Name, key: str) -> None:
+        if name.place is Place.INBOX:
+            small = small_of(self._stores, name, key)
+            if small is not None:
+                self._small[key] = small
+            return
         bring_home(self._stores, self._copies.spool, name, key, self._copies.remembered(name.sha256))
 
 
