@@ -150,6 +150,17 @@ def plan_regeneration(
     return plan(config, stores, compute, ontology, documents, strategy or config.pipeline.strategy)
 
 
+def carry_out_forgetting(config: Config) -> int:
+    """Carry out the forgettings that are owed, in place of the worker; how many."""
+    from kgfs.ingest.forget import carry_out
+
+    with in_place_of_worker(config.run):
+        with open_stores(config, make=False) as stores:
+            model = embedding_model_of(stores) or ("none" if config.vectors_db.exists() else "")
+        with open_stores(config, vectors_of=model) as stores:
+            return carry_out(config, stores)
+
+
 def _remove_unusable(config: Config) -> None:
     for path in (config.graph_db, config.vectors_db):
         if path.exists() and (complaint := fault_of(path)):
@@ -185,7 +196,8 @@ def request_settling(config: Config) -> None:
 
 
 def chores_of(config: Config, stores: Stores, settler: Settler) -> Chores:
-    return Chores(stores, settler, ErrorLog(config.errors_log), config.run / "settle.request")
+    request = config.run / "settle.request"
+    return Chores(stores, settler, ErrorLog(config.errors_log), request, trash_days=config.tree.trash_days)
 
 
 def run_worker(
@@ -277,7 +289,7 @@ def run_mount(
     with open_stores(config) as stores, open_deposits(config, stores) as (deposits, session):
         requests = Requests()
         world = World(config, stores, deposits, session, os.getuid(), os.getgid(), time.time_ns())
-        vfs = Vfs(Root(world, metrics=requests.text), lambda: space_of(config.home))
+        vfs = Vfs(Root(world, lambda: requests.text() + world.searches.text()), lambda: space_of(config.home))
         news = News(world, vfs)
         chores = chores_of(config, stores, deposits.settler)
         keeper = WorkerKeeper(config) if worker else None

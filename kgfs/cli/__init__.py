@@ -20,6 +20,8 @@ VERBS = {
     "mount": "Mount a home as directories.",
     "umount": "Unmount; works on dead mounts too.",
     "ingest": "Deposit files into an ontology.",
+    "forget": "Take documents and what they taught out again.",
+    "trash": "List what was removed, put it back, empty it.",
     "wait": "Wait until nothing is owed.",
     "search": "Find the passages that answer some words.",
     "status": "What is kept, what is owed, who works.",

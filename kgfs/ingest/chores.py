@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 from kgfs.errors import KgfsError
+from kgfs.ingest import trash
 from kgfs.ingest.settle import Settler
 from kgfs.ingest.ship import ship_once
 from kgfs.stores.error_log import ErrorLog
@@ -13,6 +14,8 @@ from kgfs.stores.stores import Stores
 
 SHIP_EVERY = 0.5
 """Seconds between looks at what the ledger does not have yet; the promise is one second."""
+TRASH_EVERY = 600.0
+"""Seconds between looks at what has been in the trash for long enough."""
 RETRY = 5.0
 """Seconds before a store that failed is tried again."""
 
@@ -21,7 +24,7 @@ class Chores:
     """Call it often; quick when nothing is due. One thread. A store that fails is logged and tried again later: the
     bytes are durable already, and a full disk must not end the process that people delete files through."""
 
-    def __init__(self, stores: Stores, settler: Settler, errors: ErrorLog, request: Path) -> None:
+    def __init__(self, stores: Stores, settler: Settler, errors: ErrorLog, request: Path, *, trash_days: int) -> None:
         """``request`` is the file whose touching asks for settling at once."""
         self._stores = stores
         self._settler = settler
@@ -29,6 +32,8 @@ class Chores:
         self._request = request
         self._answered = 0
         self._next_ship = 0.0
+        self._trash_days = trash_days
+        self._next_trash = 0.0
         self._resting_until = 0.0
 
     def __call__(self) -> None:
@@ -37,6 +42,7 @@ class Chores:
         try:
             self._settle()
             self._ship()
+            self._empty_trash()
         except KgfsError as error:
             self._errors.add("chores", error)
             self._resting_until = time.monotonic() + RETRY
@@ -53,6 +59,11 @@ class Chores:
         if time.monotonic() >= self._next_ship:
             ship_once(self._stores.journal, self._stores.garage.ledger)
             self._next_ship = time.monotonic() + SHIP_EVERY
+
+    def _empty_trash(self) -> None:
+        if time.monotonic() >= self._next_trash:
+            self._next_trash = time.monotonic() + TRASH_EVERY
+            trash.empty(self._stores, self._settler, time.time_ns() - self._trash_days * trash.DAY)
 
     def _ship_meanwhile(self) -> None:
         try:

@@ -80,11 +80,15 @@ def drop_history(db: sqlite3.Connection, lineage: int) -> set[str]:
 
 
 def unheld(db: sqlite3.Connection) -> list[str]:
-    """Keys of originals that nothing promises any more, of those that were noted."""
+    """Keys of originals that nothing promises any more, of those that were noted; while the graph shows a document it
+    wants its original, unless its Text was kept for it."""
     sql = (
         "SELECT key FROM unheld WHERE NOT EXISTS (SELECT 1 FROM version WHERE version.key = unheld.key)"
         " AND NOT EXISTS (SELECT 1 FROM trash WHERE trash.key = unheld.key)"
-        " AND NOT EXISTS (SELECT 1 FROM name WHERE name.key = unheld.key AND name.place = 'garage') ORDER BY key"
+        " AND NOT EXISTS (SELECT 1 FROM name WHERE name.key = unheld.key AND name.place = 'garage')"
+        " AND NOT EXISTS (SELECT 1 FROM document WHERE document.key = unheld.key AND shown"
+        " AND (NOT EXISTS (SELECT 1 FROM tombstone WHERE tombstone.doc_id = document.doc_id)"
+        " OR EXISTS (SELECT 1 FROM forgetting_document pending WHERE pending.doc_id = document.doc_id))) ORDER BY key"
     )
     return [key for (key,) in db.execute(sql).fetchall()]
 

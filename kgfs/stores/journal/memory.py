@@ -287,6 +287,12 @@ class MemoryJournal:
         tables = self.tables
         held = {version.key for version, _ in tables.versions.values()} | {gone.key for gone in tables.trash.values()}
         held |= {entry.name.key for entry in tables.names.values() if entry.name.place is Place.GARAGE}
+        pending = {doc_id for owed in tables.forgettings.values() for doc_id in owed.doc_ids}
+        held |= {
+            document.key
+            for doc_id, document in tables.documents.items()
+            if tables.shown[doc_id] and (doc_id not in tables.tombstones or doc_id in pending)
+        }
         return sorted(tables.unheld - held)
 
     def drop_unheld(self, keys: Sequence[str]) -> None:

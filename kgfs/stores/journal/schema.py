@@ -235,6 +235,8 @@ ALTER TABLE document ADD COLUMN names INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE document ADD COLUMN named_at INTEGER NOT NULL DEFAULT 0;
 UPDATE document SET names = (SELECT count(*) FROM name WHERE name.doc_id = document.doc_id AND name.doc_id != '');
 """,
+    # Whether an original is still wanted.
+    "CREATE INDEX document_key ON document (key)",
 )
 """What was added since; see ``kgfs.stores.migrations`` for the rules."""
 

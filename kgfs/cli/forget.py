@@ -1,0 +1,128 @@
+"""``kgfs forget``: take documents and what they taught out again."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from kgfs.app import carry_out_forgetting, open_deposits, open_stores
+from kgfs.cli.options import as_json, count, with_config
+from kgfs.config import Config
+from kgfs.errors import BadInputError
+from kgfs.ingest.forget import Plan, order, plan, unsettled
+from kgfs.stores.naming import Found, find_document
+from kgfs.stores.stores import Stores
+
+SHOWN = 20
+"""Concepts of each kind that the plan names; --json has all."""
+
+
+@click.command()
+@click.argument("words", nargs=-1, required=True, metavar="PATH|KEY|ONTOLOGY...")
+@click.option("--cascade", type=click.Choice(["none", "orphans", "all"]), default="orphans", show_default=True)
+@click.option("--purge", is_flag=True, help="Erase: nothing of the documents is left under the home but their names.")
+@click.option("--dry-run", is_flag=True, help="Print the plan only.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@as_json
+@with_config
+def command(
+    config: Config, words: tuple[str, ...], cascade: str, purge: bool, dry_run: bool, yes: bool, as_json: bool
+) -> None:
+    """Forget documents: a file, a folder, a whole ontology, a key or a doc_id; several, or - for a list on stdin.
+
+    A plan is printed first, with all names of each document, since all of them leave. --cascade says what goes with it:
+    orphans takes the evidence it gave, and concepts nothing else speaks of; none leaves all knowledge in place, headed
+    'original removed'; all takes every concept it speaks of, with the evidence other documents gave, and keeps these
+    documents from bringing them back until they are deposited anew. Files go to the trash (kgfs trash); with --purge
+    nothing does: all versions of the paths, originals, readings and index entries are erased, which cannot be undone.
+    Blocks of the disk are given back, not overwritten, and backups are not touched.
+
+    \b
+    Example:
+      kgfs forget ~/knowledge/Notes/documents/old.txt
+      kgfs forget Notes/drafts --cascade none --dry-run
+      find ~/knowledge/Mail -name '*spam*' | kgfs forget - --yes
+      kgfs forget Notes/documents/letter.txt --purge
+    """
+    asked_on_stdin = words == ("-",)
+    if asked_on_stdin:
+        words = tuple(line for line in sys.stdin.read().splitlines() if line)
+        if not (yes or dry_run):
+            raise BadInputError("With - the list comes from stdin, so nobody can be asked there. Give --yes or --dry-run.")
+    with open_stores(config, make=False) as stores, open_deposits(config, stores) as (deposits, _):
+        targets = _targets(config, stores, words)
+        if waiting := unsettled(stores, targets):
+            deposits.settler.settle(waiting)
+            targets = _targets(config, stores, words)
+        planned = plan(stores, targets, cascade, purge=purge)
+        if as_json:
+            click.echo(json.dumps(_data(planned)))
+        else:
+            _print(stores, planned)
+        if dry_run or planned.nothing:
+            return
+        if not yes:
+            click.confirm("Erase them for good?" if purge else "Forget them?", abort=True, err=True)
+        order(deposits, stores, planned)
+    carry_out_forgetting(config)
+    done = "erased" if purge else "forgotten"
+    click.echo(f"{count(len(planned.documents), 'document')} {done}.", err=True)
+
+
+def _targets(config: Config, stores: Stores, words: Sequence[str]) -> list[Found]:
+    return [find_document(stores, config.run, each) for each in words]
+
+
+def _print(stores: Stores, planned: Plan) -> None:
+    for leaving in planned.documents:
+        told = f"{count(leaving.versions, 'version')}, {count(leaving.evidence, 'piece')} of evidence"
+        click.echo(f"document {leaving.document.doc_id}: {told}")
+        for path in leaving.paths:
+            click.echo(f"  {path}")
+        for path in leaving.trashed:
+            click.echo(f"  {path} (removed before)")
+    others = len(planned.names) - sum(len(leaving.paths) for leaving in planned.documents)
+    if others > 0:
+        click.echo(f"and {count(others, 'name')} that stand for no document (folders, links, empty files)")
+    for ontology in planned.ontologies:
+        click.echo(f"ontology {ontology.name}")
+    if planned.cascade == "none":
+        click.echo("their knowledge stays, headed 'original removed'")
+    _print_some("concepts that go", [concept.name for concept in planned.gone])
+    _print_some("concepts that lose evidence", [f"{concept.name} (-{lost})" for concept, lost in planned.lessened])
+    _print_some("documents that lose evidence", [f"{doc_id} (-{lost})" for doc_id, lost in planned.others])
+    if planned.nothing:
+        click.echo("Nothing to forget.", err=True)
+
+
+def _print_some(what: str, found: Sequence[str]) -> None:
+    if found:
+        more = f", and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+        click.echo(f"{what} ({len(found)}): {', '.join(found[:SHOWN])}{more}")
+
+
+def _data(planned: Plan) -> dict[str, Any]:
+    return {
+        "cascade": planned.cascade,
+        "purge": planned.purge,
+        "documents": [
+            {
+                "doc_id": leaving.document.doc_id,
+                "key": leaving.document.key,
+                "paths": leaving.paths,
+                "trashed": leaving.trashed,
+                "versions": leaving.versions,
+                "evidence": leaving.evidence,
+            }
+            for leaving in planned.documents
+        ],
+        "names": len(planned.names),
+        "ontologies": [ontology.name for ontology in planned.ontologies],
+        "concepts_gone": [concept.name for concept in planned.gone],
+        "concepts_lessened": {concept.name: lost for concept, lost in planned.lessened},
+        "other_documents": dict(planned.others),
+    }
