@@ -12,24 +12,31 @@ from kgfs.cli.finishing import read_owed
 from kgfs.cli.options import as_json, with_config
 from kgfs.cli.progress import Bar
 from kgfs.config import Config
+from kgfs.domain import State
 from kgfs.errors import BadInputError, KgfsError
+from kgfs.ingest.again import owe_again, recognise
+from kgfs.ingest.identify import Action
 from kgfs.ingest.intake import Ingested
+from kgfs.ingest.strategy import STRATEGIES
+from kgfs.stores.stores import Stores
 
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, type=Path)
-@click.option("--ontology", required=True, help="The body of knowledge they belong to; made if there is none.")
+@click.option("--ontology", help="The body of knowledge they belong to; made if there is none.")
 @click.option("--as", "as_path", metavar="PATH", help="Where below documents/ the (one) file is put.")
 @click.option("--force", is_flag=True, help="Read again what is known already.")
+@click.option("--strategy", type=click.Choice(STRATEGIES), help="Read with this strategy, also what is known already.")
 @click.option("--no-wait", is_flag=True, help="Return when the bytes are kept; a worker reads them later.")
 @as_json
 @with_config
 def command(
     config: Config,
     files: tuple[Path, ...],
-    ontology: str,
+    ontology: str | None,
     as_path: str | None,
     force: bool,
+    strategy: str | None,
     no_wait: bool,
     as_json: bool,
 ) -> None:
@@ -38,15 +45,22 @@ def command(
     Works with and without a mount. If a worker is alive it does the reading, else this process does. Files that cannot be
     deposited are named with the reason; the others are kept all the same, and the exit code is that of the first failure.
     A file whose bytes stand at its path already is skipped, which its line says; --force reads it again.
+    Without --ontology each file must be a document of this home already: a path in a mount, of the garage's view too. With
+    --strategy it is read again by that strategy (`kgfs regenerate --help` says what they do); all documents of an
+    ontology given at once are read as if for the first time.
 
     \b
     Example:
       kgfs ingest ~/papers/*.md --ontology Papers
       kgfs ingest notes.txt --ontology Diary --as 2026/november.txt
+      find /mnt/garage/sources/Papers -name '*.md' | xargs kgfs ingest --strategy hybrid
     """
     if as_path and len(files) > 1:
         raise BadInputError("--as names the place of one file; several were given.")
+    if as_path and not ontology:
+        raise BadInputError("--as names a place in an ontology. Say with --ontology in which.")
     failures: list[KgfsError] = []
+    again: list[str] = []
     with open_stores(config) as stores, open_deposits(config, stores) as (deposits, _):
         total = sum(_size(path) for path in files)
         kept = 0
@@ -59,14 +73,37 @@ def command(
         with Bar() as bar:
             for path in files:
                 try:
-                    _print(path, deposits.ingest_file(path, ontology, as_path, progress, force=force), as_json)
+                    if ontology:
+                        ingested = deposits.ingest_file(path, ontology, as_path, progress, force=force)
+                    else:
+                        ingested = _known(config, stores, path, again=force or strategy is not None)
+                    _print(path, ingested, as_json)
+                    if ingested.doc_id and (strategy or (force and not ontology)):
+                        again.append(ingested.doc_id)
                 except KgfsError as error:
                     failures.append(error)
                     click.echo(f"kgfs: {error}", err=True)
+        owe_again(stores, again, strategy or "")
         if not no_wait:
             read_owed(config, stores)
     if failures:
         raise SystemExit(failures[0].exit_code)
+
+
+def _known(config: Config, stores: Stores, path: Path, *, again: bool) -> Ingested:
+    """What is said of a file that needs no deposit, since this home has it."""
+    found = recognise(config, stores, path)
+    if found is None or found.document is None:
+        raise BadInputError(f"{path} is no document of this home. Say with --ontology where it belongs.")
+    if not stores.journal.names.names_of(found.doc_id):
+        return Ingested(found.path, "", Action.SKIP.value, "no path has these bytes any more")
+    if found.document.state is State.UNSUPPORTED:
+        return Ingested(found.path, "", Action.SKIP.value, f"not read: {found.document.reason}")
+    if not again:
+        return Ingested(
+            found.path, found.doc_id, Action.SKIP.value, "known already; --force or --strategy reads it again"
+        )
+    return Ingested(found.path, found.doc_id, Action.REPROCESS.value, "reading again was asked for")
 
 
 def _size(path: Path) -> int:

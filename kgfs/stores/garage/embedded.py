@@ -8,12 +8,14 @@ from kgfs.stores.garage.contract import Ledger, Objects
 from kgfs.stores.garage.files import FileObjects
 from kgfs.stores.garage.ledger import SegmentLedger
 
+OBJECTS = "objects"
+
 
 class FileGarage:
     """``root/objects`` and ``root/ledger``. Holds nothing open between calls; any number may be open at once."""
 
     def __init__(self, root: Path) -> None:
-        self._objects = FileObjects(root / "objects")
+        self._objects = FileObjects(root / OBJECTS)
         self._ledger = SegmentLedger(root / "ledger")
 
     @property

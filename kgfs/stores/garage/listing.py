@@ -29,6 +29,11 @@ def object_file(root: str, key: str) -> str:
     return "/".join((root, *folders, f"@{name[:2]}", name))
 
 
+def key_of_file(below: Path) -> str:
+    """The key of the object whose file stands at ``below`` the root."""
+    return "/".join(part for part in below.parts if not part.startswith("@"))
+
+
 def sums_path(path: Path) -> Path:
     return Path(sums_file(str(path)))
 
