@@ -67,6 +67,7 @@ def citation_json(stores: Stores, shown: Evidence, marks: Marks, concept: str, r
     return citation.render(
         Citation(
             document=standing.origin.path,
+            paths=standing.paths,
             ontology=ontology.name if ontology else "",
             concept=concept,
             content_hash=document.content_hash,

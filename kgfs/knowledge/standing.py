@@ -20,15 +20,25 @@ class Standing:
     def stale(self) -> bool:
         return self.origin.note == STALE
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """All files of ``documents/`` that have it, the one that is shown first."""
+        return () if self.origin.note else (self.origin.path, *self.origin.others)
+
 
 def standing_of(names: Names, doc_id: str) -> Standing:
-    """The file in ``documents/`` that has it, by the first of its names; else the version it was of a file that has
-    other content now; else its folder in ``archive/``, which stays. Quick."""
+    """The files in ``documents/`` that have it, the first of its names before the others; else the version it was of a
+    file that has other content now; else its folder in ``archive/``, which stays. Quick, in proportion to its names."""
+    document = names.document(doc_id)
+    changed = document.named_at if document else 0
+    paths = []
     for name in names.names_of(doc_id):
         found = place_of(names, name)
         if found is not None:
-            path, since = found
-            return Standing(Origin(f"documents/{path}"), max(since, _minted_at(names, name, name.version)))
+            paths.append(f"documents/{found[0]}")
+            changed = max(changed, found[1], _minted_at(names, name, name.version))
+    if paths:
+        return Standing(Origin(paths[0], others=tuple(paths[1:])), changed)
     held = names.version_of(doc_id)
     if held is not None and held[1] is not None:
         version, holder = held[0], held[1]
@@ -37,7 +47,6 @@ def standing_of(names: Names, doc_id: str) -> Standing:
             path, since = found
             shown = f"versions/{version_path(path, holder.id, version)}"
             return Standing(Origin(shown, STALE), max(since, _minted_at(names, holder, version.n + 1)))
-    document = names.document(doc_id)
     return Standing(Origin(f"archive/{doc_id}/original", REMOVED), document.removed_at if document else 0)
 
 

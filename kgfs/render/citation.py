@@ -17,6 +17,8 @@ from kgfs.render.words import json_lines
 class Citation:
     document: str
     """The path that ``source.txt`` shows."""
+    paths: tuple[str, ...]
+    """All files in documents/ that have these bytes, in order of deposit; none while it is stale or removed."""
     ontology: str
     """Its name."""
     concept: str
@@ -44,6 +46,7 @@ class Citation:
 def render(citation: Citation) -> bytes:
     fields: dict[str, Any] = {
         "document": citation.document,
+        "paths": list(citation.paths),
         "ontology": citation.ontology,
         "concept": citation.concept,
         "content_hash": citation.content_hash,

@@ -13,8 +13,8 @@ A line ends at LF only. Where a quote spans several lines the marks are closed b
 again after the next gutter; the line end itself stays a part of the quote and has its place among the spans. So the
 spans cover neither mark nor gutter, and joined they are the quote, whatever the Text contains.
 
-The path and the note are the only parts that change while the excerpt does not, and the marks are a setting: sizes are
-therefore stored without the three (:func:`base_size`) and completed when asked for (:func:`size`).
+Paths and note are the only parts that change while the excerpt does not, and the marks are a setting: sizes are therefore
+stored without the three (:func:`base_size`) and completed when asked for (:func:`size`).
 """
 
 from __future__ import annotations
@@ -30,10 +30,15 @@ STALE = (
 )
 REMOVED = "original removed: no file has this content any more"
 
+SHOWN_OTHERS = 10
+"""How many other paths the header names before it points at ``citation.json``."""
+
 Span = tuple[int, int]
 """Characters of the shown file, from 0, end exclusive."""
 
 _LINE_END = re.compile(r"\r?\n")
+GUTTER = len("> ") + len(" | ")
+"""Characters before each line, besides those of its number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,8 @@ class Origin:
     """Below the ontology's folder, as names are encoded: ``documents/a.txt``, ``versions/a.txt@/1.txt``, …"""
     note: str = ""
     """STALE, REMOVED or nothing."""
+    others: tuple[str, ...] = ()
+    """The other paths that have the same bytes, below the ontology's folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,18 +80,35 @@ class Marks:
 
 
 def render(excerpt: Excerpt, origin: Origin, marks: Marks) -> bytes:
-    body, _ = _body(excerpt, marks)
-    return encode(_header(excerpt, origin) + body)
+    return encode(_header(excerpt, origin) + _body(excerpt, marks))
 
 
 def spans(excerpt: Excerpt, origin: Origin, marks: Marks) -> tuple[Span, ...]:
-    """Where the quote stands in the rendered file: one span, or several where marks or gutter cut it."""
-    _, found = _body(excerpt, marks)
-    return shifted(found, len(_header(excerpt, origin)))
+    """Where the quote stands in the rendered file: one span, or several where marks or gutter cut it. Counted, without
+    rendering the lines around it: every listing of evidence wants to know how long these numbers are."""
+    begin = excerpt.quote_start - excerpt.start
+    gutter = _width(excerpt) + GUTTER
+    at = len(_header(excerpt, origin)) + begin + gutter * (excerpt.text.count("\n", 0, begin) + 1)
+    found: list[Span] = []
+    for _, line in _lines(excerpt.quote):
+        line_end = _LINE_END.search(line)
+        words = line_end.start() if line_end else len(line)
+        if words:
+            at += len(marks.start)
+            _join(found, at, at + words)
+            at += words + len(marks.end)
+        if line_end:
+            _join(found, at, at + len(line) - words)
+            at += len(line) - words + gutter
+    return tuple(found)
 
 
-def shifted(found: tuple[Span, ...], by: int) -> tuple[Span, ...]:
-    return tuple((start + by, end + by) for start, end in found)
+def _join(found: list[Span], start: int, end: int) -> None:
+    """One more span, a part of the last one where that ends."""
+    if found and found[-1][1] == start:
+        found[-1] = (found[-1][0], end)
+    else:
+        found.append((start, end))
 
 
 def base_size(excerpt: Excerpt) -> int:
@@ -95,7 +119,7 @@ def base_size(excerpt: Excerpt) -> int:
 def size(base: int, quote: str, origin: Origin, marks: Marks) -> int:
     """Bytes of the file, from its :func:`base_size`."""
     marked = sum(1 for piece in _LINE_END.split(quote) if piece)
-    note = len(encode(_note(origin)))
+    note = len(encode(_others(origin) + _note(origin)))
     return base + len(encode(origin.path)) + note + marked * len(encode(marks.start + marks.end))
 
 
@@ -106,6 +130,7 @@ def _header(excerpt: Excerpt, origin: Origin) -> str:
     return "".join(
         (
             f"file: {origin.path}\n",
+            _others(origin),
             _note(origin),
             f"{lines_of(line, last_line).replace(' ', ': ')}\n",
             f"characters: {excerpt.quote_start}:{excerpt.quote_end}\n",
@@ -116,46 +141,39 @@ def _header(excerpt: Excerpt, origin: Origin) -> str:
     )
 
 
+def _others(origin: Origin) -> str:
+    lines = [f"also: {path}\n" for path in origin.others[:SHOWN_OTHERS]]
+    more = len(origin.others) - SHOWN_OTHERS
+    return "".join(lines) + (f"also: {more} more, listed in citation.json\n" if more > 0 else "")
+
+
 def _note(origin: Origin) -> str:
     return f"note: {origin.note}\n" if origin.note else ""
 
 
-def _body(excerpt: Excerpt, marks: Marks) -> tuple[str, tuple[Span, ...]]:
+def _body(excerpt: Excerpt, marks: Marks) -> str:
     start, end = excerpt.quote_start - excerpt.start, excerpt.quote_end - excerpt.start
-    width = len(str(excerpt.line + excerpt.text.count("\n")))
+    width = _width(excerpt)
     out: list[str] = []
-    found: list[Span] = []
-    written = 0
-
-    def write(piece: str, *, of_quote: bool = False) -> None:
-        nonlocal written
-        if of_quote and piece:
-            if found and found[-1][1] == written:
-                found[-1] = (found[-1][0], written + len(piece))
-            else:
-                found.append((written, written + len(piece)))
-        written += len(piece)
-        out.append(piece)
-
     for number, (begin, line) in enumerate(_lines(excerpt.text), excerpt.line):
         a, b = max(start, begin), min(end, begin + len(line))
-        write(f"{'>' if a < b else ' '} {number:>{width}} | ")
+        out.append(f"{'>' if a < b else ' '} {number:>{width}} | ")
         if a < b:
             quoted = excerpt.text[a:b]
             line_end = _LINE_END.search(quoted)
             words = quoted[: line_end.start()] if line_end else quoted
-            write(line[: a - begin])
-            if words:
-                write(marks.start)
-                write(words, of_quote=True)
-                write(marks.end)
-            write(line_end[0] if line_end else "", of_quote=True)
-            write(line[b - begin :])
+            marked = (marks.start, words, marks.end) if words else ()
+            out += (line[: a - begin], *marked, line_end[0] if line_end else "", line[b - begin :])
         else:
-            write(line)
+            out.append(line)
     if not excerpt.text.endswith("\n"):
-        write("\n")
-    return "".join(out), tuple(found)
+        out.append("\n")
+    return "".join(out)
+
+
+def _width(excerpt: Excerpt) -> int:
+    """Digits of the largest line number."""
+    return len(str(excerpt.line + excerpt.text.count("\n")))
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:

@@ -23,6 +23,9 @@ from kgfs.stores.journal.facts import (
     OntologyRemoved,
     OntologyRenamed,
     Removed,
+    SearchRemoved,
+    SearchSaved,
+    Settled,
     VersionMinted,
 )
 from kgfs.tree import keys
@@ -57,7 +60,7 @@ class NewsOfNames:
 
     @singledispatchmethod
     def _hear(self, fact: object) -> None:
-        """Settled, SettingChanged: nothing that can be seen changed."""
+        """SettingChanged: nothing that can be seen changed."""
 
     @_hear.register
     def _(self, fact: OntologyMade) -> None:
@@ -76,6 +79,10 @@ class NewsOfNames:
     def _(self, fact: OntologyRemoved) -> None:
         self._stale.key_left(keys.ontology(fact.ontology))
         self._stale.inode(ROOT_INODE)
+
+    @_hear.register
+    def _(self, fact: SearchSaved | SearchRemoved) -> None:
+        self._stale.key(keys.part(fact.ontology, "search"))
 
     @_hear.register
     def _(self, fact: FolderMade | FileMade | LinkMade) -> None:
@@ -143,6 +150,11 @@ class NewsOfNames:
         self._stale.key_entry(keys.part(fact.ontology, "archive"), fact.doc_id.encode())
         self._documents_of(fact.id)
         self._after.document(fact.doc_id)
+
+    @_hear.register
+    def _(self, fact: Settled) -> None:
+        # Where it was renamed to or from a name in passing, its Document lost or gained a path by that.
+        self._documents_of(fact.id)
 
     @_hear.register
     def _(self, fact: DocumentRead) -> None:

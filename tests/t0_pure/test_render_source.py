@@ -18,9 +18,8 @@ HARD = st.sampled_from(
     ["==", "=", "\r\n", "\r", "\n", "\f", "\t", "e\u0301", "𝒳", "\ufeff", "\u2028", "\x85", "|", "> "]
 )
 TEXTS = st.lists(st.one_of(HARD, st.text(max_size=8)), min_size=1, max_size=20).map("".join).filter(bool)
-ORIGINS = st.builds(
-    Origin, st.text(st.characters(exclude_categories=("Cc", "Cs")), max_size=300), st.sampled_from(["", STALE, REMOVED])
-)
+PATHS = st.text(st.characters(exclude_categories=("Cc", "Cs")), max_size=300)
+ORIGINS = st.builds(Origin, PATHS, st.sampled_from(["", STALE, REMOVED]), st.lists(PATHS, max_size=3).map(tuple))
 MARKS = st.builds(Marks, st.sampled_from(["==", "", "«", "<mark>"]), st.sampled_from(["==", "", "»", "</mark>"]))
 
 
@@ -53,6 +52,19 @@ def test_a_source_shows_header_gutter_and_marks() -> None:
         "> 10 | A finger. ==Zen is not the finger==\n"
         "> 11 | ==but the moon.== Nobody laughed.\n"
     )
+
+
+def test_a_source_names_the_other_paths_and_says_where_the_rest_stands() -> None:
+    excerpt = excerpt_of(TEXT, "A finger.")
+    others = tuple(f"documents/{n}.txt" for n in range(13))
+    shown = source.render(excerpt, Origin("documents/zen.txt", others=others), Marks()).decode()
+    header = shown.partition("line: ")[0].splitlines()
+    assert header == [
+        "file: documents/zen.txt",
+        *(f"also: documents/{n}.txt" for n in range(10)),
+        "also: 3 more, listed in citation.json",
+    ]
+    assert "more" not in source.render(excerpt, Origin("x", others=others[:10]), Marks()).decode()
 
 
 def test_one_line_is_called_a_line() -> None:
@@ -95,12 +107,14 @@ def test_without_gutter_and_marks_the_text_is_shown_exactly(excerpt: Excerpt) ->
 def test_positions_shift_with_the_header(excerpt: Excerpt, origin: Origin) -> None:
     bare = source.spans(excerpt, Origin(""), Marks())
     by = len(origin.path) + (len(f"note: {origin.note}\n") if origin.note else 0)
-    assert source.spans(excerpt, origin, Marks()) == source.shifted(bare, by)
+    by += sum(len(f"also: {path}\n") for path in origin.others)
+    assert source.spans(excerpt, origin, Marks()) == tuple((start + by, end + by) for start, end in bare)
 
 
 def citation_of(excerpt: Excerpt, origin: Origin, marks: Marks) -> Citation:
     return Citation(
         document=origin.path,
+        paths=(origin.path, *origin.others),
         ontology="Philosophy",
         concept="zen",
         content_hash="ab" * 32,
@@ -143,7 +157,7 @@ def test_a_citation_has_the_stated_fields_in_order(note: str) -> None:
         citation.render(citation_of(excerpt_of(TEXT, "moon"), Origin("documents/zen.txt", note), Marks()))
     )
     assert list(fields) == [
-        "document", "ontology", "concept", "content_hash", "key", "doc_id", "chunk_id", "text_sha256", "quote",
+        "document", "paths", "ontology", "concept", "content_hash", "key", "doc_id", "chunk_id", "text_sha256", "quote",
         "char_start", "char_end", "byte_start", "byte_end", "line_start", "line_end", "page", "section_path", "stale",
         "source_start", "source_end",
     ]  # fmt: skip

@@ -1,0 +1,97 @@
+"""The same bytes under several paths: one Document, one reading, all paths shown with its evidence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kgfs.tree.node import File, Folder
+from tests.t4_tree.library import ME, Library, library_at, read
+
+ZEN = b"Zen is a school.\nIt is old, and\nZen stays.\n"
+PIECE = "Zen/concepts/zen.concept/evidence/1"
+
+
+@pytest.fixture
+def library(home: Path) -> Iterator[Library]:
+    with library_at(home) as library:
+        library.add("Zen/documents/zen.txt", ZEN, {"Zen": ["Zen is a school."]})
+        yield library
+
+
+def documents(library: Library, path: str = "Zen/documents") -> Folder:
+    node = library.node(path)
+    assert isinstance(node, Folder)
+    return node
+
+
+def shown(library: Library) -> tuple[list[str], int]:
+    """The paths that evidence shows, and its time; source.txt and citation.json agree and are sized exactly."""
+    source, citation = library.node(f"{PIECE}/source.txt"), library.node(f"{PIECE}/citation.json")
+    assert isinstance(source, File) and isinstance(citation, File)
+    text, cited = read(source).decode(), json.loads(read(citation))
+    assert len(text.encode()) == source.attr().size
+    assert len(read(citation)) == citation.attr().size
+    assert text[cited["source_start"] : cited["source_end"]] == cited["quote"]
+    header = [line.partition(": ") for line in text.splitlines()]
+    assert [path for key, _, path in header if key in ("file", "also")] == cited["paths"]
+    assert cited["document"] == cited["paths"][0]
+    assert library.read(f"{PIECE}/document/") == ZEN
+    return cited["paths"], source.attr().mtime
+
+
+def test_paths_come_and_go_and_the_time_moves_with_each(library: Library) -> None:
+    changes = [shown(library)]
+    library.write("Zen/documents/b/again.txt", ZEN)
+    library.settle()
+    assert library.stores.journal.jobs.owed() == 0, "nothing is read a second time"
+    changes.append(shown(library))
+    documents(library).move("b", documents(library), "c", replace=False)
+    changes.append(shown(library))
+    documents(library, "Zen/documents/c").move("again.txt", documents(library), "again.txt", replace=False)
+    changes.append(shown(library))
+    documents(library).remove_file("zen.txt")
+    changes.append(shown(library))
+    library.write("Zen/documents/zen.txt", ZEN)
+    library.settle()
+    changes.append(shown(library))
+    documents(library).move("zen.txt", documents(library), "zen.txt~", replace=False)
+    library.settle()
+    changes.append(shown(library))
+    one, also = "documents/zen.txt", "documents/again.txt"
+    assert [paths for paths, _ in changes] == [
+        [one],
+        [one, "documents/b/again.txt"],
+        [one, "documents/c/again.txt"],
+        [one, also],
+        [also],
+        [also, one],
+        [also],
+    ]
+    times = [mtime for _, mtime in changes]
+    assert times == sorted(set(times)), "each change of what is shown moves the time forward"
+    assert library.stores.journal.jobs.owed() == 0
+
+
+def test_another_ontology_has_a_document_of_its_own(library: Library) -> None:
+    library.write("Other/documents/zen.txt", ZEN)
+    library.settle()
+    assert shown(library)[0] == ["documents/zen.txt"]
+    first, other = library.document("Zen/documents/zen.txt"), library.document("Other/documents/zen.txt")
+    assert first.doc_id != other.doc_id and first.sha256 == other.sha256
+    assert (first.key.split("/")[1], other.key.split("/")[1]) == ("Zen", "Other")
+
+
+def test_many_paths_are_all_in_the_citation(library: Library) -> None:
+    documents(library).make_folder("many", 0o755, ME)
+    for n in range(30):
+        library.write(f"Zen/documents/many/{n:02}.txt", ZEN)
+    library.settle()
+    cited = json.loads(library.read(f"{PIECE}/citation.json"))
+    assert len(cited["paths"]) == 31
+    text = library.read(f"{PIECE}/source.txt")
+    assert b"also: 20 more, listed in citation.json\n" in text
+    assert len(text) == library.node(f"{PIECE}/source.txt").attr().size
