@@ -21,10 +21,12 @@ from kgfs.errors import MissingError, StoreError
 from kgfs.failpoints import border
 from kgfs.ingest import embeddings
 from kgfs.ingest.clock import StageClock
+from kgfs.ingest.forget import carry_out as carry_out_forgetting
 from kgfs.ingest.match import match
 from kgfs.ingest.publication import carry_out, text_of
 from kgfs.ingest.read import Progress, Reader
 from kgfs.ingest.reading import Decisions, Reading, decisions_prefix, decode_decisions, decode_reading
+from kgfs.ingest.suppress import without_suppressed
 from kgfs.stores.graph.contract import EVERYTHING, Scope
 from kgfs.stores.journal.contract import Job
 from kgfs.stores.journal.facts import DocumentFailed, DocumentForgotten, DocumentRead
@@ -86,6 +88,7 @@ class Pipeline:
                     self.config.pipeline,
                     _scope(job),
                 )
+                decisions = without_suppressed(journal.names, document, reading, decisions)
                 decisions = replace(decisions, supersedes=superseded)
                 self.stores.garage.objects.put(decisions.key, decisions.encode())
             border("decided")
@@ -138,6 +141,10 @@ class Pipeline:
     def fail(self, document: Document, state: State, reason: str) -> None:
         """End a job that cannot succeed; the original and its name stay."""
         self.stores.journal.record(DocumentFailed(document.doc_id, state.value, reason, time.time_ns()))
+
+    def finish_forgetting(self) -> None:
+        """What was ordered and not carried out to its end: its process was killed. For the one worker."""
+        carry_out_forgetting(self.config, self.stores)
 
     def recover(self) -> None:
         """After a worker that died between a commit to the graph and the note of it: make up for the note, whatever

@@ -79,6 +79,7 @@ class Worker:
         self._pipeline.stores.journal.jobs.free()
         try:
             self._pipeline.recover()
+            self._pipeline.finish_forgetting()
         except KgfsError as error:
             self._errors.add("recover", error)
         with ThreadPoolExecutor(AHEAD, thread_name_prefix="read") as pool:

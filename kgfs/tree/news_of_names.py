@@ -17,6 +17,8 @@ from kgfs.stores.journal.facts import (
     Fact,
     FileMade,
     FolderMade,
+    ForgettingDone,
+    ForgettingOwed,
     LinkMade,
     Moved,
     OntologyMade,
@@ -26,6 +28,8 @@ from kgfs.stores.journal.facts import (
     SearchRemoved,
     SearchSaved,
     Settled,
+    TrashEmptied,
+    TrashRestored,
     VersionMinted,
 )
 from kgfs.tree import keys
@@ -164,6 +168,36 @@ class NewsOfNames:
     @_hear.register
     def _(self, fact: DocumentFailed | DocumentForgotten) -> None:
         self._document(fact.doc_id)
+
+    @_hear.register
+    def _(self, fact: TrashRestored) -> None:
+        for place in self._places(fact.ontology, fact.parent, fact.name):
+            self._stale.appeared(*place)
+            self._stale.inode(place[0])
+        self._after.mirrored(fact.parent, fact.name, fact.id)
+        self._reflections_left(fact.id)
+
+    @_hear.register
+    def _(self, fact: ForgettingOwed) -> None:
+        for name_id in fact.names:
+            self._stale.left(name_id)
+            self._reflections_left(name_id)
+        self._after.mirrors()
+        for doc_id in fact.doc_ids:
+            self._document(doc_id)
+
+    @_hear.register
+    def _(self, fact: ForgettingDone) -> None:
+        for doc_id in fact.doc_ids:
+            self._document(doc_id)
+            if fact.purge:
+                self._stale.key_left(keys.archived(doc_id))
+                for name in ("original", "text.txt", "metadata.json"):
+                    self._stale.key(keys.archived(doc_id, name), data=True)
+
+    @_hear.register
+    def _(self, fact: TrashEmptied) -> None:
+        """Originals that go are asked for by their folder in archive/, which looks for them each time."""
 
     # ----------------------------------------------------------------------------------------- inside
 

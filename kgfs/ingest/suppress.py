@@ -1,0 +1,36 @@
+"""What was forgotten with cascade ``all`` does not come back by a document that was deposited before."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kgfs.domain import Document, FoundConcept, concept_id_of, normalise_label
+from kgfs.ingest.reading import Decisions, Reading
+from kgfs.stores.journal.contract import Names
+
+
+def without_suppressed(names: Names, document: Document, reading: Reading, decisions: Decisions) -> Decisions:
+    """The decisions but for concepts that are suppressed for this document, and relationships they stand in.
+
+    A concept is suppressed under its id and under every form it was known by: a mention that founds a concept anew is
+    dropped if any of its forms is one of these, one that joins a living concept only if that concept is."""
+    found = {concept.norm: concept for concept in reading.concepts}
+    ids = {
+        matched.norm: {
+            matched.concept_id,
+            *(_ids(document.ontology, found[matched.norm]) if matched.how == "new" else ()),
+        }
+        for matched in decisions.concepts
+    }
+    asked = sorted(set().union(*ids.values()))
+    suppressed = names.suppressed(asked, document.doc_id) if asked else frozenset[str]()
+    if not suppressed:
+        return decisions
+    kept = tuple(matched for matched in decisions.concepts if not ids[matched.norm] & suppressed)
+    living = {matched.concept_id for matched in kept}
+    relationships = tuple(r for r in decisions.relationships if {r.subject, r.object} <= living)
+    return replace(decisions, concepts=kept, relationships=relationships)
+
+
+def _ids(ontology: str, found: FoundConcept) -> set[str]:
+    return {concept_id_of(ontology, normalise_label(form)) for form in (found.norm, *found.forms)}
