@@ -112,7 +112,7 @@ class Operations(pyfuse3.Operations):
 
     @_handler
     async def lookup(self, parent_inode: int, name: bytes, ctx: RequestContext) -> EntryAttributes:
-        attr = await self._vfs.lookup(parent_inode, name)
+        attr = await self._vfs.lookup(parent_inode, name, ctx.pid)
         return entry_attributes(attr) if attr is not None else self._absent
 
     async def forget(self, inode_list: Sequence[tuple[int, int]]) -> None:
@@ -257,7 +257,7 @@ class Operations(pyfuse3.Operations):
 
     @_handler
     async def opendir(self, inode: int, ctx: RequestContext) -> int:
-        return await self._vfs.opendir(inode)
+        return await self._vfs.opendir(inode, ctx.pid)
 
     @_handler
     async def readdir(self, fh: int, start_id: int, token: ReaddirToken) -> None:

@@ -13,6 +13,7 @@ from kgfs.tree.inodes import Inodes
 from kgfs.tree.listing import name_bytes
 from kgfs.tree.node import Node, inode_of
 from kgfs.tree.ontology import OntologyFolder
+from kgfs.tree.search import ResultFile, ResultsFolder
 from kgfs.tree.stale import Stale
 from kgfs.tree.text import TextFolder
 from kgfs.tree.versions import VersionsFolder
@@ -31,17 +32,22 @@ class Aftermath:
         """Known folders whose times follow documents/: itself, text/, versions/ and the ontology's own."""
         self._seen_from: dict[str, set[str]] = defaultdict(set)
         """Owner of evidence → concepts in whose folder the kernel knows it."""
+        self._searched: set[int] = set()
+        """Known folders and files of searches."""
         inodes.watch(self._came, self._went)
 
     def _came(self, inode: int, node: Node) -> None:
         if isinstance(node, DocumentsFolder | TextFolder | VersionsFolder | OntologyFolder):
             self._mirrors.add(inode)
+        elif isinstance(node, ResultsFolder | ResultFile):
+            self._searched.add(inode)
         elif isinstance(node, EvidenceFolder):
             owner, concept_id = _seen(node)
             self._seen_from[owner].add(concept_id)
 
     def _went(self, inode: int, node: Node) -> None:
         self._mirrors.discard(inode)
+        self._searched.discard(inode)
         if isinstance(node, EvidenceFolder):
             owner, concept_id = _seen(node)
             self._seen_from[owner].discard(concept_id)
@@ -52,6 +58,15 @@ class Aftermath:
         """Their times: a fact about what left a folder does not say which one it was."""
         for inode in self._mirrors:
             self.stale.inode(inode)
+
+    def searches(self) -> None:
+        """What searches found may be found no more, or stand elsewhere: its names are looked up again."""
+        for inode in self._searched:
+            known = self._inodes.get(inode)
+            if known is not None and isinstance(known.node, ResultsFolder):
+                self.stale.inode(inode)
+            for place in known.places() if known is not None and isinstance(known.node, ResultFile) else ():
+                self.stale.entry(*place)
 
     def derived(self) -> None:
         """The contents of everything derived: a path or a name that may be shown anywhere is another."""

@@ -27,6 +27,8 @@ class OpenFile:
 class OpenFolder:
     inode: int
     listing: Listing
+    kept: bool = False
+    """The listing stays as it was when it was opened."""
 
 
 class Handles:

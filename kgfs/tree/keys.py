@@ -28,6 +28,12 @@ def part(ontology_id: str, name: str) -> Key:
     return ("part", ontology_id, name)
 
 
+def results(ontology_id: str, words: str, name: str = "", mark: str = "") -> Key:
+    """``search/<words>`` of an ontology, or of the mount's root (''), and, with ``name``, a file of it with the contents that
+    ``mark`` stands for."""
+    return ("results", ontology_id, words, name, mark)
+
+
 def shortcut(concept_id: str) -> Key:
     """The unlisted link ``<name>.concept`` of an ontology."""
     return ("shortcut", concept_id)

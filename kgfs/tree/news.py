@@ -7,6 +7,16 @@ from __future__ import annotations
 
 from kgfs.domain import encode_name
 from kgfs.errors import KgfsError
+from kgfs.stores.journal.facts import (
+    AttributesSet,
+    ContentKept,
+    FileMade,
+    FolderMade,
+    LinkMade,
+    SearchRemoved,
+    SearchSaved,
+    SettingChanged,
+)
 from kgfs.tree.aftermath import Aftermath
 from kgfs.tree.inodes import Inodes
 from kgfs.tree.news_of_graph import NewsOfGraph
@@ -19,10 +29,14 @@ from kgfs.tree.world import World
 AT_ONCE = 1000
 """Facts and changes looked at in one question; the rest waits for the next."""
 
+STAY = (FileMade, FolderMade, LinkMade, ContentKept, AttributesSet, SettingChanged, SearchSaved, SearchRemoved)
+"""Facts after which every Document that is known stands where it stood."""
+
 
 class News:
     def __init__(self, world: World, vfs: Vfs) -> None:
         self._moment = world.moment
+        self._searches = world.searches
         self._journal = world.stores.journal
         self._graph = world.stores.graph
         self._inodes = vfs.inodes
@@ -41,6 +55,7 @@ class News:
         known = not lost and self._facts() and self._changes()
         if not known:
             self._seq, self._epoch = self._journal.seq(), self._graph.epoch()
+            self._searches.graph_moved()
         self._moment.move((self._epoch, self._seq))
         news = self._after.stale.take()
         self._lost = False
@@ -56,6 +71,9 @@ class News:
         for seq, fact in facts:
             self._names_news.hear(fact)
             self._seq = seq
+        if any(not isinstance(fact, STAY) for _, fact in facts):
+            self._searches.names_moved()
+            self._after.searches()
         return True
 
     def _changes(self) -> bool:
@@ -67,6 +85,8 @@ class News:
             return False
         for change in changes:
             self._graph_news.hear(change)
+        self._searches.graph_moved()
+        self._after.searches()
         self._after.mirrors()
         self._epoch = changes[-1].epoch if changes else newest
         return True

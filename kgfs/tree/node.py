@@ -12,6 +12,7 @@ import stat
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
+from kgfs.compute.patience import Patience
 from kgfs.errors import DerivedError, NoSuchAttributeError, UnsupportedError
 
 ROOT_INODE = 1
@@ -102,6 +103,15 @@ class Folder(Node):
     def entries(self) -> Sequence[tuple[str, Node]]:
         """The whole listing in a stable order, without ``.`` and ``..``. *Quick* in proportion to its length."""
         raise NotImplementedError
+
+    def ready(self) -> Folder | None:
+        """The folder to look into: itself or, where its entries take long to work out, a folder of the same key that has
+        them, for this one look. None if they are to be worked out first. *Quick*."""
+        return self
+
+    def work_out(self, patience: Patience) -> Folder:
+        """What ``ready`` had not. *Blocks*, perhaps for seconds."""
+        return self
 
     def token(self) -> Hashable | None:
         """Changes whenever the listing, or an attribute shown in it, may have; None means never reuse a listing."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 from kgfs.domain import Ontology
 from kgfs.errors import DerivedError, ExistsError, IsAFolderError, MissingError, NotAFolderError, RefusedError
 from kgfs.render.readme import IGNORE
-from kgfs.tree import keys
+from kgfs.tree import keys, search
 from kgfs.tree.about import AboutMd
 from kgfs.tree.archive import ArchiveFolder
 from kgfs.tree.bare import bring_back, is_bare, remove_documents
@@ -20,6 +20,7 @@ from kgfs.tree.concepts import SUFFIX, ConceptsFolder, Shortcut, concept_called
 from kgfs.tree.derived import FixedFile
 from kgfs.tree.documents import DocumentsFolder
 from kgfs.tree.node import Attr, AttrChange, Caller, File, Folder, Link, Node, inode_of
+from kgfs.tree.search import SearchFolder
 from kgfs.tree.text import TextFolder
 from kgfs.tree.versions import VersionsFolder
 from kgfs.tree.world import World
@@ -62,6 +63,8 @@ class OntologyFolder(Folder):
             if name == "documents" and self._is_bare():
                 raise MissingError("documents/ was removed. Bring it back: mkdir documents")  # not to be remembered
             return self._part(name)
+        if name == search.NAME:
+            return SearchFolder(self._world, self._ontology.id, self._ontology.made_at)
         if name in TAKEN:
             return None
         if concept := concept_called(self._world, self._ontology.id, name):
@@ -154,7 +157,7 @@ class OntologyFolder(Folder):
         found = self.lookup(name)
         if found is None:
             raise MissingError(f"'{name}' does not exist.")
-        if name in PARTS or isinstance(found, Shortcut):
+        if name in (*PARTS, search.NAME) or isinstance(found, Shortcut):
             if name == "documents":
                 raise RefusedError(f"documents/ belongs to its ontology and cannot be {done}.")
             raise DerivedError(f"'{name}' is derived from the documents and cannot be {done}.")

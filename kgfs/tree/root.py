@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Hashable, Sequence
 
 from kgfs.domain import Ontology
 from kgfs.errors import DerivedError, ExistsError, MissingError, NotAFolderError, RefusedError
 from kgfs.ingest.rules import check_ontology_name
 from kgfs.render.readme import AGENTS, README
-from kgfs.tree import keys, status
+from kgfs.stores.journal.facts import SearchRemoved
+from kgfs.tree import keys, search, status
+from kgfs.tree.bare import is_bare
 from kgfs.tree.derived import FixedFile, derived_attr
 from kgfs.tree.node import FOLDER_MODE, ROOT_INODE, Attr, Caller, File, Folder, Link, Node
 from kgfs.tree.ontology import OntologyFolder
+from kgfs.tree.search import SearchFolder
 from kgfs.tree.status import StatusFolder
 from kgfs.tree.world import World
 
@@ -45,6 +49,8 @@ class Root(Folder):
     def lookup(self, name: str) -> Node | None:
         if name in FIXED or name == status.NAME:
             return self._fixed(name)
+        if name == search.NAME:
+            return SearchFolder(self._world, "", self._world.mounted_at)
         found = self._ontology(name)
         return OntologyFolder(self._world, found) if found else None
 
@@ -75,7 +81,14 @@ class Root(Folder):
 
     def remove_folder(self, name: str) -> None:
         """NotEmptyError while the ontology holds documents."""
-        self._world.deposits.remove_ontology(self._renamable(name).id)
+        ontology = self._renamable(name)
+        if is_bare(self._world, ontology.id):
+            # A whole tree is being removed, and what is not listed cannot be removed before.
+            saved = self._world.stores.journal.names.saved_searches(ontology.id)
+            removed = [SearchRemoved(ontology.id, found.words, time.time_ns()) for found in saved]
+            if removed:
+                self._world.deposits.record(*removed)
+        self._world.deposits.remove_ontology(ontology.id)
 
     def move(self, name: str, goal: Folder, new_name: str, *, replace: bool) -> None:
         if name in FIXED:
@@ -92,7 +105,7 @@ class Root(Folder):
         raise RefusedError("Only ontologies stand here. Move things into an ontology's documents/.")
 
     def _renamable(self, name: str) -> Ontology:
-        if name == status.NAME:
+        if name in (status.NAME, search.NAME):
             raise DerivedError(f"'{name}' is kgfs's own.")
         if name in FIXED:
             raise NotAFolderError(f"'{name}' is not a folder.")

@@ -36,6 +36,7 @@ from kgfs.tree.handles import Handles, OpenFile, OpenFolder
 from kgfs.tree.inodes import Inodes
 from kgfs.tree.listing import Entry, Listing, Listings, name_bytes
 from kgfs.tree.node import FILE_MODE, FOLDER_MODE, Attr, AttrChange, Caller, File, Fixed, Folder, Handle, Link, Node
+from kgfs.tree.questions import Questions
 from kgfs.tree.stale import Invalidation, StaleEntry
 from kgfs.tree.threads import THREADS, Threads
 
@@ -88,13 +89,15 @@ class Vfs:
         self._listings = Listings()
         self._space = space
         self._threads = Threads(threads)
+        self._questions = Questions()
         self._stale: list[Invalidation] = []
 
     # ------------------------------------------------------------------------------------------ entries
 
-    async def lookup(self, parent: int, name: bytes) -> Attr | None:
-        """None: there is no such name, and the kernel may remember that. MissingError: it may not."""
-        folder = self._folder(parent)
+    async def lookup(self, parent: int, name: bytes, pid: int = 0) -> Attr | None:
+        """None: there is no such name, and the kernel may remember that. MissingError: it may not. ``pid`` is who asks;
+        0 where that is not known."""
+        folder = self._folder(parent).ready() or await self._worked_out(parent, pid)
         found = _lookup(folder, _encoded(name))
         if found is None:
             if folder.token() is None:
@@ -341,15 +344,24 @@ class Vfs:
     # ------------------------------------------------------------------------------------------ folders
 
     @_by_inode
-    async def opendir(self, inode: int) -> int:
+    async def opendir(self, inode: int, pid: int = 0) -> int:
+        """``pid`` as with ``lookup``."""
         folder = self._folder(inode)
-        return self.handles.add(OpenFolder(inode, self._listings.current(inode, folder)))
+        ready = folder.ready() or await self._worked_out(inode, pid)
+        if ready is folder:
+            return self.handles.add(OpenFolder(inode, self._listings.current(inode, folder)))
+        listing = Listing(None, ready.entries())
+        for position in range(len(listing)):
+            listing.entry(position)
+        return self.handles.add(OpenFolder(inode, listing, kept=True))
 
     async def readdir(self, fh: int, start: int) -> tuple[Listing, bool]:
         """The listing to answer from, and whether it may be stale: then the entries to be told must be asked for with
         :meth:`fresh`. Positions count entries and stay good however the folder changes; ``start`` 0 looks at the folder
         anew, as rewinddir wants it."""
         opened = self.handles.folder(fh)
+        if opened.kept:
+            return opened.listing, False
         folder = self._folder(opened.inode)
         token = opened.listing.token
         stale = token is None or token != folder.token()
@@ -390,6 +402,7 @@ class Vfs:
     def stop_waiting(self) -> None:
         """From now on nothing waits: slow reads under way fail, new ones are refused. Changes go to their end."""
         self._threads.stop()
+        self._questions.stop()
 
     async def release_all(self) -> list[KgfsError]:
         """Release what is still open for writing once no request can come any more; returns what could not be kept."""
@@ -408,6 +421,9 @@ class Vfs:
         if not isinstance(node, Folder):
             raise NotAFolderError("Not a folder.")
         return node
+
+    async def _worked_out(self, inode: int, pid: int) -> Folder:
+        return await self._questions.ask(self._folder(inode).work_out, pid)
 
     async def _make(self, parent: int, name: bytes, make: Callable[[str], Node]) -> Attr:
         encoded = _encoded(name)

@@ -8,6 +8,7 @@ from kgfs.config import Config
 from kgfs.ingest.deposit import Deposits
 from kgfs.stores.stores import Stores
 from kgfs.tree.moment import Moment
+from kgfs.tree.searches import Searches
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,3 +25,7 @@ class World:
     mounted_at: int
     """Nanoseconds; the time of fixed files."""
     moment: Moment = field(default_factory=Moment)
+    searches: Searches = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "searches", Searches(self.config, self.stores, self.moment))

@@ -20,7 +20,7 @@ from kgfs.errors import (
     RotError,
     StoreError,
 )
-from kgfs.tree.node import File, Folder, Link
+from kgfs.tree.node import AttrChange, File, Folder, Link
 from tests.t4_tree.library import ME, Library, library_at, read
 
 ZEN = b"Zen is a school.\nIt is old, and\nZen stays.\n"
@@ -228,7 +228,20 @@ REFUSED: list[tuple[str, Callable[[Library], object], type[KgfsError]]] = [
     ("file at the root", lambda it: it.root.make_file("x.txt", 0o644, ME), RefusedError),
     ("link at the root", lambda it: it.root.make_link("x", "y", ME), RefusedError),
     ("dot ontology", lambda it: it.root.make_folder(".git", 0o755, ME), RefusedError),
-    ("ontology search", lambda it: it.root.make_folder("search", 0o755, ME), RefusedError),
+    ("ontology search", lambda it: it.root.make_folder("search", 0o755, ME), ExistsError),
+    ("ontology ask", lambda it: it.root.make_folder("ask", 0o755, ME), RefusedError),
+    ("remove search", lambda it: it.root.remove_folder("search"), DerivedError),
+    ("rename search", lambda it: it.root.move("search", it.root, "x", replace=True), DerivedError),
+    ("remove an ontology's search", lambda it: _folder(it, "Zen").remove_folder("search"), DerivedError),
+    ("rename an ontology's search", lambda it: _move(it, "Zen", "search", "Zen", "x"), DerivedError),
+    ("file called search", lambda it: _folder(it, "Zen").make_file("search", 0o644, ME), RefusedError),
+    ("folder called search", lambda it: _folder(it, "Zen").make_folder("search", 0o755, ME), ExistsError),
+    ("search by mkdir", lambda it: _folder(it, "Zen/search").make_folder("zen", 0o755, ME), ExistsError),
+    ("no search", lambda it: _folder(it, "Zen/search").make_folder(".git", 0o755, ME), RefusedError),
+    ("file in search", lambda it: _folder(it, "Zen/search").make_file("zen", 0o644, ME), DerivedError),
+    ("file in a search", lambda it: _folder(it, "Zen/search/zen").make_file("x", 0o644, ME), DerivedError),
+    ("unsaved search", lambda it: _folder(it, "Zen/search").remove_folder("zen"), MissingError),
+    ("modes of a search", lambda it: it.node("Zen/search/zen").change(AttrChange(mode=0o700)), DerivedError),
     ("ontology readme", lambda it: it.root.make_folder("README.md", 0o755, ME), ExistsError),
     ("ontology again", lambda it: it.root.make_folder("Zen", 0o755, ME), ExistsError),
     ("remove a full ontology", lambda it: it.root.remove_folder("Zen"), NotEmptyError),
@@ -243,6 +256,12 @@ def _open(library: Library, path: str) -> None:
     node = library.node(path)
     assert isinstance(node, File)
     node.open(read=False, write=True, truncate=False)
+
+
+def _folder(library: Library, path: str) -> Folder:
+    found = library.node(path)
+    assert isinstance(found, Folder)
+    return found
 
 
 def _move(library: Library, source: str, name: str, goal: str, new_name: str) -> None:

@@ -444,7 +444,7 @@ def test_extended_attributes(library: Library) -> None:
 def test_what_stands_where(library: Library) -> None:
     """Files and links in an ontology, folders in documents/, ontologies at the root, and nothing under kgfs's own names."""
     top, root = library.top, library.place.mountpoint
-    for name in ("concepts.concept", "search", "ask", "claims", "insights", "map.html"):
+    for name in ("concepts.concept", "ask", "claims", "insights", "map.html"):
         with fails_with(EPERM):
             (top / name).touch()
     for name in ("about.md", "text", ".ignore"):
@@ -455,7 +455,7 @@ def test_what_stands_where(library: Library) -> None:
     (library.documents / "folder").mkdir()
     with fails_with(EPERM):
         (library.documents / "folder").rename(top / "folder2")
-    for attempt in (root / "file").touch, (root / ".dot").mkdir, (root / "search").mkdir, (root / "ask").mkdir:
+    for attempt in (root / "file").touch, (root / ".dot").mkdir, (root / "ask").mkdir:
         with fails_with(EPERM):
             attempt()
     with fails_with(EPERM):

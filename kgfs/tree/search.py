@@ -1,0 +1,177 @@
+"""``search/<words>/``: the passages that answer some words, of an ontology or, at the mount's root, of all.
+
+Every name is a folder, known at once from the name alone; what is inside is worked out when it is opened or something in it
+is looked up (``Folder.work_out``). ``search/`` itself is not listed, so that no program that walks the tree comes here;
+it lists the searches that were saved. They are saved with ``touch``: since every name is there already, the kernel answers
+``mkdir`` with EEXIST by itself. ``rmdir`` takes them out again.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Hashable, Sequence
+
+from kgfs.compute.patience import Patience
+from kgfs.domain import decode_name
+from kgfs.errors import DerivedError, ExistsError, MissingError, RefusedError
+from kgfs.stores.journal.facts import SearchRemoved, SearchSaved
+from kgfs.tree import keys
+from kgfs.tree.derived import DerivedFile, DerivedFolder
+from kgfs.tree.keys import Key
+from kgfs.tree.node import Attr, AttrChange, Caller, Folder, Handle, Node
+from kgfs.tree.searches import Answer, Content
+from kgfs.tree.world import World
+
+NAME = "search"
+
+NO_WORDS = re.compile(
+    r"\..*|desktop\.ini|autorun\.inf|thumbs\.db|ehthumbs\.db|folder\.jpg|lost\+found|system volume information"
+    r"|\$recycle\.bin|recycler|__macosx|node_modules|cvs|rcs|audio_ts|video_ts|bdmv|aacs|icon\r|\W*",
+    re.IGNORECASE,
+)
+"""Names that programs look for wherever they come: never a question, and there is nothing of that name."""
+
+
+def is_question(name: str) -> bool:
+    """*Quick*."""
+    return NO_WORDS.fullmatch(words_in(name)) is None
+
+
+def words_in(name: str) -> str:
+    return decode_name(name).decode("utf-8", "replace")
+
+
+class SearchFolder(DerivedFolder):
+    """``search/``."""
+
+    __slots__ = ("_ontology_id", "_since")
+
+    def __init__(self, world: World, ontology_id: str, since: int) -> None:
+        """``ontology_id`` is '' at the mount's root; ``since`` is when what it stands in was made."""
+        super().__init__(world)
+        self._ontology_id = ontology_id
+        self._since = since
+
+    @property
+    def key(self) -> Key:
+        return keys.part(self._ontology_id, NAME)
+
+    def mtime(self) -> int:
+        saved = self.world.stores.journal.names.saved_searches(self._ontology_id)
+        return max([self._since, *(search.saved_at for search in saved)])
+
+    def token(self) -> Hashable | None:
+        # A search is saved and shown in the listing before any news are heard of it.
+        return self.world.stores.journal.seq()
+
+    def lookup(self, name: str) -> Node | None:
+        return ResultsFolder(self.world, self._ontology_id, name, self._since) if is_question(name) else None
+
+    def entries(self) -> Sequence[tuple[str, Node]]:
+        saved = self.world.stores.journal.names.saved_searches(self._ontology_id)
+        return [
+            (search.words, ResultsFolder(self.world, self._ontology_id, search.words, self._since)) for search in saved
+        ]
+
+    def make_folder(self, name: str, mode: int, caller: Caller) -> Folder:
+        if not is_question(name):
+            raise RefusedError(f"'{name}' is no search: it is a name that programs look for.")
+        raise ExistsError(f"Every search is there already. To have '{name}' listed: touch search/'{name}'")
+
+    def remove_folder(self, name: str) -> None:
+        """It is not listed any more."""
+        if all(saved.words != name for saved in self.world.stores.journal.names.saved_searches(self._ontology_id)):
+            raise MissingError(f"The search '{name}' is not saved.")
+        self.world.deposits.record(SearchRemoved(self._ontology_id, name, time.time_ns()))
+
+
+class ResultsFolder(DerivedFolder):
+    """``search/<words>/``. With an answer it is what that says; without one it is to be asked for first."""
+
+    __slots__ = ("_answer", "_name", "_ontology_id", "_since")
+
+    def __init__(self, world: World, ontology_id: str, name: str, since: int, answer: Answer | None = None) -> None:
+        super().__init__(world)
+        self._ontology_id = ontology_id
+        self._name = name
+        self._since = since
+        self._answer = answer
+
+    @property
+    def key(self) -> Key:
+        return keys.results(self._ontology_id, self._name)
+
+    def mtime(self) -> int:
+        """That of the newest epoch: what is found then may be other than before."""
+        stores = self.world.stores
+        searched = [self._ontology_id] if self._ontology_id else [one.id for one in stores.journal.names.ontologies()]
+        return max([self._since, *(stores.graph.changed_at(each) for each in searched)])
+
+    def token(self) -> Hashable | None:
+        # Nothing is to be remembered, neither listings nor missing names: they are those of one answer.
+        return None
+
+    # ------------------------------------------------------------------------------------------- what is in it
+
+    def ready(self) -> Folder | None:
+        answer = self.world.searches.at_hand(self._ontology_id, words_in(self._name))
+        return self._with(answer) if answer else None
+
+    def work_out(self, patience: Patience) -> Folder:
+        return self._with(self.world.searches.work_out(self._ontology_id, words_in(self._name), patience))
+
+    def _with(self, answer: Answer) -> ResultsFolder:
+        return ResultsFolder(self.world, self._ontology_id, self._name, self._since, answer)
+
+    def lookup(self, name: str) -> Node | None:
+        content = self._answer.files.get(name) if self._answer else None
+        return self._file(name, content) if content else None
+
+    def entries(self) -> Sequence[tuple[str, Node]]:
+        files = self._answer.files if self._answer else {}
+        return [(name, self._file(name, content)) for name, content in sorted(files.items())]
+
+    def _file(self, name: str, content: Content) -> ResultFile:
+        return ResultFile(self.world, keys.results(self._ontology_id, self._name, name, content.mark), content.mark)
+
+    # ----------------------------------------------------------------------------------------------- saving
+
+    def change(self, wanted: AttrChange) -> Attr:
+        if wanted.atime is None and wanted.mtime is None:
+            raise DerivedError("A search has no modes and owners of its own.")
+        names = self.world.stores.journal.names
+        if all(saved.words != self._name for saved in names.saved_searches(self._ontology_id)):
+            self.world.deposits.record(SearchSaved(self._ontology_id, self._name, time.time_ns()))
+        return self.attr()
+
+
+class ResultFile(DerivedFile):
+    """A file of one answer. Once that is forgotten it is gone, and the kernel looks its name up again."""
+
+    __slots__ = ("_key", "_mark")
+
+    def __init__(self, world: World, key: Key, mark: str) -> None:
+        super().__init__(world)
+        self._key = key
+        self._mark = mark
+
+    @property
+    def key(self) -> Key:
+        return self._key
+
+    def look(self) -> tuple[int, int]:
+        content = self._content()
+        return len(content.data), content.mtime
+
+    def content(self) -> bytes:
+        return self._content().data
+
+    def open_at_once(self) -> Handle | None:
+        return self.handle()
+
+    def _content(self) -> Content:
+        found = self.world.searches.content(self._mark)
+        if found is None:
+            raise MissingError("What this search found was forgotten.")
+        return found

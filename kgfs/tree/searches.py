@@ -1,0 +1,158 @@
+"""What searches have found, kept for a while: so that a stat and the read after it agree, and nothing is searched twice
+while graph and names stay as they are."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+from kgfs.compute.patience import Patience
+from kgfs.config import Config
+from kgfs.knowledge.search import Found, page_of, search
+from kgfs.render.search import passage, results_json, results_md
+from kgfs.render.source import Marks
+from kgfs.stores.stores import Stores
+from kgfs.tree.moment import Moment
+
+MAX_FOUND = 64
+"""Searches remembered."""
+MAX_BYTES = 16 << 20
+"""Bytes of files remembered, in all."""
+RETRY = 5.0
+"""Seconds after which meaning is asked for again where the full text had to do alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A file. Never changed: what a search finds later has other contents, and they other inode numbers."""
+
+    data: bytes
+    mtime: int
+
+    @property
+    def mark(self) -> str:
+        digest = hashlib.blake2b(self.data, digest_size=16)
+        digest.update(str(self.mtime).encode())
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A search's folder at one moment."""
+
+    files: dict[str, Content]
+    graph: Hashable
+    names: Hashable
+    """Of when the search, and its paths, were looked at."""
+    found: Found
+    at: float
+    """When it was searched (monotonic seconds)."""
+
+
+class Searches:
+    """One for a mount. The event loop tells what moved; any thread searches."""
+
+    def __init__(self, config: Config, stores: Stores, moment: Moment) -> None:
+        self._config = config
+        self._stores = stores
+        self._moment = moment
+        self._graph_moves = 0
+        self._name_moves = 0
+        self._answers: OrderedDict[tuple[str, str], Answer] = OrderedDict()
+        self._contents: OrderedDict[str, Content] = OrderedDict()
+        self._held = 0
+        self._lock = threading.Lock()
+        self.asked = 0
+        """How often the stores were searched."""
+
+    # ---------------------------------------------------------------------------------------------- moments
+
+    def graph_moved(self) -> None:
+        """The kernel is being told of a new epoch. What was shown of the old one may be forgotten for good by now, so it
+        is not kept here either."""
+        self._graph_moves += 1
+        with self._lock:
+            self._answers.clear()
+            self._contents.clear()
+            self._held = 0
+
+    def names_moved(self) -> None:
+        """The kernel is being told that documents stand elsewhere."""
+        self._name_moves += 1
+
+    def _graph(self) -> Hashable:
+        return self._graph_moves if self._moment.position is not None else ("asked", self._stores.graph.epoch())
+
+    def _names(self) -> Hashable:
+        return self._name_moves if self._moment.position is not None else ("asked", self._stores.journal.seq())
+
+    # -------------------------------------------------------------------------------------------- answering
+
+    def at_hand(self, ontology: str, words: str) -> Answer | None:
+        """What was found, if that is how it would be found now. *Quick*."""
+        answer = self._lately(ontology, words)
+        return answer if answer and answer.graph == self._graph() and answer.names == self._names() else None
+
+    def _lately(self, ontology: str, words: str) -> Answer | None:
+        with self._lock:
+            answer = self._answers.get((ontology, words))
+            if answer is None or (answer.found.only_text and time.monotonic() - answer.at > RETRY):
+                return None
+            self._answers.move_to_end((ontology, words))
+            return answer
+
+    def work_out(self, ontology: str, words: str, patience: Patience) -> Answer:
+        """*Blocks*, no longer than ``patience`` lasts."""
+        graph, names = self._graph(), self._names()
+        known = self._lately(ontology, words)
+        if known is not None and known.graph == graph:
+            found, at = known.found, known.at
+        else:
+            with self._lock:
+                self.asked += 1
+            found, at = search(self._stores, self._config.run, words, ontology, patience), time.monotonic()
+        answer = Answer(self._render(found), graph, names, found, at)
+        self._keep(ontology, words, answer)
+        return answer
+
+    def _render(self, found: Found) -> dict[str, Content]:
+        page, changed = page_of(self._stores, found)
+        marks = Marks(self._config.tree.mark_start, self._config.tree.mark_end)
+        files = {hit.file: Content(passage(page, hit, marks), changed) for hit in page.hits}
+        files["results.json"] = Content(results_json(page), changed)
+        files["results.md"] = Content(results_md(page, marks), changed)
+        return files
+
+    def _keep(self, ontology: str, words: str, answer: Answer) -> None:
+        marked = [(content.mark, content) for content in answer.files.values()]
+        with self._lock:
+            self._answers[ontology, words] = answer
+            self._answers.move_to_end((ontology, words))
+            while len(self._answers) > MAX_FOUND:
+                self._answers.popitem(last=False)
+            for mark, content in marked:
+                if self._contents.setdefault(mark, content) is content:
+                    self._held += len(content.data)
+                self._contents.move_to_end(mark)
+            while self._held > MAX_BYTES:
+                self._held -= len(self._contents.popitem(last=False)[1].data)
+
+    def content(self, mark: str) -> Content | None:
+        """A file that was shown; None once it is forgotten. *Quick*."""
+        with self._lock:
+            found = self._contents.get(mark)
+            if found is not None:
+                self._contents.move_to_end(mark)
+            return found
+
+    def text(self) -> str:
+        """For ``.kgfs/metrics.prom``."""
+        return (
+            "# HELP kgfs_searches_total How often the stores were searched for search/.\n"
+            "# TYPE kgfs_searches_total counter\n"
+            f"kgfs_searches_total {self.asked}\n"
+        )

@@ -1,0 +1,144 @@
+"""The order of what was found, and how it is shown."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kgfs.knowledge.ranking import Match, ranked
+from kgfs.knowledge.search import file_name
+from kgfs.render.search import EXCERPT, ResultPage, Shown, excerpt, marked, passage, results_json, results_md, words_of
+from kgfs.render.source import Marks
+
+MARKS = Marks()
+PLACES = st.tuples(st.sampled_from("abc"), st.integers(0, 3))
+MATCHES = st.dictionaries(
+    PLACES,
+    st.builds(Match, st.floats(0, 30), st.none() | st.floats(-1, 1)),
+    max_size=10,
+)
+
+
+def test_both_ways_count_alike() -> None:
+    by_words, by_meaning, by_both, by_none = ("a", 0), ("b", 0), ("c", 0), ("d", 0)
+    found = ranked({by_words: Match(9, 0.1), by_meaning: Match(0, 0.9), by_both: Match(9, 0.9), by_none: Match(0, 0.1)})
+    assert [place for place, _ in found] == [by_both, by_words, by_meaning, by_none]
+    scores = dict(found)
+    assert scores[by_words] == scores[by_meaning] == 0.0 and scores[by_both] == -scores[by_none] == 3.0
+
+
+def test_a_document_that_says_it_twice_comes_first() -> None:
+    found = ranked(
+        {("a", 0): Match(5, None), ("b", 0): Match(5, None), ("b", 7): Match(5, None), ("a", 3): Match(0, None)}
+    )
+    assert [place for place, _ in found] == [("b", 0), ("b", 7), ("a", 0), ("a", 3)]
+
+
+def test_what_has_no_vector_counts_as_the_least_close() -> None:
+    scores = dict(ranked({("a", 0): Match(1, None), ("b", 0): Match(1, 0.2), ("c", 0): Match(1, 0.8)}))
+    assert scores["a", 0] == scores["b", 0] < scores["c", 0]
+
+
+@given(MATCHES, st.randoms())
+@settings(max_examples=200, deadline=None)
+def test_the_order_is_whole_and_does_not_depend_on_who_came_first(
+    matches: dict[tuple[str, int], Match], random: object
+) -> None:
+    found = ranked(matches)
+    assert sorted(place for place, _ in found) == sorted(matches)
+    keys = list(matches)
+    random.shuffle(keys)  # type: ignore[attr-defined]
+    assert ranked({key: matches[key] for key in keys}) == found
+    assert [score for _, score in found] == sorted((score for _, score in found), reverse=True)
+
+
+def test_words_are_marked_as_the_full_text_compares_them() -> None:
+    wanted = words_of("What is the CAFÉ?")
+    assert wanted == {"what", "cafe"}
+    assert marked("Cafe, café, cafés: what?", wanted, MARKS) == "==Cafe==, ==café==, cafés: ==what==?"
+    assert words_of("is it") == {"is", "it"} and words_of("?!") == frozenset()
+
+
+@given(st.text(st.sampled_from("ab zen.\n\t é"), max_size=1500), st.integers(10, 400))
+@settings(max_examples=200, deadline=None)
+def test_an_excerpt_is_a_piece_of_the_text(text: str, length: int) -> None:
+    shown = excerpt(text, frozenset({"zen"}), length)
+    assert "\n" not in shown
+    piece = shown.removeprefix("… ").removesuffix(" …")
+    assert piece in " ".join(text.split())
+
+
+def test_an_excerpt_shows_where_the_words_are() -> None:
+    text = "nothing here " * 100 + "Zen needs no koan. " + "and nothing there " * 100
+    shown = excerpt(text, frozenset({"zen", "koan"}))
+    assert "Zen needs no koan." in shown and shown.startswith("… ") and shown.endswith(" …")
+    assert len(shown) < EXCERPT + 40
+
+
+def shown(rank: int, text: str, **more: object) -> Shown:
+    fields: dict[str, object] = {
+        "rank": rank,
+        "file": f"{rank:02d}~zen.txt",
+        "ontology": "Zen",
+        "folder": "",
+        "note": "",
+        "title": "On Zen",
+        "path": "documents/a %25 (b).txt",
+        "score": 1.5,
+        "text_score": 2.0,
+        "cosine": 0.5,
+        "doc_id": "d",
+        "page": None,
+        "content_hash": "h",
+        "chunk_id": "c",
+        "text": text,
+        "char_start": 10,
+        "char_end": 10 + len(text),
+        "line_start": 9,
+        "line_end": 10,
+        "section_path": ("One", "Two"),
+        "concepts": ("zen",),
+        **more,
+    }
+    return Shown(**fields)  # type: ignore[arg-type]
+
+
+def test_a_passage_is_shown_as_source_txt_is() -> None:
+    text = "No word of it.\nZen is\r\nsudden.\n"
+    page = ResultPage("zen", "Zen", (shown(1, text, note="stale: …"),), "")
+    assert passage(page, page.hits[0], MARKS).decode() == (
+        "file: documents/a %25 (b).txt\nnote: stale: …\nlines: 9-10\ncharacters: 10:41\nsection: One > Two\n"
+        "document: d\nscore: 1.500 (full text 2.000, meaning 0.500)\n\n"
+        "   9 | No word of it.\n> 10 | ==Zen== is\r\n  11 | sudden.\n"
+    )
+
+
+def test_results_are_read_by_people_and_by_programs() -> None:
+    hits = (shown(1, "Zen is old."), shown(2, "No word.\ud800", cosine=None, folder="My Zen/"))
+    page = ResultPage("zen [x]\n\ny", "", hits, "No worker listens to questions. Start one: kgfs worker")
+    read = json.loads(results_json(page))
+    assert (
+        [hit["rank"] for hit in read["hits"]] == [1, 2] and read["by"] == ["full text"] and read["words"] == page.words
+    )
+    assert read["hits"][0]["text"] == "Zen is old." and read["hits"][1]["cosine"] is None
+    lines = results_md(page, MARKS).decode("utf-8", "surrogatepass").splitlines()
+    assert lines[0] == "# zen [x] y"
+    assert lines[2] == (
+        "2 passages in all ontologies, by full text only (No worker listens to questions. Start one: kgfs worker)."
+    )
+    assert "> ==Zen== is old." in lines
+    links = re.findall(r"\]\(([^)]*)\)", "\n".join(lines))
+    assert "../../documents/a%20%25%20%28b%29.txt" in links
+    assert "../../My%20Zen/concepts/zen.concept/concept.md" in links and "02~zen.txt" in links
+    nothing = results_md(ResultPage("zen", "Zen", (), ""), MARKS).decode()
+    assert nothing == "# zen\n\nNothing found in Zen, by full text and meaning.\n"
+
+
+def test_files_of_passages_are_safe_names_in_order() -> None:
+    assert file_name(1, "documents/sub/On Zen (2).txt") == "01~on-zen-2.txt"
+    assert file_name(12, "versions/a.txt@/3.txt") == "12~3.txt"
+    assert file_name(3, "archive/0123456789abcdef/original") == "03~0123456789abcdef.txt"
+    assert len(file_name(99, "documents/" + "é" * 120).encode()) <= 255

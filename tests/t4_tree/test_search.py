@@ -1,0 +1,399 @@
+"""search/: known by name at once, worked out when it is looked into, kept while nothing changes, in nobody's way."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+import trio
+import trio.testing
+
+from kgfs.compute.patience import Patience
+from kgfs.compute.questions import QuestionServer
+from kgfs.errors import (
+    CrowdedError,
+    DerivedError,
+    GivenUpError,
+    KgfsError,
+    MissingError,
+    NotEmptyError,
+    StoppingError,
+    TimedOutError,
+)
+from kgfs.tree import searches as searches_module
+from kgfs.tree.news import News
+from kgfs.tree.node import ROOT_INODE, AttrChange, Folder
+from kgfs.tree.questions import Questions, ends
+from kgfs.tree.vfs import Vfs, space_of
+from tests.scenarios.kernel import Kernel
+from tests.t4_tree.library import Library, library_at, read
+from tests.t6_whole.running import until
+
+ZEN = "Zen is a school of Buddhism.\nIt is old.\n\nA koan is a riddle\nthat Zen teachers use.\n"
+TEA = "Tea is a drink.\nMonks drink it.\n"
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Iterator[Library]:
+    with library_at(tmp_path / "home") as library:
+        library.add("Zen/documents/on zen.txt", ZEN.encode(), {"koan": ["A koan is a riddle"]})
+        library.add("Tea/documents/tea.txt", TEA.encode(), {"tea": ["Tea is a drink."]})
+        yield library
+
+
+def folder(library: Library, path: str) -> Folder:
+    found = library.node(path)
+    assert isinstance(found, Folder)
+    return found
+
+
+def look_into(library: Library, path: str) -> Folder:
+    found = folder(library, path)
+    return found.ready() or found.work_out(Patience(10))
+
+
+def files(library: Library, path: str) -> dict[str, bytes]:
+    return {name: read(node) for name, node in look_into(library, path).entries()}  # type: ignore[arg-type]
+
+
+def results(library: Library, path: str) -> dict[str, object]:
+    return dict(json.loads(files(library, path)["results.json"]))
+
+
+# ------------------------------------------------------------------------------------------------- what is found
+
+
+def test_every_name_is_a_folder_and_looking_at_it_searches_nothing(library: Library) -> None:
+    for path in ("search", "Zen/search", "search/koan", "Zen/search/what do koans do?", "Zen/search/a%25b"):
+        attr = folder(library, path).attr()
+        assert stat.S_ISDIR(attr.mode) and attr.size == 0 and attr.mtime > 0, path
+    assert folder(library, "Zen/search").entries() == [] and folder(library, "search").entries() == []
+    assert folder(library, "Zen/search/koan").inode != folder(library, "search/koan").inode
+    assert library.world.searches.asked == 0
+
+
+@pytest.mark.parametrize(
+    "name",
+    (
+        *(
+            ".git",
+            ".DS_Store",
+            "._koan",
+            ".Trash",
+            ".Trash-1000",
+            ".hidden",
+            "desktop.ini",
+            "Desktop.ini",
+            "autorun.inf",
+        ),
+        *("Thumbs.db", "$RECYCLE.BIN", "System Volume Information", "lost+found", "*", "??", "%0A"),
+    ),
+)
+def test_what_crawlers_look_for_is_no_question(library: Library, name: str) -> None:
+    for path in ("search", "Zen/search"):
+        found = folder(library, path)
+        assert found.lookup(name) is None and found.token() is not None  # so the kernel may remember it
+
+
+def test_walking_the_tree_searches_nothing_and_does_not_meet_it(library: Library) -> None:
+    folder(library, "Zen/search/koan").change(AttrChange(mtime=1))
+    folder(library, "search/koan").change(AttrChange(mtime=1))
+    paths = [path for path, _ in library.walk()]
+    assert len(paths) > 20 and not [path for path in paths if "search" in path.split("/")]
+    assert library.world.searches.asked == 0
+
+
+def test_what_is_inside(library: Library) -> None:
+    found = files(library, "Zen/search/the KOAN of teachers")
+    assert sorted(found) == ["01~on-zen.txt", "02~on-zen.txt", "results.json", "results.md"]
+    page = json.loads(found["results.json"])
+    first = page["hits"][0]
+    assert first["document"] == "documents/on zen.txt" and first["ontology"] == "Zen" == page["ontology"]
+    assert first["doc_id"] == library.document("Zen/documents/on zen.txt").doc_id
+    assert ZEN[first["char_start"] : first["char_end"]] == first["text"]
+    assert "koan" in first["concepts"] and first["score"] >= page["hits"][1]["score"]
+    assert b"==koan==" in found["01~on-zen.txt"] and b"\n> " in found["01~on-zen.txt"]
+    assert page["by"] == ["full text"] and "No worker listens" in page["only_text"]
+    assert b"full text only (No worker listens" in found["results.md"]
+
+
+def test_sizes_and_times_are_exact(library: Library) -> None:
+    changed = library.stores.graph.changed_at(library.ontology("Zen").id)
+    for name, node in look_into(library, "Zen/search/koan zen").entries():
+        attr = node.attr()
+        assert attr.size == len(read(node)), name  # type: ignore[arg-type]
+        assert attr.mtime >= changed and attr.mtime < time.time_ns()
+    assert folder(library, "Zen/search/koan").attr().mtime == changed
+
+
+@pytest.mark.parametrize("path", ["Zen/search/koan", "search/koan"])
+def test_links_of_the_results_lead_somewhere(library: Library, path: str) -> None:
+    page = files(library, path)["results.md"].decode()
+    links = re.findall(r"\]\(([^)]*)\)", page)
+    assert len(links) == 3
+    for link in links:
+        target = os.path.normpath(f"{path}/{unquote(link)}")
+        if target.startswith(path):
+            assert look_into(library, path).lookup(target.removeprefix(f"{path}/")) is not None
+        else:
+            assert library.find(target) is not None, link
+
+
+def test_all_ontologies_are_searched_at_the_root(library: Library) -> None:
+    documents = [hit["document"] for hit in results(library, "search/zen tea")["hits"]]  # type: ignore[attr-defined]
+    assert {"documents/on zen.txt", "documents/tea.txt"} == set(documents)
+    assert results(library, "Zen/search/tea")["hits"] == [] and results(library, "search/nothing")["hits"] == []
+    assert sorted(files(library, "search/nothing")) == ["results.json", "results.md"]
+
+
+def test_words_are_taken_literally(library: Library) -> None:
+    for words in ("NOT", 'koan"', "koan OR", "(koan", "koan*", "full_text:koan", "NEAR(koan zen)", "-koan", "a AND"):
+        results(library, f"Zen/search/{words}")
+    assert results(library, "Zen/search/full_text:koan")["words"] == "full_text:koan"
+
+
+def test_what_is_gated_is_not_found(library: Library) -> None:
+    library.write("Zen/documents/spam.txt", b"Koan koan koan, buy now.\n")
+    library.settle()
+    library.publish("Zen/documents/spam.txt", {}, gated=True)
+    documents = {hit["document"] for hit in results(library, "Zen/search/koan")["hits"]}  # type: ignore[attr-defined]
+    assert documents == {"documents/on zen.txt"}
+
+
+# ------------------------------------------------------------------------------------------------------- meaning
+
+
+def test_meaning_finds_what_has_none_of_the_words(library: Library) -> None:
+    doc_id = library.document("Zen/documents/on zen.txt").doc_id
+    asked: list[object] = []
+
+    def answer(question: object) -> list[object]:
+        asked.append(question)
+        return [[doc_id, 0, 0.8], [doc_id, 1, 0.1], [doc_id, 77, 0.9], ["gone", 0, 0.9]]
+
+    with QuestionServer(library.world.config.run, answer):
+        page = results(library, "Zen/search/puzzles")
+    assert page["by"] == ["full text", "meaning"] and page["only_text"] is None and len(asked) == 1
+    hits = page["hits"]
+    assert [(hit["doc_id"], hit["cosine"], hit["text_score"]) for hit in hits] == [(doc_id, 0.8, 0.0)]  # type: ignore[attr-defined]
+
+
+def test_without_meaning_it_is_asked_for_again_after_a_while(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(searches_module, "RETRY", 0.2)
+    before = look_into(library, "Zen/search/koan").lookup("results.md")
+    assert before is not None
+    with QuestionServer(library.world.config.run, lambda question: []):
+        until(lambda: folder(library, "Zen/search/koan").ready() is None)
+        after = look_into(library, "Zen/search/koan").lookup("results.md")
+    assert after is not None and after.inode != before.inode
+    assert b"full text only" in read(before) and b"full text and meaning" in read(after)  # type: ignore[arg-type]
+
+
+def test_a_worker_that_does_not_answer_in_time_is_not_waited_for(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kgfs.knowledge.search.MODEL_SECONDS", 0.2)
+    free = threading.Event()
+    with QuestionServer(library.world.config.run, lambda question: free.wait(30)):
+        page = results(library, "Zen/search/koan")
+        free.set()
+    assert page["hits"] and "No answer within 0.2 seconds" in str(page["only_text"])
+
+
+# ------------------------------------------------------------------------------------------------- kept for a while
+
+
+def test_it_is_searched_once_until_something_changes(library: Library) -> None:
+    path = "Zen/search/koan"
+    files(library, path)
+    assert files(library, path) == files(library, path) and library.world.searches.asked == 1
+    library.add("Zen/documents/more.txt", b"A koan is more.\n", {"koan": ["A koan is more."]})
+    assert folder(library, path).ready() is None
+    assert "01~more.txt" in files(library, path) or "02~more.txt" in files(library, path)
+    assert library.world.searches.asked == 2
+
+
+def test_no_more_is_remembered_than_there_is_room_for(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(searches_module, "MAX_FOUND", 3)
+    monkeypatch.setattr(searches_module, "MAX_BYTES", 20_000)
+    first = look_into(library, "Zen/search/koan 0").lookup("results.md")
+    assert first is not None and first.attr()
+    for number in range(1, 60):
+        files(library, f"Zen/search/koan {number}")
+    held = library.world.searches
+    assert len(held._answers) == 3
+    assert held._held == sum(len(content.data) for content in held._contents.values()) <= 20_000
+    with pytest.raises(MissingError):
+        first.attr()
+    assert files(library, "Zen/search/koan 0")
+
+
+async def test_the_kernel_is_told_when_something_else_is_found(library: Library) -> None:
+    vfs = Vfs(library.root, lambda: space_of("/"))
+    news = News(library.world, vfs)
+    kernel = Kernel(vfs)
+    parent = ROOT_INODE
+    for part in ("Zen", "search", "koan"):
+        parent = await kernel.lookup(parent, part.encode())
+    first = await kernel.lookup(parent, b"results.md")
+    assert first and await kernel.lookup(parent, b"09~x.txt") == 0
+    fh = await vfs.open(first, 0)
+    opened = vfs.handles.file(fh).handle.read(0, 1 << 20)
+    kernel.forget(news.poll())
+    assert await kernel.lookup(parent, b"results.md") == first and library.world.searches.asked == 1
+
+    library.add("Zen/documents/more.txt", b"A koan is more.\n", {"koan": ["A koan is more."]})
+    assert await kernel.lookup(parent, b"results.md") == first  # up to a tenth of a second it is as it was
+    kernel.forget(news.poll())
+    second = await kernel.lookup(parent, b"results.md")
+    assert second != first and library.world.searches.asked == 2
+    assert await vfs.read(fh, 0, 1 << 20) == opened and (await vfs.getattr(first)).size == len(opened)
+
+    documents = folder(library, "Zen/documents")
+    documents.move("more.txt", documents, "renamed.txt", replace=True)
+    kernel.forget(news.poll())
+    third = await kernel.lookup(parent, b"results.md")
+    assert third != second and library.world.searches.asked == 2, "only the paths are other ones"
+    again = await vfs.open(third, 0)
+    assert b"documents/renamed.txt" in await vfs.read(again, 0, 1 << 20)
+    for each in (fh, again):
+        await vfs.release(each)
+
+
+async def test_an_open_folder_lists_what_it_did_when_it_was_opened(library: Library) -> None:
+    vfs = Vfs(library.root, lambda: space_of("/"))
+    found = ROOT_INODE
+    for part in (b"Zen", b"search", b"koan zen"):
+        attr = await vfs.lookup(found, part)
+        assert attr is not None
+        found = attr.inode
+    fh = await vfs.opendir(found)
+    before, stale = await vfs.readdir(fh, 0)
+    names = [entry.name for at in range(len(before)) if (entry := before.entry(at))]
+    assert not stale and b"results.md" in names
+    library.add("Zen/documents/more.txt", b"A koan is more.\n", {"koan": ["A koan is more."]})
+    after, stale = await vfs.readdir(fh, 0)
+    again = [entry.name for at in range(len(after)) if (entry := after.entry(at))]
+    assert not stale and again == names
+    await vfs.releasedir(fh)
+
+
+# -------------------------------------------------------------------------------------------------------- saved
+
+
+def test_a_search_is_saved_by_touch_and_taken_out_by_rmdir(library: Library) -> None:
+    search = folder(library, "Zen/search")
+    before = search.token()
+    node = folder(library, "Zen/search/what is%25 a koan")
+    node.change(AttrChange(mtime=5, atime=5))
+    node.change(AttrChange(mtime=6, atime=6))
+    assert library.names("Zen/search") == ["what is%25 a koan"] and search.token() != before
+    assert library.names("search") == []
+    assert results(library, "Zen/search/what is%25 a koan")["words"] == "what is% a koan"
+    with pytest.raises(DerivedError):
+        node.change(AttrChange(mode=0o700))
+    search.remove_folder("what is%25 a koan")
+    assert library.names("Zen/search") == []
+    with pytest.raises(MissingError):
+        search.remove_folder("what is%25 a koan")
+
+
+def test_an_ontology_with_saved_searches_is_not_empty_but_goes_as_a_tree(library: Library) -> None:
+    library.ontology("Empty")
+    folder(library, "Empty/search/koan").change(AttrChange(mtime=1))
+    with pytest.raises(NotEmptyError):
+        library.root.remove_folder("Empty")
+    folder(library, "Empty").remove_folder("documents")
+    library.root.remove_folder("Empty")
+    assert library.find("Empty") is None
+
+
+# ------------------------------------------------------------------------------------------------- in nobody's way
+
+
+async def test_so_many_at_once_and_no_more() -> None:
+    questions = Questions(at_once=2, seconds=30)
+    free = threading.Event()
+
+    def slow(patience: Patience) -> str:
+        while not free.is_set():
+            patience.wait(0.01)
+        return "found"
+
+    answers: list[str] = []
+
+    async def ask() -> None:
+        answers.append(await questions.ask(slow))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(2):
+            nursery.start_soon(ask)
+        await trio.testing.wait_all_tasks_blocked()
+        with pytest.raises(CrowdedError) as crowded:
+            await questions.ask(slow)
+        assert crowded.value.errno == 11
+        free.set()
+    assert answers == ["found"] * 2 and await questions.ask(slow) == "found"
+
+
+async def test_a_question_that_takes_too_long_ends_and_leaves_its_place() -> None:
+    questions = Questions(at_once=1, seconds=0.2)
+    with pytest.raises(TimedOutError):
+        await questions.ask(lambda patience: patience.wait(60))
+    deaf = threading.Event()
+    with pytest.raises(TimedOutError):
+        await questions.ask(lambda patience: deaf.wait(60))
+    with pytest.raises(CrowdedError):  # the thread is still at it
+        await questions.ask(lambda patience: None)
+    deaf.set()
+    with trio.fail_after(20):
+        while True:
+            try:
+                await questions.ask(lambda patience: None)
+                break
+            except CrowdedError:
+                await trio.sleep(0.01)
+
+
+async def test_whoever_is_killed_asks_no_more() -> None:
+    questions = Questions(at_once=1, seconds=60)
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as asker:
+        assert not ends(asker.pid)
+        threading.Timer(0.2, asker.kill).start()
+        with pytest.raises(GivenUpError):
+            # A process that is killed while it waits for nothing is gone at once, as a zombie; then until it is reaped.
+            threading.Timer(0.3, asker.wait).start()
+            await questions.ask(lambda patience: patience.wait(60), asker.pid)
+    assert ends(asker.pid) and not ends(0)
+    assert await questions.ask(lambda patience: "free") == "free"
+
+
+async def test_nothing_is_asked_once_the_mount_is_taken_down() -> None:
+    questions = Questions(seconds=60)
+    failures: list[KgfsError] = []
+
+    async def ask() -> None:
+        try:
+            await questions.ask(lambda patience: patience.wait(60))
+        except KgfsError as error:
+            failures.append(error)
+
+    with trio.fail_after(20):
+        async with trio.open_nursery() as nursery:
+            for _ in range(16):
+                nursery.start_soon(ask)
+            await trio.testing.wait_all_tasks_blocked()
+            questions.stop()
+    assert [type(error) for error in failures] == [StoppingError] * 16
+    with pytest.raises(StoppingError):
+        await questions.ask(lambda patience: None)
