@@ -15,14 +15,13 @@ import pytest
 from hypothesis import settings
 
 from tests.logs import homes_below, undeclared
+from tests.peers.fixtures import qdrant_url, qdrant_wire_url  # noqa: F401 - fixtures
+from tests.required import missing
 
 # What lands is judged by the same examples for everybody; at a desk every run tries new ones.
 settings.register_profile("ci", derandomize=True, deadline=None)
 if os.environ.get("CI"):
     settings.load_profile("ci")
-
-REQUIRED = frozenset(filter(None, os.environ.get("KGFS_REQUIRE", "").split(",")))
-
 
 def _fuse_missing() -> str:
     if not os.access("/dev/fuse", os.R_OK | os.W_OK):
@@ -68,10 +67,8 @@ CHECKS: dict[str, tuple[str, Callable[[], str]]] = {
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     for marker, (name, check) in CHECKS.items():
-        if item.get_closest_marker(marker) and (missing := check()):
-            if name in REQUIRED:
-                pytest.fail(f"{name} is required here, but {missing}")
-            pytest.skip(f"[{name}] {missing}")
+        if item.get_closest_marker(marker) and (why := check()):
+            missing(name, why)
 
 
 @pytest.fixture(autouse=True)

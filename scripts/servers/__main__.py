@@ -11,12 +11,13 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from scripts.servers import minio, neo4j, process, seaweedfs
+from scripts.servers import minio, neo4j, process, qdrant_wire, seaweedfs
 
 SERVERS: dict[str, ModuleType] = {
     "neo4j": neo4j,
     "minio": minio,
     "seaweedfs": seaweedfs,
+    "qdrant-wire": qdrant_wire,
 }
 S3 = ("minio", "seaweedfs")
 """Of these one is written into the configuration: the first that was started."""

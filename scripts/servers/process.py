@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 HOST = "127.0.0.1"
+_children: dict[int, subprocess.Popen[bytes]] = {}
+"""Those started by this very process, which must wait for them when they end."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,7 @@ def launch(folder: Path, command: Sequence[str | Path], ports: Sequence[int], en
             cwd=folder,
             start_new_session=True,
         )
+    _children[process.pid] = process
     note = Running(process.pid, _start_time(process.pid) or "", tuple(ports))
     (folder / "running.json").write_text(json.dumps(asdict(note)))
     return note
@@ -81,6 +84,8 @@ def end(folder: Path, seconds: float = 30.0) -> bool:
         deadline = time.monotonic() + patience
         while time.monotonic() < deadline:
             if _start_time(found.pid) != found.started:
+                if child := _children.pop(found.pid, None):
+                    child.wait()
                 return True
             time.sleep(0.05)
     raise SystemExit(f"process {found.pid} does not end; see {folder / 'log'}")

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from kgfs.errors import BusyError, KgfsError, StoreError, TimedOutError
-from tests.conftest import REQUIRED
+from tests.required import REQUIRED
 from tests.t6_whole.running import until
 
 UNITS = Path(__file__).parents[2] / "systemd"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import subprocess
 import sys
 import threading
@@ -23,11 +24,24 @@ from kgfs.stores.vectors.sqlite import SqliteVectors
 MODEL = "small/1"
 
 
-@pytest.fixture(params=["sqlite", "memory"])
+@pytest.fixture(params=["sqlite", "memory", "qdrant-wire", "qdrant"])
 def vectors(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Vectors]:
-    store: Vectors = SqliteVectors(tmp_path / "v.sqlite", MODEL) if request.param == "sqlite" else MemoryVectors(MODEL)
+    store: Vectors
+    if request.param == "sqlite":
+        store = SqliteVectors(tmp_path / "v.sqlite", MODEL)
+    elif request.param == "memory":
+        store = MemoryVectors(MODEL)
+    else:
+        store = on_server(request.getfixturevalue("qdrant_url" if request.param == "qdrant" else "qdrant_wire_url"))
     yield store
     store.close()
+
+
+def on_server(url: str) -> Vectors:
+    """A store of its own on a server that others use too."""
+    from kgfs.stores.vectors.qdrant import Place, QdrantVectors
+
+    return QdrantVectors(Place(url, prefix=f"test-{secrets.token_hex(6)}", exact=True), MODEL)
 
 
 def vector(*numbers: float) -> Vector:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import REQUIRED
+from tests.required import REQUIRED
 from tests.t5_mount.mounting import Library, MakeLibrary, journal_of, mounted_place
 from tests.t5_mount.small_mount import SmallMount
 from tests.t6_whole.running import Place

@@ -1,0 +1,28 @@
+"""Qdrant's wire in front of Qdrant's own engine: a test's stand-in, since the server is in no package registry."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from scripts.servers.process import HOST, Running, free_ports, launch, wait_for_port
+
+ROOT = Path(__file__).parents[2]
+
+
+def install() -> Path:
+    """Nothing to fetch: the engine is one of the packages for development."""
+    return Path(sys.executable)
+
+
+def start(folder: Path, ports: tuple[int, ...]) -> Running:
+    program = install()
+    (port,) = ports or free_ports(1)
+    words = ["-m", "tests.peers.qdrant_wire", "--folder", folder / "data", "--port", port]
+    note = launch(folder, [program, *words], [port], {"PYTHONPATH": str(ROOT)})
+    wait_for_port(folder, note, port)
+    return note
+
+
+def settings(folder: Path, ports: tuple[int, ...]) -> str:
+    return f'[vectors]\nstore = "qdrant"\nurl = "http://{HOST}:{ports[0]}"\n'
