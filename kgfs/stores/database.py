@@ -98,6 +98,9 @@ class Database:
     @property
     def reader(self) -> sqlite3.Connection:
         """The calling thread's connection. It must only read."""
+        return self._mine().connection
+
+    def _mine(self) -> _Reader:
         held: _Reader | None = getattr(self._local, "reader", None)
         if held is None:
             if self._closed:
@@ -106,24 +109,18 @@ class Database:
             held.connection.execute("PRAGMA query_only=ON")
             self._local.reader = held
             self._readers.add(held)
-        return held.connection
+        return held
 
     def rows(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
         try:
-            return self.reader.execute(sql, parameters).fetchall()
+            return self._mine().cursor.execute(sql, parameters).fetchall()
         except _DRIVER_ERRORS as error:
             raise self._typed(error) from error
 
     def row(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
-        """The first row, or None."""
-        try:
-            cursor = self.reader.execute(sql, parameters)
-            found = cursor.fetchone()
-            # An unfinished statement would hold its snapshot, and the thread would not see later commits.
-            cursor.close()
-        except _DRIVER_ERRORS as error:
-            raise self._typed(error) from error
-        return found
+        """The first row, or None; ``sql`` asks for few."""
+        found = self.rows(sql, parameters)
+        return found[0] if found else None
 
     @contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
@@ -207,7 +204,24 @@ def scrub(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("VACUUM")
     busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     if busy:
-        raise BusyError(f"{path}: another process has been reading for {BUSY_SECONDS:.0f} s, so its log still has words.")
+        raise BusyError(
+            f"{path}: another process has been reading for {BUSY_SECONDS:.0f} s, so its log still has words."
+        )
+
+
+def copy_database(source: Path, target: Path) -> None:
+    """A durable copy, as of one moment, in one file of 0600; others may read and write the source meanwhile."""
+    os.close(os.open(target, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+    try:
+        with (
+            closing(sqlite3.connect(f"file:{quote(str(source))}?mode=ro", uri=True, timeout=BUSY_SECONDS)) as original,
+            closing(sqlite3.connect(target)) as copy,
+        ):
+            copy.execute("PRAGMA synchronous=FULL")
+            original.backup(copy)
+            copy.execute("PRAGMA journal_mode=DELETE")
+    except sqlite3.Error as error:
+        raise StoreError(f"{source}: cannot be copied: {error}.") from error
 
 
 def remove_database(path: Path) -> None:
@@ -221,6 +235,9 @@ class _Reader:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
+        self.cursor = connection.cursor()
+        """For all reads that are finished at once. The driver keeps a note of each of the last 200 cursors: made anew for
+        every page of a long listing, they would hold a page of memory each, long after the listing."""
 
     def __del__(self) -> None:
         self.connection.close()

@@ -35,7 +35,7 @@ class RelatedFolder(DerivedFolder):
         return keys.related(self._concept.concept_id)
 
     def mtime(self) -> int:
-        return _mtime(self.world.stores.graph, self._concept.concept_id)
+        return _known(self.world, self._concept.concept_id).mtime
 
     def lookup(self, name: str) -> Node | None:
         known = name in RELATIONSHIP_TYPES or name in RELATIONSHIP_TYPES.values()
@@ -44,7 +44,10 @@ class RelatedFolder(DerivedFolder):
         return TypeFolder(self.world, self._concept, name)
 
     def entries(self) -> Sequence[tuple[str, Node]]:
-        types = self.world.stores.graph.related_types(self._concept.concept_id)
+        concept_id = self._concept.concept_id
+        if not _known(self.world, concept_id).related:
+            return []
+        types = self.world.stores.graph.related_types(concept_id)
         return [(type_, TypeFolder(self.world, self._concept, type_)) for type_ in types]
 
 
@@ -63,7 +66,7 @@ class TypeFolder(DerivedFolder):
         return keys.related(self._concept.concept_id, self._type)
 
     def mtime(self) -> int:
-        return _mtime(self.world.stores.graph, self._concept.concept_id)
+        return _known(self.world, self._concept.concept_id).mtime
 
     def lookup(self, name: str) -> Node | None:
         for shown, row in _named(self.world.stores.graph, self._concept.concept_id, self._type, name):
@@ -136,12 +139,12 @@ class RelatedLink(DerivedLink):
         return f"../../../../{row.name}.concept/concept.md", row.mtime
 
 
-def _mtime(graph: Graph, concept_id: str) -> int:
-    """What ``related/`` lists stands on the concept's page too, so they change together."""
-    concept = graph.concept(concept_id)
+def _known(world: World, concept_id: str) -> Concept:
+    """The concept as it is now. What ``related/`` lists stands on its page too, so they change together."""
+    concept = world.moment.recall(("concept", concept_id), lambda: world.stores.graph.concept(concept_id))
     if concept is None:
         raise MissingError("The concept is gone.")
-    return concept.mtime
+    return concept
 
 
 def _rows(graph: Graph, concept_id: str, type_: str) -> Iterator[Related]:
