@@ -22,6 +22,7 @@ from kgfs.failpoints import border
 from kgfs.ingest import embeddings
 from kgfs.ingest.clock import StageClock
 from kgfs.ingest.forget import carry_out as carry_out_forgetting
+from kgfs.ingest.kin import kin_of
 from kgfs.ingest.match import match
 from kgfs.ingest.publication import carry_out, text_of
 from kgfs.ingest.read import Progress, Reader
@@ -53,15 +54,12 @@ class Pipeline:
         names = self.stores.journal.names
         live = names.names_of(document.doc_id)
         filename = live[0].name if live else document.source_id.rpartition("/")[2]
-        earlier = [
-            version.doc_id for name in live for version in names.versions(name.id) if version.doc_id != document.doc_id
-        ]
         compute = self.compute.using(job.extractor) if job.extractor else self.compute
         settings = self.config.pipeline
         if job.strategy:
             settings = replace(settings, strategy=job.strategy)
         reader = Reader(self.stores.garage.objects, compute, settings, self.clock, job.run)
-        return reader.read(document, filename, earlier[-3:], progress)
+        return reader.read(document, filename, kin_of(names, document), progress)
 
     def publish(
         self, document: Document, reading: Reading, still_ours: Callable[[], None], job: Job | None = None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kgfs.compute.contract import Compute
@@ -18,6 +18,7 @@ from kgfs.errors import StoreError
 from kgfs.failpoints import border
 from kgfs.models.contract import Passage
 from kgfs.stores.garage.contract import Objects
+from kgfs.stores.readings import decode_reading
 
 PACK = 64
 """Passages that are asked about, and kept, at once: what a kill can cost."""
@@ -50,17 +51,25 @@ def fingerprint_of(extractor: str, model: str, prompt_hash: str, passage: Passag
 
 
 def load(objects: Objects, doc_ids: Iterable[str]) -> dict[str, Record]:
-    """All Records kept for these documents, by fingerprint."""
+    """All Records that these documents were read with, by fingerprint: those kept for them, and those of others that
+    their Readings took over."""
     found: dict[str, Record] = {}
-    for doc_id in doc_ids:
-        for key, _ in objects.keys(f"records/{doc_id}/"):
-            for line in objects.get(key).splitlines():
-                try:
-                    body = json.loads(line)
-                    found[body["fingerprint"]] = Record(body["fingerprint"], body["raw_output"], key)
-                except (ValueError, KeyError) as error:
-                    raise StoreError(f"{key}: not a pack of Records ({error}).") from error
+    for key in dict.fromkeys(pack for doc_id in doc_ids for pack in _packs(objects, doc_id)):
+        for line in objects.get(key).splitlines():
+            try:
+                body = json.loads(line)
+                found[body["fingerprint"]] = Record(body["fingerprint"], body["raw_output"], key)
+            except (ValueError, KeyError) as error:
+                raise StoreError(f"{key}: not a pack of Records ({error}).") from error
     return found
+
+
+def _packs(objects: Objects, doc_id: str) -> Iterator[str]:
+    """Keys of packs that are still there: what another document is purged of is nobody's any more."""
+    yield from (key for key, _ in objects.keys(f"records/{doc_id}/"))
+    for key, _ in objects.keys(f"readings/{doc_id}/"):
+        packs = decode_reading(objects.get(key), key).records
+        yield from (pack for pack in packs if not pack.startswith(f"records/{doc_id}/") and objects.exists(pack))
 
 
 def ask(
