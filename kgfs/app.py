@@ -23,6 +23,9 @@ from kgfs.ingest.sessions import alive_sessions, open_session
 from kgfs.ingest.settle import Settler
 from kgfs.ingest.ship import embedding_model_of, ever_published, restore_journal, ship_once
 from kgfs.ingest.worker_keeper import WorkerKeeper
+from kgfs.stores.backup.layout import Manifest
+from kgfs.stores.backup.making import BackedUp, back_up
+from kgfs.stores.backup.restoring import restore
 from kgfs.stores.database import fault_of, remove_database
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.embedded import FileGarage
@@ -35,7 +38,6 @@ from kgfs.stores.worker_turn import LOOK, in_place_of_worker, place_wanted
 
 if TYPE_CHECKING:  # numpy, which a mount does not need
     from kgfs.compute.contract import Compute
-    from kgfs.ingest.regeneration_plan import Plan
 
 COLLECT_AFTER = 100_000
 """Objects made and kept before a mount looks for garbage: what it remembers for the kernel is much and is none."""
@@ -45,10 +47,10 @@ CHORES_EVERY = 0.1
 
 
 @contextmanager
-def open_stores(config: Config, *, vectors_of: str = "", make: bool = True) -> Iterator[Stores]:
+def open_stores(config: Config, *, vectors_of: str = "", make: bool = True, derive: bool = True) -> Iterator[Stores]:
     """The stores of a home. Where a database is gone it is derived from the garage first.
 
-    ``vectors_of`` names the embedding model whose vectors are wanted; without one there are none. A home that is not
+    ``derive`` false leaves graph and vectors as they are, for one who derives them himself. ``vectors_of`` names the embedding model whose vectors are wanted; without one there are none. A home that is not
     there is made or, for those who only ask (``make`` false), MissingError.
     """
     if not make and not config.garage.exists():
@@ -64,7 +66,7 @@ def open_stores(config: Config, *, vectors_of: str = "", make: bool = True) -> I
 
             stores = replace(stores, vectors=SqliteVectors(config.vectors_db, vectors_of))
         stack.callback(stores.close)
-        _restore(config, stores, vectors_lost=vectors_lost)
+        _restore(config, stores, derive=derive, vectors_lost=vectors_lost)
         yield stores
 
 
@@ -76,19 +78,19 @@ def make_home(config: Config) -> None:
             raise from_os_error(error, f"{folder}: cannot be made") from error
 
 
-def _restore(config: Config, stores: Stores, *, vectors_lost: bool) -> None:
+def _restore(config: Config, stores: Stores, *, derive: bool, vectors_lost: bool) -> None:
     """Derive what is missing: names from the ledger, graph and vectors from the Readings. One process does, others
     wait."""
     descriptor = os.open(config.run / "restore.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         restore_journal(stores.journal, stores.garage.ledger)
-        known = any(stores.journal.names.counts().values())
+        known = derive and any(stores.journal.names.counts().values())
         if known and _graph_lost(stores):
             from kgfs.ingest.rebuild import rebuild_graph  # numpy and more: only where something is to be rebuilt
 
             rebuild_graph(stores)
-        if stores.vectors is not None:
+        if derive and stores.vectors is not None:
             with _begun(config.run / "vectors.rebuilding", known and vectors_lost) as due:
                 if due:
                     from kgfs.ingest.rebuild import rebuild_vectors
@@ -125,17 +127,31 @@ def rebuild_home(config: Config, ontology: str, progress: Callable[[int, int], N
 
     with in_place_of_worker(config.run):
         _remove_unusable(config)
-        with open_stores(config, make=False) as stores:
+        with open_stores(config, make=False, derive=False) as stores:
             found = stores.journal.names.ontology_named(ontology)
             if ontology and found is None:
                 raise MissingError(f"There is no ontology '{ontology}'.")
             model = embedding_model_of(stores)
         vectors_lost = config.run / "vectors.rebuilding"
-        with open_stores(config, vectors_of=model) as stores:
+        with open_stores(config, vectors_of=model, derive=False) as stores:
             vectors_lost.touch(mode=0o600)  # so that, killed before the end, they are derived when they are next opened
             done = rebuild(stores, progress, found.id if found else "")
             vectors_lost.unlink()
             return done
+
+
+def back_up_home(config: Config, folder: Path, keep: int, progress: Callable[[int, int], None]) -> BackedUp:
+    """See ``stores.backup``. Works while mounts and a worker use the home."""
+    with open_stores(config, make=False) as stores:
+        return back_up(config, stores.garage.objects, folder, keep, progress)
+
+
+def restore_home(config: Config, folder: Path, snapshot: str, progress: Callable[[int, int, str], None]) -> Manifest:
+    """Make the home from a backup, its graph and index too."""
+    manifest = restore(folder, snapshot, config, lambda done, total: progress(done, total, "objects restored"))
+    make_home(config)
+    rebuild_home(config, "", lambda done, total: progress(done, total, "documents derived"))
+    return manifest
 
 
 def plan_regeneration(
