@@ -85,6 +85,7 @@ def citation_json(stores: Stores, shown: Evidence, marks: Marks, concept: str, r
             page=instance.page,
             section_path=instance.section_path,
             stale=standing.stale,
+            removed=standing.removed,
             spans=source.spans(excerpt_of(stores.graph, instance, recall), standing.origin, marks),
         )
     )

@@ -21,6 +21,10 @@ class Standing:
         return self.origin.note == STALE
 
     @property
+    def removed(self) -> bool:
+        return self.origin.note == REMOVED
+
+    @property
     def paths(self) -> tuple[str, ...]:
         """All files of ``documents/`` that have it, the one that is shown first."""
         return () if self.origin.note else (self.origin.path, *self.origin.others)
@@ -28,7 +32,8 @@ class Standing:
 
 def standing_of(names: Names, doc_id: str) -> Standing:
     """The files in ``documents/`` that have it, the first of its names before the others; else the version it was of a
-    file that has other content now; else its folder in ``archive/``, which stays. Quick, in proportion to its names."""
+    file that has other content now; else its folder in ``archive/``, which stays: of a tombstone the Text, which is there
+    for as long as its knowledge. Quick, in proportion to its names."""
     document = names.document(doc_id)
     changed = document.named_at if document else 0
     paths = []
@@ -39,6 +44,9 @@ def standing_of(names: Names, doc_id: str) -> Standing:
             changed = max(changed, found[1], _minted_at(names, name, name.version))
     if paths:
         return Standing(Origin(paths[0], others=tuple(paths[1:])), changed)
+    removed_at = document.removed_at if document else 0
+    if names.tombstoned(doc_id):
+        return Standing(Origin(f"archive/{doc_id}/text.txt", REMOVED), removed_at)
     held = names.version_of(doc_id)
     if held is not None and held[1] is not None:
         version, holder = held[0], held[1]
@@ -47,7 +55,7 @@ def standing_of(names: Names, doc_id: str) -> Standing:
             path, since = found
             shown = f"versions/{version_path(path, holder.id, version)}"
             return Standing(Origin(shown, STALE), max(since, _minted_at(names, holder, version.n + 1)))
-    return Standing(Origin(f"archive/{doc_id}/original", REMOVED), document.removed_at if document else 0)
+    return Standing(Origin(f"archive/{doc_id}/original", REMOVED), removed_at)
 
 
 def place_of(names: Names, name: Name) -> tuple[str, int] | None:

@@ -39,6 +39,8 @@ class Citation:
     page: int | None
     section_path: tuple[str, ...]
     stale: bool
+    removed: bool
+    """No file has the content any more, and none is to get it: the document was forgotten, its knowledge kept."""
     spans: tuple[Span, ...]
     """Of ``source.txt``."""
 
@@ -64,6 +66,7 @@ def render(citation: Citation) -> bytes:
         "page": citation.page,
         "section_path": list(citation.section_path),
         "stale": citation.stale,
+        "removed": citation.removed,
     }
     if len(citation.spans) == 1:
         fields["source_start"], fields["source_end"] = citation.spans[0]

@@ -85,11 +85,9 @@ class Archived(DerivedFolder):
         return dict(self.entries()).get(name)
 
     def entries(self) -> Sequence[tuple[str, Node]]:
-        known(self.world.stores, self._doc_id)
-        always: list[tuple[str, Node]] = [
-            ("metadata.json", MetadataJson(self.world, self._doc_id)),
-            ("original", OriginalFile(self.world, self._doc_id)),
-        ]
+        always: list[tuple[str, Node]] = [("metadata.json", MetadataJson(self.world, self._doc_id))]
+        if has_original(self.world.stores, known(self.world.stores, self._doc_id)):
+            always.append(("original", OriginalFile(self.world, self._doc_id)))
         if self.world.stores.graph.document(self._doc_id) is None:
             return always
         return [
@@ -154,7 +152,7 @@ class TextTxt(_ArchivedFile):
 
     def handle(self) -> Handle:
         row = shown(self.world.stores, self._doc_id)
-        if is_original(row):
+        if is_original(row) and has_original(self.world.stores, known(self.world.stores, self._doc_id)):
             return open_original(self.world.stores, row.garage_key, row.content_hash)
         return super().handle()
 
@@ -221,6 +219,11 @@ def shown(stores: Stores, doc_id: str) -> DocumentRow:
     if found is None:
         raise MissingError(f"Document {doc_id} does not stand in the graph.")
     return found
+
+
+def has_original(stores: Stores, document: Document) -> bool:
+    """What no file has any more may have left the garage with the trash."""
+    return not document.removed_at or stores.garage.objects.exists(document.key)
 
 
 def is_original(row: DocumentRow) -> bool:

@@ -132,6 +132,7 @@ def citation_of(excerpt: Excerpt, origin: Origin, marks: Marks) -> Citation:
         page=excerpt.page,
         section_path=excerpt.section_path,
         stale=origin.note == STALE,
+        removed=origin.note == REMOVED,
         spans=source.spans(excerpt, origin, marks),
     )
 

@@ -18,12 +18,14 @@ from kgfs.compute.contract import Compute
 from kgfs.config import Config
 from kgfs.domain import Name, NameKind, Ontology
 from kgfs.errors import KgfsError
+from kgfs.ingest import forget, trash
 from kgfs.ingest.clock import StageClock
 from kgfs.ingest.deposit import Deposits
 from kgfs.ingest.pipeline import Pipeline
 from kgfs.ingest.ship import ship_once
 from kgfs.ingest.worker import Worker
 from kgfs.stores.error_log import ErrorLog
+from kgfs.stores.naming import find_document
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter
 from kgfs.tree.node import File, Folder, Link
@@ -171,6 +173,37 @@ def read_again(place: Place, chance: random.Random) -> None:
     if name is not None:
         place.settle()
         place.deposits.settler.decide([name], again=True, force=True)
+
+
+@operation
+def restore(place: Place, chance: random.Random) -> None:
+    """``kgfs trash restore``, also to another path or ontology."""
+    gone = chance.choice(sorted(trash.listed(place.stores), key=lambda gone: (gone.at, gone.path)) or [None])
+    if gone is not None:
+        elsewhere = f"{chance.choice(ONTOLOGIES)}/{chance.choice(FILES)}"
+        trash.restore(place.deposits, place.stores, gone, chance.choice(["", elsewhere]))
+
+
+@operation
+def empty_trash(place: Place, chance: random.Random) -> None:
+    trash.empty(place.stores, place.deposits.settler)
+
+
+@operation
+def forget_some(place: Place, chance: random.Random) -> None:
+    """``kgfs forget``, whatever the cascade, of a file or a folder, also with --purge."""
+    name = chance.choice([*place.entries(NameKind.FILE), *place.entries(NameKind.FOLDER)] or [None])
+    if name is None:
+        return
+    place.settle()
+    names = place.stores.journal.names
+    ontology, path = names.ontology(name.ontology), names.path(name.id)
+    assert ontology is not None
+    target = find_document(place.stores, place.config.run, f"{ontology.name}/documents/{path}")
+    cascade = chance.choice(["orphans", "orphans", "none", "all"])
+    planned = forget.plan(place.stores, [target], cascade, purge=cascade != "none" and chance.random() < 0.4)
+    forget.order(place.deposits, place.stores, planned)
+    forget.carry_out(place.config, place.stores)
 
 
 # ------------------------------------------------------------------------------------------ what is seen

@@ -160,7 +160,7 @@ class Names(Protocol):
     def predecessors(self, doc_id: str) -> list[str]:
         """Documents shown by the graph that were an earlier version of a path whose newest version is ``doc_id``, and
         that are no live path's newest version any more: what a publication of ``doc_id`` must take out. Of the same
-        ontology only: what a path left behind in another one is owed a ``forget``."""
+        ontology only: what a path left behind in another one is owed a ``forget``. Tombstones are none: they stay."""
         ...
 
     def unsettled(self, *, session: str | None = None, quiet_before: int, alive: Sequence[str] = ()) -> list[Name]:

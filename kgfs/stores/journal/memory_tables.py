@@ -113,7 +113,10 @@ class Tables:
         return sorted(
             old
             for old in found - {doc_id}
-            if self.shown[old] and not self.names_of(old) and self.documents[old].ontology == ontology
+            if self.shown[old]
+            and not self.names_of(old)
+            and self.documents[old].ontology == ontology
+            and old not in self.tombstones
         )
 
     # ------------------------------------------------------------------------------------------- changes

@@ -149,6 +149,7 @@ class SqliteNames:
             " CROSS JOIN document old ON old.doc_id = shown.doc_id"
             " WHERE name.doc_id = ?1 AND name.doc_id != '' AND shown.doc_id != ?1 AND old.ontology = name.ontology"
             " AND NOT EXISTS (SELECT 1 FROM name other WHERE other.doc_id = shown.doc_id AND other.doc_id != '')"
+            " AND NOT EXISTS (SELECT 1 FROM tombstone WHERE tombstone.doc_id = shown.doc_id)"
             " ORDER BY shown.doc_id"
         )
         return [row[0] for row in self._db.execute(sql, (doc_id,)).fetchall()]
