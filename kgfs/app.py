@@ -38,6 +38,7 @@ from kgfs.stores.worker_turn import LOOK, in_place_of_worker, place_wanted
 
 if TYPE_CHECKING:  # numpy, which a mount does not need
     from kgfs.compute.contract import Compute
+    from kgfs.ingest.regeneration_plan import Plan
 
 COLLECT_AFTER = 100_000
 """Objects made and kept before a mount looks for garbage: what it remembers for the kernel is much and is none."""
