@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from kgfs.stores.journal.facts import DocumentRead
 from tests.scenarios.filesystem import fails_with
 from tests.t5_mount.mounting import Library, journal_of, mounted_place, run, sha
+from tests.t5_mount.seeing import in_time, mounted_again
 from tests.t6_whole.running import until
 
 pytestmark = pytest.mark.mounted
@@ -59,3 +61,77 @@ def test_duplicates_are_refused_where_that_is_wanted(tmp_path: Path) -> None:
         outside.write_text(NOTE)
         said = place.run("ingest", outside, "--ontology", "A", "--no-wait", expect=5).stderr
         assert "copy.txt" in said
+
+
+# ---------------------------------------------------------------------------------- evidence follows the names
+
+
+def cited(top: Path) -> tuple[list[str], bool, str]:
+    """What the first piece of evidence of an ontology shows: paths, whether it is stale, and where its link leads. All
+    that is shown with it agrees."""
+    concept = min(top.joinpath("concepts").iterdir())
+    piece = concept / "evidence" / min(os.listdir(concept / "evidence"), key=int)
+    citation = json.loads((piece / "citation.json").read_text())
+    header = [line.partition(": ") for line in (piece / "source.txt").read_text().partition("\n\n")[0].splitlines()]
+    assert [path for key, _, path in header if key == "file"] == [citation["document"]]
+    assert [path for key, _, path in header if key in ("file", "also")] == (citation["paths"] or [citation["document"]])
+    original = (piece / "document").read_bytes()
+    assert sha(original) == citation["content_hash"]
+    leads_to = (piece / "document").resolve().relative_to(top.resolve())
+    assert os.stat(piece / "source.txt").st_size == len((piece / "source.txt").read_bytes())
+    return citation["paths"], citation["stale"], str(leads_to)
+
+
+def follows(top: Path, paths: list[str]) -> bool:
+    """Whether the evidence shows these paths, and its link leads to the first. In the moment of a change its files, read
+    one after the other, may say different things."""
+    try:
+        return cited(top) == (paths, False, paths[0])
+    except (OSError, ValueError, AssertionError):
+        return False
+
+
+@claim("REN-6")
+def test_evidence_follows_what_another_process_renames(tmp_path: Path) -> None:
+    with mounted_place(tmp_path / "place") as place, mounted_again(place, "second") as second:
+        top, theirs = place.ontology("A"), second.mountpoint / "A" / "documents"
+        (top / "documents" / "notes").mkdir()
+        (top / "documents" / "notes" / "a.txt").write_text(NOTE)
+        place.wait()
+        in_time(lambda: follows(top, ["documents/notes/a.txt"]))
+        steps = place.status()["seq"]
+        (theirs / "notes" / "a.txt").rename(theirs / "notes" / "b.txt")
+        in_time(lambda: follows(top, ["documents/notes/b.txt"]))
+        (theirs / "notes").rename(theirs / "kept")
+        in_time(lambda: follows(top, ["documents/kept/b.txt"]))
+        run("cp", theirs / "kept" / "b.txt", theirs / "again.txt")
+        place.wait()
+        in_time(lambda: follows(top, ["documents/kept/b.txt", "documents/again.txt"]))
+        (theirs / "kept" / "b.txt").unlink()
+        in_time(lambda: follows(top, ["documents/again.txt"]))
+        assert place.status()["seq"] > steps
+        with journal_of(place) as journal:
+            facts = journal.facts(0, 10_000)
+            assert facts is not None
+            read = [fact for _, fact in facts if isinstance(fact, DocumentRead)]
+        assert len(read) == 1, "read once, whatever it was called"
+
+
+@claim("REN-6")
+def test_evidence_follows_to_another_ontology_without_a_second_extraction(tmp_path: Path) -> None:
+    with mounted_place(tmp_path / "place") as place, mounted_again(place, "second") as second:
+        top, goal = place.ontology("A"), place.ontology("B")
+        (top / "documents" / "notes").mkdir()
+        (top / "documents" / "notes" / "a.txt").write_text(NOTE)
+        place.wait()
+        records = sorted(path.name for path in (place.home / "garage" / "objects" / "records").rglob("*.jsonl"))
+        theirs = second.mountpoint
+        (theirs / "A" / "documents" / "notes").rename(theirs / "B" / "documents" / "notes")
+        in_time(lambda: (goal / "documents" / "notes" / "a.txt").read_text() == NOTE)
+        place.wait()
+        in_time(lambda: os.listdir(top / "concepts") == [])
+        in_time(lambda: follows(goal, ["documents/notes/a.txt"]))
+        key = os.getxattr(goal / "documents" / "notes" / "a.txt", "user.kgfs.key")
+        assert key.startswith(b"sources/B/")
+        after = sorted(path.name for path in (place.home / "garage" / "objects" / "records").rglob("*.jsonl"))
+        assert after == records, "the extractor's answers were there"
