@@ -1,6 +1,6 @@
 """Match: which concept of the graph each concept of a Reading is, or that it is new; and the numbers of its evidence.
 
-A new mention joins by normalised label, then by alias, then by likeness of label embeddings (cosine at least
+Where a person has said what a label is (``kgfs concept``) that holds. Else a new mention joins by normalised label, then by alias, then by likeness of label embeddings (cosine at least
 ``match_threshold``) among what the strategy offers. Labels whose digits differ never join by likeness: to an embedding
 "Python 2" and "Python 3" are nearly the same, to a reader they are not. What is decided is written down as Decisions.
 """
@@ -8,7 +8,7 @@ A new mention joins by normalised label, then by alias, then by likeness of labe
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from kgfs.domain import RELATIONSHIP_TYPES, FoundConcept, concept_id_of, normali
 from kgfs.ingest.embeddings import Embeddings
 from kgfs.ingest.reading import Decisions, MatchedConcept, MatchedRelationship, Reading
 from kgfs.ingest.strategy import offer
-from kgfs.stores.graph.contract import EVERYTHING, Concept, Graph, Scope
+from kgfs.stores.graph.contract import EVERYTHING, Concept, Graph, Mark, Scope
 from kgfs.stores.vectors.contract import Filter, Vectors
 
 
@@ -29,31 +29,40 @@ def match(
     embeddings: Embeddings | None,
     settings: Pipeline,
     scope: Scope = EVERYTHING,
+    source_id: str = "",
 ) -> Decisions:
     """Deterministic for a given graph. The caller sees to it that no other publication comes between this and its own.
 
     Only mentions in ``scope`` make a concept known; one that they do not is new as far as matching goes, though the
-    graph may have it: then it is that one, under its name, and its evidence is numbered on.
+    graph may have it: then it is that one, under its name, and its evidence is numbered on. With its ``source_id`` also
+    what was said of this document's mentions alone is known.
     """
     epoch = graph.epoch()
     norms = {norm for concept in reading.concepts for norm in _norms(concept)}
     direct = graph.match(ontology, sorted(norms), scope)
     likeness = _Likeness(graph, vectors, ontology, reading, embeddings, settings, scope)
-    numbers = _Numbers(graph, reading.doc_id)
+    numbers = Numbers(graph, reading.doc_id)
+    words = _Words(graph, ontology, source_id, reading)
     names_given: dict[str, str] = {}
     matched: list[MatchedConcept] = []
     for index, found in enumerate(reading.concepts):
-        concept, how, similarity = _known(graph, direct, found) or likeness.find(index) or (None, "new", 0.0)
+        word, apart = words.joined(found.norm), words.apart(found.norm)
+        said = graph.concept(word.concept_id) if word else None
+        if word is not None:
+            concept, how, similarity = said, "decided" if said else "new", 1.0 if said else 0.0
+        else:
+            concept, how, similarity = (
+                _known(graph, direct, found, apart) or likeness.find(index, apart) or (None, "new", 0.0)
+            )
         if concept is not None:
             concept_id, norm, name = concept.concept_id, concept.norm, concept.name
         else:
-            concept_id, norm = concept_id_of(ontology, found.norm), found.norm
+            concept_id, norm = word.concept_id if word else concept_id_of(ontology, found.norm), found.norm
+            if word is None and concept_id in apart:
+                concept_id = concept_id_of(source_id, found.norm)
             held = graph.concept(concept_id)
-            name = (
-                held.name
-                if held
-                else names_given.get(concept_id) or _name(graph, ontology, concept_id, found, names_given)
-            )
+            former = held.name if held else word.name if word else ""
+            name = former or names_given.get(concept_id) or name_for(graph, ontology, concept_id, found, names_given)
             names_given[concept_id] = name
         matched.append(
             MatchedConcept(
@@ -70,7 +79,7 @@ def match(
         doc_id=reading.doc_id,
         reading=reading.id,
         concepts=tuple(matched),
-        relationships=_relationships(reading, matched, numbers),
+        relationships=relationships_of(reading, matched, numbers),
         epoch=epoch,
     )
 
@@ -80,15 +89,17 @@ def _norms(found: FoundConcept) -> list[str]:
     return list(dict.fromkeys([found.norm, *(normalise_label(form) for form in found.forms)]))
 
 
-def _known(graph: Graph, direct: dict[str, str], found: FoundConcept) -> tuple[Concept, str, float] | None:
+def _known(
+    graph: Graph, direct: dict[str, str], found: FoundConcept, apart: frozenset[str]
+) -> tuple[Concept, str, float] | None:
     for norm in _norms(found):
-        concept = graph.concept(direct[norm]) if norm in direct else None
+        concept = graph.concept(direct[norm]) if norm in direct and direct[norm] not in apart else None
         if concept is not None:
             return concept, "exact" if concept.norm == found.norm else "alias", 1.0
     return None
 
 
-def _name(graph: Graph, ontology: str, concept_id: str, found: FoundConcept, given: dict[str, str]) -> str:
+def name_for(graph: Graph, ontology: str, concept_id: str, found: FoundConcept, given: Mapping[str, str]) -> str:
     """A directory name nobody else has or ever had; the later of two that want one gets a suffix."""
     stem = safe_stem(found.label)
     if graph.name_taken(ontology, stem) in (None, concept_id) and stem not in given.values():
@@ -96,15 +107,16 @@ def _name(graph: Graph, ontology: str, concept_id: str, found: FoundConcept, giv
     return f"{stem}~{concept_id[:8]}"
 
 
-def _relationships(
-    reading: Reading, matched: Sequence[MatchedConcept], numbers: _Numbers
+def relationships_of(
+    reading: Reading, matched: Sequence[MatchedConcept], numbers: Numbers
 ) -> tuple[MatchedRelationship, ...]:
+    """Those of a Reading between the concepts that its own were matched to."""
     ids = {concept.norm: concept.concept_id for concept in matched}
     found: list[MatchedRelationship] = []
     for index, relationship in enumerate(reading.relationships):
-        subject, object_ = ids[relationship.subject], ids[relationship.object]
-        if subject == object_:
-            continue  # two labels of this document turned out to be one concept
+        subject, object_ = ids.get(relationship.subject), ids.get(relationship.object)
+        if subject is None or object_ is None or subject == object_:
+            continue  # one is not said any more, or two labels of this document turned out to be one concept
         if RELATIONSHIP_TYPES[relationship.type] == relationship.type and object_ < subject:
             subject, object_ = object_, subject  # the same said from either end is one relationship
         relationship_id = relationship_id_of(subject, relationship.type, object_)
@@ -113,12 +125,13 @@ def _relationships(
     return tuple(found)
 
 
-class _Numbers:
-    """Numbers of evidence folders: a span that is evidence already keeps its number, a new one gets one never used."""
+class Numbers:
+    """Numbers of evidence folders: a span that is evidence already keeps its number, a new one gets one never used.
+    ``following`` is shared by documents that are decided about together."""
 
-    def __init__(self, graph: Graph, doc_id: str) -> None:
+    def __init__(self, graph: Graph, doc_id: str, following: dict[str, int] | None = None) -> None:
         self._graph = graph
-        self._next: dict[str, int] = {}
+        self._next = {} if following is None else following
         self._given = {(row.owner, row.char_start, row.char_end): row.n for row in graph.instances_of(doc_id)}
 
     def give(self, owner: str, start: int, end: int) -> int:
@@ -128,6 +141,38 @@ class _Numbers:
             self._next[owner] = number + 1
             self._given[key] = number
         return self._given[key]
+
+
+class _Words:
+    """What persons said of the labels of a Reading."""
+
+    def __init__(self, graph: Graph, ontology: str, source_id: str, reading: Reading) -> None:
+        self._ontology = ontology
+        self._source_id = source_id
+        norms = [found.norm for found in reading.concepts]
+        marks = [concept_id_of(ontology, norm) for norm in norms]
+        if source_id:
+            marks += [concept_id_of(source_id, norm) for norm in ("", *norms)]
+        self._said: dict[str, list[Mark]] = {}
+        for mark in graph.marked(marks):
+            self._said.setdefault(mark.mark, []).append(mark)
+
+    def joined(self, norm: str) -> Mark | None:
+        """The concept that mentions under this label are: what was said of this document's alone comes first."""
+        here = self._under(self._source_id, norm)
+        apart = {mark.concept_id for mark in (*here, *self._under(self._source_id, "")) if not mark.joined}
+        for mark in (*here, *self._under(self._ontology, norm)):
+            if mark.joined and (mark in here or mark.concept_id not in apart):
+                return mark
+        return None
+
+    def apart(self, norm: str) -> frozenset[str]:
+        """The concepts that they never are."""
+        scopes = ((self._source_id, norm), (self._source_id, ""), (self._ontology, norm))
+        return frozenset(m.concept_id for scope in scopes for m in self._under(*scope) if not m.joined)
+
+    def _under(self, scope: str, norm: str) -> list[Mark]:
+        return self._said.get(concept_id_of(scope, norm), []) if scope else []
 
 
 class _Likeness:
@@ -155,7 +200,7 @@ class _Likeness:
             self._offered = [by_id[row.item] for row in rows]
             self._cosines = embeddings.concepts @ np.stack([row.vector for row in rows]).T
 
-    def find(self, index: int) -> tuple[Concept, str, float] | None:
+    def find(self, index: int, apart: frozenset[str]) -> tuple[Concept, str, float] | None:
         if not self._offered:
             return None
         label = self._reading.concepts[index].label
@@ -163,7 +208,7 @@ class _Likeness:
             similarity = float(self._cosines[index, at])
             if similarity < self._threshold:
                 return None
-            if _digits(self._offered[at].norm) == _digits(label):
+            if self._offered[at].concept_id not in apart and _digits(self._offered[at].norm) == _digits(label):
                 return self._offered[at], "embedding", similarity
         return None
 

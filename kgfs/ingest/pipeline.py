@@ -21,6 +21,7 @@ from kgfs.errors import MissingError, StoreError
 from kgfs.failpoints import border
 from kgfs.ingest import embeddings
 from kgfs.ingest.clock import StageClock
+from kgfs.ingest.concepts import catch_up
 from kgfs.ingest.forget import carry_out as carry_out_forgetting
 from kgfs.ingest.kin import kin_of
 from kgfs.ingest.match import match
@@ -85,6 +86,7 @@ class Pipeline:
                     vectors_of_reading,
                     self.config.pipeline,
                     _scope(job),
+                    document.source_id,
                 )
                 decisions = without_suppressed(journal.names, document, reading, decisions)
                 decisions = replace(decisions, supersedes=superseded)
@@ -166,6 +168,7 @@ class Pipeline:
             if document is not None and left and names.names_of(doc_id):  # without a name its job does this
                 commit_id = f"forget-{doc_id}-{document.deposit}"
                 self.stores.journal.record(DocumentForgotten(doc_id, "orphans", commit_id, time.time_ns()))
+        catch_up(self.stores)
 
     def _kept_reading(self, doc_id: str, reading_id: str) -> Reading:
         key = f"readings/{doc_id}/{reading_id}.json"

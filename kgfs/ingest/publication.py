@@ -23,6 +23,7 @@ from kgfs.stores.graph.contract import (
     InstanceRow,
     Publication,
     RelationshipRow,
+    Said,
     SourceRow,
 )
 from kgfs.stores.readings import text_of as text_of
@@ -61,6 +62,12 @@ def carry_out(
             at=at,
         )
     )
+
+
+def said(graph: Graph, document: Document, reading: Reading, decisions: Decisions, *, text: str, at: int) -> Said:
+    """What a document that the graph shows says by these decisions; ``at`` is the time of evidence that is new."""
+    build = _Build(graph, document, reading, decisions, text, at)
+    return Said(document.doc_id, build.concepts(), build.relationships(), list(build.instances()))
 
 
 class _Build:
@@ -108,7 +115,7 @@ class _Build:
     def batches(self) -> Iterator[Batch]:
         sources = (self._source_row(chunk) for chunk in self._reading.chunks)
         yield from (Batch(sources=rows) for rows in _batched(sources))
-        yield from (Batch(instances=rows) for rows in _batched(self._instances()))
+        yield from (Batch(instances=rows) for rows in _batched(self.instances()))
 
     def concepts(self) -> list[ConceptRow]:
         """One row a concept: labels of this document that turned out to be the same concept are one mention."""
@@ -173,7 +180,7 @@ class _Build:
             page_number=chunk.page,
         )
 
-    def _instances(self) -> Iterator[InstanceRow]:
+    def instances(self) -> Iterator[InstanceRow]:
         """No span twice for one owner: two labels of the document may have turned out to be one concept."""
         given: set[tuple[str, int]] = set()
 

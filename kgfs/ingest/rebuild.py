@@ -16,11 +16,20 @@ from kgfs.domain import Document
 from kgfs.errors import MissingError, StoreError
 from kgfs.failpoints import border
 from kgfs.ingest import embeddings
+from kgfs.ingest.concepts import Word, founded_rows, say_in_graph
 from kgfs.ingest.publication import carry_out, text_of
 from kgfs.ingest.purge import decode_redaction
 from kgfs.ingest.reading import Decisions, Reading, decode_decisions, decode_reading
 from kgfs.ingest.ship import entries
-from kgfs.stores.journal.facts import DocumentForgotten, DocumentRead, Fact, ForgettingDone, decode
+from kgfs.stores.journal.facts import (
+    ConceptsMerged,
+    ConceptSplit,
+    DocumentForgotten,
+    DocumentRead,
+    Fact,
+    ForgettingDone,
+    decode,
+)
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter, Vectors
 
@@ -106,6 +115,12 @@ def _(fact: ForgettingDone, stores: Stores) -> None:
         stores.graph.impose(decode_redaction(stores.garage.objects.get(fact.redaction), fact.redaction))
 
 
+@replay_in_graph.register(ConceptsMerged)
+@replay_in_graph.register(ConceptSplit)
+def _(fact: Word, stores: Stores) -> None:
+    say_in_graph(stores, fact)
+
+
 # ---------------------------------------------------------------------------------------------- vectors
 
 
@@ -146,6 +161,13 @@ def _(fact: DocumentForgotten, replayed: ReplayedVectors) -> None:
 def _(fact: ForgettingDone, replayed: ReplayedVectors) -> None:
     for doc_id in fact.doc_ids if fact.cascade != "none" else ():
         replayed.vectors.delete(Filter(kind="source", doc_id=doc_id))
+
+
+@replay_in_vectors.register
+def _(fact: ConceptSplit, replayed: ReplayedVectors) -> None:
+    rows = founded_rows(replayed.stores, fact, replayed.vectors.model)
+    replayed.vectors.upsert(rows)
+    replayed.founded |= {row.item for row in rows}
 
 
 # ------------------------------------------------------------------------------------------------------

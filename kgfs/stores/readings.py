@@ -137,7 +137,7 @@ class MatchedConcept:
     name: str
     """Directory name the concept has, or was given now."""
     how: str
-    """new, exact, alias, embedding."""
+    """new, exact, alias, embedding, or decided: a person said so, now or before."""
     similarity: float
     numbers: tuple[int, ...]
     """The evidence numbers of its quotes, in their order."""

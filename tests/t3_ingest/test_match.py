@@ -83,7 +83,7 @@ def test_likeness_joins_above_the_threshold_unless_digits_differ(
     decisions = publish(graph, document, reading, text)
     vectors = MemoryVectors("test")
     found = embeddings_of(reading, {"Type hints": (1.0, 0.0, 0.0)})
-    vectors.upsert(concept_rows(ONTOLOGY, decisions, found))
+    vectors.upsert(concept_rows(ONTOLOGY, reading, decisions, found))
     other = document_of(text + " ", "b.txt", 2)
     later = reading_of(other, text + " ", {label: ["More on it here."]})
     decided = match(graph, vectors, ONTOLOGY, later, embeddings_of(later, {label: direction}), SETTINGS)
