@@ -254,7 +254,12 @@ class Deposits:
         """Deposit a file without a mount, and settle it at once: see ``intake.take_in``."""
         found = self._names.ontology_named(ontology)
         if found is None:
-            found = self.make_ontology(ontology, 0o755, os.getuid(), os.getgid())
+            try:
+                found = self.make_ontology(ontology, 0o755, os.getuid(), os.getgid())
+            except ExistsError:  # made by another process in this moment
+                found = self._names.ontology_named(ontology)
+                if found is None:
+                    raise
         return take_in(self, found, source, source.name if as_path is None else as_path, progress, force=force)
 
     def sync(self) -> None:

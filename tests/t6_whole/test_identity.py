@@ -91,3 +91,32 @@ def test_status_of_what_is_no_file(bare: Place, zen: Path) -> None:
     ingest(bare, zen, "--ontology", "A")
     assert "ONTOLOGY/PATH" in one_line(bare.run("status", "A/nothing.md", expect=4).stderr)
     assert "is an ontology" in one_line(bare.run("status", "A", expect=3).stderr)
+
+
+# ------------------------------------------------------------------------------------------- two at once
+
+
+def test_two_processes_that_ingest_the_same_bytes_at_once_make_one_document(bare: Place, tmp_path: Path) -> None:
+    """Under one path and under two, and each reads what is owed: one Document, one reading, the others are names."""
+    text = "\n\n".join(f"{ZEN}\n\nParagraph {n} is about koans and meditation." for n in range(200))
+    folders = [tmp_path / str(n) for n in range(4)]
+    for n, folder in enumerate(folders):
+        folder.mkdir()
+        (folder / ("same.md" if n < 2 else f"other-{n}.md")).write_text(text)
+    started = [bare.start("ingest", *folder.iterdir(), "--ontology", "A", "--json") for folder in folders]
+    said = [process.communicate(timeout=80) for process in started]
+    assert [process.returncode for process in started] == [0, 0, 0, 0], said
+    decisions = sorted(json.loads(out)["decision"] for out, _ in said)
+    assert decisions.count("insert") == 1
+    assert set(decisions) <= {"insert", "skip", "in_progress", "alias"}
+    assert len({json.loads(out)["doc_id"] for out, _ in said}) == 1
+    status = bare.status()
+    assert status["documents"] == {"done": 1}
+    page = told(bare, "A/same.md")
+    assert sorted(page["paths"]) == [f"A/documents/{name}.md" for name in ("other-2", "other-3", "same")]
+    assert page["reading"]["records"]["reused"] == 0
+    readings = list((bare.home / "garage" / "objects" / "readings").rglob("*.json"))
+    assert len(readings) == 1
+    packs = list((bare.home / "garage" / "objects" / "records").rglob("*.jsonl"))
+    asked = sum(len(pack.read_text().splitlines()) for pack in packs)
+    assert asked == page["reading"]["records"]["extracted"], "no Source was asked about twice"
