@@ -189,7 +189,20 @@ def test_many_commits_are_copied_to_the_database_beside_the_writers(
     for n in range(syncing.CHECKPOINT_AFTER + 10):
         journal.record(folder(root, f"folder {n}"))
     until(lambda: path.stat().st_size > size)
-    assert f"folder {0}".encode() in path.read_bytes()
+    assert b"folder 0" in path.read_bytes()
+    journal.close()
+
+
+def test_a_large_wal_starts_anew(path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(syncing, "SOON", 0.01)
+    monkeypatch.setattr(syncing, "CHECKPOINT_AFTER", 20)
+    monkeypatch.setattr(syncing, "LARGE", 100)
+    journal = SqliteJournal(path)
+    root = Hand(journal).root
+    for n in range(800):
+        journal.record(folder(root, f"folder {n}"))
+        time.sleep(0.0005)
+    assert path.with_name("front.sqlite-wal").stat().st_size < 800 * 3 * 4096
     journal.close()
 
 

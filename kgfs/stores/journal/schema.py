@@ -14,7 +14,7 @@ VERSION = 1
 """The format that SCHEMA makes. It is never changed; what is added is a migration."""
 BUSY_SECONDS = 30.0
 WAL_BYTES_KEPT = 64 << 20
-WAL_PAGES = 4000
+WAL_PAGES = 64_000
 """From which a writer copies the WAL to the database itself, should nobody have done it beside the writers."""
 
 SCHEMA = """

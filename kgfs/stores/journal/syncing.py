@@ -18,8 +18,10 @@ from kgfs.errors import StoreError, from_os_error
 
 SOON = 0.5
 """Seconds until a commit is synced that nobody waits for; the promise is one second."""
-CHECKPOINT_AFTER = 250
+CHECKPOINT_AFTER = 500
 """Commits after which the WAL is copied to the database, beside the writers."""
+LARGE = 8_000
+"""Pages of a WAL that is copied to its end while writers wait, so that it starts anew: only then does it stop growing."""
 
 
 class WalSync:
@@ -28,6 +30,8 @@ class WalSync:
 
     def __init__(self, path: Path, connect: Callable[[], sqlite3.Connection]) -> None:
         """``path`` is the database, its WAL exists and stays while the writing connection is open."""
+        self.turn = threading.Lock()
+        """Held by whoever writes to the connection."""
         self._path = path
         self._connect = connect
         self._committed = self._synced = self._checkpointed = 0
@@ -106,9 +110,13 @@ class WalSync:
         return False
 
     def _checkpoint(self) -> None:
+        """Writers go on meanwhile: the sync of the database may wait long for what other programs write."""
         db = self._connect()
         try:
-            db.execute("PRAGMA wal_checkpoint(PASSIVE)")
+            pages = db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1]
+            if pages >= LARGE:
+                with self.turn:
+                    db.execute("PRAGMA wal_checkpoint(PASSIVE)")
         finally:
             db.close()
 

@@ -42,7 +42,7 @@ class Writer:
         self._db = db
         self._path = path
         self._syncing = syncing
-        self._turn = threading.Lock()
+        self._turn = syncing.turn if syncing is not None else threading.Lock()
         self._waiting: deque[_Request[object]] = deque()
 
     def run(self, work: Work[T], *, synced: bool = True) -> T:
@@ -127,9 +127,9 @@ class Writer:
                 self._db.execute("PRAGMA cache_size=-2000")
 
     def close(self) -> None:
-        with self._turn:
-            try:
-                if self._syncing is not None:
-                    self._syncing.close()
-            finally:
+        try:
+            if self._syncing is not None:
+                self._syncing.close()
+        finally:
+            with self._turn:
                 self._db.close()
