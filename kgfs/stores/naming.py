@@ -15,7 +15,7 @@ from pathlib import Path
 from kgfs.domain import Document, Name, NameKind, Ontology, encode_name
 from kgfs.errors import BadInputError, MissingError
 from kgfs.render.names import id_in
-from kgfs.stores.journal.contract import Names
+from kgfs.stores.journal.contract import Names, Trashed
 from kgfs.stores.mount_notes import mount_notes
 from kgfs.stores.stores import Stores
 
@@ -46,6 +46,8 @@ class Found:
     """Of the version that was named, else the newest; None while there is none (empty, temporary or not settled yet)."""
     version: int = 0
     """The number, where the words named one version of the path."""
+    trashed: Trashed | None = None
+    """The removed file, where one was asked for."""
 
     @property
     def doc_id(self) -> str:
@@ -58,18 +60,21 @@ class Found:
         return f"{shown}@{self.version}" if self.version else shown
 
 
-def find_document(stores: Stores, run: Path, words: str) -> Found:
+def find_document(stores: Stores, run: Path, words: str, *, trashed: bool = False) -> Found:
     """What ``words`` name: a path in a mount of this home (``run`` has their notes), dead or alive, in any of its views
     that lead to a document; ``Ontology``, ``Ontology/path`` below documents/ or as in the tree; a doc_id; a garage key.
-    Names may be given as bytes of a shell or as kgfs prints them.
+    Names may be given as bytes of a shell or as kgfs prints them. With ``trashed`` also the file that was removed last
+    from a path where none stands now.
 
     MissingError says what to try. BadInputError: the words can be read in two ways that mean different things.
     """
     found: list[Found] = []
-    for reading in (_in_a_mount, _known_id, _known_key, _named):
+    for reading in (_in_a_mount, _in_the_garage, _known_id, _known_key, _named):
         for one in reading(stores, run, words):
             if not any(_same(one, other) for other in found):
                 found.append(one)
+    if not found and trashed:
+        found = list(_in_the_trash(stores, run, words))
     if not found:
         raise MissingError(_advice(run, words))
     if len(found) > 1:
@@ -99,15 +104,47 @@ def _advice(run: Path, words: str) -> str:
 
 
 def _in_a_mount(stores: Stores, run: Path, words: str) -> Iterator[Found]:
+    below = _below_a_mount(run, words)
+    yield from _in_tree(stores, below) if below else _by_attribute(stores, Path(words).absolute())
+
+
+def _below_a_mount(run: Path, words: str) -> str:
+    """The path from a mount point on; empty for one outside of all mounts."""
     # A link in the way is followed, but not the last one: evidence/<n>/document says more than where it leads.
     absolute = Path(os.path.normpath(Path(words).absolute()))
     points = [point for note in mount_notes(run) for point in (note.mountpoint, note.mountpoint.resolve())]
     for path in (absolute, absolute.parent.resolve() / absolute.name, absolute.resolve()):
         for point in points:
             if path != point and path.is_relative_to(point):
-                yield from _in_tree(stores, os.fspath(path.relative_to(point)))
-                return
-    yield from _by_attribute(stores, absolute)
+                return os.fspath(path.relative_to(point))
+    return ""
+
+
+def _in_the_garage(stores: Stores, run: Path, words: str) -> Iterator[Found]:
+    """The file of an original in the home itself."""
+    objects, path = run.resolve().parent / "garage" / "objects", Path(words).resolve()
+    if path.is_relative_to(objects):
+        parts = [part for part in path.relative_to(objects).parts if not part.startswith("@")]
+        yield from _known_key(stores, run, "/".join(parts))
+
+
+def _in_the_trash(stores: Stores, run: Path, words: str) -> Iterator[Found]:
+    names = stores.journal.names
+    head, _, rest = (_below_a_mount(run, words) or words).strip("/").partition("/")
+    wanted = {
+        (ontology.id, path.removeprefix("documents/")): ontology for ontology, path in _encoded(stores, head, rest)
+    }
+    newest: Trashed | None = None
+    page = names.trash()
+    while page:
+        for gone in page:
+            if (gone.ontology, gone.path) in wanted and (newest is None or gone.at > newest.at):
+                newest = gone
+        page = names.trash(after=page[-1].id)
+    if newest is not None:
+        ontology = wanted[newest.ontology, newest.path]
+        document = names.document(newest.doc_id)
+        yield Found(FoundKind.DOCUMENT, ontology, None, newest.path, document, trashed=newest)
 
 
 def _by_attribute(stores: Stores, path: Path) -> Iterator[Found]:

@@ -147,6 +147,29 @@ def test_a_document_that_no_file_has_is_named_by_id_key_and_archive(library: Lib
         found(library, "Zen/gone.txt")
 
 
+def test_a_removed_file_is_found_where_it_is_asked_for(library: Library) -> None:
+    for content in (b"First removed.", b"Removed last."):
+        library.write("Zen/documents/notes/removed.txt", content)
+        library.settle()
+        name = found(library, "Zen/notes/removed.txt").name
+        assert name is not None
+        library.world.deposits.remove(name.id)
+        library.world.deposits.make_file(library.ontology().root, f"other {len(content)}.txt", 0o644, 0, 0)
+    for words in ("Zen/notes/removed.txt", MOUNT / "Zen/documents/notes/removed.txt"):
+        one = find_document(library.stores, library.world.config.run, os.fspath(words), trashed=True)
+        assert one.document is not None
+        assert one.trashed is not None
+        assert library.stores.garage.objects.get(one.document.key) == b"Removed last."
+        assert (one.name, one.path) == (None, "notes/removed.txt")
+    with pytest.raises(MissingError):
+        found(library, "Zen/notes/removed.txt")
+
+
+def test_the_file_of_an_original_in_the_home_is_its_document(library: Library) -> None:
+    [file] = (library.world.config.garage / "objects").rglob(library.document("Zen/documents/zen.txt").key[-36:])
+    assert found(library, file).path == "zen.txt"
+
+
 def test_a_key_is_found_though_the_garage_has_lost_it(library: Library) -> None:
     library.write("Zen/documents/lost.txt", b"Lost soon.")
     library.settle()
