@@ -21,6 +21,9 @@ from kgfs.stores.vectors.contract import Row
 Windows = list[tuple[int, npt.NDArray[np.float32]]]
 """(chunk index, its windows)."""
 
+Labels = dict[str, npt.NDArray[np.float32]]
+"""Label → its vector."""
+
 BATCH = 64
 """Sources embedded at once."""
 
@@ -66,9 +69,15 @@ def windows_of(kept: Embeddings) -> Windows:
     return [(int(kept.window_chunks[start]), rows) for start, rows in zip(starts, parts, strict=True)]
 
 
-def assemble(compute: Compute, windows: Windows, concepts: Sequence[FoundConcept]) -> Embeddings:
-    """``windows`` with the embeddings of the concepts' labels."""
-    labels = [rows[0] for rows in compute.embed([concept.label for concept in concepts])] if concepts else []
+def assemble(
+    compute: Compute, windows: Windows, concepts: Sequence[FoundConcept], known: Labels | None = None
+) -> Embeddings:
+    """``windows`` with the embeddings of the concepts' labels, of which those ``known`` are not computed again."""
+    vectors = dict(known or {})
+    missing = [concept.label for concept in concepts if concept.label not in vectors]
+    if missing:
+        vectors |= {label: rows[0] for label, rows in zip(missing, compute.embed(missing), strict=True)}
+    labels = [vectors[concept.label] for concept in concepts]
     return Embeddings(
         windows=np.concatenate([rows for _, rows in windows]) if windows else np.zeros((0, 0), np.float32),
         window_chunks=np.array([index for index, rows in windows for _ in range(len(rows))], np.int32),

@@ -68,9 +68,9 @@ class Reader:
         if self.compute.embedding_model:
             progress("embed", 0.9)
             with self.clock.stage("embed"):
-                former = self._former_windows(document, text, chunks, verdicts)
-                windows = former or embeddings.compute_windows(self.compute, text.text, chunks, verdicts)
-                encoded = embeddings.assemble(self.compute, windows, concepts).encode()
+                windows, labels = self._former_vectors(document, text, chunks, verdicts)
+                windows = windows or embeddings.compute_windows(self.compute, text.text, chunks, verdicts)
+                encoded = embeddings.assemble(self.compute, windows, concepts, labels).encode()
             with self.clock.stage("keep"):
                 vectors_key = embeddings.key_of(document.doc_id, encoded)
                 self.objects.put(vectors_key, encoded)
@@ -115,19 +115,21 @@ class Reader:
                 return reading
         return None
 
-    def _former_windows(
+    def _former_vectors(
         self, document: Document, text: Text, chunks: Sequence[Chunk], verdicts: Sequence[Verdict]
-    ) -> embeddings.Windows | None:
-        """Those of the Reading that was published last, where they are of the same Sources by the same model."""
+    ) -> tuple[embeddings.Windows, embeddings.Labels]:
+        """What the same model gave for the Reading that was published last: the windows, where they are of the same
+        Sources, and its labels. Nothing where there is none."""
         key = f"readings/{document.doc_id}/{document.reading}.json"
         if not document.reading or not self.objects.exists(key):
-            return None
+            return [], {}
         former = decode_reading(self.objects.get(key), key)
-        of_the_same = (former.text_sha256, former.chunks, former.verdicts, former.embedding_model)
-        if of_the_same != (text.sha256, tuple(chunks), tuple(verdicts), self.compute.embedding_model):
-            return None
         found = embeddings.load(self.objects, former)
-        return embeddings.windows_of(found) if found else None
+        if found is None or former.embedding_model != self.compute.embedding_model:
+            return [], {}
+        labels = {concept.label: row for concept, row in zip(former.concepts, found.concepts, strict=True)}
+        same = (former.text_sha256, former.chunks, former.verdicts) == (text.sha256, tuple(chunks), tuple(verdicts))
+        return embeddings.windows_of(found) if same else [], labels
 
     def _extract(
         self,

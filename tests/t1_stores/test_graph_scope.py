@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kgfs.stores.graph import scoped
 from kgfs.stores.graph.contract import EVERYTHING, Graph, Scope
 from kgfs.stores.graph.memory import MemoryGraph
-from kgfs.stores.graph.scoped import FEW
 from kgfs.stores.graph.sqlite import SqliteGraph
 from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, cid, publish
 
@@ -46,7 +46,7 @@ def test_popular_and_sample_choose_among_the_concepts_in_scope(graph: Graph) -> 
     publish(graph, Doc(A, [Told("old", 9), Told("both", 4)], deposit=1))
     publish(graph, Doc(B, [Told("both", 1), Told("new", 2)], deposit=5))
     assert [concept.label for concept in graph.popular(ONTOLOGY, 9)] == ["old", "both", "new"]
-    assert [concept.label for concept in graph.popular(ONTOLOGY, 9, Scope(since=5))] == ["both", "new"]
+    assert [concept.label for concept in graph.popular(ONTOLOGY, 9, Scope(since=5))] == ["new", "both"]
     assert [concept.label for concept in graph.popular(ONTOLOGY, 1, Scope(but=A))] == ["both"]
     assert {concept.label for concept in graph.sample(ONTOLOGY, 9, 1, Scope(since=5))} == {"both", "new"}
     assert graph.sample(ONTOLOGY, 9, 1, Scope(since=6)) == graph.popular(ONTOLOGY, 9, Scope(since=6)) == []
@@ -61,11 +61,14 @@ def test_what_left_the_graph_is_in_no_scope(graph: Graph) -> None:
 LABELS = [f"concept {number}" for number in range(90)]
 
 
-@settings(max_examples=8, deadline=None)
+FEW = 8
+
+
+@settings(max_examples=15, deadline=None)
 @given(
-    documents=st.integers(1, FEW + 30),
-    since=st.integers(0, FEW + 20),
-    but=st.integers(1, FEW + 30),
+    documents=st.integers(1, 2 * FEW),
+    since=st.integers(0, 2 * FEW),
+    but=st.integers(1, 2 * FEW),
     limit=st.sampled_from([0, 3, 20, 200]),
     seed=st.integers(0, 5),
 )
@@ -73,12 +76,14 @@ def test_both_graphs_choose_alike_with_few_and_with_many_documents_in_scope(
     documents: int, since: int, but: int, limit: int, seed: int
 ) -> None:
     sqlite, memory = SqliteGraph(), MemoryGraph()
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scoped, "FEW", FEW)
         for number in range(1, documents + 1):
             labels = {LABELS[number * step % len(LABELS)]: 1 + step % 2 for step in (1, 5)}
             told = [Told(label, quotes, (f"form {number % 7}",)) for label, quotes in labels.items()]
+            joined = [(told[0].label, "USES", told[1].label, 0.5)] if len(told) > 1 and number % 3 else []
             for graph in (sqlite, memory):
-                publish(graph, Doc(f"{number:016x}", told, deposit=number))
+                publish(graph, Doc(f"{number:016x}", told, joined, deposit=number))
         for scope in (Scope(since, f"{but:016x}"), Scope(since), Scope(0, f"{but:016x}"), EVERYTHING):
             norms = [*LABELS, *(f"form {number}" for number in range(7))]
             assert sqlite.match(ONTOLOGY, norms, scope) == memory.match(ONTOLOGY, norms, scope)
@@ -86,6 +91,5 @@ def test_both_graphs_choose_alike_with_few_and_with_many_documents_in_scope(
                 more = (seed,) if ask == "sample" else ()
                 one, other = (getattr(g, ask)(ONTOLOGY, limit, *more, scope) for g in (sqlite, memory))
                 assert [c.concept_id for c in one] == [c.concept_id for c in other]
-    finally:
-        sqlite.close()
-        memory.close()
+    sqlite.close()
+    memory.close()

@@ -46,6 +46,7 @@ def reading_of(
     concepts: Mapping[str, Sequence[str]],
     relationships: Sequence[tuple[str, str, str, str]] = (),
     forms: Mapping[str, Sequence[str]] | None = None,
+    strategy: str = "hybrid",
 ) -> Reading:
     """``concepts``: label → quotes that stand in the text; ``relationships``: (subject, type, object, quote)."""
 
@@ -81,7 +82,7 @@ def reading_of(
         verdicts=(Verdict(True),),
         extractor="by-hand/1",
         extractor_model="none",
-        strategy="hybrid",
+        strategy=strategy,
         known=(),
         records=(),
         concepts=found,

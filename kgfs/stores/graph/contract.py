@@ -435,7 +435,7 @@ class Graph(Protocol):
 
     def popular(self, ontology: str, limit: int, scope: Scope = EVERYTHING) -> list[Concept]:
         """By the sum of living relationships and evidence, most first, ties by concept id. In a narrower ``scope`` only
-        concepts that a mention in it speaks of, in the same order: the sum is the whole graph's."""
+        concepts that a mention in it speaks of; with ``since`` the sum counts what is in the scope alone."""
         ...
 
     def sample(self, ontology: str, limit: int, seed: int, scope: Scope = EVERYTHING) -> list[Concept]:

@@ -4,6 +4,7 @@ commit, so it is slow and easily right; tests hold the other implementations aga
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -522,7 +523,27 @@ class MemoryGraph:
 
     def popular(self, ontology: str, limit: int, scope: Scope = EVERYTHING) -> list[Concept]:
         found = self._concepts_in(ontology, scope)
+        if scope.since:
+            weights = self._weights(ontology, scope)
+            return sorted(found, key=lambda c: (-weights[c.concept_id], c.concept_id))[:limit]
         return sorted(found, key=lambda c: (-(c.related + c.evidence), c.concept_id))[:limit]
+
+    def _weights(self, ontology: str, scope: Scope) -> Counter[str]:
+        """Relationships and evidence by concept, as the documents in the scope say."""
+        weights: Counter[str] = Counter()
+        relationships: dict[str, RelationshipRow] = {}
+        for doc_id, edition in self._view.editions.items():
+            document = edition.told.document
+            if document.ontology != ontology or document.deposit < scope.since or doc_id == scope.but:
+                continue
+            weights.update(row.owner for row in edition.instances.values() if row.owner_kind == "concept")
+            said = {row.owner for row in edition.instances.values() if row.owner_kind == "relationship"}
+            relationships |= {
+                row.relationship_id: row for row in edition.told.relationships if row.relationship_id in said
+            }
+        for row in relationships.values():
+            weights.update((row.subject, row.object))
+        return weights
 
     def sample(self, ontology: str, limit: int, seed: int, scope: Scope = EVERYTHING) -> list[Concept]:
         ids = sorted(concept.concept_id for concept in self._concepts_in(ontology, scope))

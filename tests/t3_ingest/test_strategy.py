@@ -1,0 +1,174 @@
+"""What the strategies pick, and that it matters what they pick."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from kgfs.app import open_stores
+from kgfs.config import Config
+from kgfs.config import Pipeline as Settings
+from kgfs.errors import BadInputError
+from kgfs.ingest.embeddings import concept_rows
+from kgfs.ingest.match import match
+from kgfs.ingest.publication import carry_out
+from kgfs.ingest.rebuild import rebuild
+from kgfs.ingest.strategy import offer
+from kgfs.knowledge.compare import compare
+from kgfs.stores.graph.contract import Graph, Scope
+from kgfs.stores.graph.memory import MemoryGraph
+from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.vectors.contract import Filter
+from kgfs.stores.vectors.memory import MemoryVectors
+from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, publish
+from tests.t3_ingest.readings import document_of, embeddings_of, reading_of
+from tests.t3_ingest.test_regenerate import TEXTS, regenerate
+from tests.t3_ingest.test_worker import Counting, deposit, documents, work
+from tests.t6_whole.knowledge_of import knowledge_in
+
+A, B = "a" * 16, "b" * 16
+
+
+@pytest.fixture(params=["sqlite", "memory"])
+def graph(request: pytest.FixtureRequest) -> Iterator[Graph]:
+    made: Graph = SqliteGraph() if request.param == "sqlite" else MemoryGraph()
+    publish(made, Doc(A, [Told(f"concept {n:02}", 1 + n % 25) for n in range(50)], deposit=1))
+    yield made
+    made.close()
+
+
+def labels(graph: Graph, strategy: str, limit: int = 10, doc_id: str = A, scope: Scope | None = None) -> list[str]:
+    offered = offer(graph, ONTOLOGY, strategy, limit, doc_id, scope or Scope())
+    return [concept.label for concept in offered]
+
+
+def test_popularity_picks_by_evidence_and_relationships(graph: Graph) -> None:
+    publish(
+        graph, Doc(B, [Told("concept 00", 24), Told("concept 01", 21)], [("concept 01", "USES", "concept 00", 0.5)])
+    )
+    # 00 has 1 + 24 pieces of evidence and a relationship, 24 and 49 have 25 pieces each, 01 has 2 + 21 and it.
+    assert labels(graph, "popularity", 3) == ["concept 00", *sorted(["concept 24", "concept 49"], key=_by_id(graph))]
+    assert "concept 01" in labels(graph, "popularity", 6)
+
+
+def _by_id(graph: Graph):  # type: ignore[no-untyped-def]
+    ids = {concept.label: concept.concept_id for concept in graph.concepts(ONTOLOGY)}
+    return ids.__getitem__
+
+
+def test_random_is_seeded_by_the_document(graph: Graph) -> None:
+    one = labels(graph, "random")
+    assert one == labels(graph, "random")
+    assert len(set(one)) == 10
+    assert set(one) != set(labels(graph, "random", doc_id=B))
+    assert len({label for n in range(40) for label in labels(graph, "random", doc_id=f"{n:016x}")}) == 50
+
+
+def test_hybrid_picks_seven_popular_ones_of_ten_and_a_random_tail(graph: Graph) -> None:
+    one, other, popular = labels(graph, "hybrid"), labels(graph, "hybrid", doc_id=B), labels(graph, "popularity", 7)
+    assert one[:7] == other[:7] == popular
+    assert len(set(one)) == len(set(other)) == 10
+    assert set(one[7:]) != set(other[7:])
+    assert len(labels(graph, "hybrid", 500)) == 50
+
+
+def test_only_what_is_in_scope_is_offered(graph: Graph) -> None:
+    publish(graph, Doc(B, [Told("concept 07"), Told("late")], deposit=9))
+    for strategy in ("random", "popularity", "hybrid"):
+        assert sorted(labels(graph, strategy, scope=Scope(since=2))) == ["concept 07", "late"]
+        assert labels(graph, strategy, scope=Scope(since=2, but=B)) == []
+
+
+def test_an_unknown_strategy_is_refused(graph: Graph) -> None:
+    with pytest.raises(BadInputError, match="Unknown strategy 'best'; known are random, popularity, hybrid"):
+        labels(graph, "best")
+
+
+@pytest.mark.parametrize(("strategy", "how"), [("popularity", "new"), ("random", "embedding"), ("hybrid", "embedding")])
+def test_likeness_joins_only_what_the_strategy_of_the_reading_offers(strategy: str, how: str) -> None:
+    graph, vectors = SqliteGraph(None), MemoryVectors("test")
+    text = "Type hints help. Duck typing helps. Duck typing is old. More on it here."
+    document = document_of(text)
+    told = {"Type hints": ["Type hints help."], "Duck typing": ["Duck typing helps.", "Duck typing is old."]}
+    first = reading_of(document, text, told)
+    decisions = match(graph, None, ONTOLOGY, first, None, Settings())
+    carry_out(graph, document, first, decisions, text=text, content_version=1, supersedes=(), at=1)
+    found = embeddings_of(first, {"Type hints": (1.0, 0.0, 0.0), "Duck typing": (0.0, 1.0, 0.0)})
+    vectors.upsert(concept_rows(ONTOLOGY, first, decisions, found))
+    other = document_of(text + " ", "b.txt", 2)
+    later = reading_of(other, text + " ", {"type hinting": ["More on it here."]}, strategy=strategy)
+    settings = Settings(known_concepts=1 if strategy == "popularity" else 2, strategy="popularity")
+    ours = embeddings_of(later, {"type hinting": (1.0, 0.1, 0.0)})
+    decided = match(graph, vectors, ONTOLOGY, later, ours, settings)
+    assert [concept.how for concept in decided.concepts] == [how]
+    graph.close()
+
+
+# ------------------------------------------------------------------------------------ with vectors, end to end
+
+
+@dataclass
+class Embedding(Counting):
+    """Labels are alike where they share letters; counts what it is asked."""
+
+    embedded: list[str] = field(default_factory=list)
+
+    @property
+    def embedding_model(self) -> str:
+        return "letters/1"
+
+    def embed(self, texts: Sequence[str]) -> list[npt.NDArray[np.float32]]:
+        self.embedded.extend(texts)
+        return [np.stack([_letters(part) for part in (text[:60], text[60:]) if part or not text]) for text in texts]
+
+
+def _letters(text: str) -> npt.NDArray[np.float32]:
+    vector = np.full(26, 0.01, np.float32)
+    for char in text.casefold():
+        if "a" <= char <= "z":
+            vector[ord(char) - 97] += 1
+    unit: npt.NDArray[np.float32] = vector / np.linalg.norm(vector)
+    return unit
+
+
+def test_strategies_give_other_graphs_nothing_is_embedded_twice_and_rebuilding_gives_the_same(
+    home: Path, tmp_path: Path
+) -> None:
+    config = Config(home=home, pipeline=Settings(known_concepts=3, match_threshold=0.85))
+    with open_stores(config, vectors_of="letters/1") as stores:
+        assert stores.vectors is not None
+        deposit(
+            config, stores, tmp_path, **TEXTS, d="Tracing collection of garbage. Cycle references count for tracers."
+        )
+        work(config, stores, Embedding())
+        [ontology] = stores.journal.names.ontologies()
+        graphs = {}
+        for strategy in ("hybrid", "popularity", "random", "hybrid"):
+            regenerate(stores, strategy=strategy)
+            compute = Embedding()
+            work(config, stores, compute)
+            assert compute.embedded == []
+            concepts = knowledge_in(stores)["Test"]["concepts"]
+            found = {name: sorted(e[2:5] for e in concept["evidence"]) for name, concept in concepts.items()}
+            assert graphs.setdefault(strategy, found) == found, (
+                "the same strategy, whatever stood there, the same graph"
+            )
+        assert len({repr(found) for found in graphs.values()}) > 1
+        compared = compare(stores, ontology)
+        assert compared.whole.rejoined
+        assert compared.before == ["statistics/1, random"]
+        assert compared.now == ["statistics/1, hybrid"]
+        before = knowledge_in(stores), _rows(stores.vectors)
+        rebuild(stores)
+        assert (knowledge_in(stores), _rows(stores.vectors)) == before
+        assert len(documents(stores)) == 4
+
+
+def _rows(vectors: object) -> list[tuple[object, ...]]:
+    rows = vectors.fetch(Filter())  # type: ignore[attr-defined]
+    return [(row.kind, row.item, row.window, row.vector.tobytes()) for row in rows]
