@@ -38,6 +38,7 @@ from kgfs.stores.worker_turn import LOOK, in_place_of_worker, place_wanted
 
 if TYPE_CHECKING:  # numpy, which a mount does not need
     from kgfs.compute.contract import Compute
+    from kgfs.ingest.concepts import Plan as ConceptPlan
     from kgfs.ingest.regeneration_plan import Plan
 
 COLLECT_AFTER = 100_000
@@ -176,6 +177,21 @@ def carry_out_forgetting(config: Config) -> int:
             model = embedding_model_of(stores) or ("none" if config.vectors_db.exists() else "")
         with open_stores(config, vectors_of=model) as stores:
             return carry_out(config, stores)
+
+
+def decide_about_concepts(config: Config, plan: Callable[[Stores], ConceptPlan]) -> ConceptPlan:
+    """Plan as things stand and carry it out, in place of the worker."""
+    from kgfs.ingest.concepts import catch_up, decide
+
+    with in_place_of_worker(config.run):
+        with open_stores(config, make=False) as stores:
+            model = embedding_model_of(stores)
+        with open_stores(config, vectors_of=model) as stores:
+            catch_up(stores)
+            planned = plan(stores)
+            decide(stores, planned)
+            _ship_rest(config, stores)
+            return planned
 
 
 def _remove_unusable(config: Config) -> None:

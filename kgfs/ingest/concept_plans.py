@@ -119,6 +119,17 @@ def plan_split(
     return rewriting.plan(word, decisions)
 
 
+def speaking_of(stores: Stores, ontology: Ontology, name: str) -> list[tuple[str, str, int]]:
+    """(doc_id, label, number of quotes) of each mention of a concept, in order of deposit."""
+    concept = _named(stores.graph, ontology, name)
+    speakers = (_speaker(stores, doc_id) for doc_id in _documents(stores.graph, {concept.concept_id}))
+    return [
+        (speaker.document.doc_id, found.label, len(found.quotes))
+        for speaker in speakers
+        for found in speaker.labels_of(concept.concept_id)
+    ]
+
+
 class _Rewriting:
     """New Decisions of documents, in which what is chosen is the goal."""
 

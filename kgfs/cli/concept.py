@@ -1,0 +1,175 @@
+"""``kgfs concept``: say that concepts are one, or that one is two."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from kgfs.app import decide_about_concepts, open_stores
+from kgfs.cli.options import as_json, count, with_config
+from kgfs.config import Config
+from kgfs.domain import Ontology, encode_name
+from kgfs.errors import MissingError
+from kgfs.ingest.concept_plans import plan_merge, plan_split, speaking_of
+from kgfs.ingest.concepts import Plan
+from kgfs.stores.naming import find_document
+from kgfs.stores.stores import Stores
+
+
+@click.group()
+def command() -> None:
+    """Merge concepts that are one, split one that is two; what you say is recorded, and matching keeps to it.
+
+    Names are those of directories, as ls concepts shows them. Each is undone by the other. A rebuild gives the same.
+
+    \b
+    Example:
+      kgfs concept merge Philosophy zen zen-buddhism
+      kgfs concept show Philosophy zen
+      kgfs concept split Philosophy zen --label "zen garden"
+    """
+
+
+_dry_run = click.option("--dry-run", is_flag=True, help="Print the plan only.")
+_yes = click.option("--yes", is_flag=True, help="Do not ask.")
+
+
+@command.command()
+@click.argument("ontology")
+@click.argument("into")
+@click.argument("others", nargs=-1, required=True, metavar="OTHER...")
+@_dry_run
+@_yes
+@as_json
+@with_config
+def merge(
+    config: Config, ontology: str, into: str, others: tuple[str, ...], dry_run: bool, yes: bool, as_json: bool
+) -> None:
+    """Make all that is said of OTHER be said of INTO: mentions, evidence (under new numbers), relationships.
+
+    The directories of the others leave; their names are never given to anything else. From now on their labels mean INTO,
+    in documents to come and in those that are read again.
+
+    \b
+    Example:
+      kgfs concept merge Philosophy zen zen-buddhism zen-school
+    """
+
+    def plan(stores: Stores) -> Plan:
+        return plan_merge(stores, _ontology(stores, ontology), into, others)
+
+    _decide(config, plan, "Merge them?", dry_run=dry_run, yes=yes, as_json=as_json)
+
+
+@command.command()
+@click.argument("ontology")
+@click.argument("concept")
+@click.option("--label", "labels", multiple=True, help="What documents call it that is another thing. Repeatable.")
+@click.option("--document", "documents", multiple=True, help="Whose mentions leave: a path, doc_id or key. Repeatable.")
+@click.option("--name", default="", help="The new directory's name, if it is not to be made of the label.")
+@_dry_run
+@_yes
+@as_json
+@with_config
+def split(
+    config: Config,
+    ontology: str,
+    concept: str,
+    labels: tuple[str, ...],
+    documents: tuple[str, ...],
+    name: str,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Let mentions leave CONCEPT: those under a label, those of a document, or, with both, those under it there.
+
+    They become the concept that their label stands for, the former one if they were merged, else a new one. With --label
+    later mentions of that label follow; with --document those of that document, also in its later versions.
+
+    \b
+    Example:
+      kgfs concept split Philosophy zen --label "zen garden"
+      kgfs concept split Animals python --document Animals/code.txt --name python-language
+    """
+
+    def plan(stores: Stores) -> Plan:
+        doc_ids = [_document(config, stores, words) for words in documents]
+        return plan_split(stores, _ontology(stores, ontology), concept, labels, doc_ids, name)
+
+    _decide(config, plan, "Split them off?", dry_run=dry_run, yes=yes, as_json=as_json)
+
+
+@command.command()
+@click.argument("ontology")
+@click.argument("concept")
+@as_json
+@with_config
+def show(config: Config, ontology: str, concept: str, as_json: bool) -> None:
+    """Show which documents speak of CONCEPT, and what they call it.
+
+    \b
+    Example:
+      kgfs concept show Philosophy zen
+    """
+    with open_stores(config, make=False) as stores:
+        names = stores.journal.names
+        rows: list[dict[str, Any]] = []
+        for doc_id, label, quotes in speaking_of(stores, _ontology(stores, ontology), concept):
+            paths = [names.path(name.id) or "" for name in names.names_of(doc_id)]
+            rows.append({"doc_id": doc_id, "paths": paths, "label": label, "quotes": quotes})
+    if as_json:
+        click.echo(json.dumps(rows))
+        return
+    for row in rows:
+        click.echo(f"{row['label']}\t{row['quotes']}\t{row['doc_id']}\t{', '.join(row['paths'])}")
+
+
+def _ontology(stores: Stores, name: str) -> Ontology:
+    found = stores.journal.names.ontology_named(encode_name(os.fsencode(name)))
+    if found is None:
+        raise MissingError(f"There is no ontology '{name}'.")
+    return found
+
+
+def _document(config: Config, stores: Stores, words: str) -> str:
+    found = find_document(stores, config.run, words)
+    if not found.doc_id:
+        raise MissingError(f"'{words}' is no document (yet).")
+    return found.doc_id
+
+
+def _decide(
+    config: Config, plan: Callable[[Stores], Plan], question: str, *, dry_run: bool, yes: bool, as_json: bool
+) -> None:
+    with open_stores(config, make=False) as stores:
+        planned = plan(stores)
+    if not dry_run and not yes:
+        _print(planned, err=True)
+        click.confirm(question, abort=True, err=True)
+    if not dry_run:
+        planned = decide_about_concepts(config, plan)
+    if as_json:
+        click.echo(json.dumps(_data(planned)))
+    elif dry_run or yes:
+        _print(planned)
+
+
+def _data(planned: Plan) -> dict[str, Any]:
+    return {
+        "concept": planned.name,
+        "labels": planned.labels,
+        "documents": planned.documents,
+        "evidence": planned.evidence,
+        "commit_id": planned.word.commit_id,
+    }
+
+
+def _print(planned: Plan, *, err: bool = False) -> None:
+    labels = ", ".join(f"'{label}'" for label in planned.labels)
+    moved = f"{count(planned.evidence, 'quote')} of {count(planned.documents, 'document')}"
+    click.echo(f"{planned.name}: {labels}, with {moved}", err=err)
