@@ -22,6 +22,7 @@ from pyfuse3 import EntryAttributes, FileInfo, FUSEError, ReaddirToken, RequestC
 from kgfs.errors import KgfsError, StoreError, TimedOutError
 from kgfs.fuse.answers import absent, entry_attributes, file_info, statvfs_data
 from kgfs.fuse.metrics import Requests
+from kgfs.fuse.serving import noticed
 from kgfs.tree.node import AttrChange, Caller
 from kgfs.tree.vfs import Vfs
 
@@ -46,7 +47,7 @@ def _handler(
     async def handle(self: Operations, /, *args: P.args, **kwargs: P.kwargs) -> R:
         began = time.perf_counter()
         try:
-            return await method(self, *args, **kwargs)
+            return await noticed(method(self, *args, **kwargs), self.waits)
         except KgfsError as error:
             raise FUSEError(self.number_of(name, error)) from None
         except trio.Cancelled:
@@ -76,6 +77,8 @@ class Operations(pyfuse3.Operations):
         self._written: dict[tuple[str, str, str], float] = {}
         self.answered_first = trio.Event()
         """The kernel was greeted: the mount serves."""
+        self.waits: Callable[[], None] = lambda: None
+        """Called when a handler begins to wait."""
 
     # ------------------------------------------------------------------------------------------- errors
 

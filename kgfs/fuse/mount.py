@@ -33,6 +33,7 @@ from kgfs.fuse.adapter import LogError, Operations
 from kgfs.fuse.invalidate import Invalidator
 from kgfs.fuse.metrics import Requests
 from kgfs.fuse.probe import Standing
+from kgfs.fuse.serving import serve
 from kgfs.tree.stale import Invalidation
 from kgfs.tree.vfs import Vfs
 
@@ -118,7 +119,7 @@ async def mount(
             nursery.start_soon(_watch, vfs, news, invalidator, options.poll, log_error)
             for task in tasks:
                 nursery.start_soon(_keep_running, task, log_error)
-            await pyfuse3.main()
+            await serve(operations)
             nursery.cancel_scope.cancel()
     finally:
         with trio.CancelScope(shield=True):
