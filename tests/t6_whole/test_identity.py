@@ -120,3 +120,65 @@ def test_two_processes_that_ingest_the_same_bytes_at_once_make_one_document(bare
     packs = list((bare.home / "garage" / "objects" / "records").rglob("*.jsonl"))
     asked = sum(len(pack.read_text().splitlines()) for pack in packs)
     assert asked == page["reading"]["records"]["extracted"], "no Source was asked about twice"
+
+
+# ------------------------------------------------------------------------------------------- history and diff
+
+BEFORE = "Zen is a school of Buddhism.\nA koan is a riddle used in Zen practice.\nThe last line has no end."
+AFTER = (
+    "Zen is a school of Buddhism.\nA garbage collector is a program that reclaims memory.\nThe last line has no end."
+)
+
+
+@pytest.fixture(scope="module")
+def edited(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """A/a.txt with the contents BEFORE, AFTER, BEFORE again and junk. Nobody changes it."""
+    top = tmp_path_factory.mktemp("edited")
+    path, bare = top / "a.txt", Place(top / "home", top / "mnt", dict(STATISTICS))
+    for content in (BEFORE.encode(), AFTER.encode(), BEFORE.encode(), bytes(range(256))):
+        path.write_bytes(content)
+        ingest(bare, path, "--ontology", "A")
+    return bare
+
+
+def test_history_lists_every_version(edited: Place) -> None:
+    versions = json.loads(edited.run("history", "A/a.txt", "--json").stdout)
+    assert [version["n"] for version in versions] == [1, 2, 3, 4]
+    assert [version["decision"] for version in versions] == ["insert", "update", "revive", "update"]
+    assert [version["current"] for version in versions] == [False, False, False, True]
+    assert [version["size"] for version in versions] == [len(BEFORE), len(AFTER), len(BEFORE), 256]
+    assert versions[0]["doc_id"] == versions[2]["doc_id"] != versions[1]["doc_id"]
+    assert [version["state"] for version in versions] == ["stale", "kept", "stale", "unsupported"]
+    lines = edited.run("history", "A/a.txt").stdout.splitlines()
+    assert len(lines) == 4
+    assert lines[3].startswith("*   4  ")
+    assert lines[1].endswith("update: new bytes, version 2 of the path")
+
+
+def test_diff_shows_words_and_concepts_also_of_what_left_the_graph(edited: Place) -> None:
+    said = json.loads(edited.run("diff", "A/a.txt", "1", "2", "--json").stdout)
+    lines = said["text"].splitlines()
+    assert [line for line in lines if line[0] in "+-"][2:] == [
+        "-A koan is a riddle used in Zen practice.",
+        "+A garbage collector is a program that reclaims memory.",
+    ]
+    assert lines[-1] == "\\ No newline at end of file"
+    assert any("koan" in name for name in said["concepts"]["lost"])
+    assert any("garbage" in name for name in said["concepts"]["gained"])
+    assert said["concepts"]["kept"]
+    back = json.loads(edited.run("diff", "A/a.txt", "2", "3", "--json").stdout)["concepts"]
+    assert (back["gained"], back["lost"]) == (said["concepts"]["lost"], said["concepts"]["gained"])
+    same = json.loads(edited.run("diff", "A/a.txt", "1", "3", "--json").stdout)
+    assert (same["text"], same["concepts"]["gained"], same["concepts"]["lost"]) == ("", [], [])
+    plain = edited.run("diff", "A/a.txt", "1", "2").stdout
+    assert plain.startswith("--- documents/a.txt@1\t")
+    assert "- concept " in plain and "+ concept " in plain
+
+
+def test_diff_with_what_has_no_text_says_why(edited: Place) -> None:
+    said = edited.run("diff", "A/a.txt", "3", "4")
+    assert "no diff of the texts: version 4" in said.stderr
+    assert "version 4 was not read" in said.stderr
+    assert json.loads(edited.run("diff", "A/a.txt", "3", "4", "--json").stdout)["text"] is None
+    assert "has no version 9; it has 1, 2, 3, 4" in one_line(edited.run("diff", "A/a.txt", "1", "9", expect=4).stderr)
+    assert "is an ontology" in one_line(edited.run("history", "A", expect=3).stderr)

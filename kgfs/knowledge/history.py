@@ -1,0 +1,153 @@
+"""The versions of a path, and what changed from one to another: in words and in concepts."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from kgfs.domain import Document, Version
+from kgfs.errors import BadInputError, MissingError
+from kgfs.render.words import time_of
+from kgfs.stores.naming import Found, FoundKind
+from kgfs.stores.readings import Reading, decode_decisions, load_reading, text_of
+from kgfs.stores.stores import Stores
+
+NO_NEWLINE = "\\ No newline at end of file\n"
+
+
+def history(stores: Stores, found: Found) -> list[dict[str, Any]]:
+    """Plain data about each version of a file, oldest first; of a removed one too. BadInputError for what is no file."""
+    versions = _versions(stores, found)
+    live = found.name
+    return [
+        {
+            "n": version.n,
+            "when": time_of(version.minted_at),
+            "path": f"documents/{version.path}",
+            "sha256": version.sha256,
+            "size": version.size,
+            "doc_id": version.doc_id,
+            "key": version.key,
+            "decision": version.decision or None,
+            "reason": version.reason or None,
+            "state": document.state.value if document else "purged",
+            "current": live is not None and (live.version, live.sha256) == (version.n, version.sha256),
+        }
+        for version in versions
+        for document in [stores.journal.names.document(version.doc_id)]
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Of two versions of a path."""
+
+    text: str | None
+    """A unified diff of the Texts, empty where they are equal; None where one has no Text."""
+    why_no_text: str
+    gained: tuple[str, ...]
+    lost: tuple[str, ...]
+    kept: tuple[str, ...]
+    """Names of concepts, in order: of their directories, or labels where neither version's were ever published."""
+    unread: tuple[int, ...]
+    """Versions that were never read, so that their concepts are unknown."""
+
+
+def difference(stores: Stores, found: Found, old: int, new: int) -> Difference:
+    """From version ``old`` to ``new``, from the garage alone: it does not matter whether the graph still shows them.
+    MissingError for a version that there is not."""
+    versions = {version.n: version for version in _versions(stores, found)}
+    for n in (old, new):
+        if n not in versions:
+            known = f"it has {', '.join(map(str, versions))}" if versions else "it has none yet"
+            raise MissingError(f"{found} has no version {n}; {known}.")
+    sides = [_Side(stores, versions[n]) for n in (old, new)]
+    before, after = (side.concepts(named=all(one.has_decisions for one in sides)) for side in sides)
+    text, why = _text_difference(found.path, *sides)
+    return Difference(
+        text=text,
+        why_no_text=why,
+        gained=tuple(sorted(after[key] for key in after.keys() - before.keys())),
+        lost=tuple(sorted(before[key] for key in before.keys() - after.keys())),
+        kept=tuple(sorted(after[key] for key in after.keys() & before.keys())),
+        unread=tuple(side.version.n for side in sides if side.reading is None),
+    )
+
+
+def _versions(stores: Stores, found: Found) -> list[Version]:
+    if found.kind is not FoundKind.DOCUMENT:
+        raise BadInputError(
+            f"{found} is {'an' if found.kind is FoundKind.ONTOLOGY else 'a'} {found.kind}; name one file."
+        )
+    names = stores.journal.names
+    if found.name is not None or found.trashed is not None:
+        return names.versions(found.name.id if found.name else found.trashed.id if found.trashed else 0)
+    held = names.version_of(found.doc_id)
+    return [held[0]] if held else []
+
+
+class _Side:
+    """One version with its Document and the Reading that was published last."""
+
+    def __init__(self, stores: Stores, version: Version) -> None:
+        self._objects = stores.garage.objects
+        self.version = version
+        self.document: Document | None = stores.journal.names.document(version.doc_id)
+        self.reading: Reading | None = None
+        if self.document is not None and self.document.reading:
+            self.reading = load_reading(self._objects, version.doc_id, self.document.reading)
+
+    @property
+    def has_decisions(self) -> bool:
+        return self.document is not None and bool(self.document.decisions)
+
+    def concepts(self, *, named: bool) -> dict[str, str]:
+        """What tells a concept from others → what it is called. ``named``: by the decisions that joined it to concepts
+        of the graph; else by its normalised label."""
+        if self.document is None or self.reading is None:
+            return {}
+        if not named:
+            return {concept.norm: concept.label for concept in self.reading.concepts}
+        key = self.document.decisions
+        decisions = decode_decisions(self._objects.get(key), key)
+        return {concept.concept_id: concept.name for concept in decisions.concepts}
+
+    def text(self) -> str:
+        """MissingError where it has none."""
+        if self.document is None:
+            raise MissingError(f"version {self.version.n} was purged")
+        if self.reading is not None:
+            return text_of(self._objects, self.document, self.reading)
+        try:
+            return self._objects.get(self.document.key).decode()
+        except UnicodeDecodeError:
+            why = self.document.reason or "it was never read, and is not UTF-8"
+            raise MissingError(f"version {self.version.n} has no text: {why}") from None
+
+
+def _text_difference(path: str, old: _Side, new: _Side) -> tuple[str | None, str]:
+    if old.version.sha256 == new.version.sha256:
+        return "", ""
+    try:
+        before, after = old.text(), new.text()
+    except MissingError as error:
+        return None, str(error)
+    named = [f"documents/{path}@{side.version.n}\t{time_of(side.version.minted_at)}" for side in (old, new)]
+    return "".join(_unified(list(_lines(before)), list(_lines(after)), *named)), ""
+
+
+def _lines(text: str) -> Iterator[str]:
+    """A line ends at LF only."""
+    pieces = text.split("\n")
+    yield from (f"{piece}\n" for piece in pieces[:-1])
+    if pieces[-1]:
+        yield pieces[-1]
+
+
+def _unified(old: list[str], new: list[str], old_name: str, new_name: str) -> Iterator[str]:
+    for line in difflib.unified_diff(old, new, old_name, new_name):
+        yield line
+        if not line.endswith("\n"):
+            yield f"\n{NO_NEWLINE}"
