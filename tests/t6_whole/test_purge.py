@@ -1,0 +1,166 @@
+"""After a purge no word of the documents is left under the home: a search of every byte of every file."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.t6_whole.running import ROOT, Place, until
+
+ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be")
+FILLER = "Zen practice uses koans to exhaust the mind. Direct experience comes before words.\n\n"
+
+
+def told(marker: str) -> str:
+    """A text in which the marker is a concept, in quotes and in labels."""
+    return (
+        f"# The {marker} monastery\n\nThe {marker} monastery is a school of Buddhism. A {marker} abbot uses a koan.\n\n"
+        f"Zen practice is taught by the {marker} abbot. The {marker} monastery keeps direct experience.\n"
+    )
+
+
+def traces(home: Path, *markers: str) -> list[tuple[str, str]]:
+    """(file, marker) wherever one stands, in either case and any of the encodings; a database's free pages and log too."""
+    wanted = [(marker, form.lower().encode(e)) for marker in markers for form in (marker,) for e in ENCODINGS]
+    found = []
+    for path in sorted(home.rglob("*")):
+        if path.is_file():
+            content = path.read_bytes().lower()
+            found += [(str(path.relative_to(home)), marker) for marker, raw in wanted if raw in content]
+    return sorted(set(found))
+
+
+@pytest.fixture
+def small(place: Place) -> Place:
+    """Without models."""
+    place.environment |= {"KGFS_MODELS_EXTRACTOR": "statistics", "KGFS_MODELS_EMBEDDER": "none"}
+    return place
+
+
+def ingest(place: Place, tmp_path: Path, path: str, content: bytes) -> None:
+    source = tmp_path / "source"
+    source.write_bytes(content)
+    place.run("ingest", source, "--ontology", "Notes", "--as", path)
+
+
+def test_no_byte_is_left_of_what_was_purged(small: Place, tmp_path: Path) -> None:
+    markers = ["quxascii", "quxwide", "quxlarge", "quxfirst", "quxsecond", "quxrenamed", "quxtrashed", "quxdouble"]
+    ingest(small, tmp_path, "ascii.txt", told("quxascii").encode())
+    ingest(small, tmp_path, "wide.txt", told("quxwide").encode("utf-16"))
+    ingest(small, tmp_path, "large.md", (told("quxlarge") + FILLER * 2000 + told("quxlarge")).encode())
+    ingest(small, tmp_path, "edited.md", told("quxfirst").encode())
+    ingest(small, tmp_path, "edited.md", told("quxsecond").encode())
+    ingest(small, tmp_path, "edited.md", told("quxascii").replace("koan", "riddle").encode())
+    ingest(small, tmp_path, "names.md", told("quxdouble").encode())
+    ingest(small, tmp_path, "other/names.md", told("quxdouble").encode())
+    ingest(small, tmp_path, "old.md", told("quxrenamed").encode())
+    ingest(small, tmp_path, "gone.md", told("quxtrashed").encode())
+    ingest(small, tmp_path, "kept.md", told("stays").encode())
+    known = json.loads(small.run("forget", "Notes/gone.md", "--dry-run", "--json").stdout)["documents"][0]["doc_id"]
+    small.run("forget", "Notes/gone.md", "--yes")
+    assert {marker for _, marker in traces(small.home, *markers)} == set(markers)
+
+    paths = ["ascii.txt", "wide.txt", "large.md", "edited.md", "names.md", "old.md"]
+    planned = small.run("forget", *(f"Notes/{path}" for path in paths), known, "--purge", "--dry-run").stdout
+    assert "Notes/documents/other/names.md" in planned
+    assert "gone.md (removed before)" in planned
+    small.run("forget", *(f"Notes/{path}" for path in paths), known, "--purge", "--yes")
+
+    assert traces(small.home, *markers) == []
+    assert small.status()["ontologies"][0]["documents"] == {"done": 1}
+    assert traces(small.home, "stays")
+
+    before = small.status()["ontologies"]
+    small.run("rebuild", "--yes")
+    assert small.status()["ontologies"] == before
+    assert traces(small.home, *markers) == []
+
+
+def test_what_other_documents_need_is_not_purged(small: Place, tmp_path: Path) -> None:
+    """The same bytes in another ontology, and a path that had the bytes once and has others now."""
+    ingest(small, tmp_path, "a.md", told("quxshared").encode())
+    small.run("ingest", tmp_path / "source", "--ontology", "Other", "--as", "a.md")
+    ingest(small, tmp_path, "b.md", told("quxshared").encode())
+    ingest(small, tmp_path, "b.md", told("newer").encode())
+    small.run("forget", "Notes/a.md", "--purge", "--yes")
+    states = {o["name"]: o["documents"] for o in small.status()["ontologies"]}
+    assert states == {"Notes": {"done": 1}, "Other": {"done": 1}}
+    left = {file for file, _ in traces(small.home, "quxshared")}
+    assert not [file for file in left if "sources/Notes" in file]
+    assert [file for file in left if "sources/Other" in file]
+    small.run("rebuild", "--yes")
+    assert {o["name"]: o["documents"] for o in small.status()["ontologies"]} == states
+
+
+def test_a_purge_keeps_no_knowledge(small: Place, tmp_path: Path) -> None:
+    ingest(small, tmp_path, "a.md", told("quxa").encode())
+    done = small.run("forget", "Notes/a.md", "--purge", "--cascade", "none", "--yes", expect=3)
+    assert "choose one" in done.stderr
+
+
+BORDERS = ("forgetting-owed", "forgetting-committed", "redacted", "rescued", "erased", "scrubbed", "forgetting-done")
+
+
+@pytest.mark.parametrize("border", BORDERS)
+def test_killed_anywhere_a_purge_is_finished_by_the_next_worker(small: Place, tmp_path: Path, border: str) -> None:
+    ingest(small, tmp_path, "a.md", told("quxkill").encode())
+    ingest(small, tmp_path, "b.md", told("quxkill").replace("abbot", "monk").encode())
+    ingest(small, tmp_path, "kept.md", told("stays").encode())
+    killed = small.run(
+        "forget", "Notes/a.md", "Notes/b.md", "--purge", "--yes", expect=None, env={"KGFS_FAIL_AT": border}
+    )
+    assert killed.returncode == -signal.SIGKILL
+    worker = small.start("worker")
+    try:
+        until(lambda: traces(small.home, "quxkill") == [] and not owed(small), 60)
+    finally:
+        worker.send_signal(signal.SIGTERM)
+        worker.communicate(timeout=30)
+    assert small.status()["ontologies"][0]["documents"] == {"done": 1}
+    before = small.status()["ontologies"]
+    small.run("rebuild", "--yes")
+    assert small.status()["ontologies"] == before
+
+
+def owed(place: Place) -> bool:
+    words = "from kgfs.config import load; from kgfs.app import open_stores; from pathlib import Path; import sys\n"
+    words += "with open_stores(load(Path(sys.argv[1]))) as stores: print(len(stores.journal.names.forgettings()))"
+    asked = [sys.executable, "-c", words, str(place.home)]
+    done = subprocess.run(asked, capture_output=True, text=True, cwd=ROOT, check=True)
+    return done.stdout.strip() != "0"
+
+
+@pytest.mark.mounted
+def test_a_living_mount_shows_nothing_of_it_any_more(small: Place) -> None:
+    small.mount()
+    documents = small.ontology("Notes") / "documents"
+    (documents / "a.md").write_text(told("quxlive"))
+    (documents / "small.md").write_text("The quxtiny abbot.\n")
+    (documents / "kept.md").write_text(told("stays"))
+    small.wait()
+    concepts = small.mountpoint / "Notes" / "concepts"
+    pages = list(concepts.glob("*quxlive*.concept/evidence/*/source.txt"))
+    assert pages
+    held = pages[0].open("rb")
+    assert b"quxlive" in held.read().lower()
+    archive = pages[0].parent.parent.parent.parent.parent / "archive"
+    small.run("forget", documents / "a.md", documents / "small.md", "--purge", "--yes")
+    until(lambda: not list(concepts.glob("*quxlive*")))
+    assert not (documents / "a.md").exists()
+    with pytest.raises(OSError):
+        pages[0].read_bytes()
+    held.close()
+    seen = subprocess.run(["grep", "-rlis", "quxlive", small.mountpoint / "Notes"], capture_output=True, text=True)
+    assert seen.stdout == ""
+    assert len(os.listdir(archive)) == 1
+    until(lambda: traces(small.home, "quxlive", "quxtiny") == [], 30)
+    # The worker that gave way is back at work.
+    (documents / "later.md").write_text(told("later"))
+    small.wait()
+    assert list(concepts.glob("*later*"))
