@@ -19,10 +19,15 @@ from kgfs.config import Config
 from kgfs.domain import Name, NameKind, Ontology
 from kgfs.errors import KgfsError
 from kgfs.ingest import forget, trash
+from kgfs.ingest.again import owe_again
 from kgfs.ingest.clock import StageClock
+from kgfs.ingest.concept_plans import plan_merge, plan_split, speaking_of
+from kgfs.ingest.concepts import decide
 from kgfs.ingest.deposit import Deposits
 from kgfs.ingest.pipeline import Pipeline
+from kgfs.ingest.regenerate import Order, all_of, owe
 from kgfs.ingest.ship import ship_once
+from kgfs.ingest.strategy import STRATEGIES
 from kgfs.ingest.worker import Worker
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.naming import find_document
@@ -176,6 +181,19 @@ def read_again(place: Place, chance: random.Random) -> None:
 
 
 @operation
+def regenerate(place: Place, chance: random.Random) -> None:
+    """``kgfs regenerate`` of an ontology, or ``kgfs ingest --strategy`` of one document."""
+    names, strategy = place.stores.journal.names, chance.choice(STRATEGIES)
+    ontology = place.ontology(chance.choice(ONTOLOGIES))
+    place.settle()
+    if chance.random() < 0.7:
+        order = Order("asked for", strategy, anew=True)
+        owe(place.stores.journal, lambda: all_of(names, ontology), order)
+    elif known := all_of(names, ontology):
+        owe_again(place.stores, [chance.choice(sorted(known, key=lambda d: d.deposit)).doc_id], strategy)
+
+
+@operation
 def restore(place: Place, chance: random.Random) -> None:
     """``kgfs trash restore``, also to another path or ontology."""
     gone = chance.choice(sorted(trash.listed(place.stores), key=lambda gone: (gone.at, gone.path)) or [None])
@@ -204,6 +222,29 @@ def forget_some(place: Place, chance: random.Random) -> None:
     planned = forget.plan(place.stores, [target], cascade, purge=cascade != "none" and chance.random() < 0.4)
     forget.order(place.deposits, place.stores, planned)
     forget.carry_out(place.config, place.stores)
+
+
+@operation
+def merge_concepts(place: Place, chance: random.Random) -> None:
+    """``kgfs concept merge``."""
+    ontology = place.ontology(chance.choice(ONTOLOGIES))
+    living = [concept.name for concept in place.stores.graph.concepts(ontology.id)]
+    if len(living) > 1:
+        into, *others = chance.sample(living, min(len(living), chance.randint(2, 3)))
+        decide(place.stores, plan_merge(place.stores, ontology, into, others))
+
+
+@operation
+def split_concept(place: Place, chance: random.Random) -> None:
+    """``kgfs concept split``, by label, by document or both."""
+    ontology = place.ontology(chance.choice(ONTOLOGIES))
+    living = [concept.name for concept in place.stores.graph.concepts(ontology.id)]
+    if living:
+        name = chance.choice(living)
+        doc_id, label, _ = chance.choice(speaking_of(place.stores, ontology, name))
+        labels, doc_ids = chance.choice([([label], []), ([], [doc_id]), ([label], [doc_id])])
+        called = chance.choice(["", "", f"split-{chance.randint(1, 9)}"])
+        decide(place.stores, plan_split(place.stores, ontology, name, labels, doc_ids, called))
 
 
 # ------------------------------------------------------------------------------------------ what is seen
