@@ -32,7 +32,7 @@ def command(config: Config, words: str | None, as_json: bool) -> None:
     """
     with open_stores(config, make=False) as stores:
         if words is not None:
-            page = document_page(stores, find_document(stores, config.run, words))
+            page = document_page(stores, find_document(stores, config.run, words, trashed=True))
             _print_document(page, as_json)
             return
         found = status(config, stores)

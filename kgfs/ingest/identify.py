@@ -122,7 +122,7 @@ _NAMELESS = (State.STALE, State.TRASHED, State.KEPT)
 def _returned(document: Document, now: int, trash_days: int) -> Decision:
     """About bytes that no path had any more."""
     if document.commit_id:
-        return Decision(Action.ALIAS, "removed a moment ago, its knowledge is still there")
+        return Decision(Action.ALIAS, "no path had it any more, its knowledge is still there")
     if not document.reading:
         return Decision(Action.INSERT, "known bytes that were never read")
     if document.removed_at and now - document.removed_at > trash_days * DAY:

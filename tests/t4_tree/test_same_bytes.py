@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kgfs.domain import State, Version
 from kgfs.tree.node import File, Folder
 from tests.t4_tree.library import ME, Library, library_at, read
 
@@ -95,3 +96,49 @@ def test_many_paths_are_all_in_the_citation(library: Library) -> None:
     text = library.read(f"{PIECE}/source.txt")
     assert b"also: 20 more, listed in citation.json\n" in text
     assert len(text) == library.node(f"{PIECE}/source.txt").attr().size
+
+
+# ------------------------------------------------------------------------------------------- successors that fail
+
+
+@pytest.mark.parametrize("end", [State.UNSUPPORTED, State.FAILED])
+def test_evidence_of_what_a_failed_version_replaced_stays_and_leads_to_the_old_bytes(
+    library: Library, end: State
+) -> None:
+    library.write("Zen/documents/zen.txt", b"\x00\x01 nothing that can be read")
+    library.settle()
+    failed = library.document("Zen/documents/zen.txt")
+    library.pipeline.fail(failed, end, "for a test")
+    assert [job for job in library.stores.journal.jobs.all() if job.kind == "forget"] == []
+    source, cited = library.read(f"{PIECE}/source.txt"), json.loads(library.read(f"{PIECE}/citation.json"))
+    assert (cited["stale"], cited["document"], cited["paths"]) == (True, "versions/zen.txt@/1.txt", [])
+    assert source.split(b"\n")[1].startswith(b"note: stale")
+    assert library.read(f"{PIECE}/document/") == ZEN
+    assert library.read("Zen/documents/zen.txt") == b"\x00\x01 nothing that can be read"
+    renamed = documents(library)
+    renamed.move("zen.txt", renamed, "nez.txt", replace=False)
+    assert library.read(f"{PIECE}/document/") == ZEN, "also under the file's new name"
+    library.write("Zen/documents/nez.txt", b"Zen is here again.\n")
+    library.settle()
+    library.publish("Zen/documents/nez.txt", {"Zen": ["Zen is here again."]})
+    assert library.names("Zen/concepts/zen.concept/evidence") == ["2"], "the next that is read takes its place"
+    cited = json.loads(library.read("Zen/concepts/zen.concept/evidence/2/citation.json"))
+    assert (cited["stale"], cited["document"]) == (False, "documents/nez.txt")
+
+
+def test_a_version_brought_back_is_current_again_though_its_successor_failed(library: Library) -> None:
+    library.write("Zen/documents/zen.txt", b"\x00 junk")
+    library.settle()
+    library.pipeline.fail(library.document("Zen/documents/zen.txt"), State.UNSUPPORTED, "junk")
+    library.write("Zen/documents/zen.txt", library.read("Zen/versions/zen.txt@/1.txt"))
+    library.settle()
+    assert shown(library)[0] == ["documents/zen.txt"]
+    assert library.stores.journal.jobs.owed() == 0
+    assert [version.decision for version in versions(library)] == ["insert", "update", "alias"]
+
+
+def versions(library: Library) -> list[Version]:
+    names = library.stores.journal.names
+    row = names.resolve(library.ontology().id, "zen.txt")
+    assert row is not None
+    return names.versions(row.id)
