@@ -17,18 +17,16 @@ from pathlib import Path
 import pytest
 
 from kgfs.errors import BusyError, KgfsError, StoreError, TimedOutError
-from tests.required import REQUIRED
+from tests.required import missing
 from tests.t6_whole.running import until
 
 UNITS = Path(__file__).parents[2] / "systemd"
 NAMES = ("kgfs@.service", "kgfs-worker.service")
 
 
-def needed(missing: str) -> None:
-    if missing:
-        if "systemd" in REQUIRED:
-            pytest.fail(f"systemd is required here, but {missing}")
-        pytest.skip(f"[systemd] {missing}")
+def needed(why: str) -> None:
+    if why:
+        missing("systemd", why)
 
 
 def settings(name: str) -> dict[str, list[str]]:

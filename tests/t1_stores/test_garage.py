@@ -331,7 +331,7 @@ def test_a_move_keeps_the_inode_but_not_of_a_file_with_two_names(files: FileObje
 def test_a_move_from_another_file_system_copies(files: FileObjects, tmp_path: Path) -> None:
     shared = Path("/dev/shm")
     if not os.access(shared, os.W_OK) or shared.stat().st_dev == tmp_path.stat().st_dev:
-        pytest.skip("[shm] no second file system at /dev/shm")
+        missing("shm", "no second file system at /dev/shm")
     source = shared / f"kgfs-test-{os.getpid()}"
     source.write_bytes(LONG)
     try:
@@ -651,6 +651,7 @@ KILLED = """
 import hashlib, random, sys
 from pathlib import Path
 from kgfs.stores.garage.files import FileObjects
+from tests.required import missing
 
 root, spool, chance = Path(sys.argv[1]), Path(sys.argv[2]), random.Random(int(sys.argv[3]))
 objects = FileObjects(root)
@@ -703,7 +704,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     point.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=4m,mode=700", "kgfs-test", str(point)]
     if os.geteuid() != 0 or shutil.which("mount") is None or subprocess.run(command, capture_output=True).returncode:
-        pytest.skip("[tmpfs] a small tmpfs cannot be mounted here")
+        missing("tmpfs", "a small tmpfs cannot be mounted here")
     yield point
     subprocess.run(["umount", str(point)], check=True)
 

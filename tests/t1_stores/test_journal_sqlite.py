@@ -23,6 +23,7 @@ from kgfs.stores.journal import sqlite as module
 from kgfs.stores.journal.names import SqliteNames
 from kgfs.stores.journal.schema import prepare
 from kgfs.stores.journal.sqlite import SqliteJournal
+from tests.required import missing
 from tests.t1_stores.journal_building import Hand
 
 RECORDING = """
@@ -152,7 +153,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     point.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", "size=2m,mode=700", "kgfs-test", str(point)]
     if os.geteuid() != 0 or shutil.which("mount") is None or subprocess.run(command, capture_output=True).returncode:
-        pytest.skip("[tmpfs] a small tmpfs cannot be mounted here")
+        missing("tmpfs", "a small tmpfs cannot be mounted here")
     yield point
     subprocess.run(["umount", str(point)], check=True)
 

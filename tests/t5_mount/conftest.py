@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.required import REQUIRED
+from tests.required import missing
 from tests.t5_mount.mounting import Library, MakeLibrary, journal_of, mounted_place
 from tests.t5_mount.small_mount import SmallMount
 from tests.t6_whole.running import Place
@@ -18,9 +18,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     named = [program for marker in item.iter_markers("program") for program in marker.args]
     for program in named:
         if shutil.which(program) is None:
-            if "programs" in REQUIRED:
-                pytest.fail(f"programs are required here, but {program} is not installed")
-            pytest.skip(f"[programs] {program} is not installed")
+            missing("programs", f"{program} is not installed")
 
 
 @pytest.fixture

@@ -10,7 +10,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
+from tests.required import missing
+
 ROOT = Path(__file__).parents[2]
+NOBODY = 65534
+
+
+def need_a_readable_project() -> None:
+    """For a test in which an ordinary user runs the project from where it stands."""
+    for path in (ROOT, Path(sys.executable)):
+        words = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--", "test", "-r", str(path)]
+        if subprocess.run(words, check=False).returncode:
+            missing("user", f"{path} is not readable for an ordinary user")
 
 
 class SmallMount:
@@ -31,6 +42,7 @@ class SmallMount:
         said = self._out.readline()
         if said != b"ready\n":
             self.process.wait(10)
+            self.close()
             raise AssertionError(f"not mounted: {said!r} {self.said()}")
 
     @property

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from kgfs.fuse.machine import CONFIGURATION
+from tests.required import missing
 from tests.t5_mount.mounting import STATISTICS, Library, mounted_place
 from tests.t6_whole.conftest import GARBAGE, ZEN
 from tests.t6_whole.running import Place, one_line
@@ -66,7 +67,7 @@ def open_place() -> Iterator[Callable[..., Place]]:
                 [*as_user(user), sys.executable, "-c", "import kgfs.cli"], capture_output=True, check=False
             )
             if tried.returncode:
-                pytest.skip(f"[user] an ordinary user cannot use this environment: {tried.stderr.decode()[-200:]}")
+                missing("user", f"an ordinary user cannot use this environment: {tried.stderr.decode()[-200:]}")
         made.append(place)
         return place
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.required import missing
 from tests.scenarios.filesystem import SCENARIOS, Scenario
 from tests.scenarios.mounted import MountDriver
 from tests.t3_ingest.depositing import desk_at
@@ -72,7 +73,7 @@ def run(*command: str | Path, at: Path | None = None) -> str:
 
 def need(tool: str) -> None:
     if shutil.which(tool) is None:
-        pytest.skip(f"[{tool}] {tool} is not installed")
+        missing("programs", f"{tool} is not installed")
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from kgfs.fuse.adapter import Operations
 from kgfs.fuse.probe import Standing
 from kgfs.tree.vfs import Vfs, space_of
 from tests.scenarios.small_tree import Tree
-from tests.t5_mount.small_mount import SmallMount
+from tests.t5_mount.small_mount import SmallMount, need_a_readable_project
 
 MountSmall = Callable[..., SmallMount]
 
@@ -236,8 +236,9 @@ def test_a_hung_mount_is_noticed_in_time(small: SmallMount) -> None:
 
 
 @pytest.mark.mounted
-@pytest.mark.skipif(os.getuid() != 0, reason="[root] mounts as somebody else")
+@pytest.mark.user
 def test_the_mount_of_another_user_is_not_taken_for_dead() -> None:
+    need_a_readable_project()
     base = Path(tempfile.mkdtemp(prefix="kgfs-other-"))
     base.chmod(0o755)
     mountpoint = base / "mnt"

@@ -13,13 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.required import missing
 from tests.scenarios.filesystem import SCENARIOS, Scenario
 from tests.scenarios.mounted import MountDriver
-from tests.t5_mount.small_mount import ROOT, SmallMount
+from tests.t5_mount.small_mount import NOBODY, ROOT, SmallMount, need_a_readable_project
 
 pytestmark = pytest.mark.mounted
-
-NOBODY = 65534
 
 
 @pytest.fixture(scope="module")
@@ -43,9 +42,8 @@ def test_as_an_ordinary_user() -> None:
     if os.getuid() != 0:
         pytest.skip("[root] run by an ordinary user already")
     if shutil.which("setpriv") is None:
-        pytest.skip("[setpriv] setpriv is not installed")
-    if not _can_be_read_by_nobody(ROOT) or not _can_be_read_by_nobody(Path(sys.executable)):
-        pytest.skip("[readable] the project or its environment is not readable for an ordinary user")
+        missing("user", "setpriv is not installed")
+    need_a_readable_project()
     base = Path(tempfile.mkdtemp(prefix="kgfs-user-"))
     try:
         os.chown(base, NOBODY, NOBODY)
@@ -67,13 +65,3 @@ def test_as_an_ordinary_user() -> None:
         assert passed and int(passed[1]) > len(SCENARIOS) + 20, done.stdout
     finally:
         shutil.rmtree(base, ignore_errors=True)
-
-
-def _can_be_read_by_nobody(path: Path) -> bool:
-    return (
-        subprocess.run(
-            ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--", "test", "-r", str(path)],
-            check=False,
-        ).returncode
-        == 0
-    )

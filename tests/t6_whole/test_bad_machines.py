@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.required import missing
 from tests.t6_whole.conftest import GARBAGE, ZEN
 from tests.t6_whole.running import Place, one_line, shell, until
 
@@ -31,7 +32,7 @@ def nobody() -> Iterator[Place]:
         shutil.chown(folder, "nobody", "nogroup")
     readable = subprocess.run([*AS_NOBODY, sys.executable, "-c", "import kgfs.cli"], capture_output=True, check=False)
     if readable.returncode:
-        pytest.skip(f"[user] an ordinary user cannot use this environment: {readable.stderr.decode()[-200:]}")
+        missing("user", f"an ordinary user cannot use this environment: {readable.stderr.decode()[-200:]}")
     yield place
     place.close()
     shutil.rmtree(top)
