@@ -238,10 +238,11 @@ def merge_concepts(place: Place, chance: random.Random) -> None:
 def split_concept(place: Place, chance: random.Random) -> None:
     """``kgfs concept split``, by label, by document or both."""
     ontology = place.ontology(chance.choice(ONTOLOGIES))
-    living = [concept.name for concept in place.stores.graph.concepts(ontology.id)]
-    if living:
-        name = chance.choice(living)
-        doc_id, label, _ = chance.choice(speaking_of(place.stores, ontology, name))
+    spoken = {c.name: speaking_of(place.stores, ontology, c.name) for c in place.stores.graph.concepts(ontology.id)}
+    several = [name for name, mentions in spoken.items() if len(mentions) > 1]
+    if several:
+        name = chance.choice(several)
+        doc_id, label, _ = chance.choice(spoken[name])
         labels, doc_ids = chance.choice([([label], []), ([], [doc_id]), ([label], [doc_id])])
         called = chance.choice(["", "", f"split-{chance.randint(1, 9)}"])
         decide(place.stores, plan_split(place.stores, ontology, name, labels, doc_ids, called))
