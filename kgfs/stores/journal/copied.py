@@ -1,0 +1,30 @@
+"""Questions to a copy of a journal that nobody uses: without making it a journal again."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from kgfs.stores.journal.schema import typed
+
+
+def newest_fact(path: Path) -> int:
+    newest: int = _rows(path, "SELECT max(coalesce((SELECT max(seq) FROM entry), 0), (SELECT upto FROM shipped))")[0][0]
+    return newest
+
+
+def working_copies(path: Path) -> Iterator[str]:
+    """Names of the spool files that files and trash need."""
+    sql = "SELECT key FROM name WHERE place = 'spool' UNION SELECT key FROM trash WHERE place = 'spool'"
+    return (key for (key,) in _rows(path, sql))
+
+
+def _rows(path: Path, sql: str) -> list[Any]:
+    try:
+        with closing(sqlite3.connect(path)) as connection:
+            return connection.execute(sql).fetchall()
+    except sqlite3.Error as error:
+        raise typed(error, path) from error
