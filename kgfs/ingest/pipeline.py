@@ -189,7 +189,7 @@ class Pipeline:
                 published[epoch] = decisions
         if not published:
             raise MissingError(
-                f"The match decisions of document {document.doc_id} are not in the garage. Run kgfs doctor."
+                f"The match decisions of document {document.doc_id} are not in the garage. Run kgfs check."
             )
         return published[max(published)]
 
