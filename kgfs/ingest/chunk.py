@@ -28,13 +28,16 @@ _HEAVY = 0.6
 """A unit of more than so many times the target's tokens is cut again: its bytes made more tokens than usual."""
 
 
-def chunk(text: Text, tokens: Tokens, size: int = 400, overlap: int = 60) -> list[Chunk]:
+def chunk(
+    text: Text, tokens: Tokens, size: int = 400, overlap: int = 60, *, look: Callable[[], None] = lambda: None
+) -> list[Chunk]:
     """Spans of about ``size`` tokens that joined are the Text; none for an empty one.
 
     No chunk has more than 1.5 × ``size`` tokens unless a single cluster of characters has. ``Chunk.tokens`` is the sum
     over the chunk's units, which may be a few more than the chunk has as a whole. ``context_start`` is about
     ``overlap`` tokens before the start, at a word. Boundaries depend on what stands near them alone (see ``cuts``).
     ``section_path`` is that of the chunk's first block; a document's header counts to the section behind it.
+    ``look`` is called often; what it raises ends the work.
     """
     content = text.text
     units, counts = _counted(text, tokens, size)
@@ -42,12 +45,16 @@ def chunk(text: Text, tokens: Tokens, size: int = 400, overlap: int = 60) -> lis
         return []
     starts = [start for start, _ in units]
     ends = [*starts[1:], len(content)]
-    hashes = [_hash(content[start:end]) for start, end in zip(starts, ends, strict=True)]
-    firsts = [0, *cuts([rank for _, rank in units], hashes, counts, size), len(units)]
+    hashes: list[int] = []
+    for start, end in zip(starts, ends, strict=True):
+        look()
+        hashes.append(_hash(content[start:end]))
+    firsts = [0, *cuts([rank for _, rank in units], hashes, counts, size, look), len(units)]
     path_at = _paths(text)
     chunks: list[Chunk] = []
     line, offset, context_start = 1, 0, 0
     for first, behind in pairwise(firsts):
+        look()
         start, end = starts[first], ends[behind - 1]
         weight = sum(counts[first:behind])
         line_behind = line + content.count("\n", start, end)

@@ -6,9 +6,11 @@ Records kept by an interrupted run are used, not asked for again.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from kgfs.compute.attended import Attended
 from kgfs.compute.contract import Compute
 from kgfs.config import Pipeline
 from kgfs.domain import INGEST_VERSION, Chunk, Document, Text, Verdict
@@ -27,6 +29,27 @@ from kgfs.stores.garage.contract import Objects
 
 Progress = Callable[[str, float], None]
 """(stage, share of the document done). Called between batches; raises LostLeaseError when the work is not ours now."""
+
+LOOK = 0.25
+"""Seconds after which it is called again while a stage goes on."""
+
+
+class _Said:
+    """A progress that can be said again without knowing how far the work is."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._last = ("", 0.0)
+        self._at = 0.0
+
+    def __call__(self, stage: str, share: float) -> None:
+        self._last, self._at = (stage, share), time.monotonic()
+        self._progress(stage, share)
+
+    def again(self) -> None:
+        """Quick, unless it was long ago."""
+        if time.monotonic() - self._at > LOOK:
+            self(*self._last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +72,21 @@ class Reader:
         finished = self._finished(document)
         if finished is not None:
             return finished
+        said = _Said(progress)
+        attended = replace(self, compute=Attended(self.compute, said.again))
+        return attended._read(document, filename, earlier, said)
+
+    def _read(self, document: Document, filename: str, earlier: Sequence[str], progress: _Said) -> Reading:
         progress("parse", 0.0)
         with self.clock.stage("parse"):
             text = parse(filename, self.objects.get(document.key))
         border("parsed")
+        progress("chunk", 0.0)
         with self.clock.stage("chunk"):
-            chunks = chunk(text, self.compute.tokens, self.settings.chunk_tokens, self.settings.overlap_tokens)
+            sizes = self.settings.chunk_tokens, self.settings.overlap_tokens
+            chunks = chunk(text, self.compute.tokens, *sizes, look=progress.again)
         border("chunked")
+        progress("gate", 0.0)
         with self.clock.stage("gate"):
             verdicts = judge_all(text, chunks, verbs=self.compute.verbs)
         border("gated")
@@ -160,6 +191,7 @@ class Reader:
             with self.clock.stage("extract"):
                 batch = dict(waiting[at : at + records.PACK])
                 known |= records.ask(self.compute, self.objects, doc_id, batch, known=())
+        progress("validate", 0.9)
         validated: list[ValidExtraction] = []
         packs: dict[str, None] = {}
         dropped: dict[str, int] = {}

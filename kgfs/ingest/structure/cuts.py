@@ -11,7 +11,7 @@ middle wins, and after an edit within such a run its boundaries may move up to i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -61,8 +61,15 @@ class _Places:
         return int(self.units[low + at])
 
 
-def cuts(ranks: Sequence[int], hashes: Sequence[int], tokens: Sequence[int], size: int) -> list[int]:
-    """The units, in order and without the first, at which chunks of about ``size`` tokens begin."""
+def cuts(
+    ranks: Sequence[int],
+    hashes: Sequence[int],
+    tokens: Sequence[int],
+    size: int,
+    look: Callable[[], None] = lambda: None,
+) -> list[int]:
+    """The units, in order and without the first, at which chunks of about ``size`` tokens begin. ``look`` is called
+    between them."""
     offsets = np.concatenate(([0], np.cumsum(np.asarray(tokens, np.int64))))
     rank = np.asarray(ranks, np.int64)
     keys = (rank.astype(np.uint64) << np.uint64(60)) | (np.asarray(hashes, np.uint64) >> np.uint64(4))
@@ -72,6 +79,7 @@ def cuts(ranks: Sequence[int], hashes: Sequence[int], tokens: Sequence[int], siz
     found: list[int] = []
     open_stretches = [(0, len(tokens), 0)]
     while open_stretches:
+        look()
         start, end, done = open_stretches.pop()
         low, high = int(offsets[start]), int(offsets[end])
         for n in range(done, len(passes)):

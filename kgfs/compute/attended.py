@@ -1,0 +1,107 @@
+"""An engine that somebody looks after: heavy work in small portions, with a look between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from kgfs.compute.contract import Compute
+from kgfs.models.contract import Extraction, Passage, Tokens
+
+PASSAGES = 16
+"""Texts or passages that a model is given at once: less than a second's work on two cores."""
+COUNTED = 1024
+"""Texts whose tokens are counted at once."""
+
+T = TypeVar("T")
+
+
+class Attended:
+    """The same engine, which calls ``look`` before each portion; what that raises ends the call."""
+
+    def __init__(self, compute: Compute, look: Callable[[], None]) -> None:
+        self._compute = compute
+        self._look = look
+
+    @property
+    def tokens(self) -> Tokens:
+        return _AttendedTokens(self._compute.tokens, self._look)
+
+    @property
+    def extractor(self) -> str:
+        return self._compute.extractor
+
+    @property
+    def extractor_model(self) -> str:
+        return self._compute.extractor_model
+
+    @property
+    def prompt_hash(self) -> str:
+        return self._compute.prompt_hash
+
+    @property
+    def billed(self) -> bool:
+        return self._compute.billed
+
+    @property
+    def embedding_model(self) -> str:
+        return self._compute.embedding_model
+
+    @property
+    def verbs(self) -> Callable[[str], bool] | None:
+        has_verb = self._compute.verbs
+        if has_verb is None:
+            return None
+
+        def looked(block: str) -> bool:
+            self._look()
+            return has_verb(block)
+
+        return looked
+
+    def extract(self, passages: Sequence[Passage], known: Sequence[str]) -> list[str]:
+        return [raw for part in self._portions(passages, PASSAGES) for raw in self._compute.extract(part, known)]
+
+    def parse(self, raw: str) -> Extraction:
+        self._look()
+        return self._compute.parse(raw)
+
+    def embed(self, texts: Sequence[str]) -> list[npt.NDArray[np.float32]]:
+        return [rows for part in self._portions(texts, PASSAGES) for rows in self._compute.embed(part)]
+
+    def using(self, extractor: str) -> Attended:
+        return Attended(self._compute.using(extractor), self._look)
+
+    def notes(self) -> Sequence[str]:
+        return self._compute.notes()
+
+    def _portions(self, items: Sequence[T], size: int) -> Iterator[list[T]]:
+        return _portions(items, size, self._look)
+
+
+class _AttendedTokens:
+    def __init__(self, tokens: Tokens, look: Callable[[], None]) -> None:
+        self._tokens = tokens
+        self._look = look
+
+    @property
+    def name(self) -> str:
+        return self._tokens.name
+
+    def count(self, text: str) -> int:
+        self._look()
+        return self._tokens.count(text)
+
+    def counts(self, texts: Sequence[str]) -> list[int]:
+        return [count for part in _portions(texts, COUNTED, self._look) for count in self._tokens.counts(part)]
+
+
+def _portions(items: Sequence[T], size: int, look: Callable[[], None]) -> Iterator[list[T]]:
+    left = iter(items)
+    while part := list(islice(left, size)):
+        look()
+        yield part

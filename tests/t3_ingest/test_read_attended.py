@@ -1,0 +1,61 @@
+"""A reading is heard of while it goes on, whatever the stage, and ends soon when nobody wants it any more."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from kgfs.compute.local import LocalCompute
+from kgfs.config import Models, Pipeline
+from kgfs.domain import Document
+from kgfs.errors import LostLeaseError
+from kgfs.ingest import read
+from kgfs.ingest.clock import StageClock
+from kgfs.ingest.read import Reader
+from kgfs.stores.garage.memory import MemoryObjects
+from tests.t3_ingest.readings import document_of
+
+TEXT = " ".join(f"The lantern number {n} is a lamp that burns the oil of its keeper." for n in range(4000))
+
+
+@pytest.fixture
+def kept() -> tuple[Reader, Document]:
+    document = document_of(TEXT)
+    objects = MemoryObjects()
+    objects.put(document.key, TEXT.encode())
+    compute = LocalCompute(Models(extractor="statistics", embedder="none"))
+    return Reader(objects, compute, Pipeline(), StageClock()), document
+
+
+def test_every_stage_is_told_and_told_again(kept: tuple[Reader, Document], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(read, "LOOK", 0.0)
+    told: list[str] = []
+    reader, document = kept
+    reading = reader.read(document, "a.txt", (), lambda stage, share: told.append(stage))
+    assert len(reading.chunks) > 50
+    assert list(dict.fromkeys(told)) == ["parse", "chunk", "gate", "extract", "validate"]
+    assert all(told.count(stage) > 10 for stage in ("chunk", "validate"))
+
+
+def test_progress_costs_little(kept: tuple[Reader, Document]) -> None:
+    told: list[float] = []
+    reader, document = kept
+    reader.read(document, "a.txt", (), lambda stage, share: told.append(time.monotonic()))
+    assert len(told) < 20 + 2 * (told[-1] - told[0]) / read.LOOK
+
+
+@pytest.mark.parametrize("stage", ["chunk", "extract", "validate"])
+def test_a_stage_ends_in_its_middle(kept: tuple[Reader, Document], stage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(read, "LOOK", 0.0)
+    told: list[str] = []
+
+    def progress(now: str, share: float) -> None:
+        told.append(now)
+        if now == stage and told.count(stage) == 3:
+            raise LostLeaseError("stop")
+
+    reader, document = kept
+    with pytest.raises(LostLeaseError):
+        reader.read(document, "a.txt", (), progress)
+    assert told[-1] == stage
