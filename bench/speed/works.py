@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import ParamSpec
 
@@ -19,6 +20,8 @@ from bench.speed.result import Row, against_floor, seconds
 SIDES = (KGFS, FLOOR)
 P = ParamSpec("P")
 MB = 1 << 20
+CLOSINGS = 1000
+"""Samples of close() at least, for a 99th percentile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +199,7 @@ def _first_and_second(
 
 
 def _cpu(computed: Mapping[str, Sequence[float]]) -> str:
-    return "CPU of the mounts " + " / ".join(f"{seconds(computed[side]):.2f}" for side in SIDES) + " s"
+    return "CPU of the mounts " + " / ".join(f"{seconds(taken):.2f}" for taken in computed.values()) + " s"
 
 
 def _more(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
@@ -219,8 +222,8 @@ def cp_one(bench: Bench) -> Iterator[Row]:
             grown.append(mount.memory("VmHWM") - before)
         return taken
 
-    taken, requests = _writing(bench, work)
-    yield against_floor(f"cp {bench.big // MB} MiB into documents/", 2.0, taken, requests)
+    taken, requests, computed = _writing(bench, work)
+    yield against_floor(f"cp {bench.big // MB} MiB into documents/", 2.0, taken, requests, note=_cpu(computed))
     yield Row(f"cp {bench.big // MB} MiB: growth of the mount's memory", max(grown), 64, unit="MiB")
 
 
@@ -230,9 +233,10 @@ def cp_small(bench: Bench) -> Iterator[Row]:
     def serial(mount: Mounted) -> float:
         return _timed(lambda: _run("cp", "-r", str(source), str(_writable(mount) / "copied")))
 
-    taken, requests = _writing(bench, serial)
+    taken, requests, computed = _writing(bench, serial)
     rate = bench.documents / seconds(taken[KGFS])
-    yield against_floor(f"cp -r {bench.documents} files of 2 KB", 4.0, taken, requests, note=f"{rate:.0f} files/s")
+    note = f"{rate:.0f} files/s, {_cpu(computed)}"
+    yield against_floor(f"cp -r {bench.documents} files of 2 KB", 4.0, taken, requests, note=note)
 
     def by_eight(mount: Mounted) -> float:
         folder = _writable(mount)
@@ -249,7 +253,7 @@ def cp_small(bench: Bench) -> Iterator[Row]:
             (folder / f"part-{n}").mkdir()
         return _timed(run)
 
-    together, requests = _writing(bench, by_eight, (KGFS,))
+    together, requests, computed = _writing(bench, by_eight, (KGFS,))
     yield Row(
         "the same by 8 writers at once, against the serial rate",
         seconds(taken[KGFS]) / seconds(together[KGFS]),
@@ -257,7 +261,7 @@ def cp_small(bench: Bench) -> Iterator[Row]:
         at_least=True,
         kgfs=together[KGFS],
         requests=requests,
-        note=f"{bench.documents / seconds(together[KGFS]):.0f} files/s",
+        note=f"{bench.documents / seconds(together[KGFS]):.0f} files/s, {_cpu(computed)}",
     )
 
 
@@ -283,26 +287,31 @@ def _writable(mount: Mounted) -> Path:
 
 def _writing(
     bench: Bench, work: Callable[[Mounted], float], sides: Sequence[str] = SIDES
-) -> tuple[dict[str, list[float]], dict[str, Mapping[str, int]]]:
-    """Each sample on a mount of its own with nothing in it."""
+) -> tuple[dict[str, list[float]], dict[str, Mapping[str, int]], dict[str, list[float]]]:
+    """Each sample on a mount of its own with nothing in it: seconds, requests, and seconds computed by the mount."""
     taken: dict[str, list[float]] = {side: [] for side in sides}
+    computed: dict[str, list[float]] = {side: [] for side in sides}
     requests: dict[str, Mapping[str, int]] = {}
     for _ in range(bench.samples):
         for side in sides:
             os.sync()
             with mounted(side, None, bench.scratch) as mount:
-                before = mount.requests()
+                before, cpu = mount.requests(), mount.cpu()
                 taken[side].append(work(mount))
+                computed[side].append(mount.cpu() - cpu)
                 requests[side] = _more(before, mount.requests())
-    return taken, requests
+    return taken, requests, computed
 
 
 def close(bench: Bench) -> Iterator[Row]:
-    """The 99th percentile of close() of a small file, idle and while a large text is being committed."""
+    """The 99th percentile of close() of a small file, idle and while a large text is being committed; and that of
+    fsync() of a file beside the mount, which shows what the disk itself makes of such company."""
     with mounted(KGFS, None, bench.scratch) as mount:
-        folder = _writable(mount)
+        folders = _writable(mount), mount.path.with_name("plain")
+        folders[1].mkdir()
         home = mount.path.with_name("home")
-        idle = _closings(folder, "idle", lambda: False)
+        _closings(folders, "warm", lambda: False)
+        idle = _closings(folders, "idle", lambda: False)
         writer = subprocess.Popen(
             [sys.executable, "-m", "bench.speed.committing", str(home), str(bench.text)],
             cwd=Path(__file__).parents[2],
@@ -310,26 +319,31 @@ def close(bench: Bench) -> Iterator[Row]:
         )
         assert writer.stdout is not None
         writer.stdout.readline()
-        busy = _closings(folder, "busy", lambda: writer.poll() is None)
+        busy = _closings(folders, "busy", lambda: writer.poll() is None)
         writer.terminate()
         writer.wait()
-    tail = [_percentile(samples, 0.99) for samples in (idle, busy)]
+    ours, plain = ([_percentile(samples, 0.99) for samples in side] for side in zip(idle, busy, strict=True))
     yield Row(
         f"p99 of close() while a {bench.text // MB} MB text is committed, against idle",
-        tail[1] / tail[0],
+        ours[1] / ours[0],
         3.0,
-        note=f"idle {tail[0] * 1e3:.2f} ms, busy {tail[1] * 1e3:.2f} ms",
+        note=f"idle {ours[0] * 1e3:.2f} ms, busy {ours[1] * 1e3:.2f} ms; fsync beside the mount"
+        f" {plain[0] * 1e3:.2f} ms, {plain[1] * 1e3:.2f} ms",
     )
 
 
-def _closings(folder: Path, name: str, go_on: Callable[[], bool]) -> list[float]:
-    taken: list[float] = []
-    while len(taken) < 1000 or (go_on() and len(taken) < 5000):
-        file = (folder / f"{name}-{len(taken)}.txt").open("wb", buffering=0)
-        file.write(b"x" * 2048)
-        taken.append(_timed(file.close))
+def _closings(folders: tuple[Path, Path], name: str, go_on: Callable[[], bool]) -> tuple[list[float], list[float]]:
+    """Seconds of each close() in the first folder, and of each fsync() in the second, in turns."""
+    closed: list[float] = []
+    synced: list[float] = []
+    while len(closed) < CLOSINGS or (go_on() and len(closed) < 5 * CLOSINGS):
+        for folder, taken in zip(folders, (closed, synced), strict=True):
+            file = (folder / f"{name}-{len(taken)}.txt").open("wb", buffering=0)
+            file.write(b"x" * 2048)
+            taken.append(_timed(file.close if taken is closed else partial(os.fsync, file.fileno())))
+            file.close()
         time.sleep(0.001)
-    return taken
+    return closed, synced
 
 
 def _percentile(samples: Sequence[float], share: float) -> float:
