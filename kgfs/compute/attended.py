@@ -48,6 +48,10 @@ class Attended:
         return self._compute.billed
 
     @property
+    def takes_known(self) -> bool:
+        return self._compute.takes_known
+
+    @property
     def embedding_model(self) -> str:
         return self._compute.embedding_model
 

@@ -35,6 +35,11 @@ class Compute(Protocol):
         ...
 
     @property
+    def takes_known(self) -> bool:
+        """Whether the extractor looks at the ``known`` concepts it is shown."""
+        ...
+
+    @property
     def embedding_model(self) -> str:
         """Empty where no embedder is to be had; then ``embed`` must not be called."""
         ...

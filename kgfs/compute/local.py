@@ -45,6 +45,10 @@ class LocalCompute:
         return self._selection.extractor.billed
 
     @property
+    def takes_known(self) -> bool:
+        return self._selection.extractor.takes_known
+
+    @property
     def embedding_model(self) -> str:
         return self._selection.embedder.model if self._selection.embedder else ""
 

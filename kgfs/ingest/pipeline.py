@@ -28,6 +28,7 @@ from kgfs.ingest.match import match
 from kgfs.ingest.publication import carry_out, text_of
 from kgfs.ingest.read import Progress, Reader
 from kgfs.ingest.reading import Decisions, Reading, decisions_prefix, decode_decisions, decode_reading
+from kgfs.ingest.strategy import offer
 from kgfs.ingest.suppress import without_suppressed
 from kgfs.stores.graph.contract import EVERYTHING, Scope
 from kgfs.stores.journal.contract import Job
@@ -59,7 +60,12 @@ class Pipeline:
         settings = self.config.pipeline
         if job.strategy:
             settings = replace(settings, strategy=job.strategy)
-        reader = Reader(self.stores.garage.objects, compute, settings, self.clock, job.run)
+        known: tuple[str, ...] = ()
+        if compute.takes_known:
+            graph, limit = self.stores.graph, settings.known_concepts
+            offered = offer(graph, document.ontology, settings.strategy, limit, document.doc_id, _scope(job))
+            known = tuple(concept.label for concept in offered)
+        reader = Reader(self.stores.garage.objects, compute, settings, self.clock, job.run, known)
         return reader.read(document, filename, kin_of(names, document), progress)
 
     def publish(

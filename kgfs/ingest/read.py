@@ -62,6 +62,8 @@ class Reader:
     clock: StageClock
     run: str = ""
     """What the Readings are made for, where they were asked for: then none made for something else is found again."""
+    known: Sequence[str] = ()
+    """Labels of existing concepts, chosen by the strategy, to be shown to the extractor."""
 
     def read(self, document: Document, filename: str, earlier: Sequence[str], progress: Progress) -> Reading:
         """The Reading of a document, kept in the garage.
@@ -122,7 +124,7 @@ class Reader:
             extractor=self.compute.extractor,
             extractor_model=self.compute.extractor_model,
             strategy=self.settings.strategy,
-            known=(),
+            known=tuple(self.known),
             records=tuple(packs),
             concepts=concepts,
             relationships=relationships,
@@ -190,7 +192,7 @@ class Reader:
             progress("extract", 0.9 * at / len(waiting))
             with self.clock.stage("extract"):
                 batch = dict(waiting[at : at + records.PACK])
-                known |= records.ask(self.compute, self.objects, doc_id, batch, known=())
+                known |= records.ask(self.compute, self.objects, doc_id, batch, self.known)
         progress("validate", 0.9)
         validated: list[ValidExtraction] = []
         packs: dict[str, None] = {}

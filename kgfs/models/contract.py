@@ -111,6 +111,11 @@ class Extractor(Protocol):
         """Whether somebody takes money for each token; then a plan states the cost."""
         ...
 
+    @property
+    def takes_known(self) -> bool:
+        """Whether it looks at ``known``; else none are looked for."""
+        ...
+
     def extract(self, passages: Sequence[Passage], known: Sequence[str]) -> list[str]:
         """The raw output (JSON text) for each passage, in order. ``known`` are labels of existing concepts."""
         ...

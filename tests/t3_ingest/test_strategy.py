@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,9 +21,11 @@ from kgfs.ingest.publication import carry_out
 from kgfs.ingest.rebuild import rebuild
 from kgfs.ingest.strategy import offer
 from kgfs.knowledge.compare import compare
+from kgfs.models.contract import Passage
 from kgfs.stores.graph.contract import Graph, Scope
 from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.readings import load_reading
 from kgfs.stores.vectors.contract import Filter
 from kgfs.stores.vectors.memory import MemoryVectors
 from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, publish
@@ -134,6 +137,40 @@ def _letters(text: str) -> npt.NDArray[np.float32]:
             vector[ord(char) - 97] += 1
     unit: npt.NDArray[np.float32] = vector / np.linalg.norm(vector)
     return unit
+
+
+@dataclass
+class Shown(Counting):
+    """Looks at what it is shown."""
+
+    takes_known = True
+    shown: list[Sequence[str]] = field(default_factory=list)
+
+    def extract(self, passages: Sequence[Passage], known: Sequence[str]) -> list[str]:
+        self.shown.append(known)
+        return super().extract(passages, known)
+
+    @property
+    def extractor(self) -> str:
+        return "looking/1"
+
+
+def test_an_extractor_that_looks_is_shown_what_the_strategy_offers(home: Path, tmp_path: Path) -> None:
+    config = Config(home=home, pipeline=Settings(known_concepts=3))
+    with open_stores(config) as stores:
+        deposit(config, stores, tmp_path, **TEXTS)
+        work(config, stores, Counting())
+        [ontology] = stores.journal.names.ontologies()
+        deposit(config, stores, tmp_path, z="Zen is a school of Buddhism. A koan is a riddle of Zen practice.")
+        compute = Shown()
+        work(config, stores, compute)
+        [offered] = compute.shown
+        assert len(offered) == 3
+        assert set(offered) <= {concept.label for concept in stores.graph.concepts(ontology.id)}
+        [document] = [d for d in documents(stores) if d.source_id.endswith("/z.txt")]
+        assert load_reading(stores.garage.objects, document.doc_id, document.reading).known == tuple(offered)
+        [pack] = [key for key, _ in stores.garage.objects.keys(f"records/{document.doc_id}/")]
+        assert json.loads(stores.garage.objects.get(pack))["known"] == list(offered)
 
 
 def test_strategies_give_other_graphs_nothing_is_embedded_twice_and_rebuilding_gives_the_same(

@@ -33,6 +33,7 @@ class GrammarExtractor:
     name = "grammar"
     version = "1"
     billed = False
+    takes_known = False
 
     def __init__(self, english: English, embedder: Embedder | None) -> None:
         """Without an embedder the grammar ranks alone."""

@@ -40,6 +40,7 @@ class StatisticsExtractor:
     version = "1"
     model = "statistics"
     billed = False
+    takes_known = False
 
     def __init__(self) -> None:
         self.prompt_hash = hashlib.sha256(f"{self.name}/{self.version} {CONCEPTS} {MAX_WORDS}".encode()).hexdigest()[
