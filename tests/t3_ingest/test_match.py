@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from kgfs.config import Pipeline
-from kgfs.domain import Document
+from kgfs.domain import Document, concept_id_of
 from kgfs.ingest.embeddings import concept_rows
 from kgfs.ingest.match import match
 from kgfs.ingest.publication import carry_out
 from kgfs.ingest.reading import Decisions, Reading, decode_decisions, decode_reading
-from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.contract import Graph, Mark, Scope
 from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.vectors.memory import MemoryVectors
 from tests.t3_ingest.readings import ONTOLOGY, document_of, embeddings_of, reading_of
@@ -139,3 +139,87 @@ def test_a_symmetric_relationship_said_from_either_end_is_one(graph: Graph) -> N
         stated = [(ends[0], "CONTRASTS_WITH", ends[1], text)]
         publish(graph, document, reading_of(document, text, {"koan": [text], "riddle": [text]}, stated), text)
     assert graph.counts(ONTOLOGY)["relationships"] == 1
+
+
+def word(graph: Graph, scope: str, norm: str, *, joined: str = "", apart: str = "") -> None:
+    """A person's word on a label: directory names of the concept that it is, and of the one that it never is."""
+    marks = [
+        Mark(concept_id_of(scope, norm), ONTOLOGY, graph.name_taken(ONTOLOGY, name) or "", is_joined)
+        for name, is_joined in ((joined, True), (apart, False))
+        if name
+    ]
+    graph.reassign(f"word on {scope}:{norm}", [], 1, marks)
+
+
+def test_a_persons_word_comes_before_label_alias_and_likeness(graph: Graph) -> None:
+    text = "Zen is old. Chan is older."
+    document = document_of(text)
+    publish(graph, document, reading_of(document, text, {"Zen": ["Zen is old."], "Chan": ["Chan is older."]}), text)
+    word(graph, ONTOLOGY, "chan", joined="zen", apart="chan")
+    later = document_of("Chan sits.", "b.txt", 2)
+    decisions = publish(graph, later, reading_of(later, "Chan sits.", {"Chan": ["Chan sits."]}), "Chan sits.")
+    assert [(c.how, c.name, c.numbers) for c in decisions.concepts] == [("decided", "zen", (2,))]
+
+
+def test_a_word_holds_for_a_reading_that_is_compared_with_nothing(graph: Graph) -> None:
+    """As when a whole ontology is read anew: what was merged does not come apart."""
+    text = "Zen is old. Chan is older."
+    document = document_of(text)
+    reading = reading_of(document, text, {"Zen": ["Zen is old."], "Chan": ["Chan is older."]})
+    publish(graph, document, reading, text)
+    word(graph, ONTOLOGY, "chan", joined="zen")
+    scope = Scope(since=99, but=document.doc_id)
+    decided = match(graph, None, ONTOLOGY, reading, None, SETTINGS, scope)
+    assert [(c.how, c.name) for c in decided.concepts] == [("new", "zen"), ("decided", "zen")]
+
+
+def test_a_label_kept_apart_joins_neither_by_another_form_nor_by_likeness(graph: Graph) -> None:
+    text = "Type hints help. More on it here."
+    document = document_of(text)
+    reading = reading_of(document, text, {"Type hints": ["Type hints help."], "PEP 484": ["More on it here."]})
+    decisions = publish(graph, document, reading, text)
+    vectors = MemoryVectors("test")
+    found = embeddings_of(reading, {"Type hints": (1.0, 0.0, 0.0), "PEP 484": (0.0, 0.0, 1.0)})
+    vectors.upsert(concept_rows(ONTOLOGY, reading, decisions, found))
+    later = document_of(text + " ", "b.txt", 2)
+    like = reading_of(later, text + " ", {"type hinting": ["More on it here."]}, forms={"type hinting": ["Type hints"]})
+    directions = embeddings_of(like, {"type hinting": (1.0, 0.0, 0.0)})
+
+    def decided() -> list[tuple[str, str]]:
+        found = match(graph, vectors, ONTOLOGY, like, directions, SETTINGS, source_id=later.source_id)
+        return [(concept.how, concept.name) for concept in found.concepts]
+
+    assert decided() == [("alias", "type-hints")]
+    word(graph, later.source_id, "", apart="type-hints")
+    assert decided() == [("new", "type-hinting")]
+    word(graph, later.source_id, "type hinting", joined="pep-484")
+    assert decided() == [("decided", "pep-484")]
+
+
+def test_a_label_that_is_kept_apart_from_the_very_concept_it_founds_gets_another(graph: Graph) -> None:
+    text = "Python is a language."
+    document = document_of(text)
+    publish(graph, document, reading_of(document, text, {"Python": [text]}), text)
+    snake = "A python is a snake."
+    zoo = document_of(snake, "zoo.txt", 2)
+    word(graph, zoo.source_id, "", apart="python")
+    reading = reading_of(zoo, snake, {"python": [snake]})
+    decisions = match(graph, None, ONTOLOGY, reading, None, SETTINGS, source_id=zoo.source_id)
+    [found] = decisions.concepts
+    assert found.how == "new"
+    assert found.concept_id != graph.name_taken(ONTOLOGY, "python")
+    assert found.name.startswith("python~")
+
+
+def test_what_was_merged_into_a_concept_that_left_brings_it_back_under_its_name(graph: Graph) -> None:
+    text = "Zen is old."
+    document = document_of(text)
+    publish(graph, document, reading_of(document, text, {"Zen": [text]}), text)
+    word(graph, ONTOLOGY, "chan", joined="zen")
+    graph.forget("f", [document.doc_id], 5)
+    later = document_of("Chan sits.", "b.txt", 2)
+    decisions = publish(graph, later, reading_of(later, "Chan sits.", {"Chan": ["Chan sits."]}), "Chan sits.")
+    assert [(c.how, c.name, c.numbers) for c in decisions.concepts] == [("new", "zen", (2,))]
+    concept = graph.concept_named(ONTOLOGY, "zen")
+    assert concept is not None
+    assert concept.label == "Chan"
