@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -68,6 +68,15 @@ class Objects(Protocol):
 
     def delete(self, key: str) -> bool:
         """Whether it was there. Deleting is durable."""
+        ...
+
+    def has_sums(self, key: str) -> bool:
+        """Whether the object's sums are kept; without them the next touch makes them anew, where a hash proves the
+        bytes, or fails."""
+        ...
+
+    def salvage(self, key: str) -> bytes:
+        """The bytes as they are, verified by nothing: for repairing. MissingError if absent."""
         ...
 
     def keys(self, prefix: str = "") -> Iterator[tuple[str, int]]:
@@ -139,6 +148,15 @@ class Ledger(Protocol):
 
     def last_seq(self) -> int:
         """0 for an empty ledger. A torn tail (a crash in mid-append) is not counted."""
+        ...
+
+    def mend(self, known: Callable[[int], bytes | None]) -> list[int]:
+        """Cut off a torn tail, and put back entries that are not what was kept: ``known`` gives one by its number, if
+        it can. Numbers of those that stay lost; where there is one, nothing is changed."""
+        ...
+
+    def faults(self) -> list[str]:
+        """What :meth:`mend` would find, for people; ``torn`` begins what is only a torn tail. Reads everything."""
         ...
 
     def replay(self, after: int = 0) -> Iterator[tuple[int, bytes]]:

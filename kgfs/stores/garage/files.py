@@ -100,6 +100,16 @@ class FileObjects:
                 os.fsync(shard)
             return existed
 
+    def has_sums(self, key: str) -> bool:
+        return sums_path(object_path(self._root, key)).exists()
+
+    def salvage(self, key: str) -> bytes:
+        with os_errors(f"reading {key}"):
+            try:
+                return object_path(self._root, key).read_bytes()
+            except FileNotFoundError:
+                raise MissingError(f"{key}: no such object.") from None
+
     def keys(self, prefix: str = "") -> Iterator[tuple[str, int]]:
         """Sizes are those of the files. Objects put or deleted meanwhile may be listed or not."""
         with os_errors(f"listing {prefix}*"):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from kgfs.errors import MissingError, RotError, StoreError
 from kgfs.stores.garage.contract import Segment, SegmentReader
 from kgfs.stores.garage.durable import locked, make_folder, os_errors
+from kgfs.stores.garage.mending import mended, survey
 from kgfs.stores.garage.segments import check_entries, encode_line, lines, segment_path, segments
 
 SEGMENT_SIZE = 8 << 20
@@ -64,6 +65,34 @@ class SegmentLedger:
         with os_errors(f"reading the ledger {self._root}"), locked(self._root, shared=True):
             self._seen = tail = self._tail()
             return tail.last
+
+    def faults(self) -> list[str]:
+        with os_errors(f"reading the ledger {self._root}"), locked(self._root, shared=True):
+            found = []
+            for segment in survey(self._root):
+                if segment.lost:
+                    found.append(f"{segment.path.name}: entries {segment.lost[0]} to {segment.lost[-1]}")
+                if segment.torn:
+                    found.append(f"torn: {segment.path.name}, {segment.torn} bytes")
+            return found
+
+    def mend(self, known: Callable[[int], bytes | None]) -> list[int]:
+        with os_errors(f"mending the ledger {self._root}"), locked(self._root) as folder:
+            found = [segment for segment in survey(self._root) if segment.lost or segment.torn]
+            whole = [(segment, mended(segment, known)) for segment in found]
+            if lost := [seq for segment, raw in whole if raw is None for seq in segment.lost if known(seq) is None]:
+                return lost
+            for segment, raw in whole:
+                fresh = segment.path.with_suffix(".mended")
+                fresh.touch(SEGMENT_MODE)
+                with fresh.open("wb") as file:
+                    file.write(raw or b"")
+                    file.flush()
+                    os.fsync(file.fileno())
+                fresh.rename(segment.path)
+                os.fsync(folder)
+            self._seen = None
+            return []
 
     def replay(self, after: int = 0) -> Iterator[tuple[int, bytes]]:
         with os_errors(f"reading the ledger {self._root}"):

@@ -79,6 +79,12 @@ class MemoryObjects:
             self._kept_at.pop(key, None)
             return self._kept.pop(key, None) is not None
 
+    def has_sums(self, key: str) -> bool:
+        return key in self._kept
+
+    def salvage(self, key: str) -> bytes:
+        return self._find(key)[0]
+
     def keys(self, prefix: str = "") -> Iterator[tuple[str, int]]:
         with self._lock:
             found = sorted((key, sums.size) for key, (_, sums) in self._kept.items() if key.startswith(prefix))
@@ -137,6 +143,12 @@ class MemoryLedger:
             self._entries.extend(entries[last + 1 - first_seq :])
             self._appended_at = time.time_ns()
             return len(self._entries)
+
+    def mend(self, known: Callable[[int], bytes | None]) -> list[int]:
+        return []
+
+    def faults(self) -> list[str]:
+        return []
 
     def last_seq(self) -> int:
         return len(self._entries)

@@ -75,6 +75,12 @@ def _decode(line: bytes, seq: int | None) -> bytes | None:
     return entry if good and seq in (None, int(number)) else None
 
 
+def decode_line(line: bytes) -> tuple[int, bytes] | None:
+    """(number, entry) of a line that is what was kept, whatever stands around it."""
+    entry = _decode(line, None)
+    return None if entry is None else (int(line.partition(b" ")[2].partition(b" ")[0]), entry)
+
+
 def _is_torn(tail: bytes) -> bool:
     """Whether a tail whose first line is bad is what a crash leaves."""
     *whole, rest = tail.split(b"\n")

@@ -253,6 +253,17 @@ class Said:
     instances: Sequence[InstanceRow]
 
 
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Rows that do not fit together; no store makes such."""
+
+    what: str
+    """``words`` where the full-text index lacks a Source or has one too many; else what is dangling."""
+    row: str
+    """Which, for people."""
+    doc_id: str = ""
+
+
 class Graph(Protocol):
     """Reads are *quick* (indexed) and see the newest epoch, from any number of threads and processes. Lists are in
     order of their key and paged: ``after`` is the last key of the page before."""
@@ -328,6 +339,10 @@ class Graph(Protocol):
         ...
 
     # ------------------------------------------------------------------------------------------- reading
+
+    def faults(self) -> list[Fault]:
+        """For ``kgfs check``. Walks over everything."""
+        ...
 
     def epoch(self) -> int: ...
 

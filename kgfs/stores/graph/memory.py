@@ -19,6 +19,7 @@ from kgfs.stores.graph.contract import (
     Concept,
     ConceptRow,
     DocumentRow,
+    Fault,
     Graph,
     InstanceRow,
     Mark,
@@ -357,6 +358,9 @@ class MemoryGraph:
 
     def published(self, commit_id: str) -> int | None:
         return self._commits.get(commit_id)
+
+    def faults(self) -> list[Fault]:
+        return []  # all that is shown is worked out from the editions at each commit
 
     def changed(self) -> bool:
         with self._lock:

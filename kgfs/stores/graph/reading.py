@@ -13,12 +13,14 @@ from kgfs.stores.graph.contract import (
     Change,
     Concept,
     DocumentRow,
+    Fault,
     InstanceRow,
     Mark,
     Related,
     Scope,
     SourceRow,
 )
+from kgfs.stores.graph.faults import faults
 from kgfs.stores.graph.feed import changes
 from kgfs.stores.graph.hiding import hidden_name
 from kgfs.stores.graph.merging import MARKS, mark_row
@@ -55,6 +57,10 @@ class GraphReads:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+
+    def faults(self) -> list[Fault]:
+        with self._database.snapshot() as connection:
+            return faults(connection)
 
     def epoch(self) -> int:
         found: int = self._database.row("SELECT value FROM meta WHERE name = 'epoch'")[0]

@@ -320,6 +320,15 @@ class Journal(Protocol):
         """Their objects are gone, or are wanted again."""
         ...
 
+    def promised(self) -> Iterator[tuple[str, str, str]]:
+        """(garage key, SHA-256, doc_id or '') of every original that a name, a version or the trash promises. Walks over
+        everything."""
+        ...
+
+    def left_inbox(self) -> list[str]:
+        """SHA-256 of inbox rows that no name refers to. Such stand for a moment only, between two steps."""
+        ...
+
     def scrub(self) -> None:
         """Remove every trace of removed rows (inbox contents above all) from the files. Blocks for long, all is written
         anew. BusyError where other processes read without end."""

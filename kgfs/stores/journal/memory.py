@@ -283,6 +283,18 @@ class MemoryJournal:
             for sha256 in set(sha256s) - needed:
                 tables.inbox.pop(sha256, None)
 
+    def promised(self) -> Iterator[tuple[str, str, str]]:
+        tables = self.tables
+        found = {(version.key, version.sha256, version.doc_id) for version, _ in tables.versions.values()}
+        names = [entry.name for entry in tables.names.values() if entry.name.place is Place.GARAGE]
+        found |= {(name.key, name.sha256, name.doc_id) for name in names}
+        return iter(sorted(found))
+
+    def left_inbox(self) -> list[str]:
+        tables = self.tables
+        needed = {entry.name.sha256 for entry in tables.names.values() if entry.name.place is Place.INBOX}
+        return sorted(set(tables.inbox) - needed)
+
     def unheld(self) -> list[str]:
         tables = self.tables
         held = {version.key for version, _ in tables.versions.values()} | {gone.key for gone in tables.trash.values()}

@@ -135,6 +135,20 @@ class SqliteJournal:
     def inbox(self, sha256: str) -> bytes | None:
         return _inbox(self._readers.mine(), sha256)
 
+    def promised(self) -> Iterator[tuple[str, str, str]]:
+        sql = (
+            "SELECT key, sha256, doc_id FROM version UNION SELECT key, sha256, doc_id FROM name WHERE place = 'garage'"
+            " UNION SELECT key, sha256, doc_id FROM trash WHERE place = 'garage' ORDER BY 1, 3"
+        )
+        return iter(self._readers.mine().execute(sql).fetchall())
+
+    def left_inbox(self) -> list[str]:
+        sql = (
+            "SELECT sha256 FROM inbox WHERE NOT EXISTS"
+            " (SELECT 1 FROM name WHERE name.sha256 = inbox.sha256 AND place = 'inbox') ORDER BY sha256"
+        )
+        return [sha256 for (sha256,) in self._readers.mine().execute(sql).fetchall()]
+
     def seq(self) -> int:
         return _newest(self._readers.mine())
 
