@@ -89,6 +89,7 @@ class ConceptMd(DerivedFile):
     """Size and time are stored at commit, so a listing renders nothing."""
 
     __slots__ = ("_concept_id", "_first")
+    stays = True
 
     def __init__(self, world: World, concept_id: str, row: Concept | None = None) -> None:
         super().__init__(world)

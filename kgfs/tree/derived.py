@@ -7,7 +7,7 @@ kernel asks again much later, and then the store is asked again too.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from kgfs.domain import decode_name
 from kgfs.errors import DerivedError, MissingError, StoreError
@@ -81,6 +81,9 @@ class DerivedFile(File):
 
     __slots__ = ("world",)
 
+    stays: ClassVar[bool] = False
+    """Whether the content is the same until there are news."""
+
     def __init__(self, world: World) -> None:
         self.world = world
 
@@ -109,7 +112,7 @@ class DerivedFile(File):
 
     def handle(self) -> Handle:
         try:
-            return Rendered(self.content())
+            return Rendered(self.world.moment.rendered(self.key, self.content) if self.stays else self.content())
         except MissingError:
             # What is remembered speaks of it still; the kernel, which looks it up again, must not find it again.
             self.world.moment.forget()

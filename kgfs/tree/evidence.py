@@ -133,6 +133,7 @@ class _Entry:
 
 class _EntryFile(_Entry, DerivedFile):
     __slots__ = ("_first", "_n", "_owner")
+    stays = True
 
     def __init__(self, world: World, owner: Owner, n: int, seen: Evidence | None = None) -> None:
         DerivedFile.__init__(self, world)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from threading import Lock
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 MAX_KNOWN = 5_000
 """Answers kept; then all are given up together."""
+
+MAX_RENDERED = 16 << 20
+"""Bytes of rendered files kept, likewise."""
 
 
 class Moment:
@@ -19,11 +23,12 @@ class Moment:
     moves.
     """
 
-    __slots__ = ("_known", "_position")
+    __slots__ = ("_known", "_position", "_rendered")
 
     def __init__(self) -> None:
         self._position: Hashable | None = None
         self._known: dict[Hashable, Any] = {}
+        self._rendered = _Rendered()
 
     @property
     def position(self) -> Hashable | None:
@@ -33,11 +38,12 @@ class Moment:
         """News were heard up to ``position``."""
         if position != self._position:
             self._position = position
-            self._known = {}
+            self.forget()
 
     def forget(self) -> None:
         """A store contradicted what is remembered: everything is asked anew. Any thread."""
         self._known = {}
+        self._rendered = _Rendered()
 
     def recall(self, key: Hashable, ask: Callable[[], T]) -> T:
         """The answer to ``ask``, which ``key`` stands for, perhaps from before."""
@@ -52,10 +58,44 @@ class Moment:
         _keep(known, key, answer)
         return answer
 
+    def rendered(self, key: Hashable, render: Callable[[], bytes]) -> bytes:
+        """What ``render`` gives, perhaps from before: what is opened again and again is rendered once. Any thread."""
+        if self._position is None:
+            return render()
+        kept = self._rendered
+        content = kept.get(key)
+        if content is None:
+            content = render()
+            kept.keep(key, content)
+        return content
+
     def learn(self, key: Hashable, answer: object) -> None:
         """What ``key`` stands for, learnt in passing, on the event loop."""
         if self._position is not None:
             _keep(self._known, key, answer)
+
+
+class _Rendered:
+    """Bytes by key, up to MAX_RENDERED together."""
+
+    __slots__ = ("_by_key", "_lock", "_size")
+
+    def __init__(self) -> None:
+        self._by_key: dict[Hashable, bytes] = {}
+        self._size = 0
+        self._lock = Lock()
+
+    def get(self, key: Hashable) -> bytes | None:
+        return self._by_key.get(key)
+
+    def keep(self, key: Hashable, content: bytes) -> None:
+        with self._lock:
+            if self._size + len(content) > MAX_RENDERED:
+                self._by_key.clear()
+                self._size = 0
+            if len(content) <= MAX_RENDERED // 16 and key not in self._by_key:
+                self._by_key[key] = content
+                self._size += len(content)
 
 
 def _keep(known: dict[Hashable, Any], key: Hashable, answer: object) -> None:
