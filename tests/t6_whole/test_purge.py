@@ -50,6 +50,7 @@ def ingest(place: Place, tmp_path: Path, path: str, content: bytes) -> None:
 
 
 def test_no_byte_is_left_of_what_was_purged(small: Place, tmp_path: Path) -> None:
+    small.environment["KGFS_MODELS_EMBEDDER"] = "auto"  # vectors too, where there is a model
     markers = ["quxascii", "quxwide", "quxlarge", "quxfirst", "quxsecond", "quxrenamed", "quxtrashed", "quxdouble"]
     ingest(small, tmp_path, "ascii.txt", told("quxascii").encode())
     ingest(small, tmp_path, "wide.txt", told("quxwide").encode("utf-16"))
