@@ -8,7 +8,7 @@ Encoding: one JSON object a line, ``{"fact": <class name>, ...fields}``; unknown
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import Any, get_args
 
 from kgfs.domain import INGEST_VERSION
@@ -373,10 +373,15 @@ Fact = (
 )
 
 _KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Fact)}
+_FIELDS = {kind: tuple(field.name for field in fields(kind)) for kind in _KINDS.values()}
 
 
 def encode(fact: Fact) -> bytes:
-    body = {"fact": type(fact).__name__, **{k: v for k, v in asdict(fact).items() if v is not None}}
+    body: dict[str, object] = {"fact": type(fact).__name__}
+    for name in _FIELDS[type(fact)]:
+        value = getattr(fact, name)
+        if value is not None:
+            body[name] = value
     return json.dumps(body, ensure_ascii=True, separators=(",", ":")).encode()
 
 

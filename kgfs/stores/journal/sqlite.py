@@ -41,7 +41,7 @@ class SqliteJournal:
         db = prepare(path, durable=durable)
         self._watch = connect_to_read(path)
         self._seen = self._data_version()
-        self._before = Before(SqliteNames(lambda: db), lambda sha256: _inbox(db, sha256) is not None)
+        self._before = Before(SqliteNames(lambda: db), lambda sha256: _has_inbox(db, sha256))
         syncing = WalSync(path, lambda: connect_to_read(path)) if durable else None
         self._writer = Writer(db, path, syncing)
         self._watching = threading.Lock()
@@ -187,6 +187,10 @@ class SqliteJournal:
 def _inbox(db: sqlite3.Connection, sha256: str) -> bytes | None:
     row = db.execute("SELECT body FROM inbox WHERE sha256 = ?", (sha256,)).fetchone()
     return row[0] if row else None
+
+
+def _has_inbox(db: sqlite3.Connection, sha256: str) -> bool:
+    return db.execute("SELECT 1 FROM inbox WHERE sha256 = ?", (sha256,)).fetchone() is not None
 
 
 def _newest(db: sqlite3.Connection) -> int:
