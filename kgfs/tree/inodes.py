@@ -26,12 +26,15 @@ Watcher = Callable[[int, Node], None]
 class Known:
     """One inode the kernel knows."""
 
-    __slots__ = ("content", "count", "gone", "more", "name", "node", "opened", "parent", "writers", "written")
+    __slots__ = ("content", "count", "gone", "more", "name", "node", "opened", "parent", "size", "writers", "written")
 
     def __init__(self, node: Node) -> None:
         self.node = node
         self.count = 0
         """Lookups not yet forgotten."""
+        self.size = -1
+        """In bytes, as the kernel was told last: it reads no further than that, and asks again only when it is told to
+        forget it. -1 where it was not told."""
         self.writers = 0
         """Open handles that may write."""
         self.written = float("-inf")
@@ -103,7 +106,7 @@ class Inodes:
 
     # ------------------------------------------------------------------------------------ telling the kernel
 
-    def tell(self, node: Node, inode: int, parent: int, name: bytes) -> None:
+    def tell(self, node: Node, inode: int, parent: int, name: bytes, size: int = -1) -> None:
         """The kernel is told that ``name`` in ``parent`` is this node: one more lookup."""
         known = self._table.get(inode)
         if known is None:
@@ -116,6 +119,7 @@ class Inodes:
             known.node = node
             known.gone = None
         known.count += 1
+        known.size = size
         if known.parent != parent or known.name != name:
             self._place(known, parent, name)
         if self._negative:

@@ -215,13 +215,15 @@ class Handle:
 class Fixed(Handle):
     """A handle on bytes that stay as they are while it is open; later changes are for later opens."""
 
-    __slots__ = ("content_id", "keep_cache")
+    __slots__ = ("content_id", "direct_io", "keep_cache")
 
-    def __init__(self, content_id: Hashable) -> None:
+    def __init__(self, content_id: Hashable, *, direct_io: bool = False) -> None:
         self.content_id = content_id
         """Names the bytes: handles of one inode with the same one show the same."""
         self.keep_cache = False
         """The vfs knows what was opened before, and sets it."""
+        self.direct_io = direct_io
+        """Set by the vfs, too, where the kernel believes in another size."""
 
     @property
     def size(self) -> int:
@@ -232,13 +234,12 @@ class Fixed(Handle):
 class Rendered(Fixed):
     """Bytes that were rendered when it was opened."""
 
-    __slots__ = ("_content", "direct_io")
+    __slots__ = ("_content",)
     quick = True
 
     def __init__(self, content: bytes, *, direct_io: bool = False) -> None:
-        super().__init__((len(content), hash(content)))
+        super().__init__((len(content), hash(content)), direct_io=direct_io)
         self._content = content
-        self.direct_io = direct_io
 
     @property
     def size(self) -> int:

@@ -35,7 +35,20 @@ from kgfs.tree.gone import changed, left_open, unlinked, written_to
 from kgfs.tree.handles import Handles, OpenFile, OpenFolder
 from kgfs.tree.inodes import Inodes
 from kgfs.tree.listing import Entry, Listing, Listings, name_bytes
-from kgfs.tree.node import FILE_MODE, FOLDER_MODE, Attr, AttrChange, Caller, File, Fixed, Folder, Handle, Link, Node
+from kgfs.tree.node import (
+    FILE_MODE,
+    FOLDER_MODE,
+    ROOT_INODE,
+    Attr,
+    AttrChange,
+    Caller,
+    File,
+    Fixed,
+    Folder,
+    Handle,
+    Link,
+    Node,
+)
 from kgfs.tree.questions import Questions
 from kgfs.tree.stale import Invalidation, StaleEntry
 from kgfs.tree.threads import THREADS, Threads
@@ -107,7 +120,7 @@ class Vfs:
                 self._stale.append(StaleEntry(*evicted))
             return None
         node, attr = found
-        self.inodes.tell(node, attr.inode, parent, name)
+        self.inodes.tell(node, attr.inode, parent, name, attr.size)
         return attr
 
     def forget(self, counts: Sequence[tuple[int, int]]) -> None:
@@ -209,7 +222,9 @@ class Vfs:
         if known.gone is not None:
             return known.gone
         try:
-            return known.node.attr()
+            attr = known.node.attr()
+            known.size = attr.size
+            return attr
         except MissingError:
             if self.handles.has_folder(inode):
                 return left_open(inode, FOLDER_MODE)
@@ -285,6 +300,8 @@ class Vfs:
         known.writers += writes
         if isinstance(handle, Fixed):
             handle.keep_cache = known.opens(handle.content_id)
+            # It changed, and the kernel is not told yet: by the size it knows it would cut the new bytes short.
+            handle.direct_io = handle.direct_io or known.size not in (-1, handle.size)
         return self.handles.add(OpenFile(handle, inode, writes))
 
     async def read(self, fh: int, offset: int, length: int) -> bytes:
@@ -370,6 +387,15 @@ class Vfs:
             return opened.listing, False
         return opened.listing, stale
 
+    def dots(self, fh: int) -> tuple[tuple[bytes, int], ...]:
+        """The entries `.` and `..`; the root's parent is the root. An empty derived folder has none: whoever lists it
+        would ask a second time for its end, and nearly every concept has an empty ``related/``."""
+        opened = self.handles.folder(fh)
+        inode = opened.inode
+        if not len(opened.listing) and not inode >> 61:
+            return ()
+        return (b".", inode), (b"..", self.inodes.known(inode).parent or ROOT_INODE)
+
     def fresh(self, fh: int, position: int) -> Entry | None:
         """The entry as it is now; None if the name is gone."""
         opened = self.handles.folder(fh)
@@ -384,7 +410,7 @@ class Vfs:
     def teller(self, fh: int) -> Callable[[Entry], None]:
         """:meth:`told` for many entries of one folder in a row."""
         tell, parent = self.inodes.tell, self.handles.folder(fh).inode
-        return lambda entry: tell(entry.node, entry.attr.inode, parent, entry.name)
+        return lambda entry: tell(entry.node, entry.attr.inode, parent, entry.name, entry.attr.size)
 
     async def fsyncdir(self, fh: int) -> None:
         await self._threads.change(self._folder(self.handles.folder(fh).inode).sync)
@@ -441,7 +467,7 @@ class Vfs:
             if believed_absent:
                 self._stale.append(StaleEntry(parent, name))
             raise
-        self.inodes.tell(node, attr.inode, parent, name)
+        self.inodes.tell(node, attr.inode, parent, name, attr.size)
         return attr
 
     async def _remove(self, parent: int, name: bytes, remove: Callable[[str], None]) -> None:

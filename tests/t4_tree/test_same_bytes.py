@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import trio
 
 from kgfs.domain import State, Version
-from kgfs.tree.node import File, Folder
+from kgfs.tree.node import ROOT_INODE, File, Folder
+from kgfs.tree.vfs import Vfs, space_of
 from tests.t4_tree.library import ME, Library, library_at, read
 
 ZEN = b"Zen is a school.\nIt is old, and\nZen stays.\n"
@@ -142,3 +145,30 @@ def versions(library: Library) -> list[Version]:
     row = names.resolve(library.ontology().id, "zen.txt")
     assert row is not None
     return names.versions(row.id)
+
+
+def test_what_changed_is_read_whole_though_the_kernel_was_told_another_size(library: Library) -> None:
+    """Between a change and the news of it the kernel would cut what is longer now, by the size it knows."""
+
+    async def life() -> None:
+        vfs = Vfs(library.root, lambda: space_of("/"))
+        inode = ROOT_INODE
+        for part in f"{PIECE}/citation.json".split("/"):
+            found = await vfs.lookup(inode, part.encode())
+            assert found is not None
+            inode = found.inode
+        opened = await vfs.open(inode, os.O_RDONLY)
+        assert not vfs.handles.file(opened).handle.direct_io
+        library.write("Zen/documents/again.txt", ZEN)
+        library.settle()
+        later = await vfs.open(inode, os.O_RDONLY)
+        handle = vfs.handles.file(later).handle
+        assert handle.direct_io and not handle.keep_cache
+        assert len(json.loads(await vfs.read(later, 0, 100_000))["paths"]) == 2
+        await vfs.getattr(inode)
+        told = await vfs.open(inode, os.O_RDONLY)
+        assert not vfs.handles.file(told).handle.direct_io
+        for number in (opened, later, told):
+            await vfs.release(number)
+
+    trio.run(life)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import threading
+import traceback
 from errno import EEXIST
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from kgfs.stores.journal.facts import DocumentRead
 from tests.scenarios.filesystem import fails_with
 from tests.t5_mount.mounting import Library, journal_of, mounted_place, run, sha
 from tests.t5_mount.seeing import in_time, mounted_again
-from tests.t6_whole.running import until
+from tests.t6_whole.running import Place, until
 
 pytestmark = pytest.mark.mounted
 claim = pytest.mark.claim
@@ -135,3 +137,93 @@ def test_evidence_follows_to_another_ontology_without_a_second_extraction(tmp_pa
         assert key.startswith(b"sources/B/")
         after = sorted(path.name for path in (place.home / "garage" / "objects" / "records").rglob("*.jsonl"))
         assert after == records, "the extractor's answers were there"
+
+
+# ---------------------------------------------------------------------------------------------- versions
+
+
+def packs(place: Place) -> list[str]:
+    return sorted(path.name for path in (place.home / "garage" / "objects" / "records").rglob("*.jsonl"))
+
+
+@claim("VER-6")
+def test_a_version_copied_back_is_current_and_known(tmp_path: Path) -> None:
+    with mounted_place(tmp_path / "place") as place:
+        top = place.ontology("A")
+        file, folder = top / "documents" / "a.txt", top / "versions" / "a.txt@"
+        for content in (NOTE, NOTE.replace("memory", "storage")):
+            file.write_text(content)
+            place.wait()
+        first = os.getxattr(top / "documents" / "a.txt", "user.kgfs.doc_id")
+        asked = packs(place)
+        run("cp", folder / "1.txt", file)
+        place.wait()
+        in_time(lambda: follows(top, ["documents/a.txt"]))
+        assert file.read_text() == NOTE
+        assert os.getxattr(file, "user.kgfs.decision") == b"revive"
+        assert os.getxattr(file, "user.kgfs.state") == b"done"
+        assert os.getxattr(file, "user.kgfs.doc_id") != first
+        assert sorted(os.listdir(folder)) == ["1.txt", "2.txt", "3.txt"]
+        assert packs(place) == asked, "nothing was extracted again"
+        (top / "documents" / "junk.txt").write_bytes(NOTE.encode())  # a second name, that gets junk
+        place.wait()
+        (top / "documents" / "junk.txt").write_bytes(bytes(range(256)))
+        place.wait()
+        assert os.getxattr(top / "documents" / "junk.txt", "user.kgfs.state") == b"unsupported"
+        in_time(lambda: follows(top, ["documents/a.txt"]))
+        file.write_bytes(bytes(range(255)))
+        place.wait()
+        in_time(lambda: cited(top)[1])
+        assert cited(top)[2].startswith("versions/")
+        assert (top / "versions" / "a.txt@" / "3.txt").read_text() == NOTE
+
+
+@claim("VIS-8")
+def test_evidence_is_never_missing_while_versions_replace_each_other(tmp_path: Path) -> None:
+    """A reader in a loop finds evidence at every moment, whole, of one version or the next."""
+    versions = [f"{NOTE}This is version number {n} of the text about the garbage collector.\n" for n in range(8)]
+    with mounted_place(tmp_path / "place", env={"KGFS_PIPELINE_SETTLE": "0.05"}) as place:
+        top = place.ontology("A")
+        file, folder = top / "documents" / "a.txt", top / "concepts" / "garbage-collector.concept" / "evidence"
+        file.write_text(versions[0])
+        place.wait()
+        in_time(folder.exists)
+        hashes = {sha(version.encode()): n for n, version in enumerate(versions)}
+        seen: list[int] = []
+        stop, looks, empty = threading.Event(), 0, 0
+        broken: list[str] = []
+
+        def watch() -> None:
+            try:
+                look()
+            except Exception:  # whatever it is, the test names it
+                broken.append(traceback.format_exc())
+
+        def look() -> None:
+            nonlocal looks, empty
+            while not stop.is_set():
+                numbers = sorted(os.listdir(folder), key=int)
+                looks, empty = looks + 1, empty + (not numbers)
+                for number in numbers:
+                    try:
+                        cited = json.loads((folder / number / "citation.json").read_bytes())
+                        assert cited["quote"] == (folder / number / "quote.txt").read_bytes().decode()
+                        assert (folder / number / "source.txt").read_bytes()
+                    except (FileNotFoundError, OSError):  # replaced since it was listed: the next listing has the next
+                        continue
+                    seen.append(hashes[cited["content_hash"]])
+
+        reader = threading.Thread(target=watch)
+        reader.start()
+        try:
+            for version in versions[1:]:
+                file.write_text(version)
+                place.wait()
+        finally:
+            stop.set()
+            reader.join()
+        assert broken == []
+        assert looks > 50
+        assert empty == 0
+        assert seen == sorted(seen), "never an older version after a newer one"
+        assert set(seen) >= {0, 7}
