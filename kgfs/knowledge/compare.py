@@ -37,7 +37,8 @@ class Rejoined:
     """Directory names."""
     now: str
     how: str
-    """``joined`` where it joined a concept with another label by alias or likeness, ``split`` where it left one."""
+    """``joined`` where it joined a concept with another label (by alias, likeness or a person's word), ``split`` where it
+    left one."""
 
 
 @dataclass(slots=True)
@@ -190,5 +191,5 @@ def _rejoined(before: _Side, now: _Side) -> Iterator[Rejoined]:
     for norm in sorted(before.by_norm.keys() & now.by_norm.keys()):
         (was, _), (became, how) = before.by_norm[norm], now.by_norm[norm]
         if was.concept_id != became.concept_id:
-            joined = "joined" if how in ("alias", "embedding") else "split"
+            joined = "split" if how in ("new", "exact") else "joined"
             yield Rejoined(became.label, was.name, became.name, joined)

@@ -24,6 +24,7 @@ from kgfs.stores.journal.facts import (
     OntologyMade,
     OntologyRemoved,
     OntologyRenamed,
+    ReadingOwed,
     Removed,
     SearchRemoved,
     SearchSaved,
@@ -166,7 +167,7 @@ class NewsOfNames:
             self._document(doc_id)
 
     @_hear.register
-    def _(self, fact: DocumentFailed | DocumentForgotten) -> None:
+    def _(self, fact: DocumentFailed | DocumentForgotten | ReadingOwed) -> None:
         self._document(fact.doc_id)
 
     @_hear.register
