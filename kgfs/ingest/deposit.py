@@ -91,21 +91,21 @@ class Deposits:
         """ExistsError if the name is taken; so for files and links."""
         made = new_id()
         ontology = self._folder(parent, name).ontology
-        self._record_soon(FolderMade(made, ontology, parent, name, mode & PERMISSIONS, uid, gid, time.time_ns()))
+        self.record_soon(FolderMade(made, ontology, parent, name, mode & PERMISSIONS, uid, gid, time.time_ns()))
         return self.name(made)
 
     def make_file(self, parent: int, name: str, mode: int, uid: int, gid: int) -> Name:
         """An empty one."""
         made = new_id()
         ontology = self._folder(parent, name).ontology
-        self._record_soon(FileMade(made, ontology, parent, name, mode & PERMISSIONS, uid, gid, time.time_ns()))
+        self.record_soon(FileMade(made, ontology, parent, name, mode & PERMISSIONS, uid, gid, time.time_ns()))
         return self.name(made)
 
     def make_link(self, parent: int, name: str, target: str, uid: int, gid: int) -> Name:
         """``target`` is encoded as names are, and never followed."""
         made = new_id()
         ontology = self._folder(parent, name).ontology
-        self._record_soon(LinkMade(made, ontology, parent, name, target, 0o777, uid, gid, time.time_ns()))
+        self.record_soon(LinkMade(made, ontology, parent, name, target, 0o777, uid, gid, time.time_ns()))
         return self.name(made)
 
     def move(self, name_id: int, parent: int, name: str, *, replace: bool) -> None:
@@ -122,7 +122,7 @@ class Deposits:
             raise ExistsError(f"'{name}' exists already.")
         replaced = standing.id if standing else 0
         self._check_duplicate(moved, folder, name, replaced)
-        self._record_soon(Moved(name_id, folder.ontology, parent, name, replaced, time.time_ns()), leaving=standing)
+        self.record_soon(Moved(name_id, folder.ontology, parent, name, replaced, time.time_ns()), leaving=standing)
         if standing is not None:
             self.copies.leave(standing)
 
@@ -140,7 +140,7 @@ class Deposits:
         gone = self.name(name_id)
         if gone.parent == 0:
             raise RefusedError("documents/ belongs to its ontology and cannot be removed.")
-        self._record_soon(Removed(name_id, time.time_ns()), leaving=gone)
+        self.record_soon(Removed(name_id, time.time_ns()), leaving=gone)
         self.copies.leave(gone)
 
     def set_attributes(
@@ -165,7 +165,7 @@ class Deposits:
         copy = self.copies.find(name_id)
         wanted = {key: value for key, value in asked.items() if value is not None}
         try:
-            self._record_soon(AttributesSet(name_id, now, mode, uid, gid, atime, mtime))
+            self.record_soon(AttributesSet(name_id, now, mode, uid, gid, atime, mtime))
         except MissingError:
             if copy is None:
                 raise
@@ -270,11 +270,11 @@ class Deposits:
         """As this session; durable when it returns."""
         self._stores.journal.record(*facts, inbox=inbox, session=self._session)
 
-    def _record_soon(self, fact: Fact, leaving: Name | None = None) -> None:
-        """Durable within a second; at once where a spool file of a name that is ``leaving`` goes with it, which a name
-        that came back after a power failure would miss."""
+    def record_soon(self, *facts: Fact, inbox: Mapping[str, bytes] | None = None, leaving: Name | None = None) -> None:
+        """As this session; durable within a second, or when a later fact is. At once where a spool file of a name that
+        is ``leaving`` goes with it, which a name that came back after a power failure would miss."""
         synced = leaving is not None and leaving.place is Place.SPOOL
-        self._stores.journal.record(fact, session=self._session, synced=synced)
+        self._stores.journal.record(*facts, inbox=inbox, session=self._session, synced=synced)
 
 
 class _TakenPrefixes:

@@ -138,7 +138,7 @@ def _keep(deposits: Deposits, ontology: Ontology, parent: int, path: str, standi
     ]
     if standing is not None:
         facts.append(Moved(made, ontology.id, parent, name, standing.id, now))
-    deposits.record(*facts, inbox=inbox)
+    deposits.record_soon(*facts, inbox=inbox, leaving=standing)  # the decision that follows is waited for
     if isinstance(taken.content, SpoolFile):
         taken.content.fixed = sums.size
         taken.content.let_go()
