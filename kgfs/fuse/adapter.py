@@ -20,7 +20,7 @@ import trio
 from pyfuse3 import EntryAttributes, FileInfo, FUSEError, ReaddirToken, RequestContext, SetattrFields, StatvfsData
 
 from kgfs.errors import KgfsError, StoreError, TimedOutError
-from kgfs.fuse.answers import absent, entry_attributes, file_info, statvfs_data
+from kgfs.fuse.answers import absent, dot_attributes, entry_attributes, file_info, statvfs_data
 from kgfs.fuse.metrics import Requests
 from kgfs.fuse.serving import noticed
 from kgfs.tree.node import AttrChange, Caller
@@ -33,6 +33,9 @@ LogError = Callable[[str, BaseException], None]
 
 QUIET = 10.0
 """Seconds in which the same failure is written down only once."""
+
+DOTS = 2
+"""Positions that `.` and `..` take at the beginning of every listing."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -265,8 +268,11 @@ class Operations(pyfuse3.Operations):
     @_handler
     async def readdir(self, fh: int, start_id: int, token: ReaddirToken) -> None:
         listing, stale = await self._vfs.readdir(fh, start_id)
+        for position, (name, inode) in enumerate(self._vfs.dots(fh)[start_id:], start_id):
+            if not pyfuse3.readdir_reply(token, name, dot_attributes(inode), position + 1):
+                return
         told = self._vfs.teller(fh)
-        for position in range(start_id, len(listing)):
+        for position in range(max(start_id - DOTS, 0), len(listing)):
             entry = self._vfs.fresh(fh, position) if stale else listing.entry(position)
             if entry is None:
                 continue
@@ -275,7 +281,7 @@ class Operations(pyfuse3.Operations):
                 answer = entry_attributes(entry.attr)
                 if not stale:
                     listing.prepared[position] = answer
-            if not pyfuse3.readdir_reply(token, entry.name, answer, position + 1):
+            if not pyfuse3.readdir_reply(token, entry.name, answer, DOTS + position + 1):
                 return
             told(entry)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import stat
+
 import pyfuse3
 
 from kgfs.tree.node import ROOT_INODE, Attr, Handle
@@ -27,6 +29,14 @@ def entry_attributes(attr: Attr, timeout: float = TIMEOUT) -> pyfuse3.EntryAttri
     entry.st_mtime_ns = attr.mtime
     entry.st_ctime_ns = attr.ctime
     entry.entry_timeout = entry.attr_timeout = 0.0 if attr.direct_io else timeout
+    return entry
+
+
+def dot_attributes(inode: int) -> pyfuse3.EntryAttributes:
+    """Of `.` or `..` in a listing: the kernel takes number and type from it, and counts no lookup."""
+    entry = pyfuse3.EntryAttributes()
+    entry.st_ino = inode
+    entry.st_mode = stat.S_IFDIR
     return entry
 
 

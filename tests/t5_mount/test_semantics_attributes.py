@@ -356,7 +356,13 @@ def test_dots(library: Library) -> None:
         (library.documents / "a\0b").touch()
     (library.documents / "sub" / ".hidden").touch()
     assert run("ls", "-A", sub).split() == [".hidden"]
-    assert run("ls", "-a", sub).split() == [".hidden"], "as stated: . and .. are found and not listed"
+    assert run("ls", "-aU", sub).split() == [".", "..", ".hidden"]
+    numbers = dict(reversed(line.split()) for line in run("ls", "-1aiU", sub).splitlines())
+    assert int(numbers["."]) == os.stat(sub).st_ino
+    assert int(numbers[".."]) == library.documents.stat().st_ino
+    assert run("ls", "-aU", library.place.mountpoint).split()[:2] == [".", ".."]
+    (library.documents / "empty").mkdir()
+    assert run("ls", "-aU", f"{library.documents}/empty").split() == [".", ".."]
 
 
 # ------------------------------------------------------------------------------------------- refused
