@@ -52,11 +52,14 @@ def _by_state(counts: Mapping[State, int]) -> dict[str, int]:
 def job_page(stores: Stores, job: Job) -> dict[str, Any]:
     """What ``.kgfs/jobs/<doc_id>.json`` says of an owed job."""
     ontology = stores.journal.names.ontology(job.ontology)
+    held = stores.journal.names.version_of(job.doc_id)
     return {
         "doc_id": job.doc_id,
         "kind": job.kind,
         "ontology": ontology.name if ontology else "",
         "document": standing_of(stores.journal.names, job.doc_id).origin.path,
+        "decision": held[0].decision if held else "",
+        "decision_reason": held[0].reason if held else "",
         "state": job.state,
         "stage": job.stage,
         "progress": round(job.progress, 3),

@@ -79,6 +79,7 @@ Follow `related/<TYPE>/<name>/concept.md` from concept to concept; the evidence 
 Quote from `evidence/<n>/quote.txt`: it is exact. Take the place from `evidence/<n>/citation.json`:
 
 - `document`, `line_start`, `line_end`: where a person finds it (below the ontology's folder; lines from 1, ended by LF)
+- `paths`: all files that have the same bytes now, `document` first; none while it is stale or the original was removed
 - `char_start`, `char_end`: characters of `archive/<doc_id>/text.txt`, from 0, end exclusive
 - `byte_start`, `byte_end`: bytes of that file
 - `doc_id`, `chunk_id`, `content_hash`: stable whatever is renamed; `archive/<doc_id>/` stays

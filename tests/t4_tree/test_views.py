@@ -205,6 +205,7 @@ def test_the_root_explains_itself(library: Library) -> None:
     assert status["owed"] == len(library.names(".kgfs/jobs")) == 2
     jobs = [json.loads(library.read(f".kgfs/jobs/{name}")) for name in library.names(".kgfs/jobs")]
     assert {job["document"] for job in jobs} == {"documents/picture.png", "documents/koan.md/x"}
+    assert {(job["decision"], job["decision_reason"]) for job in jobs} == {("insert", "new document")}
     assert library.read(".kgfs/metrics.prom") == b"metric 1\n"
 
 
