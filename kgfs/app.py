@@ -9,7 +9,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +26,7 @@ from kgfs.ingest.worker_keeper import WorkerKeeper
 from kgfs.stores.backup.layout import Manifest
 from kgfs.stores.backup.making import BackedUp, back_up
 from kgfs.stores.backup.restoring import restore
+from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.database import fault_of, remove_database
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.embedded import FileGarage
@@ -33,7 +34,7 @@ from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.mount_notes import GARAGE, mount_note
 from kgfs.stores.stores import Stores
-from kgfs.stores.worker_lock import WorkerLock
+from kgfs.stores.worker_lock import WorkerLock, worker_note
 from kgfs.stores.worker_turn import LOOK, in_place_of_worker, place_wanted
 
 if TYPE_CHECKING:  # numpy, which a mount does not need
@@ -140,6 +141,56 @@ def rebuild_home(config: Config, ontology: str, progress: Callable[[int, int], N
             done = rebuild(stores, progress, found.id if found else "")
             vectors_lost.unlink()
             return done
+
+
+def check_home(
+    config: Config, *, deep: bool, mend: bool, progress: Callable[[int, int, str], None]
+) -> list[tuple[Damage, str]]:
+    """What is damaged, and with ``mend`` what was done about it ('' where nothing could be)."""
+    from kgfs.ingest.repair import repair
+    from kgfs.knowledge.check import check
+
+    with ExitStack() as stack:
+        if mend:
+            stack.enter_context(in_place_of_worker(config.run))
+            _remove_unusable(config)
+        stores = stack.enter_context(_as_they_are(config))
+        found = check(config, stores, alive_sessions(config.run), deep=deep, progress=progress)
+        return repair(config, stores, found, progress) if mend else [(damage, "") for damage in found]
+
+
+def restore_originals(
+    config: Config, *, dry_run: bool, progress: Callable[[int, int, str], None]
+) -> list[tuple[str, str]]:
+    """(key, where it was or could be made from) of every original that is lost; '' where it cannot be."""
+    from kgfs.ingest.restore_garage import lost, restore_original, source_of
+    from kgfs.knowledge.check.kept import in_garage
+
+    with _as_they_are(config) as stores:
+        kinds = (Kind.MISSING_ORIGINAL, Kind.ROTTEN_ORIGINAL)
+        keys = [damage.what for damage in in_garage(stores, deep=True, progress=progress) if damage.kind in kinds]
+        if dry_run:
+            found = [(original.key, source_of(config, stores, original)) for original in lost(stores, keys)]
+            return [(key, source[0] if source else "") for key, source in found]
+        return [(original.key, restore_original(config, stores, original)) for original in lost(stores, keys)]
+
+
+@contextmanager
+def _as_they_are(config: Config) -> Iterator[Stores]:
+    """The stores of a home for one who looks for damage: nothing is derived, unless a database is gone altogether."""
+    if not (config.front_db.exists() and config.graph_db.exists()):
+        with open_stores(config, make=False):
+            pass
+    make_home(config)
+    with ExitStack() as stack:
+        stores = Stores(FileGarage(config.garage), SqliteJournal(config.front_db), SqliteGraph(config.graph_db))
+        stack.callback(stores.close)
+        model = worker_note(config.run).get("embedder", "")
+        if model and config.vectors_db.exists():
+            from kgfs.stores.vectors.sqlite import SqliteVectors
+
+            stores = replace(stores, vectors=stack.enter_context(closing(SqliteVectors(config.vectors_db, model))))
+        yield stores
 
 
 def back_up_home(config: Config, folder: Path, keep: int, progress: Callable[[int, int], None]) -> BackedUp:

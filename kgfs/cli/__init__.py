@@ -32,6 +32,8 @@ VERBS = {
     "reprocess": "Read again what an older version read, or what failed.",
     "concept": "Merge concepts that are one, split one that is two.",
     "rebuild": "Derive graph and index anew, without a model.",
+    "check": "Look for damage, and mend it.",
+    "restore-garage": "Make lost originals again.",
     "backup": "Copy a home, also while it is in use.",
     "restore": "Make a home from a backup.",
     "doctor": "What this machine lacks, and how to get it.",
@@ -48,7 +50,7 @@ class _Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in VERBS:
             return None
-        command: click.Command = importlib.import_module(f"kgfs.cli.{cmd_name}").command
+        command: click.Command = importlib.import_module(f"kgfs.cli.{cmd_name.replace('-', '_')}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -1,0 +1,47 @@
+"""Quarantine: what is damaged or nobody's leaves its place, and is kept for people to look at."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+from kgfs.config import Config
+from kgfs.errors import MissingError, from_os_error
+from kgfs.stores.stores import Stores
+
+
+def quarantine(config: Config, stores: Stores, key: str, why: str) -> None:
+    """Move an object of the garage, as it is, to the home's quarantine/, with a note beside it."""
+    try:
+        content = stores.garage.objects.salvage(key)
+    except MissingError:
+        return
+    _keep(config, key, content, why)
+    stores.garage.objects.delete(key)
+
+
+def quarantine_file(config: Config, path: Path, why: str) -> None:
+    """The same for a file of the home."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return
+    _keep(config, str(path.relative_to(config.home)), content, why)
+    path.unlink(missing_ok=True)
+
+
+def _keep(config: Config, name: str, content: bytes, why: str) -> None:
+    at = time.time_ns()
+    target = config.home / "quarantine" / f"{at}-{name.replace('/', '_')}"
+    try:
+        target.parent.mkdir(mode=0o700, exist_ok=True)
+        for path, body in ((target, content), (target.with_name(f"{target.name}.note.json"), _note(name, why, at))):
+            path.touch(mode=0o600)
+            path.write_bytes(body)
+    except OSError as error:
+        raise from_os_error(error, f"Moving {name} to {target.parent}") from error
+
+
+def _note(name: str, why: str, at: int) -> bytes:
+    return json.dumps({"was": name, "why": why, "at": at}).encode()

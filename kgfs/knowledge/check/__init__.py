@@ -1,0 +1,50 @@
+"""Whether a home is whole: every damage there can be, found and never touched (``ingest.repair`` mends)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from kgfs.config import Config
+from kgfs.knowledge.check.derived import in_graph, in_vectors
+from kgfs.knowledge.check.kept import in_garage, in_ledger
+from kgfs.knowledge.check.owed import in_journal
+from kgfs.stores.damage import Damage, Kind
+from kgfs.stores.database import fault_of
+from kgfs.stores.stores import Stores
+
+SECOND_LOOK = 2.0
+"""Seconds between two looks at what could be a step that somebody is in the middle of."""
+
+Progress = Callable[[int, int, str], None]
+
+
+def check(
+    config: Config, stores: Stores, alive: Sequence[str], *, deep: bool = False, progress: Progress = lambda *_: None
+) -> list[Damage]:
+    """Quick looks at what should be there and what refers to what; ``deep`` reads and verifies every byte. ``alive`` are
+    the ids of living sessions. Works while the home is in use: a finding is what was found twice."""
+    found = list(_once(config, stores, alive, deep, progress))
+    if not found:
+        return []
+    time.sleep(SECOND_LOOK)
+    again = {(damage.kind, damage.what) for damage in _once(config, stores, alive, deep, progress)}
+    return [damage for damage in found if (damage.kind, damage.what) in again]
+
+
+def _once(config: Config, stores: Stores, alive: Sequence[str], deep: bool, progress: Progress) -> Iterator[Damage]:
+    if deep:
+        yield from _databases(config)
+    yield from in_ledger(stores)
+    yield from in_garage(stores, deep=deep, progress=progress)
+    yield from in_journal(config, stores, alive)
+    yield from in_graph(stores, deep=deep, progress=progress)
+    yield from in_vectors(stores)
+
+
+def _databases(config: Config) -> Iterator[Damage]:
+    paths: list[Path] = [config.front_db, config.graph_db, config.vectors_db]
+    for path in paths:
+        if path.exists() and (complaint := fault_of(path, deep=True)):
+            yield Damage(Kind.DAMAGED_DATABASE, path.name, complaint)

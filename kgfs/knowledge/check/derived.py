@@ -1,0 +1,74 @@
+"""Graph and vectors: whether they are what the garage and the journal say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from kgfs.domain import State
+from kgfs.errors import MissingError, StoreError
+from kgfs.knowledge.check.kept import documents
+from kgfs.stores.damage import Damage, Kind
+from kgfs.stores.readings import load_reading
+from kgfs.stores.stores import Stores
+from kgfs.stores.vectors.contract import Filter
+
+
+def in_graph(stores: Stores, *, deep: bool, progress: Callable[[int, int, str], None]) -> Iterator[Damage]:
+    for fault in stores.graph.faults():
+        kind = Kind.STALE_WORDS if fault.what == "words" else Kind.DANGLING
+        yield Damage(kind, fault.row, "" if fault.what == "words" else fault.what, fault.doc_id)
+    for document in documents(stores):
+        shown = stores.graph.document(document.doc_id)
+        if document.commit_id and shown is None:
+            yield Damage(Kind.NOT_IN_GRAPH, document.doc_id, doc_id=document.doc_id)
+        elif document.commit_id and shown is not None and shown.reading != document.reading:
+            yield Damage(Kind.NOT_IN_GRAPH, document.doc_id, f"shown as {shown.reading}", document.doc_id)
+    for ontology in stores.journal.names.ontologies():
+        shown_ids = list(_shown(stores, ontology.id))
+        for done, doc_id in enumerate(shown_ids, 1):
+            known = stores.journal.names.document(doc_id)
+            if known is None or not known.commit_id:
+                yield Damage(Kind.NOT_IN_JOURNAL, doc_id, doc_id=doc_id)
+            if deep:
+                yield from _spans(stores, doc_id)
+            progress(done, len(shown_ids), f"documents of {ontology.name}")
+
+
+def in_vectors(stores: Stores) -> Iterator[Damage]:
+    """Row by row it would be the work of a rebuild; here each document has some, and nothing else has any."""
+    vectors = stores.vectors
+    if vectors is None:
+        return
+    counted = 0
+    for document in documents(stores):
+        rows = vectors.count(Filter(kind="source", doc_id=document.doc_id))
+        if stores.graph.document(document.doc_id) is None:
+            continue
+        counted += rows
+        if not rows and document.state is State.DONE and _embedded(stores, document.doc_id, document.reading):
+            yield Damage(Kind.MISSING_VECTORS, document.doc_id, doc_id=document.doc_id)
+    if (more := vectors.count(Filter(kind="source")) - counted) > 0:
+        yield Damage(Kind.STALE_VECTORS, "sources", f"{more} rows of documents that are not shown")
+
+
+def _embedded(stores: Stores, doc_id: str, reading_id: str) -> bool:
+    try:
+        reading = load_reading(stores.garage.objects, doc_id, reading_id)
+    except (MissingError, StoreError):
+        return False  # found wanting elsewhere
+    return stores.vectors is not None and reading.embedding_model == stores.vectors.model
+
+
+def _shown(stores: Stores, ontology: str) -> Iterator[str]:
+    after = ""
+    while page := stores.graph.documents(ontology, after):
+        yield from (row.doc_id for row in page)
+        after = page[-1].doc_id
+
+
+def _spans(stores: Stores, doc_id: str) -> Iterator[Damage]:
+    """Quotes are exactly what stands at their place in the Text, which the sources make up."""
+    text = "".join(row.full_text for row in stores.graph.sources(doc_id, limit=1 << 40))
+    for row in stores.graph.instances_of(doc_id):
+        if text[row.char_start : row.char_end] != row.quote:
+            yield Damage(Kind.WRONG_SPAN, f"{row.owner}/{row.n}", f"{row.char_start}:{row.char_end}", doc_id)

@@ -1,0 +1,105 @@
+"""Garage and ledger: what is missing, rotten, or nobody's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import closing
+
+from kgfs.domain import Document
+from kgfs.errors import MissingError, RotError, StoreError
+from kgfs.stores.damage import Damage, Kind
+from kgfs.stores.garage.contract import BLOCK
+from kgfs.stores.readings import decode_reading, reading_key
+from kgfs.stores.stores import Stores
+
+PARTS = ("readings", "decisions", "records", "vectors", "texts")
+"""Folders of the garage with a folder for each document."""
+
+_DOC_ID = re.compile(r"[0-9a-f]{16}")
+
+
+def in_ledger(stores: Stores) -> Iterator[Damage]:
+    rotten = False
+    for fault in stores.garage.ledger.faults():
+        torn = fault.startswith("torn")
+        rotten |= not torn
+        yield Damage(Kind.TORN_LEDGER if torn else Kind.ROTTEN_LEDGER, "ledger", fault)
+    if not rotten:
+        first, waiting = stores.journal.unshipped(1)
+        if waiting:  # seconds old, or nobody ships
+            yield Damage(Kind.UNSHIPPED, f"fact {first}")
+
+
+def in_garage(stores: Stores, *, deep: bool, progress: Callable[[int, int, str], None]) -> Iterator[Damage]:
+    objects, journal = stores.garage.objects, stores.journal
+    promised: set[str] = set()
+    for key, _, doc_id in journal.promised():
+        if key not in promised and not objects.exists(key):
+            yield Damage(Kind.MISSING_ORIGINAL, key, doc_id=doc_id)
+        promised.add(key)
+    for document in documents(stores):
+        yield from _parts(stores, document)
+    keys = list(objects.keys(""))
+    held = {document.key for document in documents(stores)} | promised | set(journal.unheld())
+    for done, (key, size) in enumerate(keys, 1):
+        yield from _object(stores, key, size, held, deep)
+        progress(done, len(keys), "objects")
+
+
+def documents(stores: Stores) -> Iterator[Document]:
+    """All, of ontologies that stand."""
+    names = stores.journal.names
+    for ontology in names.ontologies():
+        after = ""
+        while page := names.documents(ontology.id, after):
+            yield from page
+            after = page[-1].doc_id
+
+
+def _parts(stores: Stores, document: Document) -> Iterator[Damage]:
+    """What the graph shows of a document must be there to be derived again."""
+    if not document.commit_id:
+        return
+    objects, key = stores.garage.objects, reading_key(document.doc_id, document.reading)
+    wanted = [key]
+    if document.decisions:
+        wanted.append(document.decisions)
+    try:
+        reading = decode_reading(objects.get(key), key)
+        wanted += [part for part in (reading.vectors_key, reading.text_key, *reading.records) if part]
+    except MissingError:
+        pass  # it is the first that is found wanting
+    except StoreError as error:
+        yield Damage(Kind.ROTTEN_PART, key, str(error), document.doc_id)
+    for part in wanted:
+        if not objects.exists(part):
+            yield Damage(Kind.MISSING_PART, part, doc_id=document.doc_id)
+
+
+def _object(stores: Stores, key: str, size: int, held: set[str], deep: bool) -> Iterator[Damage]:
+    objects = stores.garage.objects
+    top, _, rest = key.partition("/")
+    doc_id = rest.partition("/")[0]
+    if top == "sources" and key not in held:
+        yield Damage(Kind.ORPHAN, key)
+        return
+    if top in PARTS and _DOC_ID.fullmatch(doc_id) and stores.journal.names.document(doc_id) is None:
+        yield Damage(Kind.ORPHAN, key)
+        return
+    if not objects.has_sums(key):
+        if objects.exists(key):
+            yield Damage(Kind.LOST_SUMS, key, doc_id=doc_id if top in PARTS else "")
+        return
+    if deep:
+        kind = Kind.ROTTEN_ORIGINAL if top == "sources" else Kind.ROTTEN_PART
+        try:
+            with closing(objects.open(key)) as reader:
+                for at in range(0, max(size, reader.sums.size), BLOCK):
+                    reader.read_at(at, BLOCK)
+            if size != reader.sums.size:
+                yield Damage(kind, key, f"{size} bytes instead of {reader.sums.size}", doc_id if top in PARTS else "")
+        except RotError as error:
+            yield Damage(kind, key, str(error), doc_id if top in PARTS else "")
+        except MissingError:
+            return  # deleted since it was listed

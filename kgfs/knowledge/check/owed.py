@@ -1,0 +1,35 @@
+"""Journal, inbox and spool: what waits for nobody."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+
+from kgfs.config import Config
+from kgfs.domain import Place
+from kgfs.stores.damage import Damage, Kind
+from kgfs.stores.stores import Stores
+from kgfs.stores.worker_lock import worker_alive
+
+LONG_AGO = 600 * 10**9
+"""Nanoseconds after which a lease that ran out is nobody's business any more."""
+
+
+def in_journal(config: Config, stores: Stores, alive: Sequence[str]) -> Iterator[Damage]:
+    names, now = stores.journal.names, time.time_ns()
+    for job in stores.journal.jobs.all():
+        if names.document(job.doc_id) is None:
+            yield Damage(Kind.STUCK_JOB, f"{job.kind} {job.doc_id}", "no such document", job.doc_id)
+        elif job.state == "working" and job.lease_until + LONG_AGO < now and not worker_alive(config.run):
+            yield Damage(Kind.STUCK_JOB, f"{job.kind} {job.doc_id}", f"its worker {job.worker} is gone", job.doc_id)
+    paths = sorted(config.spool.glob("*-*"))
+    waiting = names.unsettled(quiet_before=2**63 - 1)
+    wanted = {name.key for name in waiting if name.place is Place.SPOOL}
+    for path in paths:
+        if path.name not in wanted and path.name.partition("-")[0] not in alive:
+            yield Damage(Kind.LEFT_SPOOL, path.name, f"{path.stat().st_size} bytes" if path.exists() else "")
+    for name in waiting:
+        if name.place is Place.SPOOL and not (config.spool / name.key).exists():
+            yield Damage(Kind.LOST_SPOOL, names.path(name.id) or name.name, name.key)
+    for sha256 in stores.journal.left_inbox():
+        yield Damage(Kind.LEFT_INBOX, sha256)
