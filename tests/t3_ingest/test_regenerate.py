@@ -20,6 +20,7 @@ from kgfs.ingest.rebuild import rebuild
 from kgfs.ingest.regenerate import Order, all_of, failed, outdated, owe
 from kgfs.ingest.regeneration_plan import plan
 from kgfs.knowledge.compare import compare
+from kgfs.knowledge.standing import standing_of
 from kgfs.stores.journal.facts import DocumentRead, ReadingOwed
 from kgfs.stores.readings import load_reading
 from kgfs.stores.stores import Stores
@@ -114,24 +115,37 @@ def test_each_run_has_readings_of_its_own_by_what_was_asked_for(config: Config, 
     assert all(len(list(stores.garage.objects.keys(f"readings/{d.doc_id}/"))) == 4 for d in documents(stores))
 
 
+@pytest.mark.claim("VIS-9")
 def test_readers_have_the_old_graph_until_each_document_is_published_anew(
     config: Config, stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deposit(config, stores, tmp_path, **TEXTS)
     work(config, stores, Counting())
-    before = knowledge_in(stores)
+    doc_ids = [document.doc_id for document in sorted(documents(stores), key=lambda d: d.deposit)]
+
+    def evidence() -> dict[str, list[Any]]:
+        return {doc_id: stores.graph.instances_of(doc_id) for doc_id in doc_ids}
+
+    before = evidence()
     regenerate(stores, strategy="random")
-    seen: list[dict[str, Any]] = []
-
-    def look(name: str) -> None:
-        if name in ("decided", "published", "noted"):
-            seen.append(knowledge_in(stores)["Test"]["concepts"])
-
-    monkeypatch.setattr(pipeline_module, "border", look)
     assert knowledge_in(stores)["Test"]["states"] == {"queued": 3}
-    work(config, stores, Counting())
-    assert len(seen) == 9
-    assert all(concepts == before["Test"]["concepts"] for concepts in seen)
+    assert not any(standing_of(stores.journal.names, doc_id).stale for doc_id in doc_ids)
+    seen: list[tuple[str, dict[str, list[Any]]]] = []
+    monkeypatch.setattr(pipeline_module, "border", lambda name: seen.append((name, evidence())))
+    fewer = Config(home=config.home, pipeline=Settings(concepts_per_document=1))
+    work(fewer, stores, Counting())
+    after = evidence()
+    assert all(0 < len(after[doc_id]) < len(before[doc_id]) for doc_id in doc_ids)
+    for border, published in (("decided", 0), ("published", 1)):
+        shown = [found for name, found in seen if name == border]
+        assert len(shown) == 3
+        for at, found in enumerate(shown, published):
+            wanted = {d: (after if n < at else before)[d] for n, d in enumerate(doc_ids)}
+            assert {d: _spans(rows) for d, rows in found.items()} == {d: _spans(rows) for d, rows in wanted.items()}
+
+
+def _spans(rows: list[Any]) -> list[tuple[Any, ...]]:
+    return [(row.owner, row.n, row.char_start, row.char_end) for row in rows]
 
 
 class KilledError(BaseException):
@@ -181,6 +195,7 @@ def test_rebuilt_equals_step_by_step_after_regenerations(config: Config, stores:
     assert knowledge_in(stores) == before
 
 
+@pytest.mark.claim("VIS-9")
 @pytest.mark.logs("worker ZeroDivisionError: a bug of a model")
 def test_what_cannot_be_read_again_keeps_what_was_known_of_it_until_it_can(
     config: Config, stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
