@@ -11,7 +11,7 @@ from kgfs.stores.worker_lock import worker_alive
 
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
-"""Seconds before a worker that died is started again; doubled each time."""
+"""Seconds before a worker that died is started again; doubled each time, and short again for one that lived that long."""
 PATIENCE = 10.0
 """Seconds a worker has to put its work away before it is killed; it loses nothing either way."""
 
@@ -24,6 +24,7 @@ class WorkerKeeper:
         self._process: subprocess.Popen[bytes] | None = None
         self._pause = FIRST_PAUSE
         self._not_before = 0.0
+        self._started = 0.0
 
     def look(self) -> None:
         """Start the worker if there is none. Quick."""
@@ -31,10 +32,14 @@ class WorkerKeeper:
             if self._process.poll() is None:
                 return
             self._process = None
-            self._not_before = time.monotonic() + self._pause
+            now = time.monotonic()
+            if now - self._started > LONGEST_PAUSE:
+                self._pause = FIRST_PAUSE
+            self._not_before = now + self._pause
             self._pause = min(self._pause * 2, LONGEST_PAUSE)
         if time.monotonic() >= self._not_before and not worker_alive(self._config.run):
             self._process = self._start()
+            self._started = time.monotonic()
 
     def stop(self) -> None:
         if self._process is None or self._process.poll() is not None:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from kgfs.errors import BusyError
+
+LOOK = 0.001
+"""Seconds after which somebody who only looked is gone."""
 
 
 class WorkerLock:
@@ -20,11 +24,13 @@ class WorkerLock:
         run.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._note = run / "worker.json"
         self._descriptor = os.open(run / "worker.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(self._descriptor)
-            raise BusyError(f"A worker is at work on {run.parent} already; one is enough.") from None
+        while not _try(self._descriptor, fcntl.LOCK_EX):
+            # Whoever only looks whether a worker is alive shares the lock for a moment; with a worker nobody shares it.
+            if not _try(self._descriptor, fcntl.LOCK_SH):
+                os.close(self._descriptor)
+                raise BusyError(f"A worker is at work on {run.parent} already; one is enough.")
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+            time.sleep(LOOK)
 
     def note(self, about: Mapping[str, Any]) -> None:
         """What ``kgfs status`` shows of this worker; replaced whole."""
@@ -52,12 +58,18 @@ def worker_alive(run: Path) -> bool:
     except FileNotFoundError:
         return False
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+        return not _try(descriptor, fcntl.LOCK_SH)
     finally:
         os.close(descriptor)
-    return False
+
+
+def _try(descriptor: int, kind: int) -> bool:
+    """Whether this lock could be had at once; one that was held before may be lost where not."""
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def worker_note(run: Path) -> dict[str, Any]:
