@@ -146,7 +146,8 @@ class Pipeline:
 
     def fail(self, document: Document, state: State, reason: str) -> None:
         """End a job that cannot succeed; the original and its name stay."""
-        self.stores.journal.record(DocumentFailed(document.doc_id, state.value, reason, time.time_ns()))
+        failed = DocumentFailed(document.doc_id, state.value, reason, time.time_ns(), INGEST_VERSION)
+        self.stores.journal.record(failed)
 
     def finish_forgetting(self) -> None:
         """What was ordered and not carried out to its end: its process was killed. For the one worker."""

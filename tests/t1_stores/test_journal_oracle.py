@@ -182,7 +182,7 @@ class Life:
     def fail(self, i: int, j: int, k: int) -> None:
         if job := self.job("read", i):
             state = "failed" if j % 2 else "unsupported"
-            self.record(f.DocumentFailed(job.doc_id, state, "because", self.at))
+            self.record(f.DocumentFailed(job.doc_id, state, "because", self.at, 1 + k))
 
     def forget(self, i: int, j: int, k: int) -> None:
         if job := self.job("forget", i):

@@ -93,6 +93,16 @@ def test_a_failed_reading_again_leaves_what_the_graph_shows(hand: Hand) -> None:
     assert hand.state(doc_id) == "queued"
 
 
+def test_an_unreadable_document_is_of_the_version_that_tried(hand: Hand) -> None:
+    never, (_, once) = hand.mint(hand.file("a", "x")), hand.document("b", "y")
+    hand.record(owed(once), *(f.DocumentFailed(doc_id, "unsupported", "why", 9, 5) for doc_id in (never, once)))
+    versions = [found.ingest_version for doc_id in (never, once) if (found := hand.names.document(doc_id))]
+    assert versions == [5, 1], "what the graph shows was read by the first"
+    assert f.decode(b'{"fact":"DocumentFailed","doc_id":"d","state":"failed","reason":"","at":3}') == f.DocumentFailed(
+        "d", "failed", "", 3, 1
+    )
+
+
 def test_what_was_published_before_is_known(hand: Hand) -> None:
     _, doc_id = hand.document("a", "x")
     first = hand.names.document(doc_id)

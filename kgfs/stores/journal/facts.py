@@ -217,6 +217,8 @@ class DocumentFailed:
     state: str
     reason: str
     at: int
+    ingest_version: int = 1
+    """Of the kgfs that tried; 1 in entries from before it was noted. A document that was never read is of that version."""
 
 
 @dataclass(frozen=True, slots=True)

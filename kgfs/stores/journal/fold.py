@@ -410,8 +410,11 @@ def _(fact: ReadingOwed, target: Target) -> None:
 
 @_apply.register
 def _(fact: DocumentFailed, target: Target) -> None:
-    sql = "UPDATE document SET ended = ?, reason = ? WHERE doc_id = ?"
-    target.db.execute(sql, (fact.state, fact.reason, fact.doc_id))
+    sql = (
+        "UPDATE document SET ended = ?, reason = ?,"
+        " ingest_version = CASE WHEN reading = '' THEN ? ELSE ingest_version END WHERE doc_id = ?"
+    )
+    target.db.execute(sql, (fact.state, fact.reason, fact.ingest_version, fact.doc_id))
     _end_job("read", fact.doc_id, target)
     standing.review(target.db, standing.of_holders(target.db, fact.doc_id), target.seq, fact.at)
 

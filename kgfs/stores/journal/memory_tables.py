@@ -326,6 +326,8 @@ class Tables:
 
     def _DocumentFailed(self, fact: fact_kinds.DocumentFailed, session: str) -> None:  # noqa: N802
         self.change_document(fact.doc_id, reason=fact.reason)
+        if not self.documents[fact.doc_id].reading:
+            self.change_document(fact.doc_id, ingest_version=fact.ingest_version)
         self.ended[fact.doc_id] = fact.state
         self.jobs.pop(("read", fact.doc_id), None)
 
