@@ -228,11 +228,12 @@ class Kept:
                 self._reader.close()
 
 
-def open_content(stores: Stores, spool: Path, name_id: int) -> tuple[Name, Content]:
+def open_content(stores: Stores, spool: Path, name_id: int, known: Name | None = None) -> tuple[Name, Content]:
     """A live file's row and its bytes, wherever they stand now: they may be on their way from inbox or spool to the
-    garage, so the row is read again when they are not where it said. MissingError once the name is gone."""
+    garage, so the row (``known`` if it was just read) is read again when they are not where it said. MissingError once
+    the name is gone."""
     for _ in range(LOOKS):
-        name = stores.journal.names.name(name_id)
+        name, known = known or stores.journal.names.name(name_id), None
         if name is None:
             raise MissingError("The file was removed.")
         content = open_at(stores, spool, name)

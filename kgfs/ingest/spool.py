@@ -54,7 +54,7 @@ class WorkingCopy:
             if self._row is not None and (row is None or _same_bytes(row, self._row)):
                 self._row = row or self._row
                 return
-            row, content = open_content(self._copies.stores, self._copies.spool, self.name_id)
+            row, content = open_content(self._copies.stores, self._copies.spool, self.name_id, row)
             self._take(content, writable=False)
             self._row = row
 

@@ -81,9 +81,15 @@ class Writer:
         try:
             self._db.execute("BEGIN IMMEDIATE")
             begun = True
-            for request in batch:
-                self._try(request)
-            self._db.execute("COMMIT")
+            if len(batch) == 1:
+                self._try(batch[0], "ROLLBACK")
+            else:
+                for request in batch:
+                    self._db.execute("SAVEPOINT request")
+                    self._try(request, "ROLLBACK TO request")
+                    self._db.execute("RELEASE request")
+            if self._db.in_transaction:
+                self._db.execute("COMMIT")
         except sqlite3.Error as error:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
@@ -99,17 +105,15 @@ class Writer:
             request.commit = commit
             request.done = True
 
-    def _try(self, request: _Request[object]) -> None:
+    def _try(self, request: _Request[object], undo: str) -> None:
         request.error = None
-        self._db.execute("SAVEPOINT request")
         try:
             request.result = request.work(self._db)
         except sqlite3.Error:
             raise
         except Exception as error:  # noqa: BLE001 - whatever ails one call is its caller's, not that of those beside it
             request.error = error
-            self._db.execute("ROLLBACK TO request")
-        self._db.execute("RELEASE request")
+            self._db.execute(undo)
 
     @contextmanager
     def in_bulk(self) -> Iterator[None]:
