@@ -55,11 +55,16 @@ def put_instances(connection: sqlite3.Connection, edition: int, rows: Sequence[I
 
 
 def remove_some(connection: sqlite3.Connection, limit: int) -> None:
-    """Remove at most about ``limit`` rows of an edition that left; the edition itself goes with the last of them."""
-    found = connection.execute(f"SELECT key FROM document WHERE state = {LEAVING} LIMIT 1").fetchone()
-    if found is None:
-        return
-    (edition,) = found
+    """Remove at most about ``limit`` rows of editions that left; each edition goes with the last of its rows."""
+    while limit > 0:
+        found = connection.execute(f"SELECT key FROM document WHERE state = {LEAVING} LIMIT 1").fetchone()
+        if found is None:
+            return
+        limit -= _remove_of(connection, found[0], limit)
+
+
+def _remove_of(connection: sqlite3.Connection, edition: int, limit: int) -> int:
+    """How many rows of the edition were removed; fewer than ``limit`` only where it is gone itself."""
     keys = [key for (key,) in connection.execute("SELECT key FROM source WHERE document = ? LIMIT ?", (edition, limit))]
     _remove_sources(connection, keys)
     removed = len(keys)
@@ -73,17 +78,19 @@ def remove_some(connection: sqlite3.Connection, limit: int) -> None:
         connection.execute("DELETE FROM claim WHERE document = ?", (edition,))
         connection.execute("DELETE FROM record WHERE document = ?", (edition,))
         connection.execute("DELETE FROM document WHERE key = ?", (edition,))
+        removed += 1
+    return removed
 
 
 def _remove_sources(connection: sqlite3.Connection, keys: Sequence[int]) -> None:
-    for key in keys:
-        # An external-content index must be told the words that it forgets.
-        connection.execute(
-            "INSERT INTO source_words (source_words, rowid, full_text)"
-            " SELECT 'delete', key, full_text FROM source WHERE key = ? AND gated = ''",
-            (key,),
-        )
-        connection.execute("DELETE FROM source WHERE key = ?", (key,))
+    rows = [(key,) for key in keys]
+    # An external-content index must be told the words that it forgets.
+    connection.executemany(
+        "INSERT INTO source_words (source_words, rowid, full_text)"
+        " SELECT 'delete', key, full_text FROM source WHERE key = ? AND gated = ''",
+        rows,
+    )
+    connection.executemany("DELETE FROM source WHERE key = ?", rows)
 
 
 def empty(connection: sqlite3.Connection) -> None:

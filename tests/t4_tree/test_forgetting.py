@@ -1,0 +1,292 @@
+"""Forgetting and the trash, seen from above: names, graph and tree of a home with a worker and no mount."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kgfs.app import open_deposits, open_stores
+from kgfs.compute.local import LocalCompute
+from kgfs.config import Config, Models
+from kgfs.domain import Document, Name, State
+from kgfs.errors import BadInputError, ExistsError, MissingError
+from kgfs.ingest import forget, trash
+from kgfs.ingest.rebuild import rebuild
+from kgfs.stores.naming import find_document
+from tests.t4_tree.histories import Place, differences, open_place, seen
+
+ABBOT = "The abbot of Kyoto keeps a koan. The abbot of Kyoto teaches Zen practice. Zen practice is hard.\n"
+MONK = "A young monk learns Zen practice. The young monk leaves Zen practice. A young monk walks.\n"
+
+
+@pytest.fixture
+def place(home: Path) -> Iterator[Place]:
+    compute = LocalCompute(Models(embedder="none", extractor="statistics"))
+    config = Config(home)
+    with open_stores(config) as stores, open_deposits(config, stores) as (deposits, _):
+        yield open_place(config, stores, deposits, compute)
+
+
+def write(place: Place, path: str, content: str, ontology: str = "Zen") -> Document:
+    """Deposited and read."""
+    source = place.config.home.parent / "source"
+    source.write_text(content)
+    place.deposits.ingest_file(source, ontology, path)
+    place.work()
+    return document(place, path, ontology)
+
+
+def name(place: Place, path: str, ontology: str = "Zen") -> Name:
+    found = place.stores.journal.names.resolve(place.ontology(ontology).id, path)
+    assert found is not None
+    return found
+
+
+def document(place: Place, path: str, ontology: str = "Zen") -> Document:
+    found = place.stores.journal.names.document(name(place, path, ontology).doc_id)
+    assert found is not None
+    return found
+
+
+def now(place: Place, doc_id: str) -> Document:
+    found = place.stores.journal.names.document(doc_id)
+    assert found is not None
+    return found
+
+
+def forgotten(place: Place, *words: str, cascade: str = "orphans", purge: bool = False) -> forget.Plan:
+    targets = [find_document(place.stores, place.config.run, each) for each in words]
+    planned = forget.plan(place.stores, targets, cascade, purge=purge)
+    forget.order(place.deposits, place.stores, planned)
+    assert forget.carry_out(place.config, place.stores) == 1
+    assert place.stores.journal.names.forgettings() == []
+    return planned
+
+
+def concepts(place: Place) -> set[str]:
+    return {concept.name for concept in place.stores.graph.concepts(place.ontology("Zen").id)}
+
+
+def rebuilt_is_the_same(place: Place) -> None:
+    before = seen(place)
+    rebuild(place.stores)
+    assert differences(before, seen(place)) == {}
+
+
+# ---------------------------------------------------------------------------------------------------- trash
+
+
+def test_what_is_restored_is_as_it_was(place: Place) -> None:
+    write(place, "a/b.txt", ABBOT)
+    before = name(place, "a/b.txt")
+    place.deposits.set_attributes(before.id, mode=0o640, mtime=123_000_000_456)
+    before, known = name(place, "a/b.txt"), concepts(place)
+    place.deposits.remove(before.id)
+    place.work()
+    assert now(place, before.doc_id).state is State.TRASHED
+    assert concepts(place) == set()
+    [gone] = trash.listed(place.stores)
+    assert (gone.id, gone.path, gone.doc_id) == (before.id, "a/b.txt", before.doc_id)
+
+    assert (
+        trash.restore(place.deposits, place.stores, trash.find(place.stores, "Zen/a/b.txt")) == "Zen/documents/a/b.txt"
+    )
+    after = name(place, "a/b.txt")
+    same = ("id", "mode", "uid", "gid", "mtime", "size", "sha256", "doc_id", "version", "settled")
+    assert [getattr(after, field) for field in same] == [getattr(before, field) for field in same]
+    assert [version.n for version in place.stores.journal.names.versions(after.id)] == [1]
+    readings = list(place.stores.garage.objects.keys("readings/"))
+    place.work()
+    assert concepts(place) == known
+    assert list(place.stores.garage.objects.keys("readings/")) == readings
+    assert list(trash.listed(place.stores)) == []
+    rebuilt_is_the_same(place)
+
+
+def test_restored_where_something_stands_asks_for_another_path(place: Place) -> None:
+    write(place, "a.txt", ABBOT)
+    place.deposits.remove(name(place, "a.txt").id)
+    write(place, "a.txt", MONK)
+    gone = trash.find(place.stores, "Zen/documents/a.txt")
+    with pytest.raises(ExistsError, match="--as"):
+        trash.restore(place.deposits, place.stores, gone)
+    trash.restore(place.deposits, place.stores, gone, "Zen/kept/b.txt")
+    place.work()
+    assert document(place, "kept/b.txt").doc_id == gone.doc_id
+    assert document(place, "a.txt").state is State.DONE
+
+
+def test_the_trash_of_a_removed_ontology_is_restored_into_another(place: Place) -> None:
+    write(place, "a.txt", ABBOT)
+    ontology = place.ontology("Zen")
+    place.deposits.remove(name(place, "a.txt").id)
+    place.deposits.remove_ontology(ontology.id)
+    [gone] = trash.listed(place.stores)
+    assert trash.ontology_shown(place.stores, gone) == ontology.prefix
+    trash.restore(place.deposits, place.stores, gone, "Memory/a.txt")
+    place.work()
+    restored = document(place, "a.txt", "Memory")
+    assert (restored.state, restored.sha256) == (State.DONE, gone.sha256)
+    assert place.stores.garage.objects.exists(restored.key)
+
+
+def test_emptying_gives_up_only_what_nothing_promises(place: Place) -> None:
+    once = write(place, "edited.txt", ABBOT)
+    write(place, "edited.txt", MONK)
+    alone = write(place, "alone.txt", "Reference counting frees cells. Reference counting is quick.\n")
+    place.deposits.remove(name(place, "alone.txt").id)
+    place.work()
+    [gone] = trash.listed(place.stores)
+    objects = place.stores.garage.objects
+    assert trash.empty(place.stores, place.deposits.settler, gone.at) == 0
+    assert objects.exists(alone.key)
+    assert trash.empty(place.stores, place.deposits.settler, time.time_ns()) == 1
+    assert not objects.exists(alone.key)
+    assert objects.exists(once.key), "versions/ of a living path promise it"
+    assert now(place, alone.doc_id).state is State.KEPT
+    with pytest.raises(MissingError):
+        trash.find(place.stores, "Zen/alone.txt")
+    rebuilt_is_the_same(place)
+    again = write(place, "again.txt", "Reference counting frees cells. Reference counting is quick.\n")
+    assert (again.doc_id, again.state) == (alone.doc_id, State.DONE)
+
+
+# --------------------------------------------------------------------------------------------------- forget
+
+
+def test_orphans_leave_in_one_commit_however_many_documents(place: Place) -> None:
+    write(place, "a.txt", ABBOT)
+    write(place, "folder/b.txt", ABBOT.replace("Kyoto", "Nara"))
+    write(place, "folder/deep/c.txt", ABBOT.replace("Kyoto", "Osaka"))
+    kept = write(place, "kept.txt", MONK)
+    only = {concept.name for concept in place.stores.graph.concepts_of(kept.doc_id)}
+    epoch = place.stores.graph.epoch()
+    planned = forgotten(place, "Zen/a.txt", "Zen/folder")
+    assert place.stores.graph.epoch() == epoch + 1
+    assert concepts(place) == only
+    assert {concept.name for concept in planned.gone}.isdisjoint(only)
+    assert all(c.name in only and lost > 0 for c, lost in planned.lessened)
+    assert {gone.path for gone in trash.listed(place.stores)} == {"a.txt", "folder/b.txt", "folder/deep/c.txt"}
+    assert place.stores.journal.names.resolve(place.ontology("Zen").id, "folder") is None
+    assert place.stores.journal.jobs.owed() == 0
+    rebuilt_is_the_same(place)
+
+
+def test_a_document_leaves_under_all_its_names(place: Place) -> None:
+    write(place, "a.txt", ABBOT)
+    write(place, "same.txt", ABBOT)
+    planned = forgotten(place, "Zen/a.txt")
+    assert planned.documents[0].paths == ("Zen/documents/a.txt", "Zen/documents/same.txt")
+    assert concepts(place) == set()
+
+
+def test_a_whole_ontology_can_be_forgotten(place: Place) -> None:
+    write(place, "a.txt", ABBOT)
+    write(place, "deep/b.txt", MONK)
+    forgotten(place, "Zen")
+    assert place.stores.journal.names.ontology_named("Zen") is None
+    assert len(list(trash.listed(place.stores))) == 2
+
+
+def test_a_tombstone_keeps_its_knowledge(place: Place) -> None:
+    doomed = write(place, "a.txt", ABBOT)
+    known = concepts(place)
+    forgotten(place, "Zen/a.txt", cascade="none")
+    place.work()
+    assert concepts(place) == known
+    assert now(place, doomed.doc_id).state is State.TRASHED
+    tree = seen(place)
+    [first, *_] = [path for path in tree if path.endswith("/evidence/1/source.txt") and "/related/" not in path]
+    content = tree[first]
+    assert isinstance(content, tuple)
+    assert b"original removed" in content[4]
+    link = tree[first.replace("source.txt", "document")]
+    assert isinstance(link, tuple)
+    assert f"archive/{doomed.doc_id}/text.txt" in str(link[4])
+    citation = tree[first.replace("source.txt", "citation.json")]
+    assert isinstance(citation, tuple)
+    assert b'"removed": true' in citation[4]
+
+    # Its original leaves with the trash; its Text stays readable, and a rebuild needs no more.
+    trash.empty(place.stores, place.deposits.settler)
+    assert not place.stores.garage.objects.exists(doomed.key)
+    text = seen(place)[f"/Zen/archive/{doomed.doc_id}/text.txt"]
+    assert isinstance(text, tuple)
+    assert text[4] == ABBOT.encode()
+    assert f"/Zen/archive/{doomed.doc_id}/original" not in seen(place)
+    rebuilt_is_the_same(place)
+
+    # A file that comes to its old place does not drive it out, and the same bytes lift it.
+    write(place, "a.txt", MONK)
+    assert known <= concepts(place)
+    write(place, "back.txt", ABBOT)
+    assert now(place, doomed.doc_id).state is State.DONE
+    assert not place.stores.journal.names.tombstoned(doomed.doc_id)
+
+
+def test_all_takes_the_evidence_of_others_and_keeps_it_away_until_a_later_deposit(place: Place) -> None:
+    doomed = write(place, "a.txt", ABBOT)
+    other = write(place, "b.txt", MONK)
+    shared = {c.name for c in place.stores.graph.concepts_of(doomed.doc_id)} & {
+        c.name for c in place.stores.graph.concepts_of(other.doc_id)
+    }
+    assert "zen-practice" in shared
+    planned = forgotten(place, "Zen/a.txt", cascade="all")
+    assert [doc_id for doc_id, _ in planned.others] == [other.doc_id]
+    assert concepts(place).isdisjoint({concept.name for concept in planned.gone})
+    assert "young-monk" in concepts(place)
+    rebuilt_is_the_same(place)
+
+    # Read again in every way, what was deposited before does not bring them back.
+    place.deposits.remove(name(place, "b.txt").id)
+    place.work()
+    [gone] = [gone for gone in trash.listed(place.stores) if gone.path == "b.txt"]
+    trash.restore(place.deposits, place.stores, gone)
+    place.work()
+    assert "young-monk" in concepts(place)
+    assert "zen-practice" not in concepts(place)
+    rebuilt_is_the_same(place)
+
+    write(place, "later.txt", MONK.replace("young", "old"))
+    assert "zen-practice" in concepts(place)
+    lifted = place.stores.graph.concept_named(place.ontology("Zen").id, "zen-practice")
+    assert lifted is not None
+    assert other.doc_id not in place.stores.graph.documents_of(lifted.concept_id)
+    rebuilt_is_the_same(place)
+
+
+def test_a_later_deposit_wins_over_a_forgetting_that_is_owed(place: Place) -> None:
+    doomed = write(place, "a.txt", ABBOT)
+    target = find_document(place.stores, place.config.run, "Zen/a.txt")
+    forget.order(place.deposits, place.stores, forget.plan(place.stores, [target], "orphans", purge=True))
+    source = place.config.home.parent / "source"
+    source.write_text(ABBOT)
+    place.deposits.ingest_file(source, "Zen", "again.txt")
+    forget.carry_out(place.config, place.stores)
+    place.work()
+    assert now(place, doomed.doc_id).state is State.DONE
+    assert place.stores.garage.objects.exists(doomed.key)
+
+
+def test_a_purged_name_is_not_given_to_another_concept(place: Place) -> None:
+    write(place, "a.txt", ABBOT)
+    graph, ontology = place.stores.graph, place.ontology("Zen").id
+    taken = {concept.name: concept.concept_id for concept in graph.concepts(ontology)}
+    forgotten(place, "Zen/a.txt", purge=True)
+    assert {name: graph.name_taken(ontology, name) for name in taken} == taken
+    rebuilt_is_the_same(place)
+    assert {name: graph.name_taken(ontology, name) for name in taken} == taken
+    assert not list(place.stores.garage.objects.keys("readings/"))
+    again = write(place, "a.txt", ABBOT)
+    assert {concept.name: concept.concept_id for concept in graph.concepts_of(again.doc_id)} == taken
+    numbers = [row.n for row in graph.instances_of(again.doc_id) if row.owner == taken["zen-practice"]]
+    assert min(numbers) > 1, "numbers of purged evidence are not used again"
+    rebuilt_is_the_same(place)
+
+
+def test_none_and_purge_exclude_each_other(place: Place) -> None:
+    with pytest.raises(BadInputError):
+        forget.plan(place.stores, [], "none", purge=True)
