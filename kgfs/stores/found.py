@@ -1,0 +1,111 @@
+"""What words can name in a home, and how it is put together from the stores."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kgfs.domain import Document, Name, NameKind, Ontology, encode_name
+from kgfs.errors import BadInputError, MissingError
+from kgfs.stores.journal.contract import Names, Trashed
+from kgfs.stores.stores import Stores
+
+_PAGE = 1000
+
+
+class FoundKind(StrEnum):
+    DOCUMENT = "document"
+    """A file of documents/, read or not, or a Document that no file has any more."""
+    FOLDER = "folder"
+    ONTOLOGY = "ontology"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    kind: FoundKind
+    ontology: Ontology
+    """Of what a removed one left: without a name, its root 0."""
+    name: Name | None = None
+    """The live file, link or folder; None for an ontology and for a Document that no file has."""
+    path: str = ""
+    """Below documents/, encoded; of a Document that no file has, the path of its newest version."""
+    document: Document | None = None
+    """Of the version that was named, else the newest; None while there is none (empty, temporary or not settled yet)."""
+    version: int = 0
+    """The number, where the words named one version of the path."""
+    trashed: Trashed | None = None
+    """The removed file, where one was asked for."""
+
+    @property
+    def doc_id(self) -> str:
+        return self.document.doc_id if self.document else ""
+
+    def __str__(self) -> str:
+        if self.kind is FoundKind.ONTOLOGY:
+            return self.ontology.name
+        shown = f"{self.ontology.name}/documents/{self.path}"
+        return f"{shown}@{self.version}" if self.version else shown
+
+
+def of_path(names: Names, ontology: Ontology, path: str) -> Iterator[Found]:
+    """What stands live at a path below documents/, encoded; the ontology itself for the empty one."""
+    path = path.strip("/")
+    if not path:
+        yield Found(FoundKind.ONTOLOGY, ontology)
+    elif name := names.resolve(ontology.id, path):
+        yield of_name(names, ontology, name, path)
+
+
+def of_name(names: Names, ontology: Ontology, name: Name, path: str) -> Found:
+    """A live name with the Document of its newest version."""
+    if name.kind is NameKind.FOLDER:
+        return Found(FoundKind.FOLDER, ontology, name, path)
+    document = names.document(name.doc_id) if name.doc_id else None
+    return Found(FoundKind.DOCUMENT, ontology, name, path, document)
+
+
+def of_document(stores: Stores, document: Document, called: str = "") -> Iterator[Found]:
+    """A Document with the first of its names, or the first that is ``called`` so."""
+    names = stores.journal.names
+    ontology = names.ontology(document.ontology) or _removed(document)
+    live = sorted(names.names_of(document.doc_id), key=lambda name: name.name != encode_name(os.fsencode(called)))
+    for name in live:
+        if (path := names.path(name.id)) is not None:
+            yield Found(FoundKind.DOCUMENT, ontology, name, path, document)
+            return
+    held = names.version_of(document.doc_id)
+    yield Found(FoundKind.DOCUMENT, ontology, None, held[0].path if held else "", document)
+
+
+def _removed(document: Document) -> Ontology:
+    return Ontology(document.ontology, "", document.key.split("/")[1], 0, 0)
+
+
+def of_key(stores: Stores, key: str) -> Iterator[Found]:
+    """The Document whose original has this garage key, also where the garage has lost it."""
+    parts = key.split("/")
+    if len(parts) != 3 or parts[0] != "sources":
+        return
+    names = stores.journal.names
+    for ontology in names.ontologies():
+        if ontology.prefix == parts[1] and (document := _with_key(stores, ontology, key)):
+            yield from of_document(stores, document)
+
+
+def _with_key(stores: Stores, ontology: Ontology, key: str) -> Document | None:
+    names, objects = stores.journal.names, stores.garage.objects
+    try:
+        found = names.document_with(ontology.id, objects.stat(key).sha256)
+        if found is not None and found.key == key:
+            return found
+    except (MissingError, BadInputError):  # the garage has lost it, or never had a key like that
+        pass
+    page = names.documents(ontology.id, limit=_PAGE)
+    while page:
+        for document in page:
+            if document.key == key:
+                return document
+        page = names.documents(ontology.id, after=page[-1].doc_id, limit=_PAGE)
+    return None
