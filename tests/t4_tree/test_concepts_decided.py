@@ -93,6 +93,7 @@ def assert_rebuilt_is_the_same(library: Library) -> None:
     assert library.stores.graph.marked(["x"]) == marks
 
 
+@pytest.mark.claim("WORD-2")
 def test_merging_moves_everything_and_the_name_leaves(told: Library) -> None:
     assert concepts(told) == ["chan", "koan", "zen"]
     merge(told, "zen", "chan.concept")
@@ -142,6 +143,7 @@ def test_relationships_between_the_merged_go_and_come_back(library: Library) -> 
     assert_rebuilt_is_the_same(library)
 
 
+@pytest.mark.claim("WORD-2")
 def test_later_documents_say_what_was_merged(told: Library) -> None:
     merge(told, "zen", "chan")
     told.add("Zen/documents/later.txt", b"Chan again.\n", {"chan": ["Chan again."]})

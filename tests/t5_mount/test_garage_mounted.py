@@ -42,6 +42,7 @@ def files_of(top: Path) -> dict[str, Path]:
     return {str(path.relative_to(top)): path for path in top.rglob("*") if path.is_file()}
 
 
+@pytest.mark.claim("GAR-1", "GAR-3", "GAR-4")
 def test_both_views_of_one_home_at_once(both: tuple[Place, Place]) -> None:
     knowledge, garage = both
     documents = knowledge.ontology("Philosophy") / "documents"
@@ -83,6 +84,7 @@ def test_both_views_of_one_home_at_once(both: tuple[Place, Place]) -> None:
 
 
 @pytest.mark.logs("RotError")
+@pytest.mark.claim("GAR-1", "GAR-2")
 def test_nothing_can_be_changed_and_rot_is_told(both: tuple[Place, Place]) -> None:
     knowledge, garage = both
     (knowledge.ontology("Zen") / "documents" / "zen.txt").write_bytes(ZEN)
@@ -118,6 +120,7 @@ def test_nothing_can_be_changed_and_rot_is_told(both: tuple[Place, Place]) -> No
     assert original.read_bytes() == ZEN
 
 
+@pytest.mark.claim("GAR-4")
 def test_a_place_has_one_view_and_the_garage_starts_no_worker(tmp_path: Path, home: Path) -> None:
     (tmp_path / "mnt").mkdir()
     place = Place(home, tmp_path / "mnt", STATISTICS)

@@ -36,6 +36,7 @@ def shown(place: Place, concept: str) -> list[dict[str, object]]:
     return rows
 
 
+@pytest.mark.claim("WORD-2", "WORD-3")
 def test_merge_and_split_through_the_shell(read_home: Place) -> None:
     place = read_home
     assert [row["paths"] for row in shown(place, "garbage-collector")] == [["gc.txt"]]
@@ -67,6 +68,7 @@ def test_merge_and_split_through_the_shell(read_home: Place) -> None:
 
 
 @pytest.mark.mounted
+@pytest.mark.claim("WORD-1", "WORD-2")
 def test_a_mount_shows_it_at_once_and_its_worker_goes_on(read_home: Place) -> None:
     place = read_home.mount()
     concepts = place.mountpoint / "Memory" / "concepts"
@@ -90,6 +92,7 @@ def test_a_mount_shows_it_at_once_and_its_worker_goes_on(read_home: Place) -> No
 
 
 @pytest.mark.parametrize("border", ["word-kept", "word-recorded", "word-carried-out"])
+@pytest.mark.claim("WORD-3")
 def test_killed_at_each_border_it_is_done_or_not(read_home: Place, border: str) -> None:
     place = read_home
     words = ("concept", "merge", "Memory", "garbage-collector", "tracing-collector", "--yes")
