@@ -13,7 +13,7 @@ from kgfs.errors import BadInputError, GivenUpError, KgfsError
 from kgfs.failpoints import slowly
 from kgfs.knowledge.ranking import Match, Place, ranked
 from kgfs.knowledge.standing import standing_of
-from kgfs.render.search import ResultPage, Shown
+from kgfs.render.search import ResultPage, Shown, telling
 from kgfs.stores.graph.contract import DocumentRow, Graph, SourceRow
 from kgfs.stores.stores import Stores
 
@@ -54,24 +54,26 @@ class Found:
 
 
 def search(stores: Stores, run: Path, words: str, ontology: str, patience: Patience, limit: int = LIMIT) -> Found:
-    """The words are taken literally. What is gated is not found. Blocks, no longer than ``patience`` lasts."""
+    """The words are taken literally; function words are left out of the full text where there are others. What is gated is
+    not found. Blocks, no longer than ``patience`` lasts."""
     if len(words) > LONGEST_WORDS:
         raise BadInputError(f"A search has at most {LONGEST_WORDS:,} characters.")
     slowly("searching", patience.wait)
     graph = stores.graph
     epoch = graph.epoch()
-    texts = {(row.doc_id, row.chunk_index): (row, score) for row, score in graph.find_text(words, ontology, CANDIDATES)}
+    texts = graph.find_text(telling(words), ontology, CANDIDATES)
+    sources = {(row.doc_id, row.chunk_index): row for row, _ in texts}
+    scores = {(row.doc_id, row.chunk_index): score for row, score in texts}
     patience.check()
-    cosines, why = _cosines(run, words, ontology, sorted(texts), patience)
-    sources = {place: row for place, (row, _) in texts.items()}
-    for place in sorted(place for place, cosine in cosines.items() if place not in sources and cosine >= CLOSE):
-        row = graph.source(*place)
-        if row is not None and not row.gated:
-            sources[place] = row
-    matches = {place: Match(texts[place][1] if place in texts else 0.0, cosines.get(place)) for place in sources}
+    cosines, why = _cosines(run, words, ontology, sorted(scores), patience)
+    matches = {place: Match(scores.get(place, 0.0), cosines.get(place)) for place in {*scores, *cosines}}
+    order = [
+        (place, score)
+        for place, score in ranked(matches)
+        if place in scores or ((cosine := matches[place].cosine) is not None and cosine >= CLOSE)
+    ]
     patience.check()
-    hits = _hits(graph, sources, matches, ranked(matches), limit)
-    return Found(words, ontology, tuple(hits), epoch, why)
+    return Found(words, ontology, tuple(_hits(graph, sources, matches, order, limit)), epoch, why)
 
 
 def _cosines(
@@ -103,10 +105,11 @@ def _hits(
         if doc_id not in documents:
             documents[doc_id] = graph.document(doc_id)
             concepts[doc_id] = _evidence_in(graph, doc_id)
-        document = documents[doc_id]
-        if document is not None:  # it left between the two questions
-            named = concepts[doc_id].get(chunk, [])[:CONCEPTS]
-            hits.append(Hit(sources[place], document, score, matches[place], tuple(named)))
+        document, source = documents[doc_id], sources.get(place) or graph.source(*place)
+        if document is None or source is None or source.gated:
+            continue  # it left, or was read anew, between the two questions
+        named = concepts[doc_id].get(chunk, [])[:CONCEPTS]
+        hits.append(Hit(source, document, score, matches[place], tuple(named)))
     return hits
 
 

@@ -158,11 +158,25 @@ def passage(page: ResultPage, hit: Shown, marks: Marks) -> bytes:
 # ------------------------------------------------------------------------------------------------------ words
 
 
+FUNCTION_WORDS = frozenset(
+    """a an and are as at be been but by can did do does for from had has have how i if in into is it its me my of on or our
+    so such than that the their them then there these they this those to was we were what when where which who whom whose
+    why will with would you your""".split()  # noqa: SIM905  # as people read and edit it
+)
+"""English words that say how a question is put, not what it is about."""
+
+
+def telling(question: str) -> str:
+    """The question without function words and punctuation that stands alone; as it is where nothing else is left."""
+    words = question.split()
+    told = [word for word in words if not FUNCTION_WORDS.issuperset(map(_plain, _WORD.findall(word)))]
+    return " ".join(told or words)
+
+
 def words_of(question: str) -> frozenset[str]:
-    """The words to be marked, as the full text compares them: without regard to case and accents. Those of up to three
-    letters only where there are no longer ones: marks around every "the" would hide what matters."""
-    found = {_plain(word) for word in _WORD.findall(question)}
-    return frozenset({word for word in found if len(word) > 3} or found)
+    """The telling words of it, to be marked: as the full text compares them, without regard to case and accents."""
+    found = frozenset(_plain(word) for word in _WORD.findall(telling(question)))
+    return found - FUNCTION_WORDS or found
 
 
 def _plain(word: str) -> str:

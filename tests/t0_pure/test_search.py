@@ -10,7 +10,18 @@ from hypothesis import strategies as st
 
 from kgfs.knowledge.ranking import Match, ranked
 from kgfs.knowledge.search import file_name
-from kgfs.render.search import EXCERPT, ResultPage, Shown, excerpt, marked, passage, results_json, results_md, words_of
+from kgfs.render.search import (
+    EXCERPT,
+    ResultPage,
+    Shown,
+    excerpt,
+    marked,
+    passage,
+    results_json,
+    results_md,
+    telling,
+    words_of,
+)
 from kgfs.render.source import Marks
 
 MARKS = Marks()
@@ -57,9 +68,16 @@ def test_the_order_is_whole_and_does_not_depend_on_who_came_first(
 
 def test_words_are_marked_as_the_full_text_compares_them() -> None:
     wanted = words_of("What is the CAFÉ?")
-    assert wanted == {"what", "cafe"}
-    assert marked("Cafe, café, cafés: what?", wanted, MARKS) == "==Cafe==, ==café==, cafés: ==what==?"
+    assert wanted == {"cafe"}
+    assert marked("Cafe, café, cafés: what?", wanted, MARKS) == "==Cafe==, ==café==, cafés: what?"
     assert words_of("is it") == {"is", "it"} and words_of("?!") == frozenset()
+    assert words_of("What-is run_target ?") == {"run_target"}
+
+
+def test_function_words_do_not_count_where_there_are_others() -> None:
+    assert telling("What is the purpose of `SIGNALS` ?") == "purpose `SIGNALS`"
+    assert telling("to be or not to be") == "not" and telling("who are you") == "who are you" and telling("") == ""
+    assert telling("?! …") == "?! …"
 
 
 @given(st.text(st.sampled_from("ab zen.\n\t é"), max_size=1500), st.integers(10, 400))
