@@ -45,7 +45,7 @@ def command(
     Example:
       kgfs forget ~/knowledge/Notes/documents/old.txt
       kgfs forget Notes/drafts --cascade none --dry-run
-      find ~/knowledge/Mail -name '*spam*' | kgfs forget - --yes
+      find ~/knowledge/Mail -name '*spam*' | xargs kgfs forget --yes
       kgfs forget Notes/documents/letter.txt --purge
     """
     asked_on_stdin = words == ("-",)

@@ -79,6 +79,7 @@ def rebuilt_is_the_same(place: Place) -> None:
 # ---------------------------------------------------------------------------------------------------- trash
 
 
+@pytest.mark.claim("GONE-1")
 def test_what_is_restored_is_as_it_was(place: Place) -> None:
     write(place, "a/b.txt", ABBOT)
     before = name(place, "a/b.txt")
@@ -133,6 +134,7 @@ def test_the_trash_of_a_removed_ontology_is_restored_into_another(place: Place) 
     assert place.stores.garage.objects.exists(restored.key)
 
 
+@pytest.mark.claim("GONE-2")
 def test_emptying_gives_up_only_what_nothing_promises(place: Place) -> None:
     once = write(place, "edited.txt", ABBOT)
     write(place, "edited.txt", MONK)
@@ -157,6 +159,7 @@ def test_emptying_gives_up_only_what_nothing_promises(place: Place) -> None:
 # --------------------------------------------------------------------------------------------------- forget
 
 
+@pytest.mark.claim("GONE-3")
 def test_orphans_leave_in_one_commit_however_many_documents(place: Place) -> None:
     write(place, "a.txt", ABBOT)
     write(place, "folder/b.txt", ABBOT.replace("Kyoto", "Nara"))
@@ -175,6 +178,7 @@ def test_orphans_leave_in_one_commit_however_many_documents(place: Place) -> Non
     rebuilt_is_the_same(place)
 
 
+@pytest.mark.claim("GONE-3")
 def test_a_document_leaves_under_all_its_names(place: Place) -> None:
     write(place, "a.txt", ABBOT)
     write(place, "same.txt", ABBOT)
@@ -191,6 +195,7 @@ def test_a_whole_ontology_can_be_forgotten(place: Place) -> None:
     assert len(list(trash.listed(place.stores))) == 2
 
 
+@pytest.mark.claim("GONE-4")
 def test_a_tombstone_keeps_its_knowledge(place: Place) -> None:
     doomed = write(place, "a.txt", ABBOT)
     known = concepts(place)
@@ -227,6 +232,7 @@ def test_a_tombstone_keeps_its_knowledge(place: Place) -> None:
     assert not place.stores.journal.names.tombstoned(doomed.doc_id)
 
 
+@pytest.mark.claim("GONE-5")
 def test_all_takes_the_evidence_of_others_and_keeps_it_away_until_a_later_deposit(place: Place) -> None:
     doomed = write(place, "a.txt", ABBOT)
     other = write(place, "b.txt", MONK)
@@ -258,6 +264,7 @@ def test_all_takes_the_evidence_of_others_and_keeps_it_away_until_a_later_deposi
     rebuilt_is_the_same(place)
 
 
+@pytest.mark.claim("GONE-7")
 def test_a_later_deposit_wins_over_a_forgetting_that_is_owed(place: Place) -> None:
     doomed = write(place, "a.txt", ABBOT)
     target = find_document(place.stores, place.config.run, "Zen/a.txt")

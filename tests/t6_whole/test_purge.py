@@ -49,6 +49,7 @@ def ingest(place: Place, tmp_path: Path, path: str, content: bytes) -> None:
     place.run("ingest", source, "--ontology", "Notes", "--as", path)
 
 
+@pytest.mark.claim("GONE-6")
 def test_no_byte_is_left_of_what_was_purged(small: Place, tmp_path: Path) -> None:
     small.environment["KGFS_MODELS_EMBEDDER"] = "auto"  # vectors too, where there is a model
     markers = ["quxascii", "quxwide", "quxlarge", "quxfirst", "quxsecond", "quxrenamed", "quxtrashed", "quxdouble"]
@@ -83,6 +84,7 @@ def test_no_byte_is_left_of_what_was_purged(small: Place, tmp_path: Path) -> Non
     assert traces(small.home, *markers) == []
 
 
+@pytest.mark.claim("GONE-6")
 def test_what_other_documents_need_is_not_purged(small: Place, tmp_path: Path) -> None:
     """The same bytes in another ontology, and a path that had the bytes once and has others now."""
     ingest(small, tmp_path, "a.md", told("quxshared").encode())
@@ -109,6 +111,7 @@ BORDERS = ("forgetting-owed", "forgetting-committed", "redacted", "rescued", "er
 
 
 @pytest.mark.parametrize("border", BORDERS)
+@pytest.mark.claim("GONE-7")
 def test_killed_anywhere_a_purge_is_finished_by_the_next_worker(small: Place, tmp_path: Path, border: str) -> None:
     ingest(small, tmp_path, "a.md", told("quxkill").encode())
     ingest(small, tmp_path, "b.md", told("quxkill").replace("abbot", "monk").encode())
@@ -138,6 +141,7 @@ def owed(place: Place) -> bool:
 
 
 @pytest.mark.mounted
+@pytest.mark.claim("GONE-8")
 def test_a_living_mount_shows_nothing_of_it_any_more(small: Place) -> None:
     small.mount()
     documents = small.ontology("Notes") / "documents"
