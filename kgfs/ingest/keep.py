@@ -16,7 +16,7 @@ from kgfs.stores.journal.facts import ContentKept
 def keep(copies: WorkingCopies, copy: WorkingCopy, session: str) -> bool:
     """Whether there was anything to keep: nothing was written since the last flush, or the name is gone, and nothing
     is recorded. FullError, StoreError or DuplicateError leave the name with the bytes of its last successful flush; the working copy
-    still has the new ones, so a later flush can succeed. Small contents cost one full-sync commit, larger ones an
+    still has the new ones, so a later flush can succeed. Small contents cost one sync, larger ones an
     fsync of the spool file before it."""
     journal = copies.stores.journal
     with copy.lock:

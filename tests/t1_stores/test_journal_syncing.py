@@ -224,3 +224,31 @@ def test_a_kill_loses_nothing_that_nobody_waited_for(path: Path, acknowledged: i
     names = {name.name for name in again.names.children(root, limit=1_000_000)}
     assert {f"f-{i}" for i in range(acknowledged + len(rest))} <= names
     again.close()
+
+
+def test_a_power_failure_takes_the_newest_facts_only(path: Path, disk: Disk, tmp_path: Path) -> None:
+    """Whatever the disk has of the WAL behind the last sync, what is found again is a beginning of what was recorded."""
+    journal = SqliteJournal(path)
+    root = Hand(journal).root
+    journal.record(folder(root, "synced"))
+    wal = path.with_name("front.sqlite-wal")
+    synced = wal.stat().st_size
+    made = [f"f{n}" for n in range(8)]
+    for name in made:
+        journal.record(folder(root, name), synced=False)
+    written, main = wal.read_bytes(), path.read_bytes()
+    found_lengths = set()
+    for n, cut in enumerate(range(synced, len(written) + 1, 1500)):
+        after = tmp_path / str(n) / "front.sqlite"
+        after.parent.mkdir()
+        after.write_bytes(main)
+        after.with_name("front.sqlite-wal").write_bytes(written[:cut] + bytes(len(written) - cut))
+        again = SqliteJournal(after)
+        found = [name.name for name in again.names.children(root)]
+        assert "synced" in found
+        assert sorted(set(found) - {"synced"}) == made[: len(found) - 1]
+        assert again.seq() == journal.seq() - len(made) + len(found) - 1
+        found_lengths.add(len(found))
+        again.close()
+    assert min(found_lengths) == 1 and max(found_lengths) >= len(made)
+    journal.close()

@@ -1,4 +1,4 @@
-"""The journal in one SQLite file: WAL, every commit synced, any number of threads and processes."""
+"""The journal in one SQLite file: WAL, synced as :mod:`.syncing` says, any number of threads and processes."""
 
 from __future__ import annotations
 
