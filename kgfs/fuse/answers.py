@@ -12,8 +12,6 @@ from kgfs.tree.vfs import Space
 TIMEOUT = 3600.0
 """Seconds the kernel may rely on what it was told; whatever changes before is invalidated."""
 
-BLOCK = 4096
-
 
 def entry_attributes(attr: Attr, timeout: float = TIMEOUT) -> pyfuse3.EntryAttributes:
     entry = pyfuse3.EntryAttributes()
@@ -22,9 +20,9 @@ def entry_attributes(attr: Attr, timeout: float = TIMEOUT) -> pyfuse3.EntryAttri
     entry.st_nlink = attr.nlink
     entry.st_uid = attr.uid
     entry.st_gid = attr.gid
-    entry.st_size = attr.size
-    entry.st_blocks = (attr.size + 511) // 512
-    entry.st_blksize = BLOCK
+    if attr.size:  # as all else that is not set here (blocks are of 4096 bytes), it is right from the beginning
+        entry.st_size = attr.size
+        entry.st_blocks = (attr.size + 511) // 512
     entry.st_atime_ns = attr.atime
     entry.st_mtime_ns = attr.mtime
     entry.st_ctime_ns = attr.ctime

@@ -22,6 +22,11 @@ from kgfs.tree.world import World
 PIECE = ("source.txt", "quote.txt", "citation.json", "document")
 ARCHIVED = ("", "text.txt", "metadata.json", "concepts")
 
+_FOLLOWED = frozenset(
+    {DocumentsFolder, TextFolder, VersionsFolder, OntologyFolder, ResultsFolder, ResultFile, EvidenceFolder}
+)
+"""Nodes to be kept in mind; most are none of these, and there may be a million."""
+
 
 class Aftermath:
     def __init__(self, world: World, inodes: Inodes) -> None:
@@ -37,6 +42,8 @@ class Aftermath:
         inodes.watch(self._came, self._went)
 
     def _came(self, inode: int, node: Node) -> None:
+        if type(node) not in _FOLLOWED:
+            return
         if isinstance(node, DocumentsFolder | TextFolder | VersionsFolder | OntologyFolder):
             self._mirrors.add(inode)
         elif isinstance(node, ResultsFolder | ResultFile):
@@ -46,6 +53,8 @@ class Aftermath:
             self._seen_from[owner].add(concept_id)
 
     def _went(self, inode: int, node: Node) -> None:
+        if type(node) not in _FOLLOWED:
+            return
         self._mirrors.discard(inode)
         self._searched.discard(inode)
         if isinstance(node, EvidenceFolder):

@@ -13,7 +13,7 @@ from kgfs.tree.bare import is_bare
 from kgfs.tree.derived import PAGE, DerivedFile, DerivedFolder, DerivedLink, FirstLook
 from kgfs.tree.evidence import EvidenceFolder, Owner
 from kgfs.tree.keys import Key
-from kgfs.tree.node import Node
+from kgfs.tree.node import Node, inode_of
 from kgfs.tree.related import RelatedFolder
 from kgfs.tree.world import World
 
@@ -41,36 +41,44 @@ class ConceptsFolder(DerivedFolder):
 
     def lookup(self, name: str) -> Node | None:
         concept = concept_called(self.world, self._ontology.id, name)
-        return ConceptFolder(self.world, concept.concept_id, concept) if concept else None
+        return ConceptFolder(self.world, concept.concept_id, concept.mtime) if concept else None
 
     def entries(self) -> Sequence[tuple[str, Node]]:
         graph, ontology_id = self.world.stores.graph, self._ontology.id
         listed: list[tuple[str, Node]] = []
         if is_bare(self.world, ontology_id):
             return listed
-        page = graph.concepts(ontology_id, limit=PAGE)
+        page = graph.concept_names(ontology_id, limit=PAGE)
         while page:
-            listed += [(row.name + SUFFIX, ConceptFolder(self.world, row.concept_id, row)) for row in page]
-            page = graph.concepts(ontology_id, after=page[-1].name, limit=PAGE) if len(page) == PAGE else []
+            listed += [
+                (name + SUFFIX, ConceptFolder(self.world, concept_id, mtime)) for name, concept_id, mtime in page
+            ]
+            page = graph.concept_names(ontology_id, after=page[-1][0], limit=PAGE) if len(page) == PAGE else []
         return listed
 
 
 class ConceptFolder(DerivedFolder):
-    """``<name>.concept/``."""
+    """``<name>.concept/``. ``mtime`` where it was just seen."""
 
     __slots__ = ("_concept_id", "_first")
 
-    def __init__(self, world: World, concept_id: str, row: Concept | None = None) -> None:
-        super().__init__(world)
+    def __init__(self, world: World, concept_id: str, mtime: int | None = None) -> None:
+        self.world = world
         self._concept_id = concept_id
-        self._first = FirstLook(row)
+        self._first = mtime
+        """For the first look, as a :class:`FirstLook`; there may be a million of these."""
 
     @property
     def key(self) -> Key:
         return keys.concept(self._concept_id)
 
+    @property
+    def inode(self) -> int:
+        return inode_of(keys.concept(self._concept_id))
+
     def mtime(self) -> int:
-        return _living(self.world, self._concept_id, self._first.take()).mtime
+        first, self._first = self._first, None
+        return _living(self.world, self._concept_id, None).mtime if first is None else first
 
     def lookup(self, name: str) -> Node | None:
         return dict(self.entries()).get(name)
@@ -80,7 +88,10 @@ class ConceptFolder(DerivedFolder):
         owner = Owner(concept.concept_id, concept.concept_id, concept.name, up="../../../../")
         return [
             ("concept.md", ConceptMd(self.world, concept.concept_id, concept)),
-            ("evidence", EvidenceFolder(self.world, owner, ConceptFolder(self.world, concept.concept_id, concept))),
+            (
+                "evidence",
+                EvidenceFolder(self.world, owner, ConceptFolder(self.world, concept.concept_id, concept.mtime)),
+            ),
             ("related", RelatedFolder(self.world, concept)),
         ]
 

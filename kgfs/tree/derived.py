@@ -69,7 +69,8 @@ class DerivedFolder(Folder):
         raise NotImplementedError
 
     def attr(self) -> Attr:
-        return derived_attr(self.world, self.inode, FOLDER_MODE, 0, self.mtime())
+        world, mtime = self.world, self.mtime()
+        return Attr(self.inode, FOLDER_MODE, 1, world.uid, world.gid, 0, mtime, mtime, mtime)
 
     def token(self) -> Hashable | None:
         heard = self.world.moment.position

@@ -439,6 +439,9 @@ def test_lists_page_by_key(graph: Graph) -> None:
     for n in range(7):
         publish(graph, Doc(f"{n:016}", [Told("concept 00")], deposit=n + 2))
     whole = graph.concepts(ONTOLOGY)
+    shown = [(concept.name, concept.concept_id, concept.mtime) for concept in whole]
+    assert graph.concept_names(ONTOLOGY) == shown
+    assert graph.concept_names(ONTOLOGY, whole[3].name, 4) == shown[4:8]
     assert [concept.label for concept in whole] == names
     paged, after = [], ""
     while page := graph.concepts(ONTOLOGY, after, 4):

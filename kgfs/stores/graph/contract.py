@@ -386,6 +386,10 @@ class Graph(Protocol):
         """By name."""
         ...
 
+    def concept_names(self, ontology: str, after: str = "", limit: int = 1000) -> list[tuple[str, str, int]]:
+        """Name, id and mtime of the same concepts, at a third of the cost: what a folder with all of them shows."""
+        ...
+
     def concepts_of(self, doc_id: str) -> list[Concept]:
         """The concepts a document is evidence for, by name."""
         ...

@@ -443,6 +443,9 @@ class MemoryGraph:
         found = [c for c in self._view.concepts.values() if c.ontology == ontology and c.name > after]
         return sorted(found, key=lambda c: c.name)[:limit]
 
+    def concept_names(self, ontology: str, after: str = "", limit: int = 1000) -> list[tuple[str, str, int]]:
+        return [(c.name, c.concept_id, c.mtime) for c in self.concepts(ontology, after, limit)]
+
     def concepts_of(self, doc_id: str) -> list[Concept]:
         edition = self._view.editions.get(doc_id)
         ids = {concept.concept_id for concept in edition.told.concepts} if edition else set()

@@ -147,6 +147,10 @@ class GraphReads:
         where = "WHERE ontology = ? AND name > ? AND live = 1 ORDER BY name LIMIT ?"
         return self._concepts(f"{_CONCEPT} {where}", (ontology, after, limit))
 
+    def concept_names(self, ontology: str, after: str = "", limit: int = 1000) -> list[tuple[str, str, int]]:
+        where = "WHERE ontology = ? AND name > ? AND live = 1 ORDER BY name LIMIT ?"
+        return self._database.rows(f"SELECT name, concept_id, mtime FROM concept {where}", (ontology, after, limit))
+
     def concepts_of(self, doc_id: str) -> list[Concept]:
         query = f"""{_CONCEPT} WHERE key IN (SELECT mention.concept
             FROM document CROSS JOIN mention ON mention.document = document.key
