@@ -14,6 +14,7 @@ from kgfs.stores.database import Database
 from kgfs.stores.graph.migrations import MIGRATIONS as GRAPH
 from kgfs.stores.graph.sqlite import FORMAT, SqliteGraph
 from kgfs.stores.journal import schema as journal
+from kgfs.stores.journal.facts import VersionMinted, encode
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.migrations import statements
 from tests.t1_stores.graph_building import ONTOLOGY
@@ -109,3 +110,25 @@ def test_a_graph_of_the_first_format_is_opened(tmp_path: Path) -> None:
     assert (opened.epoch(), opened.counts(ONTOLOGY)["documents"]) == (0, 0)
     opened.close()
     assert _format(path) == FORMAT + len(GRAPH)
+
+
+def test_decisions_of_before_are_taken_from_the_facts_at_hand(tmp_path: Path) -> None:
+    path = tmp_path / "front.sqlite"
+    _made(path, journal.SCHEMA, journal.VERSION)
+    fact = VersionMinted(5, "o", 1, "d", "s", 3, "k", "o/a", "a", "insert", "new document", 9)
+    with sqlite3.connect(path) as db:
+        db.execute("INSERT INTO entry VALUES (7, ?)", (encode(fact),))
+        for n, deposit in ((1, 7), (2, 8)):  # the second's fact is not at hand any more
+            db.execute("INSERT INTO version VALUES (5, ?, 'd', 's', 3, 'k', 'a', 9, ?)", (n, deposit))
+        row = (5, "o", 4, "a", "file", 420, 0, 0, 9, 9, 9, 3, "", "garage", "s", "k", "d", 1, 1, 5, 9, 9, "")
+        db.execute(f"INSERT INTO name VALUES ({', '.join('?' * len(row))})", row)
+    db.close()
+    opened = SqliteJournal(path)
+    try:
+        versions = [(version.decision, version.reason) for version in opened.names.versions(5)]
+        name = opened.names.name(5)
+    finally:
+        opened.close()
+    assert versions == [("insert", "new document"), ("", "")]
+    assert name is not None
+    assert (name.decision, name.reason) == ("insert", "new document")

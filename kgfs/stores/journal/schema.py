@@ -237,6 +237,16 @@ UPDATE document SET names = (SELECT count(*) FROM name WHERE name.doc_id = docum
 """,
     # Whether an original is still wanted.
     "CREATE INDEX document_key ON document (key)",
+    # What was decided before that was kept, as far as the facts are at hand: a version's deposit is its fact's number.
+    """
+UPDATE version SET
+    decision = coalesce((SELECT json_extract(CAST(body AS TEXT), '$.decision') FROM entry WHERE seq = deposit), ''),
+    reason = coalesce((SELECT json_extract(CAST(body AS TEXT), '$.reason') FROM entry WHERE seq = deposit), '')
+    WHERE decision = '';
+UPDATE name SET (decision, reason) = (
+    SELECT decision, reason FROM version WHERE version.lineage = name.lineage AND version.n = name.version
+) WHERE decision = '' AND settled = 1 AND version > 0;
+""",
 )
 """What was added since; see ``kgfs.stores.migrations`` for the rules."""
 
