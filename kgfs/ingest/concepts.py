@@ -66,7 +66,7 @@ def say_in_graph(stores: Stores, word: Word) -> int:
     for key in word.decisions:
         document = stores.journal.names.document(key.split("/")[1])
         row = stores.graph.document(document.doc_id) if document else None
-        if document is None or row is None or not stores.garage.objects.exists(key):
+        if document is None or row is None:
             continue
         decisions = decode_decisions(stores.garage.objects.get(key), key)
         if row.reading != decisions.reading:
@@ -95,7 +95,7 @@ def founded_rows(stores: Stores, word: Word, model: str) -> list[Row]:
     if isinstance(word, ConceptsMerged):
         return []
     for key in word.decisions:
-        if not stores.garage.objects.exists(key):
+        if not stores.garage.objects.exists(key):  # the document was purged since
             continue
         decisions = decode_decisions(stores.garage.objects.get(key), key)
         founders = [m for m in decisions.concepts if m.concept_id == word.target and m.how == "new"]

@@ -213,7 +213,9 @@ class Pipeline:
         if found is None or self.stores.vectors is None or self.stores.vectors.model != reading.embedding_model:
             return
         rows = embeddings.source_rows(found, document.ontology, document.doc_id)
-        rows += embeddings.concept_rows(document.ontology, reading, decisions, found)
+        founded = embeddings.concept_rows(document.ontology, reading, decisions, found)
+        # Done again, what was founded then may have been merged into another since.
+        rows += [row for row in founded if self.stores.graph.concept(row.item) is not None]
         self.stores.vectors.upsert(rows)
 
     def _unindex(self, doc_ids: Sequence[str], concept_ids: Sequence[str]) -> None:

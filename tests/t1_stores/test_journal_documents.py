@@ -535,9 +535,11 @@ def test_what_persons_say_of_concepts_replaces_the_decisions_of_the_documents(jo
     assert [hand.names.document(one).decisions for one in (doc_id, other)] == [keys[0], "d"]  # type: ignore[union-attr]
     hand.record(f.ConceptSplit("id-P", "into", "one", keys[1:], ("-m=into",), ("+m=into",), "c2", hand.tick()))
     assert hand.names.document(doc_id).decisions == keys[1]  # type: ignore[union-attr]
+    hand.read(doc_id)
+    assert hand.names.document(doc_id).decisions == keys[1], "the same publication"  # type: ignore[union-attr]
     facts = journal.facts(seq - 1)
     assert facts is not None
-    assert [type(fact).__name__ for _, fact in facts] == ["ConceptsMerged", "ConceptSplit"]
+    assert [type(fact).__name__ for _, fact in facts] == ["ConceptsMerged", "ConceptSplit", "DocumentRead"]
     assert f.decode(f.encode(facts[0][1])) == facts[0][1]
     for unknown in (("id-Q", keys), ("id-P", ("decisions/unknown/r-1.json",))):
         with pytest.raises(MissingError):

@@ -228,6 +228,21 @@ def test_a_split_label_is_not_joined_again_by_alias(library: Library) -> None:
     assert_rebuilt_is_the_same(library)
 
 
+def test_a_publication_that_is_noted_again_does_not_take_a_word_back(told: Library) -> None:
+    """As when a document is read again with the same result."""
+    merge(told, "zen", "chan")
+    told.publish(
+        "Zen/documents/chan.txt",
+        {"Chan": ["Chan is older."], "koan": ["Chan uses koans too."]},
+        [("Chan", "USES", "koan", "Chan uses koans too.")],
+    )
+    merge(told, "koan", "zen")
+    assert concepts(told) == ["koan"]
+    assert split(told, "koan", "Chan") == "chan"
+    assert concepts(told) == ["chan", "koan"]
+    assert_rebuilt_is_the_same(told)
+
+
 def test_what_cannot_be_is_refused(told: Library) -> None:
     for wrong in (
         lambda: merge(told, "zen", "nothing"),

@@ -382,11 +382,14 @@ def _keep_document(fact: VersionMinted, target: Target) -> None:
 
 @_apply.register
 def _(fact: DocumentRead, target: Target) -> None:
+    # The same publication again: what a person said of its concepts since stands.
     sql = (
-        "UPDATE document SET ended = ?, reason = '', reading = ?, decisions = ?, commit_id = ?, ingest_version = ?,"
+        "UPDATE document SET ended = ?, reason = '', reading = ?,"
+        " decisions = CASE WHEN commit_id = ? THEN decisions ELSE ? END, commit_id = ?, ingest_version = ?,"
         " former_reading = reading, former_decisions = decisions WHERE doc_id = ?"
     )
-    row = (fact.state, fact.reading, fact.decisions, fact.commit_id, fact.ingest_version, fact.doc_id)
+    commit = fact.commit_id
+    row = (fact.state, fact.reading, commit, fact.decisions, commit, fact.ingest_version, fact.doc_id)
     target.db.execute(sql, row)
     standing.enter_graph(target.db, fact.doc_id)
     for doc_id in fact.superseded:

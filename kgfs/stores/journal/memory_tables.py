@@ -296,13 +296,14 @@ class Tables:
         self.jobs["read", doc_id] = Job("read", doc_id, self.documents[doc_id].ontology, seq)
 
     def _DocumentRead(self, fact: fact_kinds.DocumentRead, session: str) -> None:  # noqa: N802
+        before = self.documents[fact.doc_id]
         self.change_document(
             fact.doc_id,
             reason="",
             reading=fact.reading,
-            decisions=fact.decisions,
-            former_reading=self.documents[fact.doc_id].reading,
-            former_decisions=self.documents[fact.doc_id].decisions,
+            decisions=before.decisions if before.commit_id == fact.commit_id else fact.decisions,
+            former_reading=before.reading,
+            former_decisions=before.decisions,
             commit_id=fact.commit_id,
             ingest_version=fact.ingest_version,
         )
