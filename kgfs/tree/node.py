@@ -18,8 +18,10 @@ from kgfs.errors import DerivedError, NoSuchAttributeError, UnsupportedError
 ROOT_INODE = 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Attr:
+    """Never changed once it is made. It is not frozen because that takes three times as long to make."""
+
     inode: int
     mode: int
     """Type and permission bits, as in st_mode."""
