@@ -34,7 +34,7 @@ from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.mount_notes import GARAGE, mount_note
 from kgfs.stores.stores import Stores
-from kgfs.stores.worker_lock import WorkerLock, worker_note
+from kgfs.stores.worker_lock import WorkerLock, worker_alive, worker_note
 from kgfs.stores.worker_turn import LOOK, in_place_of_worker, place_wanted
 
 if TYPE_CHECKING:  # numpy, which a mount does not need
@@ -155,7 +155,8 @@ def check_home(
             stack.enter_context(in_place_of_worker(config.run))
             _remove_unusable(config)
         stores = stack.enter_context(_as_they_are(config))
-        found = check(config, stores, alive_sessions(config.run), deep=deep, progress=progress)
+        worker = not mend and worker_alive(config.run)
+        found = check(config, stores, alive_sessions(config.run), worker=worker, deep=deep, progress=progress)
         return repair(config, stores, found, progress) if mend else [(damage, "") for damage in found]
 
 

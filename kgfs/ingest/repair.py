@@ -6,6 +6,7 @@ The caller holds the worker's place. Each mending may be done twice.
 from __future__ import annotations
 
 import hashlib
+import secrets
 import time
 from collections.abc import Callable, Sequence
 
@@ -93,7 +94,8 @@ class _Mending:
             return ""
         if doc_id not in self._owed:
             self._owed.add(doc_id)
-            self._stores.journal.record(ReadingOwed(doc_id, "what was kept of its reading is lost", time.time_ns()))
+            why = "what was kept of its reading is lost"
+            self._stores.journal.record(ReadingOwed(doc_id, why, time.time_ns(), run=f"repair-{secrets.token_hex(4)}"))
         return "owed to the worker"
 
     def _sums(self, damage: Damage) -> str:

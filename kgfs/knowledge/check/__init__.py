@@ -21,24 +21,32 @@ Progress = Callable[[int, int, str], None]
 
 
 def check(
-    config: Config, stores: Stores, alive: Sequence[str], *, deep: bool = False, progress: Progress = lambda *_: None
+    config: Config,
+    stores: Stores,
+    alive: Sequence[str],
+    *,
+    worker: bool,
+    deep: bool = False,
+    progress: Progress = lambda *_: None,
 ) -> list[Damage]:
     """Quick looks at what should be there and what refers to what; ``deep`` reads and verifies every byte. ``alive`` are
-    the ids of living sessions. Works while the home is in use: a finding is what was found twice."""
-    found = list(_once(config, stores, alive, deep, progress))
+    the ids of living sessions, ``worker`` says whether one lives. Works while the home is in use: a finding is what was found twice."""
+    found = list(_once(config, stores, alive, worker, deep, progress))
     if not found:
         return []
     time.sleep(SECOND_LOOK)
-    again = {(damage.kind, damage.what) for damage in _once(config, stores, alive, deep, progress)}
+    again = {(damage.kind, damage.what) for damage in _once(config, stores, alive, worker, deep, progress)}
     return [damage for damage in found if (damage.kind, damage.what) in again]
 
 
-def _once(config: Config, stores: Stores, alive: Sequence[str], deep: bool, progress: Progress) -> Iterator[Damage]:
+def _once(
+    config: Config, stores: Stores, alive: Sequence[str], worker: bool, deep: bool, progress: Progress
+) -> Iterator[Damage]:
     if deep:
         yield from _databases(config)
     yield from in_ledger(stores)
     yield from in_garage(stores, deep=deep, progress=progress)
-    yield from in_journal(config, stores, alive)
+    yield from in_journal(config, stores, alive, worker=worker)
     yield from in_graph(stores, deep=deep, progress=progress)
     yield from in_vectors(stores)
 

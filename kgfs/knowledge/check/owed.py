@@ -9,18 +9,17 @@ from kgfs.config import Config
 from kgfs.domain import Place
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.stores import Stores
-from kgfs.stores.worker_lock import worker_alive
 
 LONG_AGO = 600 * 10**9
 """Nanoseconds after which a lease that ran out is nobody's business any more."""
 
 
-def in_journal(config: Config, stores: Stores, alive: Sequence[str]) -> Iterator[Damage]:
+def in_journal(config: Config, stores: Stores, alive: Sequence[str], *, worker: bool) -> Iterator[Damage]:
     names, now = stores.journal.names, time.time_ns()
     for job in stores.journal.jobs.all():
         if names.document(job.doc_id) is None:
             yield Damage(Kind.STUCK_JOB, f"{job.kind} {job.doc_id}", "no such document", job.doc_id)
-        elif job.state == "working" and job.lease_until + LONG_AGO < now and not worker_alive(config.run):
+        elif job.state == "working" and job.lease_until + LONG_AGO < now and not worker:
             yield Damage(Kind.STUCK_JOB, f"{job.kind} {job.doc_id}", f"its worker {job.worker} is gone", job.doc_id)
     paths = sorted(config.spool.glob("*-*"))
     waiting = names.unsettled(quiet_before=2**63 - 1)

@@ -136,7 +136,10 @@ def set_state(db: sqlite3.Connection, doc_id: str) -> None:
         " EXISTS (SELECT 1 FROM job WHERE kind = 'forget' AND doc_id = ?1),"
         " EXISTS (SELECT 1 FROM name WHERE name.doc_id = ?1 AND name.doc_id != '') FROM document WHERE doc_id = ?1"
     )
-    ontology, before, ended, shown, reading, forgetting, named = db.execute(sql, (doc_id,)).fetchone()
+    found = db.execute(sql, (doc_id,)).fetchone()
+    if found is None:  # a job of a document that nobody knows, which only damage makes
+        return
+    ontology, before, ended, shown, reading, forgetting, named = found
     if reading:
         state = State.QUEUED
     elif named:

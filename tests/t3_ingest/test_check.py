@@ -1,0 +1,336 @@
+"""Each kind of damage: found, mended or quarantined, and gone on the second look."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kgfs.app import check_home, open_deposits, open_stores, restore_originals
+from kgfs.compute.local import LocalCompute
+from kgfs.config import Config, Models
+from kgfs.ingest.clock import StageClock
+from kgfs.ingest.pipeline import Pipeline
+from kgfs.ingest.worker import Worker
+from kgfs.knowledge import check as check_module
+from kgfs.stores.damage import REMEDIES, Kind
+from kgfs.stores.error_log import ErrorLog
+from kgfs.stores.journal.facts import SettingChanged
+from tests.t6_whole.knowledge_of import knowledge_in
+
+TEXT = "Reference counting is a form of garbage collection. Garbage collection reclaims unreachable memory cells."
+OTHER = "Zen is a school of Buddhism.\r\nA koan is a riddle that is used in Zen — often.\n"
+
+
+@cache
+def compute() -> LocalCompute:
+    return LocalCompute(Models(embedder="none", extractor="statistics"))
+
+
+@dataclass
+class Home:
+    config: Config
+
+    def __post_init__(self) -> None:
+        with open_stores(self.config) as stores, open_deposits(self.config, stores) as (deposits, _):
+            for name, text in (("a.txt", TEXT.encode()), ("b.txt", OTHER.encode("utf-16"))):
+                path = self.config.home / name
+                path.write_bytes(text)
+                deposits.ingest_file(path, "Test")
+                path.unlink()
+        self.work()
+        self.knowledge = self.know()
+
+    def work(self) -> None:
+        with open_stores(self.config) as stores:
+            pipeline = Pipeline(self.config, stores, compute(), StageClock())
+            Worker(pipeline, ErrorLog(self.config.errors_log), lambda: None).run(until_idle=True)
+        with open_stores(self.config) as stores, open_deposits(self.config, stores):
+            pass  # what it noted is shipped
+
+    def know(self) -> dict[str, Any]:
+        with open_stores(self.config) as stores:
+            return knowledge_in(stores)
+
+    def found(self, *, deep: bool = False, mend: bool = False) -> list[tuple[Kind, str]]:
+        """(kind, what was done)"""
+        return [
+            (damage.kind, done)
+            for damage, done in check_home(self.config, deep=deep, mend=mend, progress=lambda *_: None)
+        ]
+
+    def object(self, folder: str, suffix: str = "") -> Path:
+        """One of the garage's files."""
+        top = self.config.garage / "objects" / folder
+        return next(p for p in sorted(top.rglob(f"*{suffix}")) if p.is_file() and "@sums" not in p.name)
+
+    def sql(self, database: str, *statements: str) -> None:
+        with closing(sqlite3.connect(self.config.home / f"{database}.sqlite", isolation_level=None)) as db:
+            db.execute("PRAGMA foreign_keys=OFF")
+            for statement in statements:
+                assert db.execute(statement).rowcount != 0, statement
+
+    def quarantined(self) -> list[str]:
+        notes = sorted((self.config.home / "quarantine").glob("*.note.json"))
+        return [json.loads(note.read_text())["was"] for note in notes]
+
+
+@pytest.fixture
+def damaged(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
+    monkeypatch.setattr(check_module, "SECOND_LOOK", 0.0)
+    place = Home(Config(home))
+    assert place.found(deep=True) == [], "whole at first"
+    yield place
+
+
+def flip(path: Path) -> None:
+    raw = bytearray(path.read_bytes())
+    raw[len(raw) // 2] ^= 1
+    os.chmod(path, 0o600)
+    path.write_bytes(raw)
+
+
+def remove(path: Path) -> None:
+    path.unlink()
+
+
+def remove_with_sums(path: Path) -> None:
+    path.unlink()
+    path.with_name(f"{path.name}@sums").unlink()
+
+
+def mends(damaged: Home, kind: Kind, done: str, *, deep: bool = False) -> None:
+    """It is found (and nothing else), found again as long as nothing is done, mended, and then all is as it was."""
+    assert {found for found, _ in damaged.found(deep=deep)} == {kind}
+    first = damaged.found(deep=deep, mend=True)
+    assert {found for found, _ in first} == {kind}
+    assert done in first[0][1], first
+    damaged.work()
+    assert damaged.found(deep=True) == []
+    assert damaged.know() == damaged.knowledge
+
+
+# ---------------------------------------------------------------------------------------------- originals
+
+
+@pytest.mark.parametrize("lose", [remove, remove_with_sums])
+def test_a_missing_original_is_made_again_from_its_text(damaged: Home, lose: Callable[[Path], None]) -> None:
+    lose(damaged.object("sources"))
+    mends(damaged, Kind.MISSING_ORIGINAL, "the text in the graph")
+
+
+def test_a_flipped_bit_is_found_by_a_deep_look(damaged: Home) -> None:
+    flip(damaged.object("sources"))
+    assert damaged.found() == [], "nobody read it"
+    mends(damaged, Kind.ROTTEN_ORIGINAL, "the text in the graph", deep=True)
+    assert damaged.quarantined()[0].startswith("sources/Test/")
+
+
+def test_what_no_hash_proves_is_not_made_again(damaged: Home) -> None:
+    lost = damaged.object("sources")
+    remove(lost)
+    damaged.sql("graph", "UPDATE source SET full_text = upper(full_text)")
+    assert [where for _, where in restore_originals(damaged.config, dry_run=False, progress=lambda *_: None)] == [""]
+    assert damaged.found(mend=True)[0] == (Kind.MISSING_ORIGINAL, "")
+    assert (Kind.MISSING_ORIGINAL, "") in damaged.found(), "and is not hushed up"
+
+
+def test_restore_garage_makes_both_again(damaged: Home) -> None:
+    contents = {}
+    for path in sorted((damaged.config.garage / "objects/sources").rglob("*.txt")):
+        contents[path] = path.read_bytes()
+    first, second = contents
+    remove(first)
+    flip(second)
+    planned = restore_originals(damaged.config, dry_run=True, progress=lambda *_: None)
+    assert [where for _, where in planned] == ["the text in the graph"] * 2
+    assert not first.exists()
+    assert restore_originals(damaged.config, dry_run=False, progress=lambda *_: None) == planned
+    assert {path: path.read_bytes() for path in contents} == contents
+    assert restore_originals(damaged.config, dry_run=False, progress=lambda *_: None) == []
+
+
+# ---------------------------------------------------------------------------------------- parts of readings
+
+
+@pytest.mark.logs("recover MissingError")
+@pytest.mark.parametrize("folder", ["readings", "decisions", "records"])
+def test_a_missing_part_of_a_reading(damaged: Home, folder: str) -> None:
+    remove(damaged.object(folder))
+    mends(damaged, Kind.MISSING_PART, "owed to the worker")
+
+
+@pytest.mark.logs("recover MissingError")
+@pytest.mark.parametrize("folder", ["readings", "decisions", "records"])
+def test_a_rotten_part_of_a_reading(damaged: Home, folder: str) -> None:
+    flip(damaged.object(folder))
+    mends(damaged, Kind.ROTTEN_PART, "owed to the worker", deep=True)
+    assert damaged.quarantined()[0].startswith(f"{folder}/")
+
+
+@pytest.mark.parametrize("folder", ["sources", "readings", "decisions", "records"])
+def test_lost_sums_are_made_again(damaged: Home, folder: str) -> None:
+    found = damaged.object(folder)
+    remove(found.with_name(f"{found.name}@sums"))
+    kinds = {kind for kind, _ in damaged.found()}
+    assert Kind.LOST_SUMS in kinds or folder == "readings"
+    damaged.found(mend=True)
+    damaged.work()
+    assert damaged.found(deep=True) == []
+    assert damaged.know() == damaged.knowledge
+
+
+def test_an_orphan(damaged: Home) -> None:
+    with open_stores(damaged.config) as stores:
+        stores.garage.objects.put(f"sources/Test/{'0' * 32}.txt", b"nobody's")
+        stores.garage.objects.put(f"readings/{'0' * 16}/{'1' * 16}.json", b"{}")
+    mends(damaged, Kind.ORPHAN, "quarantined")
+    assert len(damaged.quarantined()) == 2
+
+
+# ---------------------------------------------------------------------------------------------- the ledger
+
+
+def segment(damaged: Home) -> Path:
+    return next((damaged.config.garage / "ledger").glob("*.log"))
+
+
+def test_a_torn_ledger(damaged: Home) -> None:
+    path = segment(damaged)
+    whole = path.read_bytes()
+    path.write_bytes(whole + b"0123456789abcdef 99 {to")
+    mends(damaged, Kind.TORN_LEDGER, "mended")
+    assert path.read_bytes() == whole
+
+
+def test_a_rotten_ledger_is_mended_from_its_front(damaged: Home) -> None:
+    path = segment(damaged)
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(b"OntologyMade", b"OntologyLost", 1))
+    mends(damaged, Kind.ROTTEN_LEDGER, "mended")
+    assert path.read_bytes() == whole
+
+
+def test_facts_that_nobody_shipped(damaged: Home) -> None:
+    with open_stores(damaged.config) as stores:
+        ontology = stores.journal.names.ontologies()[0]
+        stores.journal.record(SettingChanged(ontology.id, "x", "y", 1))
+    mends(damaged, Kind.UNSHIPPED, "shipped")
+
+
+# --------------------------------------------------------------------------------------- graph and journal
+
+
+@pytest.mark.parametrize(
+    ("statement", "kind"),
+    [
+        ("DELETE FROM document WHERE doc_id = (SELECT min(doc_id) FROM document)", Kind.DANGLING),
+        ("UPDATE document SET doc_id = '0123456789abcdef' WHERE key = (SELECT min(key) FROM document)", None),
+        ("DELETE FROM instance WHERE n = 1", Kind.DANGLING),
+        ("DELETE FROM mention WHERE concept = (SELECT min(concept) FROM mention)", Kind.DANGLING),
+        ("UPDATE instance SET owner = 'nobody', n = rowid FROM (SELECT 1 AS rowid) LIMIT 1", None),
+        ("DELETE FROM source WHERE chunk_index = 0", None),
+    ],
+)
+def test_rows_that_do_not_fit_together(damaged: Home, statement: str, kind: Kind | None) -> None:
+    if "LIMIT" in statement:
+        statement = "UPDATE instance SET owner = 'nobody' WHERE (owner, n) = (SELECT min(owner), 1 FROM instance)"
+    damaged.sql("graph", statement)
+    kinds = {found for found, _ in damaged.found()}
+    assert kinds
+    assert kind is None or kind in kinds
+    damaged.found(mend=True)
+    assert damaged.found(deep=True) == []
+    assert damaged.know() == damaged.knowledge
+
+
+def test_a_document_that_the_graph_lost(damaged: Home) -> None:
+    with open_stores(damaged.config) as stores:
+        doc_id = stores.graph.documents(stores.journal.names.ontologies()[0].id)[0].doc_id
+        stores.graph.forget("nobody noted this", [doc_id], 1)
+    mends(damaged, Kind.NOT_IN_GRAPH, "derived anew")
+
+
+def test_a_quote_that_does_not_stand_there(damaged: Home) -> None:
+    damaged.sql("graph", "UPDATE instance SET char_start = char_start + 1, char_end = char_end + 1")
+    assert damaged.found() == []
+    mends(damaged, Kind.WRONG_SPAN, "derived anew", deep=True)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO source_words (source_words) VALUES ('delete-all')",
+        "INSERT INTO source_words (rowid, full_text) VALUES (99999, 'nobody said that')",
+    ],
+)
+def test_a_stale_word_index(damaged: Home, statement: str) -> None:
+    damaged.sql("graph", statement)
+    mends(damaged, Kind.STALE_WORDS, "derived anew")
+
+
+def test_a_damaged_database(damaged: Home) -> None:
+    damaged.sql("graph", "PRAGMA wal_checkpoint(TRUNCATE)")
+    path = damaged.config.graph_db
+    raw = bytearray(path.read_bytes())
+    for at in range(4096 * 8, len(raw), 4096):
+        raw[at : at + 200] = os.urandom(200)
+    path.write_bytes(raw)
+    damaged.found(mend=True)
+    assert damaged.found(deep=True) == []
+    assert damaged.know() == damaged.knowledge
+
+
+# ------------------------------------------------------------------------------------------- what is owed
+
+
+def test_stuck_jobs(damaged: Home) -> None:
+    with open_stores(damaged.config) as stores:
+        doc_id = stores.graph.documents(stores.journal.names.ontologies()[0].id)[0].doc_id
+        stores.journal.jobs.owe("read", doc_id)
+        assert stores.journal.jobs.claim("somebody", 0.0)
+    damaged.sql(
+        "front",
+        "UPDATE job SET lease_until = 1",
+        "INSERT INTO job (kind, doc_id, ontology, deposit) VALUES ('read', '0123456789abcdef', 'x', 1)",
+    )
+    assert {kind for kind, _ in damaged.found()} == {Kind.STUCK_JOB}
+    assert len(damaged.found(mend=True)) == 2
+    assert damaged.found() == []
+
+
+def test_a_spool_file_of_a_dead_session(damaged: Home) -> None:
+    (damaged.config.spool / "deadbeef-1").write_bytes(b"half writ")
+    mends(damaged, Kind.LEFT_SPOOL, "quarantined")
+    assert damaged.quarantined() == ["spool/deadbeef-1"]
+
+
+def test_an_inbox_row_that_nobody_refers_to(damaged: Home) -> None:
+    damaged.sql("front", f"INSERT INTO inbox VALUES ('{'0' * 64}', x'41')")
+    mends(damaged, Kind.LEFT_INBOX, "dropped")
+
+
+def test_a_working_copy_that_is_lost_is_said(damaged: Home) -> None:
+    with open_stores(damaged.config) as stores, open_deposits(damaged.config, stores) as (deposits, _):
+        root = stores.journal.names.ontologies()[0].root
+        made = deposits.make_file(root, "large.txt", 0o644, 0, 0)
+        file = deposits.open(made.id, write=True)
+        file.write(0, b"x" * 100_000)
+        file.flush()
+        file.release()
+    for path in damaged.config.spool.iterdir():
+        path.unlink()
+    assert damaged.found(mend=True) == [(Kind.LOST_SPOOL, "")]
+    assert damaged.found() == [(Kind.LOST_SPOOL, "")]
+
+
+def test_every_kind_has_a_remedy() -> None:
+    assert set(REMEDIES) == set(Kind)

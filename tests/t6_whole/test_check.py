@@ -1,0 +1,55 @@
+"""``kgfs check`` as a user runs it: while mounted and reading, and after damage."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.t6_whole.conftest import GARBAGE, ZEN
+from tests.t6_whole.knowledge_of import knowledge_of
+from tests.t6_whole.running import Place
+
+QUICK = {"KGFS_MODELS_EMBEDDER": "none", "KGFS_MODELS_EXTRACTOR": "statistics"}
+
+
+@pytest.mark.mounted
+def test_what_is_under_way_is_no_damage(place: Place) -> None:
+    place.environment |= QUICK
+    place.mount()
+    documents = place.ontology("Test") / "documents"
+    for number in range(60):
+        (documents / f"{number}.txt").write_text(GARBAGE * (number * 5) + ZEN + str(number))
+        if number % 20 == 10:
+            said = place.run("check", "--deep")
+            assert said.stdout == "", said.stdout
+    for number in range(0, 60, 3):
+        (documents / f"{number}.txt").unlink()
+    assert place.run("check").stdout == ""
+    place.wait()
+    assert place.run("check", "--deep").stderr == "0 findings.\n"
+
+
+@pytest.mark.mounted
+def test_damage_is_told_and_mended_while_mounted(place: Place, tmp_path: Path) -> None:
+    place.environment |= QUICK
+    place.mount()
+    documents = place.ontology("Test") / "documents"
+    (documents / "zen.md").write_text(ZEN)
+    (documents / "garbage.txt").write_text(GARBAGE)
+    place.wait()
+    before = knowledge_of(place.home)
+    for path in (place.home / "garage/objects/sources").rglob("*.md"):
+        os.chmod(path, 0o600)
+        path.write_bytes(path.read_bytes().replace(b"Zen", b"Zan", 1))
+    assert place.run("check").returncode == 0, "a quick look reads no bytes"
+    found = json.loads(place.run("check", "--deep", "--json", expect=1).stdout)
+    assert [(line["kind"], line["done"]) for line in found] == [("rotten original", "")]
+    assert "the text in the graph" in place.run("restore-garage", "--dry-run").stdout
+    assert "made again from the text in the graph" in place.run("check", "--deep", "--repair").stdout
+    assert place.run("check", "--deep").stderr == "0 findings.\n"
+    assert (documents / "zen.md").read_text() == ZEN
+    assert knowledge_of(place.home) == before
+    assert place.run("restore-garage").stderr == "0 originals made again, 0 lost.\n"
