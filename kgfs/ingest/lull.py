@@ -7,8 +7,10 @@ from collections.abc import Callable
 SECOND = 10**9
 HURRY = 20
 """Contents kept in a second from which writers are in a hurry: programs that copy, not people who save."""
-PATIENCE = 10 * SECOND
+PATIENCE = 60 * SECOND
 """How long a quiet name waits at most for the end of such a hurry."""
+BACKLOG = 20_000
+"""So many names wait at most: what they have written stands in the inbox, up to 64 KiB each, and is to leave it."""
 
 
 class Lull:

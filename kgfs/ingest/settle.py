@@ -18,7 +18,7 @@ from kgfs.domain import Document, Name, NameKind, Place, extension_of, garage_ke
 from kgfs.errors import BusyError, FullError, KgfsError, MissingError
 from kgfs.failpoints import border
 from kgfs.ingest.identify import Action, Decision, decide, identity
-from kgfs.ingest.lull import PATIENCE, Lull
+from kgfs.ingest.lull import BACKLOG, PATIENCE, Lull
 from kgfs.ingest.place import bring_home, put_small, small_of
 from kgfs.ingest.sessions import alive_sessions
 from kgfs.ingest.spool import WorkingCopies
@@ -60,7 +60,8 @@ class Settler:
         clears the spool. ``between`` is called now and then, since a large folder takes minutes. While writers of this
         process are in a hurry only what has waited long is settled, and the rest is left for a later call."""
         if self._lull.over(time.monotonic_ns()):
-            settled = self._settle(self.due(now - PATIENCE), now, between)
+            full = self._stores.journal.names.unsettled_count() > BACKLOG
+            settled = self._settle(self.due(now if full else now - PATIENCE), now, between)
         else:
             settled = self._settle(self.due(now), now, between, lambda: self._lull.over(time.monotonic_ns()))
         if not self._swept:

@@ -51,6 +51,17 @@ def test_many_names_wait_while_writers_are_in_a_hurry(desk: Desk, monkeypatch: p
     assert settler.run_once(later + PATIENCE) == len(names)
 
 
+def test_no_more_than_a_backlog_waits(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    settler, later = desk.deposits.settler, time.time_ns() + 5 * SECOND
+    monkeypatch.setattr(settler._lull, "over", lambda now: True)
+    monkeypatch.setattr(settle, "BACKLOG", 3)
+    for n in range(3):
+        desk.file(f"{n}.txt", b"content %d" % n)
+    assert settler.run_once(later) == 0
+    desk.file("one more.txt", b"content")
+    assert settler.run_once(later) == 4
+
+
 def test_settling_under_way_gives_way_to_a_hurry(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     for n in range(5):
         desk.file(f"{n}.txt", b"content %d" % n)
