@@ -39,7 +39,7 @@ def list_(config: Config, as_json: bool) -> None:
       kgfs trash list --json
     """
     with open_stores(config, make=False) as stores:
-        for gone in sorted(trash.listed(stores), key=lambda gone: (gone.at, gone.id)):
+        for gone in sorted(trash.listed(stores), key=lambda gone: (gone.at, gone.path, gone.id)):
             path = f"{trash.ontology_shown(stores, gone)}/documents/{gone.path}"
             if as_json:
                 shown = {"id": gone.id, "path": path, "size": gone.size, "removed_at": gone.at / 1e9}

@@ -1,0 +1,89 @@
+"""``kgfs trash`` and ``kgfs forget`` as a person or a script uses them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.t6_whole.conftest import ZEN
+from tests.t6_whole.running import KGFS, ROOT, Place, one_line
+
+
+@pytest.fixture
+def two(place: Place, tmp_path: Path) -> Place:
+    """A home with two documents, read without models."""
+    place.environment |= {"KGFS_MODELS_EXTRACTOR": "statistics", "KGFS_MODELS_EMBEDDER": "none"}
+    (tmp_path / "a.md").write_text(ZEN)
+    (tmp_path / "b.md").write_text(ZEN.replace("koan", "riddle"))
+    place.run("ingest", tmp_path / "a.md", tmp_path / "b.md", "--ontology", "Notes")
+    return place
+
+
+def in_trash(place: Place) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in place.run("trash", "list", "--json").stdout.splitlines()]
+
+
+def states(place: Place) -> dict[str, dict[str, int]]:
+    return {ontology["name"]: ontology["documents"] for ontology in place.status()["ontologies"]}
+
+
+def said(place: Place, answer: str, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*KGFS, *words],
+        env=place._environment(None),
+        cwd=ROOT,
+        input=answer,
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+
+
+def test_the_plan_is_printed_and_asked_about(two: Place) -> None:
+    planned = json.loads(two.run("forget", "Notes/a.md", "--dry-run", "--json").stdout)
+    assert [document["paths"] for document in planned["documents"]] == [["Notes/documents/a.md"]]
+    assert planned["concepts_gone"]
+    assert planned["concepts_lessened"]
+    assert states(two) == {"Notes": {"done": 2}}
+    refused = said(two, "n\n", "forget", "Notes/a.md")
+    assert refused.returncode == 1
+    assert "Notes/documents/a.md" in refused.stdout
+    assert "Forget them?" in refused.stderr
+    assert states(two) == {"Notes": {"done": 2}}
+    assert said(two, "y\n", "forget", "Notes/a.md").returncode == 0
+    assert states(two) == {"Notes": {"done": 1, "trashed": 1}}
+
+
+def test_a_list_on_stdin_is_forgotten_without_asking(two: Place) -> None:
+    names = "Notes/documents/a.md\nNotes/documents/b.md\n"
+    assert said(two, names, "forget", "-").returncode == 3
+    assert said(two, names, "forget", "-", "--yes").returncode == 0
+    assert states(two) == {"Notes": {"trashed": 2}}
+    assert [gone["path"] for gone in in_trash(two)] == ["Notes/documents/a.md", "Notes/documents/b.md"]
+
+
+def test_what_was_removed_comes_back_or_goes_for_good(two: Place) -> None:
+    two.run("forget", "Notes", "--yes")
+    assert states(two) == {}
+    first, second = in_trash(two)
+    two.run("trash", "restore", str(first["id"]), "--as", "Other/sub/a.md")
+    two.run("trash", "restore", second["path"])
+    two.run("worker", "--until-idle")
+    assert states(two) == {"Other": {"done": 1}, "Notes": {"done": 1}}
+    assert in_trash(two) == []
+    two.run("forget", "Notes/b.md", "--yes")
+    assert "b.md" in two.run("trash", "empty", "--dry-run").stdout
+    two.run("trash", "empty", "--older-than", "1", "--yes")
+    assert len(in_trash(two)) == 1
+    two.run("trash", "empty", "--yes")
+    assert in_trash(two) == []
+    assert "Notes/documents/b.md" in one_line(two.run("trash", "restore", "Notes/documents/b.md", expect=4).stderr)
+
+
+def test_what_is_not_there_cannot_be_forgotten(two: Place) -> None:
+    assert "nowhere.md" in one_line(two.run("forget", "Notes/nowhere.md", "--yes", expect=4).stderr)
