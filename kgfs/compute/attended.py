@@ -14,7 +14,7 @@ from kgfs.models.contract import Extraction, Passage, Tokens
 
 PASSAGES = 16
 """Texts or passages that a model is given at once: less than a second's work on two cores."""
-COUNTED = 1024
+COUNTED = 256
 """Texts whose tokens are counted at once."""
 
 T = TypeVar("T")
