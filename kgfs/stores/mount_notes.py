@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-
 KNOWLEDGE = "knowledge"
 GARAGE = "garage"
 VIEWS = (KNOWLEDGE, GARAGE)
