@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.domain import State
+from kgfs.domain import INGEST_VERSIONS, IngestVersion, State
 from kgfs.errors import StoreError
 from kgfs.stores.database import Database
 from kgfs.stores.graph.migrations import MIGRATIONS as GRAPH
@@ -132,3 +132,22 @@ def test_decisions_of_before_are_taken_from_the_facts_at_hand(tmp_path: Path) ->
     assert versions == [("insert", "new document"), ("", "")]
     assert name is not None
     assert (name.decision, name.reason) == ("insert", "new document")
+
+
+def test_a_graph_has_the_written_history_of_ingest_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "graph.sqlite"
+
+    def history() -> list[tuple[int, str, int]]:
+        SqliteGraph(path).close()
+        db = sqlite3.connect(path)
+        rows = db.execute("SELECT version, description, breaking_changes FROM ingest_version ORDER BY 1").fetchall()
+        db.close()
+        return rows
+
+    before = [(number, version.description, int(version.breaking)) for number, version in INGEST_VERSIONS.items()]
+    assert history() == before
+    newer = max(INGEST_VERSIONS) + 1
+    with monkeypatch.context() as patch:
+        patch.setitem(INGEST_VERSIONS, newer, IngestVersion("Pages", breaking=True))  # type: ignore[arg-type]
+        assert history() == [*before, (newer, "Pages", 1)]
+    assert history() == [*before, (newer, "Pages", 1)], "an older kgfs leaves what a newer one said"
