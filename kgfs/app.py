@@ -150,14 +150,16 @@ def check_home(
     from kgfs.ingest.repair import repair
     from kgfs.knowledge.check import check
 
+    mended: list[tuple[Damage, str]] = []
     with ExitStack() as stack:
         if mend:
             stack.enter_context(in_place_of_worker(config.run))
             _remove_unusable(config)
+            mended = _replace_front(config)
         stores = stack.enter_context(_as_they_are(config))
         worker = not mend and worker_alive(config.run)
         found = check(config, stores, alive_sessions(config.run), worker=worker, deep=deep, progress=progress)
-        return repair(config, stores, found, progress) if mend else [(damage, "") for damage in found]
+        return [*mended, *repair(config, stores, found, progress)] if mend else [(damage, "") for damage in found]
 
 
 def restore_originals(
@@ -244,6 +246,29 @@ def decide_about_concepts(config: Config, plan: Callable[[Stores], ConceptPlan])
             decide(stores, planned)
             _ship_rest(config, stores)
             return planned
+
+
+def _replace_front(config: Config) -> list[tuple[Damage, str]]:
+    """Where the names are beyond use, or an older copy, they are quarantined and made anew from the ledger."""
+    from kgfs.ingest.quarantine import quarantine_file
+
+    if not config.front_db.exists():
+        return []
+    complaint, kind = fault_of(config.front_db), Kind.DAMAGED_DATABASE
+    if not complaint:
+        ledger = FileGarage(config.garage).ledger
+        with closing(SqliteJournal(config.front_db)) as journal:
+            if ledger.faults() or journal.seq() >= ledger.last_seq():
+                return []
+            complaint, kind = f"fact {journal.seq()} of {ledger.last_seq()}", Kind.OLD_FRONT
+    if alive_sessions(config.run):
+        raise BusyError(
+            f"{config.front_db}: {complaint}. Unmount (kgfs umount) and repeat, so that it can be replaced."
+        )
+    for path in config.home.glob(f"{config.front_db.name}*"):
+        quarantine_file(config, path, complaint)
+    with open_stores(config):
+        return [(Damage(kind, config.front_db.name, complaint), "made anew from the ledger")]
 
 
 def _remove_unusable(config: Config) -> None:

@@ -211,7 +211,7 @@ class Kept:
             try:
                 self._reader = self._found()
             except MissingError as error:
-                raise StoreError(f"The garage has lost {self._key}. Put it back from a backup.") from error
+                raise StoreError(f"The garage has lost {self._key}. Run kgfs restore-garage.") from error
         return self._reader
 
     def _found(self) -> Reader:

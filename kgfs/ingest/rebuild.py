@@ -89,7 +89,13 @@ def replay_in_graph(fact: Fact, stores: Stores) -> None:
 
 @replay_in_graph.register
 def _(fact: DocumentRead, stores: Stores) -> None:
-    document, reading, decisions = _kept(stores, fact)
+    try:
+        document, reading, decisions = _kept(stores, fact)
+    except MissingError:
+        if not _made_up_for(stores, fact):
+            raise
+        stores.graph.forget(fact.commit_id, [fact.doc_id, *fact.superseded], fact.at)
+        return
     carry_out(
         stores.graph,
         replace(document, deposit=fact.deposit),
@@ -143,8 +149,13 @@ def _(fact: DocumentRead, replayed: ReplayedVectors) -> None:
     stores, vectors = replayed.stores, replayed.vectors
     for doc_id in (*fact.superseded, fact.doc_id):
         vectors.delete(Filter(kind="source", doc_id=doc_id))
-    document, reading, decisions = _kept(stores, fact)
-    found = embeddings.load(stores.garage.objects, reading)
+    try:
+        document, reading, decisions = _kept(stores, fact)
+        found = embeddings.load(stores.garage.objects, reading)
+    except MissingError:
+        if not _made_up_for(stores, fact):
+            raise
+        return
     if found is None or vectors.model != reading.embedding_model:
         return
     concepts = embeddings.concept_rows(document.ontology, reading, decisions, found)
@@ -198,6 +209,14 @@ def _purged(stores: Stores) -> dict[str, int]:
 _DONE = ForgettingDone.__name__.encode()
 
 
+def _made_up_for(stores: Stores, fact: DocumentRead) -> bool:
+    """Whether a Reading that the garage lost is not what is shown in the end, or is about to be replaced. Only what it
+    alone had used, names and numbers of what is gone, is forgotten with it."""
+    document = stores.journal.names.document(fact.doc_id)
+    followed = document is not None and document.commit_id != fact.commit_id
+    return followed or any(job.kind == "read" for job in stores.journal.jobs.of(fact.doc_id))
+
+
 def _text(stores: Stores, document: Document, reading: Reading, decisions: Decisions) -> str:
     """The Text or, where its original left the trash for good and this is not what is shown in the end, as many spaces:
     what they are published with leaves again."""
@@ -231,5 +250,8 @@ def _kept(stores: Stores, fact: DocumentRead) -> tuple[Document, Reading, Decisi
     if document is None:
         raise StoreError(f"The ledger publishes document {fact.doc_id} that it never deposited.")
     key = f"readings/{fact.doc_id}/{fact.reading}.json"
+    for needed in (key, fact.decisions):
+        if not objects.exists(needed):
+            raise MissingError(f"The garage has lost {needed}. Run kgfs check --repair, which has it read again.")
     reading = decode_reading(objects.get(key), key)
     return document, reading, decode_decisions(objects.get(fact.decisions), fact.decisions)

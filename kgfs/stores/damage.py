@@ -15,6 +15,7 @@ class Kind(StrEnum):
     ORPHAN = "orphan object"
     TORN_LEDGER = "torn ledger"
     ROTTEN_LEDGER = "rotten ledger"
+    OLD_FRONT = "names older than the ledger"
     UNSHIPPED = "facts not in the ledger"
     NOT_IN_GRAPH = "document not in the graph"
     NOT_IN_JOURNAL = "document not in the journal"
@@ -39,6 +40,7 @@ REMEDIES: dict[Kind, str] = {
     Kind.ORPHAN: "quarantined",
     Kind.TORN_LEDGER: "cut off: it was never acknowledged, or stands in front.sqlite still",
     Kind.ROTTEN_LEDGER: "made again from front.sqlite where that has the entries; else from a backup",
+    Kind.OLD_FRONT: "quarantined, and made anew from the ledger",
     Kind.UNSHIPPED: "shipped",
     Kind.NOT_IN_GRAPH: "the graph is derived anew",
     Kind.NOT_IN_JOURNAL: "the graph is derived anew",
@@ -47,7 +49,7 @@ REMEDIES: dict[Kind, str] = {
     Kind.STALE_WORDS: "the graph is derived anew",
     Kind.MISSING_VECTORS: "the vectors are derived anew",
     Kind.STALE_VECTORS: "the vectors are derived anew",
-    Kind.DAMAGED_DATABASE: "derived anew by kgfs rebuild; front.sqlite is to be restored from a backup",
+    Kind.DAMAGED_DATABASE: "graph and vectors are derived anew; front.sqlite is quarantined and made anew from the ledger",
     Kind.STUCK_JOB: "given back, or dropped where there is no such document",
     Kind.LEFT_SPOOL: "quarantined",
     Kind.LOST_SPOOL: "none: write the file again, or take it from a backup",

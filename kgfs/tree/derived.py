@@ -207,7 +207,7 @@ def open_original(stores: Stores, key: str, sha256: str) -> Handle:
     except MissingError as error:
         small = stores.journal.inbox(sha256)
         if small is None:
-            raise StoreError(f"The garage has lost {key}. Put the home's garage back from a backup.") from error
+            raise StoreError(f"The garage has lost {key}. Run kgfs restore-garage.") from error
         return Rendered(small)
 
 

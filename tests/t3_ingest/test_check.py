@@ -14,16 +14,20 @@ from typing import Any
 
 import pytest
 
-from kgfs.app import check_home, open_deposits, open_stores, restore_originals
+from kgfs.app import check_home, open_deposits, open_stores, restore_originals, run_worker
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config, Models
+from kgfs.errors import StoreError
 from kgfs.ingest.clock import StageClock
 from kgfs.ingest.pipeline import Pipeline
+from kgfs.ingest.rebuild import rebuild_graph
 from kgfs.ingest.worker import Worker
 from kgfs.knowledge import check as check_module
 from kgfs.stores.damage import REMEDIES, Kind
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.journal.facts import SettingChanged
+from kgfs.stores.vectors.contract import Filter
+from kgfs.stores.worker_lock import worker_note
 from tests.t6_whole.knowledge_of import knowledge_in
 
 TEXT = "Reference counting is a form of garbage collection. Garbage collection reclaims unreachable memory cells."
@@ -334,3 +338,83 @@ def test_a_working_copy_that_is_lost_is_said(damaged: Home) -> None:
 
 def test_every_kind_has_a_remedy() -> None:
     assert set(REMEDIES) == set(Kind)
+
+
+# -------------------------------------------------------------------------------------------- the front
+
+
+def test_an_older_copy_of_the_names(damaged: Home, tmp_path: Path) -> None:
+    damaged.sql("front", "PRAGMA wal_checkpoint(TRUNCATE)")
+    older = damaged.config.front_db.read_bytes()
+    with open_stores(damaged.config) as stores, open_deposits(damaged.config, stores) as (deposits, _):
+        deposits.make_folder(stores.journal.names.ontologies()[0].root, "later", 0o755, 0, 0)
+    for path in damaged.config.home.glob("front.sqlite-*"):
+        path.unlink()
+    damaged.config.front_db.write_bytes(older)
+    with pytest.raises(StoreError, match="kgfs check --repair"), open_stores(damaged.config):
+        pass
+    assert damaged.found() == [(Kind.OLD_FRONT, "")]
+    assert damaged.found(mend=True) == [(Kind.OLD_FRONT, "made anew from the ledger")]
+    assert damaged.found(deep=True) == []
+    with open_stores(damaged.config) as stores:
+        assert stores.journal.names.resolve(stores.journal.names.ontologies()[0].id, "later")
+
+
+def test_names_beyond_use(damaged: Home) -> None:
+    damaged.config.front_db.write_bytes(b"no database " * 1000)
+    for path in damaged.config.home.glob("front.sqlite-*"):
+        path.unlink()
+    with pytest.raises(StoreError, match="kgfs check --repair"):
+        damaged.found()
+    assert damaged.found(mend=True) == [(Kind.DAMAGED_DATABASE, "made anew from the ledger")]
+    assert damaged.found(deep=True) == []
+    assert damaged.know() == damaged.knowledge
+
+
+def test_rows_and_readings_lost_at_once(damaged: Home) -> None:
+    remove(damaged.object("readings"))
+    damaged.sql("graph", "DELETE FROM instance WHERE n = 1")
+    damaged.found(mend=True)
+    damaged.work()
+    assert damaged.found(deep=True) == []
+    assert damaged.know() == damaged.knowledge
+    with open_stores(damaged.config) as stores:
+        rebuild_graph(stores)
+    assert damaged.know() == damaged.knowledge, "also when it is derived anew without the lost one"
+
+
+# ------------------------------------------------------------------------------------------------ vectors
+
+
+@pytest.mark.models
+def test_vectors(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(check_module, "SECOND_LOOK", 0.0)
+    monkeypatch.setenv("KGFS_MODELS_EXTRACTOR", "statistics")
+    config = Config(home, models=Models(embedder="minilm", extractor="statistics"))
+    with open_stores(config) as stores, open_deposits(config, stores) as (deposits, _):
+        for name, text in (("a.txt", TEXT), ("b.txt", OTHER)):
+            (tmp_path / name).write_text(text)
+            deposits.ingest_file(tmp_path / name, "Test")
+    run_worker(config, until_idle=True)
+
+    def found(*, deep: bool = False, mend: bool = False) -> list[Kind]:
+        return [d.kind for d, _ in check_home(config, deep=deep, mend=mend, progress=lambda *_: None)]
+
+    def rows() -> list[tuple[str, bytes]]:
+        with open_stores(config, vectors_of=worker_note(config.run)["embedder"]) as stores:
+            assert stores.vectors is not None
+            return [(row.item, row.vector.tobytes()) for row in stores.vectors.fetch(Filter())]
+
+    before = rows()
+    assert found(deep=True) == []
+    with closing(sqlite3.connect(config.vectors_db, isolation_level=None)) as db:
+        db.execute("UPDATE row SET doc_id = '0123456789abcdef' WHERE doc_id = (SELECT max(doc_id) FROM row)")
+    assert found() == [Kind.MISSING_VECTORS, Kind.STALE_VECTORS]
+    assert found(mend=True) == [Kind.MISSING_VECTORS, Kind.STALE_VECTORS]
+    assert found(deep=True) == []
+    assert rows() == before
+    flip(next(p for p in sorted((config.garage / "objects/vectors").rglob("*.npz"))))
+    assert found(deep=True, mend=True) == [Kind.ROTTEN_PART]
+    run_worker(config, until_idle=True)
+    assert found(deep=True) == []
+    assert rows() == before

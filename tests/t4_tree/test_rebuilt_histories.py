@@ -17,6 +17,8 @@ from kgfs.app import open_deposits, open_stores
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config, Models
 from kgfs.ingest.rebuild import rebuild
+from kgfs.ingest.sessions import alive_sessions
+from kgfs.knowledge.check import check
 from kgfs.stores.database import remove_database
 from tests.t4_tree.histories import OPERATIONS, Place, act, differences, open_place, put_away, seen
 
@@ -45,6 +47,8 @@ def holds(history: list[tuple[str, int]], lost: tuple[str, ...], compute: LocalC
             for what, seed in history:
                 act(place, what, seed)
             put_away(place)
+            whole = check(place.config, place.stores, alive_sessions(place.config.run), worker=False, deep=True)
+            assert whole == [], "nothing that can happen looks like damage"
             before = seen(place)
             rebuild(place.stores)
             assert differences(before, seen(place)) == {}, "rebuilt"

@@ -214,7 +214,7 @@ class FileObjects:
             return None
         name = path.name.partition(".")[0]
         if sums.sha256 != proof and not (_HASH.fullmatch(name) and sums.sha256.startswith(name)):
-            raise RotError(f"{key}: its sums are lost and nothing proves its bytes. Restore the object from a backup.")
+            raise RotError(f"{key}: its sums are lost and nothing proves its bytes. Run kgfs check --repair.")
         with staged(self._temporary, encode_sums(sums)) as (copy, _), locked(path.parent) as shard:
             if not _has_name(file, str(path)):
                 return None

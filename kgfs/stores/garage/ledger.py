@@ -51,7 +51,7 @@ class SegmentLedger:
             if first_seq > tail.last + 1:
                 raise StoreError(
                     f"the ledger {self._root} ends with entry {tail.last}, so {first_seq} cannot follow: "
-                    "entries between are lost. Restore the ledger from a backup."
+                    "entries between are lost. Restore the home from a backup (kgfs restore)."
                 )
             if entries:
                 new = entries[tail.last + 1 - first_seq :]

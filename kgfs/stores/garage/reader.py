@@ -125,7 +125,7 @@ class FileReader:
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _rot(self, number: int) -> RotError:
-        return RotError(f"{self._key}: MiB block {number} is not what was kept. Restore the object from a backup.")
+        return RotError(f"{self._key}: MiB block {number} is not what was kept. Run kgfs check --deep --repair.")
 
     def close(self) -> None:
         self._file.close()

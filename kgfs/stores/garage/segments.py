@@ -62,7 +62,7 @@ def lines(segment: str, raw: bytes, seq: int, *, last: bool, offset: int = 0) ->
         if entry is None:
             if last and _is_torn(raw[start:]):
                 return
-            raise RotError(f"ledger segment {segment}: entry {seq} is not what was kept. Restore it from a backup.")
+            raise RotError(f"ledger segment {segment}: entry {seq} is not what was kept. Run kgfs check --repair.")
         yield Line(seq, entry, offset + end)
         start, seq = end, seq + 1
 

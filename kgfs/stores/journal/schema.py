@@ -328,6 +328,7 @@ def typed(error: sqlite3.Error, path: Path) -> StoreError:
     """The project's error for the database's."""
     if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL:
         return FullError(f"{path}: no space left on the device. Free space, then try again.")
-    failure = StoreError(f"{path}: {error}.")
+    damaged = getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+    failure = StoreError(f"{path}: {error}.{' Run kgfs check --repair.' if damaged else ''}")
     failure.__cause__ = error
     return failure
