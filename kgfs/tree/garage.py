@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import overload
 
-from kgfs.domain import Document, Ontology, decode_name, encode_name
+from kgfs.domain import Document, Ontology, decode_name
 from kgfs.errors import BadInputError, DerivedError, MissingError, NoSuchAttributeError
 from kgfs.stores.garage.contract import Look, Segment, SegmentReader
 from kgfs.stores.stores import Stores
@@ -121,7 +121,7 @@ class Entries(Sequence[tuple[str, Node]]):
             return Entries(self._view, self._folder, self._names[at])
         name = self._names[at].removesuffix("/")
         path = f"{self._folder}/{name}" if self._folder else name
-        shown = encode_name(name.encode())
+        shown = name.replace("%", "%25")  # encode_name, of what can stand in a key
         return shown, KeysFolder(self._view, path) if self._names[at].endswith("/") else KeptObject(self._view, path)
 
 
@@ -257,7 +257,7 @@ def found_at(view: GarageView, path: str) -> Node | None:
 
 def below(folder: str, name: str) -> str:
     """The path of an entry, from its name as the tree has it."""
-    part = decode_name(name).decode("ascii", "replace")
+    part = decode_name(name).decode("ascii", "replace") if "%" in name else name
     return f"{folder}/{part}" if folder else part
 
 

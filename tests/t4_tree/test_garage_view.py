@@ -144,6 +144,12 @@ def test_what_is_kept_now_is_seen_now(library: Library, driver: MemoryDriver) ->
     assert driver.listdir(b"sources/Zen") == [library.document("Zen/documents/zen.txt").key.encode().split(b"/")[-1]]
 
 
+def test_a_key_with_a_percent_sign_has_it_in_its_name(library: Library, driver: MemoryDriver) -> None:
+    library.stores.garage.objects.put("texts/a%41b.txt", b"x")
+    assert driver.listdir(b"texts") == [b"a%41b.txt"]
+    assert read_file(driver, b"texts/a%41b.txt") == b"x"
+
+
 def test_names_that_are_no_keys_are_absent(driver: MemoryDriver) -> None:
     for name in (b"a b", b"@tmp", b"\xff", b"\n", b"%41", "ü".encode()):
         with pytest.raises(OSError, match=r".") as failure:
