@@ -129,3 +129,21 @@ def test_moving_to_another_ontology_asks_nothing(config: Config, stores: Stores,
     assert stores.graph.counts(goal.id)["concepts"] > 0
     [test] = [one for one in stores.journal.names.ontologies() if one.name == "Test"]
     assert stores.graph.counts(test.id)["concepts"] == 0, "what the path left behind was forgotten"
+
+
+@pytest.mark.parametrize("path", ["a.txt", "b.txt"])
+def test_force_reads_again_whatever_path_it_comes_by(config: Config, stores: Stores, tmp_path: Path, path: str) -> None:
+    deposit(config, stores, tmp_path, a=TEXT)
+    work(config, stores, Counting())
+    before = find_document(stores, config.run, "Test/a.txt").document
+    with open_deposits(config, stores) as (deposits, _):
+        done = deposits.ingest_file(tmp_path / "a.txt", "Test", path, force=True)
+    assert done.decision == "reprocess"
+    [job] = stores.journal.jobs.all()
+    assert job.run, "no Reading of before may answer"
+    work(config, stores, Counting())
+    after = find_document(stores, config.run, f"Test/{path}").document
+    assert before is not None and after is not None
+    assert (after.doc_id, after.state) == (before.doc_id, State.DONE)
+    assert after.deposit > before.deposit
+    assert states(stores) == {State.DONE: 1}
