@@ -22,7 +22,7 @@ from kgfs.ingest.purge import decided_about, purge
 from kgfs.ingest.settle import Settler
 from kgfs.stores.graph.contract import Concept
 from kgfs.stores.journal.contract import Forgetting
-from kgfs.stores.journal.facts import Fact, ForgettingDone, ForgettingOwed, OntologyRemoved
+from kgfs.stores.journal.facts import Fact, ForgettingDone, ForgettingOwed, OntologyRemoved, SearchRemoved
 from kgfs.stores.naming import Found, FoundKind
 from kgfs.stores.readings import keep_text, load_reading
 from kgfs.stores.stores import Stores
@@ -151,7 +151,10 @@ def order(deposits: Deposits, stores: Stores, planned: Plan) -> str:
             at=at,
         )
     ]
-    facts += [OntologyRemoved(ontology.id, at) for ontology in planned.ontologies]
+    for ontology in planned.ontologies:
+        saved = stores.journal.names.saved_searches(ontology.id)
+        facts += [SearchRemoved(ontology.id, search.words, at) for search in saved]
+        facts.append(OntologyRemoved(ontology.id, at))
     with deposits.settler.alone():
         before = [stores.journal.names.name(name.id) for name in planned.names]
         deposits.record(*facts)

@@ -399,3 +399,11 @@ async def test_nothing_is_asked_once_the_mount_is_taken_down() -> None:
     assert [type(error) for error in failures] == [StoppingError] * 16
     with pytest.raises(StoppingError):
         await questions.ask(lambda patience: None)
+
+
+def test_a_whole_ontology_is_forgotten_with_its_saved_searches(library: Library) -> None:
+    folder(library, "Zen/search/koan").change(AttrChange(mtime=1))
+    zen = library.ontology("Zen")
+    planned = forget.plan(library.stores, [Found(FoundKind.ONTOLOGY, zen)], "orphans", purge=False)
+    forget.order(library.world.deposits, library.stores, planned)
+    assert library.find("Zen") is None and library.stores.journal.names.saved_searches(zen.id) == []
