@@ -30,6 +30,8 @@ from kgfs.errors import (
     StoppingError,
     TimedOutError,
 )
+from kgfs.ingest import forget
+from kgfs.stores.naming import Found, FoundKind
 from kgfs.tree import searches as searches_module
 from kgfs.tree.news import News
 from kgfs.tree.node import ROOT_INODE, AttrChange, Folder
