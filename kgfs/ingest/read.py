@@ -157,7 +157,8 @@ class Reader:
         if not document.reading or not self.objects.exists(key):
             return [], {}
         former = decode_reading(self.objects.get(key), key)
-        found = embeddings.load(self.objects, former)
+        lost = former.vectors_key and not self.objects.exists(former.vectors_key)
+        found = None if lost else embeddings.load(self.objects, former)
         if found is None or former.embedding_model != self.compute.embedding_model:
             return [], {}
         labels = {concept.label: row for concept, row in zip(former.concepts, found.concepts, strict=True)}

@@ -387,6 +387,7 @@ def test_rows_and_readings_lost_at_once(damaged: Home) -> None:
 
 
 @pytest.mark.models
+@pytest.mark.logs("recover MissingError")
 def test_vectors(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(check_module, "SECOND_LOOK", 0.0)
     monkeypatch.setenv("KGFS_MODELS_EXTRACTOR", "statistics")
