@@ -52,6 +52,10 @@ def decide(stores: Stores, plan: Plan) -> None:
 def carry_out_word(stores: Stores, word: Word) -> None:
     """Idempotent."""
     say_in_graph(stores, word)
+    _index(stores, word)
+
+
+def _index(stores: Stores, word: Word) -> None:
     if stores.vectors is None:
         return
     former = word.others if isinstance(word, ConceptsMerged) else ()
@@ -116,8 +120,13 @@ def catch_up(stores: Stores) -> None:
     seq = stores.journal.seq()
     facts = stores.journal.facts(max(seq - LOOKED_BACK, 0), LOOKED_BACK) or []
     words = [fact for _, fact in facts if isinstance(fact, ConceptsMerged | ConceptSplit)]
-    if words and stores.graph.published(words[-1].commit_id) in (None, stores.graph.epoch()):
+    if not words:
+        return
+    published = stores.graph.published(words[-1].commit_id)
+    if published is None:
         carry_out_word(stores, words[-1])
+    elif published == stores.graph.epoch():
+        _index(stores, words[-1])
 
 
 def kept_reading(stores: Stores, doc_id: str, reading: str) -> Reading:
