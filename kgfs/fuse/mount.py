@@ -31,6 +31,7 @@ from kgfs.errors import (
 from kgfs.fuse import machine, probe
 from kgfs.fuse.adapter import LogError, Operations
 from kgfs.fuse.invalidate import Invalidator
+from kgfs.fuse.memory import give_back
 from kgfs.fuse.metrics import Requests
 from kgfs.fuse.probe import Standing
 from kgfs.fuse.serving import serve
@@ -229,6 +230,8 @@ async def _watch(
 ) -> None:
     while True:
         invalidator.send(vfs.take_stale())
+        if vfs.inodes.take_emptied():
+            give_back()
         try:
             if news is not None:
                 invalidator.send(news())

@@ -70,6 +70,7 @@ class Inodes:
     def __init__(self, root: Folder, max_negative: int = MAX_NEGATIVE) -> None:
         self._table: dict[int, Known] = {ROOT_INODE: Known(root)}
         self._peak = _SMALL
+        self._emptied = False
         self._negative: OrderedDict[Place, None] = OrderedDict()
         self._max_negative = max_negative
         self._came: Watcher | None = None
@@ -103,6 +104,11 @@ class Inodes:
 
     def negatives(self) -> list[Place]:
         return list(self._negative)
+
+    def take_emptied(self) -> bool:
+        """Whether the kernel forgot most of very many inodes since this was last asked."""
+        emptied, self._emptied = self._emptied, False
+        return emptied
 
     # ------------------------------------------------------------------------------------ telling the kernel
 
@@ -158,6 +164,7 @@ class Inodes:
                     self._went(inode, known.node)
         if len(self._table) * 4 < self._peak and self._peak > _SMALL:
             self._table = dict(self._table)  # a dict never gives memory back by itself
+            self._emptied = True
             self._peak = max(len(self._table), _SMALL)
         return left
 

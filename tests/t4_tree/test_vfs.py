@@ -85,7 +85,10 @@ def test_the_table_shrinks_as_it_empties() -> None:
     for number in range(2, 10_002):
         inodes.tell(FixedFile(number, b""), number, ROOT_INODE, b"%d" % number)
     large = inodes._table.__sizeof__()
+    assert not inodes.take_emptied()
     inodes.forget([(number, 1) for number in range(2, 10_000)])
+    assert inodes.take_emptied()
+    assert not inodes.take_emptied()
     assert len(inodes) == 3
     assert inodes._table.__sizeof__() < large / 20
 

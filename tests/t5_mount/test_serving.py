@@ -1,0 +1,124 @@
+"""Who reads the next request, without a kernel: pyfuse3's loop is played with a queue for a device."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable
+
+import pytest
+import trio
+import trio.testing
+
+from kgfs.fuse import serving
+from kgfs.fuse.serving import SPARES, Device, noticed
+
+
+class Played:
+    """Requests that each run a handler; the loop has pyfuse3's shape."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.requests: deque[Callable[[], Awaitable[None]]] = deque()
+        self.there = trio.Event()
+        self.ended = False
+        self.loops = 0
+        self.device: Device | None = None
+        monkeypatch.setitem(serving._inside, "_session_loop", self._loop)
+
+    def ask(self, *handlers: Callable[[], Awaitable[None]]) -> None:
+        self.requests += handlers
+        self.there.set()
+
+    def end(self) -> None:
+        self.ended = True
+        self.there.set()
+
+    async def _loop(self, nursery: trio.Nursery, least: int, most: int) -> None:
+        self.loops += 1
+        assert self.device is not None
+        while not self.ended:
+            try:
+                await self.device.__aenter__()
+            except trio.ClosedResourceError:
+                return
+            try:
+                while not self.requests and not self.ended:
+                    self.there = trio.Event()
+                    await self.there.wait()
+            finally:
+                await self.device.__aexit__()
+            if self.requests:
+                await noticed(self._run(self.requests.popleft()), self.device.pass_on)
+
+    async def _run(self, handler: Callable[[], Awaitable[None]]) -> None:
+        await handler()
+
+
+async def test_requests_that_wait_for_nothing_are_answered_by_one_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    played, answered = Played(monkeypatch), 0
+
+    async def quick() -> None:
+        nonlocal answered
+        answered += 1
+
+    async with trio.open_nursery() as nursery:
+        played.device = Device(nursery)
+        nursery.start_soon(played.device.work)
+        played.ask(*[quick] * 100)
+        await trio.testing.wait_all_tasks_blocked()
+        played.end()
+    assert (answered, played.loops) == (100, 1)
+
+
+async def test_slow_requests_delay_nobody_and_all_tasks_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    played, answered = Played(monkeypatch), 0
+    go_on = trio.Event()
+
+    async def quick() -> None:
+        nonlocal answered
+        answered += 1
+
+    async def slow() -> None:
+        await go_on.wait()
+        await trio.lowlevel.checkpoint()
+        await quick()
+
+    with trio.fail_after(10):
+        async with trio.open_nursery() as nursery:
+            played.device = Device(nursery)
+            nursery.start_soon(played.device.work)
+            for _ in range(3):
+                go_on = trio.Event()
+                before = answered
+                played.ask(*[slow] * (SPARES * 3), quick)
+                await trio.testing.wait_all_tasks_blocked()
+                assert answered == before + 1, "the quick one"
+                go_on.set()
+                await trio.testing.wait_all_tasks_blocked()
+                assert answered == before + SPARES * 3 + 1
+            assert played.loops < 3 * SPARES * 3, "spare tasks are used again"
+            played.end()
+
+
+async def test_what_a_handler_returns_and_raises_passes_through() -> None:
+    waited = 0
+
+    def waits() -> None:
+        nonlocal waited
+        waited += 1
+
+    async def at_once() -> int:
+        return 7
+
+    async def later() -> int:
+        await trio.lowlevel.checkpoint()
+        await trio.lowlevel.checkpoint()
+        raise KeyError("later")
+
+    assert await noticed(at_once(), waits) == 7
+    assert waited == 0
+    with pytest.raises(KeyError, match="later"):
+        await noticed(later(), waits)
+    assert waited == 1
+    with trio.move_on_after(0) as scope:
+        await noticed(trio.sleep_forever(), waits)
+    assert scope.cancelled_caught
