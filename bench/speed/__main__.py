@@ -1,8 +1,8 @@
 """``python -m bench.speed [--quick] [--only NAME …]``: the table of speed budgets, kgfs beside the floor in one run.
 
 Samples are taken in turns; figures are medians. "First" is the first time after mounting, "second" right after it.
-Homes are kept in the scratch folder for the next run. Writes JSON to ``bench-results/``. Dropping the kernel's caches
-(the work ``memory``) needs root. Ends with 1 if something is over its budget.
+Homes are kept for the next run (``--homes``). Writes JSON to ``bench-results/``. Dropping the kernel's caches (the work
+``memory``) needs root. Ends with 1 if something is over its budget.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="smaller trees, three samples")
     parser.add_argument("--only", action="append", choices=list(WORKS), help="this work; may be repeated")
     parser.add_argument("--samples", type=int, help="instead of 5 (quick: 3)")
-    parser.add_argument("--scratch", type=Path, default=RESULTS / "scratch", help="where homes are made and kept")
+    parser.add_argument("--homes", type=Path, default=RESULTS / "scratch", help="where homes are made and kept")
     arguments = parser.parse_args()
-    scratch: Path = arguments.scratch.absolute()
+    scratch: Path = arguments.homes.absolute()
     scratch.mkdir(parents=True, exist_ok=True)
     chosen = {**(QUICK if arguments.quick else FULL), "text": 20 * MB if arguments.quick else 200 * MB}
     if arguments.samples:

@@ -20,12 +20,14 @@ _TYPES = {NameKind.FOLDER: stat.S_IFDIR, NameKind.FILE: stat.S_IFREG, NameKind.L
 class _Entry(Node):
     """What folders, files and links have in common: they are names."""
 
-    __slots__ = ("_id", "_ontology", "_world")
+    __slots__ = ("_first", "_id", "_ontology", "_world")
 
-    def __init__(self, world: World, ontology: Ontology, name_id: int) -> None:
+    def __init__(self, world: World, ontology: Ontology, name_id: int, row: Name | None = None) -> None:
         self._world = world
         self._ontology = ontology
         self._id = name_id
+        self._first = row
+        """What it was found by, for the first look at it only, and only while nobody has it open."""
 
     @property
     def inode(self) -> int:
@@ -37,7 +39,9 @@ class _Entry(Node):
 
     def attr(self) -> Attr:
         """Size and times include what an open file has not kept yet."""
-        shown = self._world.deposits.shown(self._id)
+        deposits = self._world.deposits
+        first, self._first = self._first, None
+        shown = first if first is not None and deposits.copies.find(self._id) is None else deposits.shown(self._id)
         if shown is None:
             raise MissingError("It was removed.")
         return attr_of(shown)
@@ -215,10 +219,10 @@ class DocumentHandle(Handle):
 
 def node_of(world: World, ontology: Ontology, name: Name) -> Node:
     if name.kind is NameKind.FOLDER:
-        return DocumentsFolder(world, ontology, name.id)
+        return DocumentsFolder(world, ontology, name.id, name)
     if name.kind is NameKind.LINK:
-        return DocumentLink(world, ontology, name.id)
-    return DocumentFile(world, ontology, name.id)
+        return DocumentLink(world, ontology, name.id, name)
+    return DocumentFile(world, ontology, name.id, name)
 
 
 def attr_of(name: Name) -> Attr:

@@ -50,6 +50,10 @@ def find(top: Path) -> None:
     run("find", top / "concepts", "-size", "+0")
 
 
+def find_flat(top: Path) -> None:
+    run("find", top / "concepts", "-maxdepth", "1", "-size", "+0")
+
+
 def ls(top: Path) -> None:
     run("ls", "-lU", top / "concepts")
 
@@ -61,7 +65,7 @@ def read_all(top: Path) -> None:
         path.read_bytes()
 
 
-@pytest.mark.parametrize("work", [find, ls])
+@pytest.mark.parametrize("work", [find, find_flat, ls])
 def test_what_was_listed_is_not_asked_for_again(both: dict[str, Mounted], work: Callable[[Path], None]) -> None:
     counts = {}
     for side, mount in both.items():
@@ -71,8 +75,9 @@ def test_what_was_listed_is_not_asked_for_again(both: dict[str, Mounted], work: 
     assert counts[KGFS].get("lookup", 0) <= MORE
 
 
-def test_the_first_listing_asks_for_no_entry_by_itself(both: dict[str, Mounted]) -> None:
-    counts = {side: asked(mount, find) for side, mount in both.items()}
+@pytest.mark.parametrize("work", [find, find_flat, ls])
+def test_the_first_listing_asks_for_no_entry_by_itself(both: dict[str, Mounted], work: Callable[[Path], None]) -> None:
+    counts = {side: asked(mount, work) for side, mount in both.items()}
     assert sum(counts[KGFS].values()) <= sum(counts[FLOOR].values()) + MORE, counts
 
 
