@@ -42,11 +42,12 @@ def doc_id_of(number: int) -> str:
 
 def publish(graph: Graph, number: int, chance: random.Random) -> None:
     doc_id, commit_id = doc_id_of(number), f"commit-{number}"
-    text = " ".join(f"word{chance.randrange(20_000)}" for _ in range(SOURCE_CHARACTERS // 9))
+    texts = [_text(chance) for _ in range(SOURCES)]
     drawn = {int(VOCABULARY * chance.random() ** 3) for _ in range(CONCEPTS * 2)}
     labels = [f"concept {value}" for value in sorted(drawn)][:CONCEPTS]
     ids = [concept_id_of(ONTOLOGY, label) for label in labels]
-    sources = [_source(doc_id, index, text) for index in range(SOURCES)]
+    sources = [_source(doc_id, index, text) for index, text in enumerate(texts)]
+    text = texts[0]
     instances = []
     for at, owner in enumerate(ids):
         first = graph.next_n(owner)
@@ -68,6 +69,11 @@ def publish(graph: Graph, number: int, chance: random.Random) -> None:
         for id_, label in zip(ids, labels, strict=True)
     ]  # fmt: skip
     graph.publish(Publication(commit_id, _document(doc_id, number), concepts, relationships, (), number + 1))
+
+
+def _text(chance: random.Random) -> str:
+    """Words as often as Zipf's law has them: the n-th of 50,000 with a likelihood of about 1/n."""
+    return " ".join(f"word{int(50_000 ** chance.random())}" for _ in range(SOURCE_CHARACTERS // 8))
 
 
 def _document(doc_id: str, number: int) -> DocumentRow:
@@ -131,18 +137,24 @@ def measure(documents: int, forgotten: int) -> dict[str, float]:
     chance = random.Random(1)
     with tempfile.TemporaryDirectory() as folder:
         graph = SqliteGraph(Path(folder) / "graph.sqlite")
-        started = time.perf_counter()
+        started, busy = time.perf_counter(), time.process_time()
         for number in range(documents):
             publish(graph, number, chance)
-        published = time.perf_counter() - started
+        published, busy_publishing = time.perf_counter() - started, time.process_time() - busy
         leaving = [doc_id_of(number) for number in chance.sample(range(documents), forgotten)]
-        started = time.perf_counter()
+        started, busy = time.perf_counter(), time.process_time()
         graph.forget("forgetting", leaving, documents + 1)
-        forgetting = time.perf_counter() - started
+        forgetting, busy_forgetting = time.perf_counter() - started, time.process_time() - busy
         assert graph.counts()["documents"] == documents - forgotten
         graph.close()
     share = published * forgotten / documents
-    return {"published": published, "theirs": share, "forgetting": forgetting, "ratio": forgetting / share}
+    return {
+        "published": published,
+        "theirs": share,
+        "forgetting": forgetting,
+        "ratio": forgetting / share,
+        "ratio_computing": busy_forgetting / (busy_publishing * forgotten / documents),
+    }
 
 
 def main() -> None:
@@ -160,6 +172,7 @@ def main() -> None:
     print(f"forgetting {options.forgotten} of them        {found['forgetting']:8.2f} s")
     verdict = "within" if found["ratio"] <= BUDGET else "OVER"
     print(f"ratio                        {found['ratio']:8.3f} ({verdict} the budget of {BUDGET})")
+    print(f"ratio of computing time      {found['ratio_computing']:8.3f}")
 
 
 if __name__ == "__main__":

@@ -230,7 +230,9 @@ def carry_out_forgetting(config: Config) -> int:
         with open_stores(config, make=False) as stores:
             model = embedding_model_of(stores) or ("none" if config.vectors_db.exists() else "")
         with open_stores(config, vectors_of=model) as stores:
-            return carry_out(config, stores)
+            done = carry_out(config, stores)
+            _ship_rest(config, stores)
+            return done
 
 
 def decide_about_concepts(config: Config, plan: Callable[[Stores], ConceptPlan]) -> ConceptPlan:

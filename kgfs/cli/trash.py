@@ -11,7 +11,6 @@ from kgfs.app import open_deposits, open_stores
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
 from kgfs.ingest import trash
-from kgfs.ingest.settle import Settler
 
 
 @click.group()
@@ -88,7 +87,7 @@ def empty(config: Config, older_than: float, dry_run: bool, yes: bool) -> None:
       kgfs trash empty --yes
     """
     before = time.time_ns() - int(older_than * trash.DAY)
-    with open_stores(config, make=False) as stores:
+    with open_stores(config, make=False) as stores, open_deposits(config, stores) as (deposits, _):
         found = list(trash.listed(stores, before))
         for gone in found:
             click.echo(f"{gone.id}\t{trash.ontology_shown(stores, gone)}/documents/{gone.path}")
@@ -96,5 +95,5 @@ def empty(config: Config, older_than: float, dry_run: bool, yes: bool) -> None:
             return
         if not yes:
             click.confirm(f"Give up {count(len(found), 'file')}?", abort=True, err=True)
-        emptied = trash.empty(stores, Settler(config, stores), before)
+        emptied = trash.empty(stores, deposits.settler, before)
         click.echo(f"{count(emptied, 'file')} given up.", err=True)

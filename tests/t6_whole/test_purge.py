@@ -82,6 +82,7 @@ def test_no_byte_is_left_of_what_was_purged(small: Place, tmp_path: Path) -> Non
     small.run("rebuild", "--yes")
     assert small.status()["ontologies"] == before
     assert traces(small.home, *markers) == []
+    small.run("check", "--deep")
 
 
 @pytest.mark.claim("GONE-6")
@@ -90,8 +91,10 @@ def test_what_other_documents_need_is_not_purged(small: Place, tmp_path: Path) -
     ingest(small, tmp_path, "a.md", told("quxshared").encode())
     small.run("ingest", tmp_path / "source", "--ontology", "Other", "--as", "a.md")
     ingest(small, tmp_path, "b.md", told("quxshared").encode())
-    ingest(small, tmp_path, "b.md", told("newer").encode())
+    ingest(small, tmp_path, "b.md", (told("quxshared") + FILLER * 40 + told("newer")).encode())
+    ingest(small, tmp_path, "b.md", (FILLER * 40 + told("newer")).encode())
     small.run("forget", "Notes/a.md", "--purge", "--yes")
+    small.run("check", "--deep")
     states = {o["name"]: o["documents"] for o in small.status()["ontologies"]}
     assert states == {"Notes": {"done": 1}, "Other": {"done": 1}}
     left = {file for file, _ in traces(small.home, "quxshared")}

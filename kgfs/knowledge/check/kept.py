@@ -71,7 +71,9 @@ def _parts(stores: Stores, document: Document) -> Iterator[Damage]:
         if not objects.has_sums(key) and objects.exists(key):
             return  # told of as an object
         reading = decode_reading(objects.get(key), key)
-        wanted += [part for part in (reading.vectors_key, reading.text_key, *reading.records) if part]
+        # Of a version that was purged this one has what it needs in packs of its own.
+        packs = [pack for pack in reading.records if stores.journal.names.document(pack.split("/")[1]) is not None]
+        wanted += [part for part in (reading.vectors_key, reading.text_key, *packs) if part]
     except MissingError:
         pass  # it is the first that is found wanting
     except StoreError as error:
