@@ -54,7 +54,8 @@ def command(config: Config, timeout: float) -> None:
                 if document.state is State.FAILED
             ]
             raise FailedDocumentsError(
-                f"{count(found.failed, 'document')} could not be read; the originals are kept. " + "; ".join(failed[:5])
+                f"{count(found.failed, 'document')} could not be read; the originals are kept, and kgfs reprocess --failed"
+                " tries again. " + "; ".join(failed[:5])
             )
 
 
