@@ -1,10 +1,10 @@
-"""What forgetting costs beside what it undoes: 100 of 1,000 documents, straight through the graph contract.
+"""What forgetting costs beside what it undoes: 100 of 1,000 documents, from their Readings to the graph and out again.
 
     python -m bench.forgetting [--documents 1000] [--forgotten 100]
 
 Documents are of realistic size (ten Sources, thirty concepts drawn as labels are in a library: few very common, many
-rare; two quotes each, ten relationships). Prints the seconds that the metadata of the documents took to publish, those
-of forgetting them in one commit, and the ratio, which is to be at most 1/5. No model is asked by either.
+rare; two quotes each, ten relationships). Prints the seconds that matching and publishing their metadata took, those
+of forgetting them in one commit, their rows removed, and the ratio, which is to be at most 1/5. Neither asks a model.
 """
 
 from __future__ import annotations
@@ -15,23 +15,31 @@ import json
 import random
 import tempfile
 import time
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
-from kgfs.domain import Mention, concept_id_of, relationship_id_of
-from kgfs.stores.graph.contract import (
-    Batch,
-    ConceptRow,
-    DocumentRow,
-    Graph,
-    InstanceRow,
-    Publication,
-    RelationshipRow,
-    SourceRow,
+from kgfs.config import Pipeline
+from kgfs.domain import (
+    Chunk,
+    Document,
+    FoundConcept,
+    FoundRelationship,
+    Quote,
+    State,
+    Verdict,
+    normalise_label,
 )
+from kgfs.ingest.match import match
+from kgfs.ingest.publication import carry_out
+from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.readings import Reading
 
 ONTOLOGY = "0123456789ab"
 CONCEPTS, QUOTES, RELATIONSHIPS, SOURCES, SOURCE_CHARACTERS = 30, 2, 10, 10, 1600
+QUOTE = 90
+"""Characters."""
 VOCABULARY = 8000
 BUDGET = 0.2
 
@@ -41,96 +49,65 @@ def doc_id_of(number: int) -> str:
 
 
 def publish(graph: Graph, number: int, chance: random.Random) -> None:
-    doc_id, commit_id = doc_id_of(number), f"commit-{number}"
-    texts = [_text(chance) for _ in range(SOURCES)]
-    drawn = {int(VOCABULARY * chance.random() ** 3) for _ in range(CONCEPTS * 2)}
-    labels = [f"concept {value}" for value in sorted(drawn)][:CONCEPTS]
-    ids = [concept_id_of(ONTOLOGY, label) for label in labels]
-    sources = [_source(doc_id, index, text) for index, text in enumerate(texts)]
-    text = texts[0]
-    instances = []
-    for at, owner in enumerate(ids):
-        first = graph.next_n(owner)
-        instances += [_instance(doc_id, owner, "concept", first + q, at * 40 + q, text) for q in range(QUOTES)]
-    pairs = {tuple(sorted(chance.sample(ids, 2))) for _ in range(RELATIONSHIPS)}
-    relationships = [
-        RelationshipRow(relationship_id_of(one, "USES", other), ONTOLOGY, one, "USES", other) for one, other in pairs
-    ]
-    for at, row in enumerate(relationships):
-        n = graph.next_n(row.relationship_id)
-        instances.append(_instance(doc_id, row.relationship_id, "relationship", n, 5000 + at, text))
-    graph.stage(commit_id, doc_id, Batch(sources=sources))
-    graph.stage(commit_id, doc_id, Batch(instances=instances))
-    concepts = [
-        ConceptRow(
-            id_, ONTOLOGY, label, label.replace(" ", "-"),
-            Mention(doc_id, number, label, (label, label.title()), "term", 0.5, f"{label} is a thing"),
+    """From a Reading to the graph, as the pipeline does: match, stage, publish."""
+    source_id = f"{ONTOLOGY}/{number}.txt"
+    doc_id = doc_id_of(number)
+    text = "".join(_text(chance) for _ in range(SOURCES))
+    ends = [len(text) * (index + 1) // SOURCES for index in range(SOURCES)]
+    chunks = tuple(
+        Chunk(index, start, end, index + 1, index + 1, start, end, ("Top",), 400, start)
+        for index, (start, end) in enumerate(pairwise([0, *ends]))
+    )
+    labels = sorted({f"Concept {int(VOCABULARY * chance.random() ** 3)}" for _ in range(CONCEPTS * 2)})[:CONCEPTS]
+    found = tuple(
+        FoundConcept(
+            label, normalise_label(label), (label,), "term", 0.5, "",
+            tuple(_quote(chance, chunks) for _ in range(QUOTES)),
         )
-        for id_, label in zip(ids, labels, strict=True)
-    ]  # fmt: skip
-    graph.publish(Publication(commit_id, _document(doc_id, number), concepts, relationships, (), number + 1))
+        for label in labels
+    )  # fmt: skip
+    pairs = sorted({tuple(sorted(chance.sample([c.norm for c in found], 2))) for _ in range(RELATIONSHIPS)})
+    relationships = tuple(FoundRelationship(one, "USES", other, _quote(chance, chunks), 0.5) for one, other in pairs)
+    reading = Reading(
+        doc_id=doc_id,
+        content_hash=doc_id * 4,
+        ingest_version=1,
+        parser="plain/1",
+        media_type="text/plain",
+        encoding="utf-8",
+        text_key="",
+        text_sha256="f" * 64,
+        text_length=len(text),
+        title=f"Document {number}",
+        chunk_method="structure/1",
+        chunks=chunks,
+        verdicts=(Verdict(passed=True),) * SOURCES,
+        extractor="bench",
+        extractor_model="",
+        strategy="hybrid",
+        known=(),
+        records=(),
+        concepts=found,
+        relationships=relationships,
+        dropped={},
+        embedding_model="",
+        vectors_key="",
+    )
+    key = f"sources/bench/{doc_id}.txt"
+    document = Document(doc_id, ONTOLOGY, doc_id * 4, source_id, key, len(text), State.QUEUED, deposit=number + 1)
+    decisions = match(graph, None, ONTOLOGY, reading, None, Pipeline())
+    carry_out(graph, document, reading, decisions, text=text, content_version=1, supersedes=(), at=number + 1)
 
 
 def _text(chance: random.Random) -> str:
     """Words as often as Zipf's law has them: the n-th of 50,000 with a likelihood of about 1/n."""
-    return " ".join(f"word{int(50_000 ** chance.random())}" for _ in range(SOURCE_CHARACTERS // 8))
+    return " ".join(f"word{int(50_000 ** chance.random())}" for _ in range(SOURCE_CHARACTERS // 8)) + "\n"
 
 
-def _document(doc_id: str, number: int) -> DocumentRow:
-    return DocumentRow(
-        doc_id=doc_id,
-        ontology=ONTOLOGY,
-        source_id=f"{ONTOLOGY}/{number}.txt",
-        content_hash=doc_id * 4,
-        garage_key=f"sources/bench/{doc_id}.txt",
-        original_filename=f"{number}.txt",
-        size_bytes=SOURCES * SOURCE_CHARACTERS,
-        chunk_count=SOURCES,
-        ingested_at=number,
-        deposit=number,
-        source_title=f"Document {number}",
-        source_uri=f"documents/{number}.txt",
-        document_type="text/plain",
-        text_sha256="f" * 64,
-        content_length=SOURCES * SOURCE_CHARACTERS,
-        reading="r" * 16,
-        ingest_version=1,
-    )
-
-
-def _source(doc_id: str, index: int, text: str) -> SourceRow:
-    start = index * len(text)
-    end = start + len(text)
-    chunk_id = hashlib.sha256(f"{doc_id}{index}".encode()).hexdigest()[:12]
-    lines = (index + 1, index + 1)
-    return SourceRow(doc_id, index, chunk_id, text, start, end, *lines, start, end, ("Top",), "structure/1", 0, 400)
-
-
-def _instance(doc_id: str, owner: str, kind: str, n: int, start: int, text: str) -> InstanceRow:
-    quote = text[start % 800 : start % 800 + 90]
-    return InstanceRow(
-        instance_id=hashlib.sha256(f"{owner}{doc_id}{start}".encode()).hexdigest()[:16],
-        owner=owner,
-        owner_kind=kind,
-        n=n,
-        doc_id=doc_id,
-        chunk_index=start % SOURCES,
-        chunk_id="c" * 12,
-        quote=quote,
-        char_start=start,
-        char_end=start + len(quote),
-        byte_start=start,
-        byte_end=start + len(quote),
-        line_start=1,
-        line_end=1,
-        section_path=(),
-        page=None,
-        defines=False,
-        confidence=0.5,
-        source_size=2000,
-        citation_size=0,
-        mtime=1,
-    )
+def _quote(chance: random.Random, chunks: Sequence[Chunk]) -> Quote:
+    chunk = chance.choice(chunks)
+    start = chance.randrange(chunk.start, chunk.end - QUOTE)
+    return Quote(start, start + QUOTE, chunk.index)
 
 
 def measure(documents: int, forgotten: int) -> dict[str, float]:
