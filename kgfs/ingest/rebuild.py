@@ -187,12 +187,21 @@ def _(fact: ConceptSplit, replayed: ReplayedVectors) -> None:
 def _facts(stores: Stores, ontology: str) -> Iterator[Fact]:
     """Those that changed graph or vectors, in order; with ``ontology`` only those that concern it. One that concerns
     several comes whole: replayed where the documents of the others are unknown it does nothing about them."""
-    purged = _purged(stores)
-    for number, fact in enumerate(map(decode, entries(stores.journal, stores.garage.ledger))):
-        if isinstance(fact, (DocumentRead, DocumentForgotten)) and number < purged.get(fact.doc_id, 0):
-            continue
+    for fact in _told(stores):
         if _replayed(fact) and (not ontology or ontology in _concerned(fact, stores)):
             yield fact
+
+
+def _told(stores: Stores) -> Iterator[Fact]:
+    """All facts in order. Of the publication of a document that was purged since only that is left which it did to
+    others: the documents that it superseded leave."""
+    purged = _purged(stores)
+    for number, fact in enumerate(map(decode, entries(stores.journal, stores.garage.ledger))):
+        if not isinstance(fact, (DocumentRead, DocumentForgotten)) or number >= purged.get(fact.doc_id, 0):
+            yield fact
+        elif isinstance(fact, DocumentRead):
+            for doc_id in fact.superseded:
+                yield DocumentForgotten(doc_id, "orphans", f"{fact.commit_id}-{doc_id}", fact.at)
 
 
 def _purged(stores: Stores) -> dict[str, int]:
