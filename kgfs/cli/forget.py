@@ -52,7 +52,9 @@ def command(
     if asked_on_stdin:
         words = tuple(line for line in sys.stdin.read().splitlines() if line)
         if not (yes or dry_run):
-            raise BadInputError("With - the list comes from stdin, so nobody can be asked there. Give --yes or --dry-run.")
+            raise BadInputError(
+                "With - the list comes from stdin, so nobody can be asked there. Give --yes or --dry-run."
+            )
     with open_stores(config, make=False) as stores, open_deposits(config, stores) as (deposits, _):
         targets = _targets(config, stores, words)
         if waiting := unsettled(stores, targets):
