@@ -1,0 +1,60 @@
+"""What is wrong with a database file is told; what is not is not."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from kgfs.stores.database import copy_database, fault_of, remove_database
+
+SCHEMA = "CREATE TABLE n (a TEXT NOT NULL, o TEXT NOT NULL, i INTEGER NOT NULL, PRIMARY KEY (a, i)) WITHOUT ROWID"
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    path = tmp_path / "some % name?.sqlite"
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute(SCHEMA)
+        db.execute("CREATE TABLE r (x)")
+        db.execute("BEGIN")
+        db.executemany("INSERT INTO n VALUES (?, 'o', ?)", [(f"a{n}", n) for n in range(3000)])
+        db.executemany("INSERT INTO r VALUES (?)", [(os.urandom(200),) for _ in range(300)])
+        db.execute("COMMIT")
+    return path
+
+
+@pytest.mark.parametrize("deep", [False, True])
+def test_a_whole_one_has_none(database: Path, deep: bool) -> None:
+    assert fault_of(database, deep=deep) == "", "though some versions of SQLite see NULLs in it"
+
+
+@pytest.mark.parametrize("deep", [False, True])
+def test_overwritten_pages_are_seen(database: Path, deep: bool) -> None:
+    raw = bytearray(database.read_bytes())
+    raw[4096 * 9 : 4096 * 9 + 300] = b"\xff" * 300
+    database.write_bytes(raw)
+    assert fault_of(database, deep=deep).startswith("damaged")
+
+
+def test_what_is_no_database_is_said(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"no database " * 1000)
+    assert "not a database" in fault_of(tmp_path / "x")
+
+
+def test_a_copy_is_one_file_and_as_of_one_moment(database: Path, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(database, isolation_level=None)) as db:
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("BEGIN IMMEDIATE")
+        db.execute("DELETE FROM n")
+        copy_database(database, tmp_path / "copy")
+        db.execute("COMMIT")
+    assert sorted(path.name for path in tmp_path.glob("copy*")) == ["copy"]
+    with closing(sqlite3.connect(tmp_path / "copy")) as copy:
+        assert copy.execute("SELECT count(*) FROM n").fetchone() == (3000,)
+    remove_database(tmp_path / "copy")
+    remove_database(tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
