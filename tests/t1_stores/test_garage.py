@@ -31,6 +31,7 @@ from kgfs.stores.garage.listing import object_path, sums_path
 from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.garage.sidecar import decode_sums, encode_sums
 from kgfs.stores.garage.sums import sums_of
+from tests.required import missing
 
 KEY = "sources/Philosophy/watts.txt"
 LONG = random.Random(1).randbytes(2 * BLOCK + BLOCK // 2)
@@ -651,7 +652,6 @@ KILLED = """
 import hashlib, random, sys
 from pathlib import Path
 from kgfs.stores.garage.files import FileObjects
-from tests.required import missing
 
 root, spool, chance = Path(sys.argv[1]), Path(sys.argv[2]), random.Random(int(sys.argv[3]))
 objects = FileObjects(root)
