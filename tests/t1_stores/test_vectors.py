@@ -192,6 +192,37 @@ def test_nothing_kept_nothing_found(vectors: Vectors) -> None:
     assert vectors.count() == 0
 
 
+def test_what_is_erased_is_gone_and_the_rest_stays(vectors: Vectors) -> None:
+    vectors.upsert([row("a:0", 1, 0, doc_id="a"), row("b:0", 0, 1, doc_id="b"), row("c", 1, 1, kind="concept")])
+    vectors.upsert([row("d", 1, 2, kind="concept"), row("d", 2, 1)])
+    for _ in range(2):
+        vectors.erase(["a", "unknown"], ["d"])
+        assert [(left.kind, left.item) for left in vectors.fetch(Filter())] == [
+            ("concept", "c"),
+            ("source", "b:0"),
+            ("source", "d"),
+        ]
+        assert found(vectors, 0, 1) == ["b:0", "c", "d"]
+    vectors.erase([], [])
+    vectors.upsert([row("e", 0, 1)])
+    assert found(vectors, 0, 1, limit=2) == ["b:0", "e"]
+
+
+def test_an_erased_vector_is_in_no_file(tmp_path: Path) -> None:
+    store = SqliteVectors(tmp_path / "v.sqlite", MODEL)
+    other = SqliteVectors(tmp_path / "v.sqlite", "other/1")
+    secret = np.array([3, 4, 5, 6], np.float32)
+    for each in (store, other):
+        each.upsert([row("a:0", *secret.tolist(), doc_id="a"), row("b:0", 1, 0, 0, 0, doc_id="b")])
+        each.query(secret, Filter())
+    raw = store.fetch(Filter(doc_id="a"))[0].vector.astype("<f4").tobytes()
+    store.erase(["a"], [])
+    assert not [path for path in tmp_path.iterdir() if raw in path.read_bytes()]
+    assert [found(each, 1, 0, 0, 0) for each in (store, other)] == [["b:0"], ["b:0"]]
+    store.close()
+    other.close()
+
+
 def test_clear_drops_everything(vectors: Vectors) -> None:
     vectors.upsert([row("a", 1, 0)])
     assert found(vectors, 1, 0) == ["a"]

@@ -88,11 +88,11 @@ def test_no_byte_is_left_of_what_was_purged(small: Place, tmp_path: Path) -> Non
 @pytest.mark.claim("GONE-6")
 def test_what_other_documents_need_is_not_purged(small: Place, tmp_path: Path) -> None:
     """The same bytes in another ontology, and a path that had the bytes once and has others now."""
-    ingest(small, tmp_path, "a.md", told("quxshared").encode())
+    shared = "\n\n## Practice\n\n" + FILLER * 60
+    ingest(small, tmp_path, "a.md", (told("quxshared") + shared).encode())
     small.run("ingest", tmp_path / "source", "--ontology", "Other", "--as", "a.md")
-    ingest(small, tmp_path, "b.md", told("quxshared").encode())
-    ingest(small, tmp_path, "b.md", (told("quxshared") + FILLER * 40 + told("newer")).encode())
-    ingest(small, tmp_path, "b.md", (FILLER * 40 + told("newer")).encode())
+    ingest(small, tmp_path, "b.md", (told("quxshared") + shared).encode())
+    ingest(small, tmp_path, "b.md", (told("newer") + shared).encode())
     small.run("forget", "Notes/a.md", "--purge", "--yes")
     small.run("check", "--deep")
     states = {o["name"]: o["documents"] for o in small.status()["ontologies"]}

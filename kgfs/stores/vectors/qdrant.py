@@ -96,6 +96,18 @@ class QdrantVectors:
                 self._client.delete(self._alias, selector, wait=True)
         return gone
 
+    def erase(self, doc_ids: Sequence[str], concepts: Sequence[str]) -> None:
+        """When the server's optimiser takes deleted points off its disk is its own affair."""
+        wheres = [Filter(doc_id=doc_id) for doc_id in doc_ids]
+        if concepts:
+            wheres.append(Filter(kind="concept", items=frozenset(concepts)))
+        with self._spoken():
+            for found in self._client.get_collections().collections:
+                if found.name.startswith(f"{self._place.prefix}-"):
+                    for where in wheres:
+                        selector = models.FilterSelector(filter=_condition(where) or models.Filter())
+                        self._client.delete(found.name, selector, wait=True)
+
     def clear(self) -> None:
         with self._spoken():
             for found in self._client.get_collections().collections:
