@@ -16,6 +16,7 @@ from pathlib import Path
 from kgfs.config import Config
 from kgfs.errors import MissingError, RotError, StoreError, from_os_error
 from kgfs.failpoints import border
+from kgfs.ingest.quarantine import erase
 from kgfs.ingest.records import fingerprint_of
 from kgfs.models.contract import Passage
 from kgfs.stores.database import remove_database
@@ -43,12 +44,14 @@ def purge(config: Config, stores: Stores, owed: Forgetting) -> str:
     for doc_id in owed.doc_ids:
         _erase_objects(stores, doc_id)
         border("erased")
+    stores.garage.objects.sweep()
     hashes = [document.sha256 for doc_id in owed.doc_ids if (document := stores.journal.names.document(doc_id))]
     stores.journal.drop_inbox(hashes)
     stores.journal.scrub()
     remove_database(config.graph_db.with_name(f"{config.graph_db.name}.new"))
     for log in (config.errors_log, config.logs / "worker.log"):
         _erase_lines(log, owed.doc_ids)
+    erase(config, owed.doc_ids, hashes)
     border("scrubbed")
     return key
 

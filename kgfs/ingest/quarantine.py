@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from kgfs.config import Config
 from kgfs.errors import MissingError, from_os_error
+from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.stores import Stores
 
 
@@ -29,6 +31,20 @@ def quarantine_file(config: Config, path: Path, why: str) -> None:
         return
     _keep(config, str(path.relative_to(config.home)), content, why)
     path.unlink(missing_ok=True)
+
+
+def erase(config: Config, doc_ids: Sequence[str], sha256s: Sequence[str]) -> None:
+    """What is purged is erased here too; with it every copy of the names database, which may hold contents."""
+    marks = [*doc_ids, *(sha256[:32] for sha256 in sha256s), "-front.sqlite"]
+    for path in sorted((config.home / "quarantine").glob("*")):
+        try:
+            of_it = any(mark in path.name for mark in marks) or sums_of(path).sha256 in sha256s
+            if of_it:
+                path.unlink()
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise from_os_error(error, f"{path}: what was purged cannot be removed from quarantine") from error
 
 
 def _keep(config: Config, name: str, content: bytes, why: str) -> None:

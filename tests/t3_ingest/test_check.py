@@ -20,6 +20,7 @@ from kgfs.config import Config, Models
 from kgfs.errors import StoreError
 from kgfs.ingest.clock import StageClock
 from kgfs.ingest.pipeline import Pipeline
+from kgfs.ingest.quarantine import erase, quarantine, quarantine_file
 from kgfs.ingest.rebuild import rebuild_graph
 from kgfs.ingest.worker import Worker
 from kgfs.knowledge import check as check_module
@@ -138,6 +139,7 @@ def test_a_flipped_bit_is_found_by_a_deep_look(damaged: Home) -> None:
     assert damaged.quarantined()[0].startswith("sources/Test/")
 
 
+@pytest.mark.claim("DERIVE-2")
 def test_what_no_hash_proves_is_not_made_again(damaged: Home) -> None:
     lost = damaged.object("sources")
     remove(lost)
@@ -334,6 +336,17 @@ def test_a_working_copy_that_is_lost_is_said(damaged: Home) -> None:
         path.unlink()
     assert damaged.found(mend=True) == [(Kind.LOST_SPOOL, "")]
     assert damaged.found() == [(Kind.LOST_SPOOL, "")]
+
+
+def test_a_purge_erases_what_is_in_quarantine(damaged: Home) -> None:
+    with open_stores(damaged.config) as stores:
+        key, sha256, doc_id = next(stores.journal.promised())
+        quarantine(damaged.config, stores, key, "for a test")
+        assert damaged.quarantined() == [key]
+    (damaged.config.spool / "deadbeef-2").write_bytes(b"of another")
+    quarantine_file(damaged.config, damaged.config.spool / "deadbeef-2", "for a test")
+    erase(damaged.config, [doc_id], [sha256])
+    assert damaged.quarantined() == ["spool/deadbeef-2"]
 
 
 def test_every_kind_has_a_remedy() -> None:

@@ -63,6 +63,7 @@ def test_mounted_again_from_a_backup_it_is_the_same_tree(filled: Place, tmp_path
         assert knowledge_of(other.home) == knowledge_of(filled.home)
 
 
+@pytest.mark.claim("DERIVE-3")
 @pytest.mark.mounted
 def test_each_backup_made_while_it_is_written_and_read_can_be_restored(filled: Place, tmp_path: Path) -> None:
     filled.mount()
@@ -99,6 +100,7 @@ def test_the_second_copies_what_is_new(filled: Place, tmp_path: Path) -> None:
         assert knowledge_of(other.home) == knowledge_of(filled.home)
 
 
+@pytest.mark.claim("DERIVE-3")
 def test_an_interrupted_backup_leaves_the_earlier_one_and_an_interrupted_restore_nothing(
     filled: Place, tmp_path: Path
 ) -> None:

@@ -32,6 +32,7 @@ def test_what_is_under_way_is_no_damage(place: Place) -> None:
     assert place.run("check", "--deep").stderr == "0 findings.\n"
 
 
+@pytest.mark.claim("DERIVE-2")
 @pytest.mark.mounted
 def test_damage_is_told_and_mended_while_mounted(place: Place, tmp_path: Path) -> None:
     place.environment |= QUICK

@@ -80,7 +80,7 @@ def test_every_verb_is_shown() -> None:
 
 @pytest.mark.parametrize("verb", cli.list_commands(click.Context(cli)))
 def test_examples_in_the_help_work(verb: str) -> None:
-    module = importlib.import_module(f"kgfs.cli.{verb}")
+    module = importlib.import_module(f"kgfs.cli.{verb.replace('-', '_')}")
     text = module.command.help or ""
     examples = re.findall(r"(?:^|[\s&])kgfs ([^#;&|\n]+)", text.partition("Example:")[2])
     assert examples, f"kgfs {verb} --help shows no example"

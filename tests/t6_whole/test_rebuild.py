@@ -35,6 +35,7 @@ def contents(top: Path) -> dict[str, tuple[int, bytes]]:
     return found
 
 
+@pytest.mark.claim("DERIVE-1")
 @pytest.mark.mounted
 @pytest.mark.parametrize("words", [[], ["Zen"]])
 def test_the_tree_stays_while_it_is_derived_anew(filled: Place, words: list[str]) -> None:
@@ -72,6 +73,7 @@ def test_the_tree_stays_while_it_is_derived_anew(filled: Place, words: list[str]
     assert os.getxattr(filled.mountpoint / "Zen/documents/more.md", "user.kgfs.state") == b"done"
 
 
+@pytest.mark.claim("DERIVE-1")
 def test_killed_in_the_middle_leaves_what_was(filled: Place) -> None:
     before = knowledge_of(filled.home)
     for border in ("staged:2", "built-aside"):
