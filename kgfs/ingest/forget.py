@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from kgfs.config import Config
 from kgfs.domain import Document, Name, NameKind, Ontology, concept_id_of, normalise_label
-from kgfs.errors import BadInputError, KgfsError
+from kgfs.errors import BadInputError
 from kgfs.failpoints import border
 from kgfs.ingest.deposit import Deposits
 from kgfs.ingest.purge import decided_about, purge
@@ -169,6 +169,8 @@ def order(deposits: Deposits, stores: Stores, planned: Plan) -> str:
 def carry_out(config: Config, stores: Stores) -> int:
     """Carry out all that is owed; how many orders. For who is in the worker's place. What fails stays owed."""
     owed = stores.journal.names.forgettings()
+    if any(one.purge for one in owed):
+        Settler(config, stores).sweep()
     for one in owed:
         _carry_out(config, stores, one)
     return len(owed)
@@ -317,12 +319,3 @@ def _leaving(stores: Stores, document: Document) -> Leaving:
         versions=len(versions),
         evidence=len(stores.graph.instances_of(document.doc_id)),
     )
-
-
-def finish(config: Config, stores: Stores) -> KgfsError | None:
-    """As :func:`carry_out`, for who has other work to do: what stands in the way is returned, and tried again later."""
-    try:
-        carry_out(config, stores)
-    except KgfsError as error:
-        return error
-    return None

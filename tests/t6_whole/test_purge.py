@@ -104,6 +104,22 @@ def test_what_other_documents_need_is_not_purged(small: Place, tmp_path: Path) -
     assert {o["name"]: o["documents"] for o in small.status()["ontologies"]} == states
 
 
+def test_what_killed_processes_left_is_purged_too(small: Place, tmp_path: Path) -> None:
+    ingest(small, tmp_path, "a.md", told("quxleft").encode())
+    [staging] = [path for path in (small.home / "garage" / "objects").iterdir() if path.name.startswith((".", "@"))]
+    (staging / "0123456789abcdef").write_text(told("quxleft"))
+    (small.home / "spool" / "deadbeef-0123456789abcdef").write_text(told("quxleft"))
+    (small.home / "graph.sqlite.new").write_text(told("quxleft"))
+    log = small.home / "log" / "errors.ndjson"
+    log.parent.mkdir(exist_ok=True)
+    doc_id = json.loads(small.run("forget", "Notes/a.md", "--dry-run", "--json").stdout)["documents"][0]["doc_id"]
+    log.write_text(json.dumps({"message": "The quxleft abbot", "doc_id": doc_id}) + '\n{"message": "other"}\n')
+    small.run("forget", "Notes/a.md", "--purge", "--yes")
+    assert traces(small.home, "quxleft") == []
+    assert log.read_text() == '{"message": "other"}\n'
+    log.unlink()
+
+
 def test_a_purge_keeps_no_knowledge(small: Place, tmp_path: Path) -> None:
     ingest(small, tmp_path, "a.md", told("quxa").encode())
     done = small.run("forget", "Notes/a.md", "--purge", "--cascade", "none", "--yes", expect=3)

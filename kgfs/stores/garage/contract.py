@@ -79,6 +79,10 @@ class Objects(Protocol):
         """The bytes as they are, verified by nothing: for repairing. MissingError if absent."""
         ...
 
+    def sweep(self) -> None:
+        """Remove what processes that died were about to put. For one who knows that nobody is putting now."""
+        ...
+
     def keys(self, prefix: str = "") -> Iterator[tuple[str, int]]:
         """(key, size) of all objects whose key starts with ``prefix``, in order of key, lazily."""
         ...

@@ -110,6 +110,11 @@ class FileObjects:
             except FileNotFoundError:
                 raise MissingError(f"{key}: no such object.") from None
 
+    def sweep(self) -> None:
+        with os_errors(f"clearing {self._temporary}"):
+            for path in list(self._temporary.iterdir()):
+                path.unlink(missing_ok=True)
+
     def keys(self, prefix: str = "") -> Iterator[tuple[str, int]]:
         """Sizes are those of the files. Objects put or deleted meanwhile may be listed or not."""
         with os_errors(f"listing {prefix}*"):
