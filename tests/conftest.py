@@ -23,6 +23,7 @@ settings.register_profile("ci", derandomize=True, deadline=None)
 if os.environ.get("CI"):
     settings.load_profile("ci")
 
+
 def _fuse_missing() -> str:
     if not os.access("/dev/fuse", os.R_OK | os.W_OK):
         return "/dev/fuse cannot be opened"

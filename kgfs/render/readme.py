@@ -36,8 +36,8 @@ evidence highlighted in the originals. Everything is ordinary files: `ls`, `cat`
 
 `<name>.concept` also works directly below an ontology, and so does the name of a document: `cat Philosophy/notes.txt`.
 
-`search/` is not listed, and every name in it is a search: `cat 'Philosophy/search/what is a koan?/results.md'`. The one beside this
-file searches all ontologies. `touch search/<words>` has `search/` list it, `rmdir` takes it out again.
+`search/` is not listed, and every name in it is a search: `cat 'Philosophy/search/what is a koan?/results.md'`. The one
+beside this file searches all ontologies. `touch search/<words>` has `search/` list it, `rmdir` takes it out again.
 
 ## Good to know
 
@@ -64,13 +64,14 @@ Knowledge is mounted here as plain files. No API and no key are needed: `ls`, `c
     ls <Ontology>/concepts | grep -i <word>               # find a concept by name
     cat <Ontology>/<name>.concept/concept.md              # description, evidence, relationships, with links
     cat <Ontology>/<name>.concept/evidence/1/source.txt   # the passage in context
-    cat '<Ontology>/search/<any words>/results.md'        # the best passages, by words and by meaning; results.json for programs
+    cat '<Ontology>/search/<any words>/results.md'        # the best passages, by words and by meaning (or results.json)
     cat 'search/<any words>/results.md'                   # the same over all ontologies
     grep -rli '<words>' <Ontology>/text                   # full text of all documents, as Markdown
 
-A search needs no making: every name below `search/` (which is not listed) is one. Ask it in plain words; `01~<name>.txt` … are the
-passages whole, best first. It takes up to ten seconds; "Resource temporarily unavailable" means that too many were asked at once: ask
-again. Where `results.md` says "full text only", no worker was there to compare meanings.
+A search needs no making: every name below `search/` (which is not listed) is one. Ask it in plain words;
+`01~<name>.txt` … are the passages whole, best first. It takes up to ten seconds; "Resource temporarily unavailable"
+means that too many were asked at once: ask again. Where `results.md` says "full text only", no worker was there to
+compare meanings.
 
 Follow `related/<TYPE>/<name>/concept.md` from concept to concept; the evidence for the relationship stands beside it.
 
@@ -84,7 +85,8 @@ Quote from `evidence/<n>/quote.txt`: it is exact. Take the place from `evidence/
 - `byte_start`, `byte_end`: bytes of that file
 - `doc_id`, `chunk_id`, `content_hash`: stable whatever is renamed; `archive/<doc_id>/` stays
 - `source_start`, `source_end` (or `source_spans`, to be joined): characters of `source.txt`
-- `stale` is true when the file has newer content that is not read yet
+- `stale` is true when the file has newer content that is not read yet, `removed` when the original was forgotten and
+  its knowledge kept
 
 In `source.txt` lines with `>` hold the quote and the marks around it (`==`) are not part of the text.
 

@@ -63,4 +63,5 @@ def test_the_fixed_files_speak_of_every_folder_and_are_not_wide() -> None:
         "/archive/",
         "/versions/",
         "/text/",
+        "/search/",
     ]

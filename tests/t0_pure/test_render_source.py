@@ -160,5 +160,5 @@ def test_a_citation_has_the_stated_fields_in_order(note: str) -> None:
     assert list(fields) == [
         "document", "paths", "ontology", "concept", "content_hash", "key", "doc_id", "chunk_id", "text_sha256", "quote",
         "char_start", "char_end", "byte_start", "byte_end", "line_start", "line_end", "page", "section_path", "stale",
-        "source_start", "source_end",
+        "removed", "source_start", "source_end",
     ]  # fmt: skip
