@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import compileall
 import os
 import pwd
 import shutil
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+import kgfs
 from tests.logs import homes_below, undeclared
 from tests.peers.fixtures import qdrant_url, qdrant_wire_url  # noqa: F401 - fixtures
 from tests.required import missing
@@ -64,6 +66,13 @@ CHECKS: dict[str, tuple[str, Callable[[], str]]] = {
     "user": ("user", _user_missing),
     "root": ("root", _root_missing),
 }
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Tests start kgfs some thousand times, and half of a start would be compiling, where Python was told to keep none
+    of it."""
+    if not hasattr(config, "workerinput"):  # once, not in each process of a parallel run
+        compileall.compile_dir(Path(kgfs.__file__).parent, quiet=2)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
