@@ -50,7 +50,7 @@ class Deposits:
     """``session`` is the living session (``sessions.open_session``) that acts."""
 
     def __init__(self, config: Config, stores: Stores, session: str) -> None:
-        self.duplicates = Duplicates(config, stores)
+        self.duplicates = Duplicates(config, stores, lambda name, alone: self.settler.settle_at_once(name, alone=alone))
         self.copies = WorkingCopies(stores, config.spool, session, self.duplicates.check_flush)
         self.settler = Settler(config, stores, session, self.copies)
         self._stores = stores

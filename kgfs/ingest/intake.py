@@ -123,7 +123,8 @@ def _keep(deposits: Deposits, ontology: Ontology, parent: int, path: str, standi
     name = path.rpartition("/")[2]
     made, now, sums = new_id(), time.time_ns(), taken.sums
     owner = (os.getuid(), os.getgid())
-    deposits.duplicates.check(_coming(ontology, parent, made, path, taken), path, standing.id if standing else 0)
+    coming = _coming(ontology, parent, made, path, taken)
+    deposits.duplicates.check(coming, path, standing.id if standing else 0, alone=True)
     first_name = name if standing is None else f".kgfs-{made:x}"
     place, key, sha256 = Place.NONE, "", sums.sha256 if sums.size else ""
     inbox: dict[str, bytes] = {}

@@ -82,6 +82,21 @@ class Settler:
         with self.alone():
             return self.decide(names, again=again, force=force)
 
+    def settle_at_once(self, name: Name, *, alone: bool) -> bool:
+        """Settle one name, quiet or not; whether it is settled now, with the bytes it has here. It is not where a writer
+        has it open, where it belongs to another living session, nor where that fails: then it is left for its time.
+        ``alone`` tells that the caller is :meth:`alone`."""
+        now = time.time_ns()
+        if all(waiting.id != name.id for waiting in self._waiting(now, now)):
+            return False
+        try:
+            decided = self.decide([name]) if alone else self.settle([name])
+        except KgfsError as error:
+            self._errors.add("settle", error, name=name.name, id=name.id)
+            return False
+        after = self._stores.journal.names.name(name.id)
+        return name.id in decided and after is not None and after.settled and after.sha256 == name.sha256
+
     def decide(self, names: Sequence[Name], *, again: bool = False, force: bool = False) -> dict[int, Decision]:
         """As ``settle``, for a caller that is :meth:`alone`."""
         decided: dict[int, Decision] = {}

@@ -51,6 +51,52 @@ def test_a_second_path_is_refused_at_the_flush_and_written_down(desk: Desk, cont
 
 
 @pytest.mark.logs("refused")
+@pytest.mark.parametrize("content", [BYTES, LARGE], ids=["small", "large"])
+def test_what_was_refused_is_a_version_though_its_holder_changes_at_once(desk: Desk, content: bytes) -> None:
+    """Nobody has to wait for the holder's quiet time: it is settled by the refusal."""
+    first = desk.file("a.txt", content)
+    with pytest.raises(DuplicateError):
+        desk.file("b.txt", content)
+    desk.write(first.id, b"Other bytes.")
+    desk.settle()
+    versions = desk.journal.names.versions(first.id)
+    assert [version.n for version in versions] == [1, 2]
+    document = desk.journal.names.document(versions[0].doc_id)
+    assert document is not None
+    assert desk.stores.garage.objects.get(document.key) == content
+    assert document.sha256 == refused(desk)[0]["sha256"]
+
+
+def test_bytes_that_a_writer_may_still_change_refuse_nobody(desk: Desk) -> None:
+    first = desk.file("a.txt")
+    writer = desk.deposits.open(first.id, write=True)
+    writer.write(0, BYTES)
+    writer.flush()
+    second = desk.file("b.txt", BYTES)
+    writer.write(0, b"Other bytes.")
+    writer.flush()
+    writer.release()
+    desk.settle()
+    assert desk.read(second.id) == BYTES
+    assert desk.row(second.id).version == 1
+    assert refused(desk) == []
+
+
+@pytest.mark.logs("refused")
+def test_bytes_that_another_process_has_still_to_settle_refuse_nobody(desk: Desk, home: Path, tmp_path: Path) -> None:
+    first = desk.file("a.txt", BYTES)
+    (tmp_path / "copy.txt").write_bytes(BYTES)
+    with desk_at(home, desk.config) as other:
+        assert other.deposits.ingest_file(tmp_path / "copy.txt", "Notes").decision == "insert"
+        desk.write(first.id, b"Other bytes.")
+        assert refused(desk) == []
+        with pytest.raises(DuplicateError):
+            desk.write(first.id, BYTES)
+    assert desk.read(first.id) == b"Other bytes."
+    assert len(refused(desk)) == 1
+
+
+@pytest.mark.logs("refused")
 def test_a_refused_overwriting_leaves_the_version_before(desk: Desk) -> None:
     desk.file("a.txt", BYTES)
     second = desk.file("b.txt", b"Other bytes.")
@@ -104,8 +150,7 @@ def test_ingest_is_refused_too_and_changes_nothing(desk: Desk, tmp_path: Path) -
         desk.deposits.ingest_file(source, "Notes")
     assert caught.value.exit_code == 5
     assert desk.journal.names.resolve(desk.ontology().id, "copy.txt") is None
-    assert desk.deposits.ingest_file(source, "Notes", "a.txt").decision == "insert"
-    assert desk.deposits.ingest_file(source, "Notes", "a.txt").decision == "skip"
+    assert desk.deposits.ingest_file(source, "Notes", "a.txt").decision == "skip", "settled by the refusal"
     assert len(refused(desk)) == 1
 
 
