@@ -23,6 +23,7 @@ from kgfs.fuse.adapter import Operations
 from kgfs.fuse.probe import Standing
 from kgfs.tree.vfs import Vfs, space_of
 from tests.scenarios.small_tree import Tree
+from tests.t5_mount.seeing import in_time
 from tests.t5_mount.small_mount import SmallMount, need_a_readable_project
 
 MountSmall = Callable[..., SmallMount]
@@ -299,31 +300,23 @@ def test_a_slow_read_makes_nobody_else_wait(small: SmallMount) -> None:
 # ------------------------------------------------------------------------------------------ news
 
 
-def _eventually(check: Callable[[], bool], deadline: float = 1.0) -> float:
-    began = time.monotonic()
-    while not check():
-        assert time.monotonic() - began < deadline, "still stale"
-        time.sleep(0.005)
-    return time.monotonic() - began
-
-
 @pytest.mark.mounted
 def test_changes_from_outside_are_seen_in_time(small: SmallMount) -> None:
     path = small.documents / "shared"
     assert not path.exists()
     assert not path.exists()
     small.tell("put shared one")
-    _eventually(path.exists)
+    in_time(path.exists)
     assert path.read_bytes() == b"one"
     inode = path.stat().st_ino
     with open(path, "rb") as held:
         small.tell("put shared two")
-        _eventually(lambda: path.read_bytes() == b"two")
+        in_time(lambda: path.read_bytes() == b"two")
         assert path.stat().st_ino != inode
         assert held.read() == b"one", "no handle shows two contents"
     assert os.listdir(small.documents) == ["shared"]
     small.tell("take shared")
-    _eventually(lambda: not path.exists())
+    in_time(lambda: not path.exists())
     assert os.listdir(small.documents) == []
 
 
