@@ -50,7 +50,7 @@ def _handler(
     async def handle(self: Operations, /, *args: P.args, **kwargs: P.kwargs) -> R:
         began = time.perf_counter()
         try:
-            return await noticed(method(self, *args, **kwargs), self.waits)
+            return await noticed(method(self, *args, **kwargs), self.waits, self.waited)
         except KgfsError as error:
             raise FUSEError(self.number_of(name, error)) from None
         except trio.Cancelled:
@@ -82,6 +82,8 @@ class Operations(pyfuse3.Operations):
         """The kernel was greeted: the mount serves."""
         self.waits: Callable[[], None] = lambda: None
         """Called when a handler begins to wait."""
+        self.waited: Callable[[], None] = lambda: None
+        """Called when one that waited ends."""
 
     # ------------------------------------------------------------------------------------------- errors
 

@@ -4,10 +4,15 @@
 event loop. Nearly all answers here are made without waiting for anything, so the task that read a request keeps the
 device until its handler really waits. For that the lock of pyfuse3 is replaced, through the same door by which its
 asyncio layer replaces it.
+
+Most clients ask their next question as soon as they have the answer to the one before. So who has just answered looks
+for it directly, for a moment, before the event loop is asked to: a turn of the loop takes longer than many an answer.
 """
 
 from __future__ import annotations
 
+import select
+import time
 import types
 from collections.abc import Callable, Coroutine, Generator
 from types import SimpleNamespace
@@ -21,6 +26,12 @@ T = TypeVar("T")
 SPARES = 8
 """Tasks that are kept although there is nothing to do for them; each has a buffer for the largest request."""
 
+AT_ONCE = 1
+"""Milliseconds to look for the next request before the event loop does; nothing else goes on in the loop meanwhile."""
+
+STREAK = 0.01
+"""Seconds after which the event loop has its turn, however many requests there are."""
+
 _inside = vars(pyfuse3)
 """What its stubs do not tell of."""
 
@@ -30,9 +41,11 @@ _ALL = 2**31 - 1
 
 
 class Waiting(Protocol):
-    """Whoever answers requests: calls ``waits`` when it begins to wait (see :func:`noticed`)."""
+    """Whoever answers requests: calls ``waits`` when it begins to wait, and ``waited`` when it has its answer (see
+    :func:`noticed`)."""
 
     waits: Callable[[], None]
+    waited: Callable[[], None]
 
 
 async def serve(answering: Waiting) -> None:
@@ -40,9 +53,11 @@ async def serve(answering: Waiting) -> None:
     try:
         async with trio.open_nursery() as nursery:
             device = Device(nursery)
-            answering.waits = device.pass_on
+            answering.waits, answering.waited = device.pass_on, device.done
             _inside["trio"] = SimpleNamespace(
-                Lock=lambda: device, lowlevel=trio.lowlevel, ClosedResourceError=trio.ClosedResourceError
+                Lock=lambda: device,
+                lowlevel=SimpleNamespace(**{**vars(trio.lowlevel), "wait_readable": device.readable}),
+                ClosedResourceError=trio.ClosedResourceError,
             )
             nursery.start_soon(device.work)
     finally:
@@ -60,6 +75,10 @@ class Device:
         self._over = False
         """A task ended for any other reason: there is nothing to read any more."""
         self._spare = trio.lowlevel.ParkingLot()
+        self._waiting = 0
+        """Handlers that wait for something, which only the event loop can tell them of."""
+        self._streak_ends = 0.0
+        self._poll: select.poll | None = None
 
     async def work(self) -> None:
         """One task."""
@@ -83,8 +102,20 @@ class Device:
     async def __aexit__(self, *failure: object) -> None:
         self._held = False
 
+    async def readable(self, descriptor: int) -> None:
+        """Return when the device has a request."""
+        if not self._waiting and time.monotonic() < self._streak_ends:
+            if self._poll is None:
+                self._poll = select.poll()
+                self._poll.register(descriptor, select.POLLIN)
+            if self._poll.poll(AT_ONCE):
+                return
+        await trio.lowlevel.wait_readable(descriptor)
+        self._streak_ends = time.monotonic() + STREAK
+
     def pass_on(self) -> None:
         """The task that read last begins to wait, so that another must read."""
+        self._waiting += 1
         if self._held:
             return
         if self._spare:
@@ -93,12 +124,20 @@ class Device:
         else:
             self._nursery.start_soon(self.work)
 
+    def done(self) -> None:
+        """A handler that waited has its answer."""
+        self._waiting -= 1
+
 
 @types.coroutine
-def noticed(work: Coroutine[Any, Any, T], waits: Callable[[], None]) -> Generator[Any, Any, T]:
-    """Await ``work``, and call ``waits`` when it waits for the first time."""
+def noticed(
+    work: Coroutine[Any, Any, T], waits: Callable[[], None], waited: Callable[[], None]
+) -> Generator[Any, Any, T]:
+    """Await ``work``; call ``waits`` when it waits for the first time, and then ``waited`` at its end."""
+    begun = False
     try:
         trap = work.send(None)
+        begun = True
         waits()
         while True:
             trap = work.send((yield trap))
@@ -107,3 +146,5 @@ def noticed(work: Coroutine[Any, Any, T], waits: Callable[[], None]) -> Generato
         return result
     finally:
         work.close()
+        if begun:
+            waited()

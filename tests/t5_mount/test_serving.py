@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 import pytest
 import trio
@@ -47,7 +49,7 @@ class Played:
             finally:
                 await self.device.__aexit__()
             if self.requests:
-                await noticed(self._run(self.requests.popleft()), self.device.pass_on)
+                await noticed(self._run(self.requests.popleft()), self.device.pass_on, self.device.done)
 
     async def _run(self, handler: Callable[[], Awaitable[None]]) -> None:
         await handler()
@@ -100,11 +102,8 @@ async def test_slow_requests_delay_nobody_and_all_tasks_end(monkeypatch: pytest.
 
 
 async def test_what_a_handler_returns_and_raises_passes_through() -> None:
-    waited = 0
-
-    def waits() -> None:
-        nonlocal waited
-        waited += 1
+    heard: list[str] = []
+    waits, waited = partial(heard.append, "waits"), partial(heard.append, "waited")
 
     async def at_once() -> int:
         return 7
@@ -114,11 +113,73 @@ async def test_what_a_handler_returns_and_raises_passes_through() -> None:
         await trio.lowlevel.checkpoint()
         raise KeyError("later")
 
-    assert await noticed(at_once(), waits) == 7
-    assert waited == 0
+    assert await noticed(at_once(), waits, waited) == 7
+    assert heard == []
     with pytest.raises(KeyError, match="later"):
-        await noticed(later(), waits)
-    assert waited == 1
+        await noticed(later(), waits, waited)
+    assert heard == ["waits", "waited"]
     with trio.move_on_after(0) as scope:
-        await noticed(trio.sleep_forever(), waits)
+        await noticed(trio.sleep_forever(), waits, waited)
     assert scope.cancelled_caught
+    assert heard == ["waits", "waited"] * 2
+
+
+async def _turns_of_the_loop(device: Device, descriptor: int, times: int) -> int:
+    """How often anybody else had a turn while a request was waited for, so many times."""
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await trio.lowlevel.checkpoint()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(count)
+        for _ in range(times):
+            await device.readable(descriptor)
+        nursery.cancel_scope.cancel()
+    return turns
+
+
+async def test_the_next_request_is_found_without_the_loop_but_the_loop_has_its_turns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def loop(nursery: trio.Nursery, least: int, most: int) -> None:
+        await trio.sleep_forever()
+
+    monkeypatch.setitem(serving._inside, "_session_loop", loop)
+    monkeypatch.setattr(serving, "STREAK", 60.0)
+    reading, writing = os.pipe()
+    try:
+        os.write(writing, b"a request")
+        async with trio.open_nursery() as nursery:
+            device = Device(nursery)
+            assert await _turns_of_the_loop(device, reading, 100) < 10, "only the first asks the loop"
+            device.pass_on()
+            assert await _turns_of_the_loop(device, reading, 100) >= 99, "a handler waits for what the loop has"
+            device.done()
+            assert await _turns_of_the_loop(device, reading, 100) < 10
+            monkeypatch.setattr(serving, "STREAK", 0.0)
+            device = Device(nursery)
+            assert await _turns_of_the_loop(device, reading, 100) >= 99, "the streak is over each time"
+            nursery.cancel_scope.cancel()
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+async def test_a_request_that_does_not_come_at_once_is_waited_for_in_the_loop() -> None:
+    reading, writing = os.pipe()
+    try:
+        async with trio.open_nursery() as nursery:
+            device = Device(nursery)
+            os.write(writing, b".")
+            await device.readable(reading)
+            os.read(reading, 1)
+            nursery.start_soon(device.readable, reading)
+            await trio.testing.wait_all_tasks_blocked(0.01)
+            os.write(writing, b".")
+    finally:
+        os.close(reading)
+        os.close(writing)
