@@ -78,9 +78,10 @@ class Ontology:
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Name:
-    """One entry below some ontology's ``documents/``: a folder, a file or a symbolic link."""
+    """One entry below some ontology's ``documents/``: a folder, a file or a symbolic link. Never changed once it is made;
+    it is not frozen because that takes three times as long to make, and every request makes one."""
 
     id: int
     """Random, 62 bits, never reused; the inode number."""

@@ -180,23 +180,34 @@ def is_held(path: Path) -> bool:
 
 
 class Kept:
-    """An object of the garage, each block verified. Opened when it is first read: whoever finds all in the kernel's
-    pages never reads it. ``find`` gives its key once it is under another one."""
+    """An object of the garage, verified: a small one whole where its SHA-256 is given, else each block. Opened when it
+    is first read: whoever finds all in the kernel's pages never reads it. ``find`` gives its key once it is under
+    another one."""
 
-    def __init__(self, objects: Objects, key: str, size: int, find: Callable[[], str] | None = None) -> None:
+    def __init__(
+        self, objects: Objects, key: str, size: int, find: Callable[[], str] | None = None, sha256: str = ""
+    ) -> None:
         self._objects = objects
         self._key = key
         self._find = find
+        self._sha256 = sha256
         self._reader: Reader | None = None
+        self._whole: bytes | None = None
         self._opening = Lock()
         self.size = size
 
     def read_at(self, offset: int, length: int) -> bytes:
+        if self._whole is not None:
+            return self._whole[offset : offset + length]
         with self._opening:
             reader = self._open()
         return reader.read_at(offset, length)
 
     def at_hand(self, offset: int, length: int) -> bytes | None:
+        if self._whole is None and self._sha256 and self._reader is None and self.size <= SMALL:
+            self._whole = self._objects.at_hand(self._key, self._sha256, self.size)
+        if self._whole is not None:
+            return self._whole[offset : offset + length]
         if not self._opening.acquire(blocking=False):
             return None
         try:
@@ -264,7 +275,7 @@ def open_at(stores: Stores, spool: Path, name: Name) -> Content | None:
 
 
 def _kept(stores: Stores, key: str, name: Name) -> Kept:
-    return Kept(stores.garage.objects, key, name.size, lambda: key_on_the_way(stores, name))
+    return Kept(stores.garage.objects, key, name.size, lambda: key_on_the_way(stores, name), name.sha256)
 
 
 def key_on_the_way(stores: Stores, name: Name) -> str:

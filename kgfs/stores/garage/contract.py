@@ -66,6 +66,11 @@ class Objects(Protocol):
         """A reader that verifies each block once. MissingError if absent. It goes on reading if the key is deleted."""
         ...
 
+    def at_hand(self, key: str, sha256: str, size: int) -> bytes | None:
+        """The whole of a small object of which the caller knows SHA-256 and size, if it can be had without waiting and
+        is right; else None, and :meth:`open` tells more. *Quick*."""
+        ...
+
     def delete(self, key: str) -> bool:
         """Whether it was there. Deleting is durable."""
         ...

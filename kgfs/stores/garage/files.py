@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import re
 from collections.abc import Iterator
@@ -86,6 +87,23 @@ class FileObjects:
     def open(self, key: str) -> Reader:
         with os_errors(f"opening {key}"):
             return FileReader(key, *self._open(key))
+
+    def at_hand(self, key: str, sha256: str, size: int) -> bytes | None:
+        """The caller's hash proves the bytes, so the sums need not be read."""
+        try:
+            descriptor = os.open(object_file(self._top, key), os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:  # whatever it is: who opens it is told
+            return None
+        # One byte more shows what was appended.
+        buffer = bytearray(size + 1)
+        try:
+            found = os.preadv(descriptor, [buffer], 0, os.RWF_NOWAIT)
+        except OSError:  # not in the kernel's pages, or it cannot tell
+            return None
+        finally:
+            os.close(descriptor)
+        del buffer[found:]
+        return bytes(buffer) if found == size and hashlib.sha256(buffer).hexdigest() == sha256 else None
 
     def delete(self, key: str) -> bool:
         path = object_path(self._root, key)

@@ -73,6 +73,10 @@ class MemoryObjects:
     def open(self, key: str) -> Reader:
         return MemoryReader(*self._find(key))
 
+    def at_hand(self, key: str, sha256: str, size: int) -> bytes | None:
+        content, sums = self._kept.get(key, (b"", None))
+        return content if sums is not None and sums.sha256 == sha256 else None
+
     def delete(self, key: str) -> bool:
         check_key(key)
         with self._lock:

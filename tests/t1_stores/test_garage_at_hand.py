@@ -1,0 +1,81 @@
+"""Small objects that are had without waiting: right or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kgfs.errors import RotError
+from kgfs.ingest.content import SMALL, Kept
+from kgfs.stores.garage.contract import Objects
+from kgfs.stores.garage.files import FileObjects
+from kgfs.stores.garage.listing import object_path, sums_path
+from kgfs.stores.garage.memory import MemoryObjects
+
+KEY = "sources/Philosophy/watts.txt"
+ZEN = b"The finger that points at the moon is not the moon.\n"
+
+
+def sha256_of(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+@pytest.fixture(params=["files", "memory"])
+def objects(request: pytest.FixtureRequest, tmp_path: Path) -> Objects:
+    return FileObjects(tmp_path) if request.param == "files" else MemoryObjects()
+
+
+@pytest.mark.parametrize("content", [b"", ZEN, bytes(SMALL)], ids=["empty", "zen", "largest"])
+def test_what_was_put_is_at_hand_by_its_hash(objects: Objects, content: bytes) -> None:
+    objects.put(KEY, content)
+    assert objects.at_hand(KEY, sha256_of(content), len(content)) == content
+    assert objects.at_hand(KEY, sha256_of(b"another"), len(content)) is None
+    assert objects.at_hand("sources/Philosophy/absent.txt", sha256_of(content), len(content)) is None
+
+
+@settings(max_examples=60, deadline=None)
+@given(content=st.binary(min_size=1, max_size=200), place=st.integers(0), how=st.sampled_from(["flip", "cut", "more"]))
+def test_rot_is_never_at_hand(tmp_path_factory: pytest.TempPathFactory, content: bytes, place: int, how: str) -> None:
+    folder = tmp_path_factory.mktemp("garage")
+    objects = FileObjects(folder)
+    objects.put(KEY, content)
+    path, place = object_path(folder, KEY), place % len(content)
+    damaged = {
+        "flip": content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :],
+        "cut": content[:place],
+        "more": content + b"x",
+    }[how]
+    path.chmod(0o600)
+    path.write_bytes(damaged)
+    assert objects.at_hand(KEY, sha256_of(content), len(content)) is None
+
+
+def test_a_small_content_is_read_without_its_sums_and_a_rotten_one_is_told(tmp_path: Path) -> None:
+    objects = FileObjects(tmp_path)
+    objects.put(KEY, ZEN)
+    sums_path(object_path(tmp_path, KEY)).unlink()
+    kept = Kept(objects, KEY, len(ZEN), sha256=sha256_of(ZEN))
+    assert kept.at_hand(4, 6) == b"finger"
+    assert kept.read_at(4, 6) == b"finger"
+    kept.close()
+    path = object_path(tmp_path, KEY)
+    path.chmod(0o600)
+    path.write_bytes(ZEN.replace(b"moon", b"noon"))
+    rotten = Kept(objects, KEY, len(ZEN), sha256=sha256_of(ZEN))
+    assert rotten.at_hand(0, 100) is None
+    with pytest.raises(RotError):
+        rotten.read_at(0, 100)
+    rotten.close()
+
+
+def test_a_content_under_another_key_is_found_by_who_waits_for_it(tmp_path: Path) -> None:
+    objects = FileObjects(tmp_path)
+    objects.put(KEY, ZEN)
+    kept = Kept(objects, "sources/Zen/watts.txt", len(ZEN), lambda: KEY, sha256_of(ZEN))
+    assert kept.at_hand(0, 3) in (None, b"The")
+    assert kept.read_at(0, 3) == b"The"
+    kept.close()
