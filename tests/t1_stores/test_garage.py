@@ -1,4 +1,4 @@
-"""What every Objects promises (``files`` and ``memory``), then what holds for files: rot, kills, a full disk."""
+"""What every Objects promises (by the garage's name), then what holds for files: rot, kills, a full disk."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from hypothesis import strategies as st
 from kgfs.errors import BadInputError, ExistsError, FullError, MissingError, NameTooLongError, RotError, StoreError
 from kgfs.stores.garage import files as files_module
 from kgfs.stores.garage import staging
-from kgfs.stores.garage.contract import BLOCK, Garage, Objects, Sums
+from kgfs.stores.garage.contract import BLOCK, Objects, Sums
 from kgfs.stores.garage.embedded import FileGarage
 from kgfs.stores.garage.files import FileObjects
 from kgfs.stores.garage.ledger import SegmentLedger
 from kgfs.stores.garage.listing import object_path, sums_path
-from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.garage.sidecar import decode_sums, encode_sums
 from kgfs.stores.garage.sums import sums_of
+from tests.peers.buckets import GARAGES, garage_of
 from tests.required import missing
 
 KEY = "sources/Philosophy/watts.txt"
@@ -40,10 +40,9 @@ LONG = random.Random(1).randbytes(2 * BLOCK + BLOCK // 2)
 LONG_SUMS = sums_of(LONG)
 
 
-@pytest.fixture(params=["files", "memory"])
+@pytest.fixture(params=GARAGES)
 def objects(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Objects]:
-    garage: Garage = FileGarage(tmp_path / "garage") if request.param == "files" else MemoryGarage()
-    with closing(garage):
+    with closing(garage_of(request.param, tmp_path, request)) as garage:
         yield garage.objects
 
 
@@ -193,12 +192,17 @@ KEYS = st.lists(PART, min_size=1, max_size=3).map("/".join)
 
 @settings(max_examples=20, deadline=None)
 @given(keys=st.sets(KEYS, max_size=12), prefix=KEYS | st.just(""), cut=st.integers(0, 3))
-@pytest.mark.parametrize("kind", ["files", "memory"])
+@pytest.mark.parametrize("kind", GARAGES)
 def test_keys_are_listed_in_order(
-    tmp_path_factory: pytest.TempPathFactory, kind: str, keys: set[str], prefix: str, cut: int
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    kind: str,
+    keys: set[str],
+    prefix: str,
+    cut: int,
 ) -> None:
     folder = tmp_path_factory.mktemp("keys")
-    objects = FileGarage(folder).objects if kind == "files" else MemoryGarage().objects
+    objects = garage_of(kind, folder, request).objects
     for key in keys:
         objects.put(key, key.encode())
     for start in (prefix, prefix[:cut], *(key[:-1] for key in keys)):

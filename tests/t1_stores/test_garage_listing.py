@@ -16,12 +16,12 @@ from kgfs.stores.garage.contract import Garage, Ledger
 from kgfs.stores.garage.embedded import FileGarage
 from kgfs.stores.garage.ledger import SegmentLedger
 from kgfs.stores.garage.memory import MemoryGarage
+from tests.peers.buckets import GARAGES, garage_of
 
 
-@pytest.fixture(params=["files", "memory"])
+@pytest.fixture(params=GARAGES)
 def garage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Garage]:
-    made: Garage = FileGarage(tmp_path / "garage") if request.param == "files" else MemoryGarage()
-    with closing(made):
+    with closing(garage_of(request.param, tmp_path, request)) as made:
         yield made
 
 

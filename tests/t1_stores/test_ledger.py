@@ -1,4 +1,4 @@
-"""What every Ledger promises (``files`` and ``memory``), then what holds for segments: torn tails, rot, processes."""
+"""What every Ledger promises (by the garage's name), then what holds for segments: torn tails, rot, processes."""
 
 from __future__ import annotations
 
@@ -19,17 +19,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kgfs.errors import BadInputError, RotError, StoreError
-from kgfs.stores.garage.contract import Garage, Ledger
-from kgfs.stores.garage.embedded import FileGarage
+from kgfs.stores.garage.contract import Ledger
 from kgfs.stores.garage.ledger import SegmentLedger
-from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.garage.segments import encode_line
+from tests.peers.buckets import GARAGES, garage_of
 
 
-@pytest.fixture(params=["files", "memory"])
+@pytest.fixture(params=GARAGES)
 def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
-    garage: Garage = FileGarage(tmp_path / "garage") if request.param == "files" else MemoryGarage()
-    with closing(garage):
+    with closing(garage_of(request.param, tmp_path, request)) as garage:
         yield garage.ledger
 
 

@@ -1,0 +1,293 @@
+"""One bucket, spoken to with the ``minio`` client: what the rest of this package asks of an S3 server, and no more."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from functools import cached_property
+from urllib.parse import quote
+from xml.etree import ElementTree
+
+from minio import Minio
+from minio.error import S3Error
+from urllib3 import BaseHTTPResponse
+
+from kgfs.errors import MissingError, StoreError, TimedOutError
+from kgfs.stores.garage.s3.place import Place, client_of
+from kgfs.stores.garage.s3.speaking import NoBucketError, TakenError, spoken
+
+META = "x-amz-meta-"
+_UNLESS_THERE = {"If-None-Match": "*"}
+PAGE = 1000
+"""Names of one answer, the most that S3 gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An object as the server tells of it; of a folder only the name, which ends with ``/``."""
+
+    name: str
+    size: int = 0
+    changed_at: int = 0
+    """Nanoseconds, whole seconds of the server's clock."""
+    etag: str = ""
+    meta: Mapping[str, str] = field(default_factory=dict)
+    """Without :data:`META`, in lower case. Empty in listings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    name: str
+    id: str
+
+
+class Bucket:
+    """Names are those below the place's prefix. A bucket that is not there is empty, and made by the first put.
+
+    Errors: StoreError, TimedOutError, MissingError where one name was asked for. Any number of threads.
+    """
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self._client: Minio = client_of(place)
+        self._top = f"{place.prefix.strip('/')}/" if place.prefix.strip("/") else ""
+
+    # ------------------------------------------------------------------------------------------- writing
+
+    def put(self, name: str, body: bytes, meta: Mapping[str, str], sha256: str = "") -> bool:
+        """Whether the name was free and holds ``body`` now. One request, all or nothing; ``sha256`` (hex) is checked by
+        the server, where it can."""
+        headers = {**_labels(meta), **_UNLESS_THERE}
+        if sha256:
+            headers["x-amz-checksum-sha256"] = base64.b64encode(bytes.fromhex(sha256)).decode()
+        return self._unless_taken("PUT", name, body, headers)
+
+    def replace(self, name: str, body: bytes, meta: Mapping[str, str]) -> None:
+        """Put over what stands there: for repairing."""
+        with self._spoken(name):
+            self._execute("PUT", name, body, _labels(meta))
+
+    def put_parts(self, name: str, parts: Iterable[bytes], meta: Mapping[str, str]) -> bool:
+        """As :meth:`put`, of any size: one part in memory at a time, each but the last of 5 MiB or more. Where it fails,
+        or ``parts`` raises, nothing is left behind, if the server still listens."""
+        upload = Upload(name, self._begin(name, meta))
+        try:
+            with self._spoken(name):
+                tags = [
+                    self._execute("PUT", name, part, {}, {"partNumber": str(number), "uploadId": upload.id})
+                    .headers["etag"]
+                    .strip('"')
+                    for number, part in enumerate(parts, 1)
+                ]
+            listed = "".join(
+                f'<Part><PartNumber>{number}</PartNumber><ETag>"{tag}"</ETag></Part>'
+                for number, tag in enumerate(tags, 1)
+            )
+            body = f"<CompleteMultipartUpload>{listed}</CompleteMultipartUpload>".encode()
+            done = self._unless_taken(
+                "POST", name, body, {"Content-Type": "application/xml", **_UNLESS_THERE}, {"uploadId": upload.id}
+            )
+        except BaseException:
+            self.abort_if_there(upload)
+            raise
+        if not done:
+            self.abort_if_there(upload)
+        return done
+
+    def relabel(self, found: Found, meta: Mapping[str, str]) -> None:
+        """Give an object other metadata, if it is still the one that was found."""
+        source = quote(f"{self.place.bucket}/{self._top}{found.name}")
+        headers = {
+            **_labels(meta),
+            "x-amz-copy-source": source,
+            "x-amz-copy-source-if-match": found.etag,
+            "x-amz-metadata-directive": "REPLACE",
+        }
+        with self._spoken(found.name):
+            self._execute("PUT", found.name, None, headers)
+
+    def delete(self, name: str) -> None:
+        """Absent afterwards, whether it was there or not."""
+        try:
+            with self._spoken(name):
+                self._client.remove_object(self.place.bucket, self._top + name)
+        except MissingError:
+            pass
+
+    # ------------------------------------------------------------------------------------------- reading
+
+    def head(self, name: str) -> Found:
+        with self._spoken(name):
+            return _found(name, self._execute("HEAD", name))
+
+    def get(self, name: str) -> tuple[Found, bytes]:
+        """A small object whole."""
+        with self._spoken(name):
+            response = self._execute("GET", name)
+            return _found(name, response), response.data
+
+    @contextmanager
+    def stream(self, name: str, start: int, length: int) -> Iterator[tuple[Found, BaseHTTPResponse]]:
+        """A part of an object (``length`` at least 1), to be read in pieces. ShortError where it ends before ``start``."""
+        response: BaseHTTPResponse | None = None
+        with self._spoken(name):
+            try:
+                headers = {"Range": f"bytes={start}-{start + length - 1}"}
+                response = self._execute("GET", name, None, headers, preload=False)
+                yield _found(name, response), response
+            finally:
+                if response is not None:
+                    # What was not read to its end cannot carry another request.
+                    response.drain_conn() if response.length_remaining == 0 else response.close()
+                    response.release_conn()
+
+    def listed(self, prefix: str, *, after: str = "", flat: bool = True, limit: int = PAGE) -> Iterator[Found]:
+        """Objects whose name starts with ``prefix``, after the name ``after``, a page in memory at a time; not ``flat``:
+        those directly below the prefix, and folders. In the server's order: see :attr:`lists_by_folder`."""
+        top = len(self._top)
+        try:
+            with self._spoken(f"{prefix}*"):
+                for item in self._client._list_objects(
+                    self.place.bucket,
+                    delimiter=None if flat else "/",
+                    max_keys=limit,
+                    prefix=self._top + prefix,
+                    start_after=self._top + after if after else None,
+                ):
+                    assert item.object_name is not None
+                    name, etag = item.object_name[top:], (item.etag or "").strip('"')
+                    if name.endswith("/") and (flat or name == prefix):
+                        continue  # some servers show a folder that is empty
+                    yield Found(name, item.size or 0, _nanoseconds(item.last_modified), etag)
+        except NoBucketError:
+            return
+
+    @cached_property
+    def lists_by_folder(self) -> bool:
+        """Whether listings are in order folder by folder (``a/b`` before ``a-``) instead of in order of name."""
+        try:
+            with self._spoken("the bucket"):
+                response = self._client._execute("HEAD", self.place.bucket)
+        except MissingError:
+            return False
+        return "seaweedfs" in response.headers.get("server", "").lower()
+
+    # ---------------------------------------------------------------------------------- left-over uploads
+
+    def uploads(self, name: str) -> list[Upload]:
+        """Uploads of this very name that were begun and not ended; some servers find them by exact name only."""
+        try:
+            with self._spoken(name):
+                answer = self._client._list_multipart_uploads(self.place.bucket, prefix=self._top + name)
+        except MissingError:
+            return []
+        return [
+            Upload(name, found.upload_id or "") for found in answer.uploads if found.object_name == self._top + name
+        ]
+
+    def abort(self, upload: Upload) -> None:
+        try:
+            with self._spoken(upload.name):
+                self._execute("DELETE", upload.name, query={"uploadId": upload.id})
+        except MissingError:
+            pass
+
+    def abort_if_there(self, upload: Upload) -> None:
+        """After a failure, which is the one to be told: a server that is away keeps the parts, and :meth:`uploads`
+        finds them later."""
+        try:
+            self.abort(upload)
+        except (StoreError, TimedOutError):
+            pass
+
+    def close(self) -> None:
+        self._client._http.clear()
+
+    # ------------------------------------------------------------------------------------------- the wire
+
+    def _begin(self, name: str, meta: Mapping[str, str]) -> str:
+        def begin() -> str:
+            with self._spoken(name):
+                headers = {"Content-Type": "application/octet-stream", **_labels(meta)}
+                answer = self._execute("POST", name, None, headers, {"uploads": ""})
+                found = ElementTree.fromstring(answer.data).findtext("{*}UploadId")
+                if not found:
+                    raise StoreError(f"{self.place.shown}: the server began no upload of {name}.")
+                return found
+
+        try:
+            return begin()
+        except NoBucketError:
+            self._make()
+            return begin()
+
+    def _unless_taken(
+        self, method: str, name: str, body: bytes, headers: dict[str, str], query: dict[str, str] | None = None
+    ) -> bool:
+        def send() -> None:
+            with self._spoken(name):
+                answer = self._execute(method, name, body, headers, query)
+                # Completing many parts may take so long that "200 OK" is said before it is known.
+                if b"<Error>" in answer.data[:1000]:
+                    raise S3Error.fromxml(answer)
+
+        try:
+            try:
+                send()
+            except NoBucketError:
+                self._make()
+                send()
+        except TakenError:
+            return False
+        return True
+
+    def _make(self) -> None:
+        """Another process may be quicker."""
+        with self._spoken("the bucket"):
+            if not self._client.bucket_exists(self.place.bucket):
+                self._client.make_bucket(self.place.bucket, self.place.region or None)
+
+    def _execute(
+        self,
+        method: str,
+        name: str,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        query: dict[str, str] | None = None,
+        *,
+        preload: bool = True,
+    ) -> BaseHTTPResponse:
+        """The client's own way to the wire: its public methods know neither conditions nor a stream of parts."""
+        return self._client._execute(
+            method,
+            self.place.bucket,
+            self._top + name,
+            body=body,
+            headers=dict(headers or {}),
+            query_params=dict(query or {}),
+            preload_content=preload,
+        )
+
+    def _spoken(self, what: str) -> AbstractContextManager[None]:
+        return spoken(self.place.shown, what)
+
+
+def _labels(meta: Mapping[str, str]) -> dict[str, str]:
+    return {META + key: value for key, value in meta.items()}
+
+
+def _found(name: str, response: BaseHTTPResponse) -> Found:
+    headers = {key.lower(): value for key, value in response.headers.items()}
+    meta = {key.removeprefix(META): value for key, value in headers.items() if key.startswith(META)}
+    _, _, total = headers.get("content-range", "").partition("/")
+    size = total if total.isdigit() else headers.get("content-length", "0")
+    changed = parsedate_to_datetime(headers["last-modified"]) if "last-modified" in headers else None
+    return Found(name, int(size), _nanoseconds(changed), headers.get("etag", "").strip('"'), meta)
+
+
+def _nanoseconds(moment: datetime | None) -> int:
+    return int(moment.timestamp()) * 10**9 if moment else 0

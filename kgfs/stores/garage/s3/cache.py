@@ -1,0 +1,202 @@
+"""Contents read from or put into the bucket, kept on the local disk for all processes of a home.
+
+``<folder>/<first two of h>/<h>`` holds the sums of the object with hash of key ``h``, ``<h>.<n>`` its block ``n``. A file
+appears whole, by rename; what a kill or a power cut left half is noticed by its sums and counts as absent, as does what
+rotted. Nothing here is needed: whatever cannot be written is not cached.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import struct
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from io import FileIO
+from pathlib import Path
+
+import xxhash
+
+from kgfs.stores.garage.contract import Sums
+from kgfs.stores.garage.durable import make_folder, os_errors
+from kgfs.stores.garage.s3.names import key_hash
+from kgfs.stores.garage.sidecar import decode_sums, encode_sums
+
+PAGE = 4096
+"""What a file takes of the disk is a multiple of it."""
+FRESH = 60.0
+"""Seconds in which a second use of a file is not noted again."""
+_STATE = struct.Struct("<qq")
+
+
+class Cache:
+    """At most ``limit`` bytes of disk; the files used longest ago go first. 0 keeps nothing.
+
+    Any number of threads and processes: one lock guards the count of bytes. Bytes are counted before they are written;
+    a count that a kill left too high is put right by the next sweep.
+    """
+
+    def __init__(self, folder: Path, limit: int) -> None:
+        self._folder = folder
+        self._limit = limit
+        if limit:
+            with os_errors(f"opening the cache {folder}"):
+                make_folder(folder)
+                descriptor = os.open(folder / "state", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                os.close(descriptor)
+
+    @property
+    def keeps(self) -> bool:
+        return self._limit > 0
+
+    def round(self) -> int:
+        """To be asked before bytes are fetched, and given to :meth:`keep`: what was deleted meanwhile is not kept."""
+        if not self._limit:
+            return 0
+        try:
+            descriptor = os.open(self._folder / "state", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return -1  # somebody removed the cache: then nothing is kept
+        try:
+            return _read_state(descriptor)[1]
+        finally:
+            os.close(descriptor)
+
+    def sums(self, key: str) -> Sums | None:
+        path = self._path(key)
+        raw = self._read(path)
+        sums = decode_sums(raw) if raw is not None else None
+        if raw is not None and sums is None:
+            path.unlink(missing_ok=True)
+        return sums
+
+    def block(self, key: str, number: int, sums: Sums) -> bytes | None:
+        path = self._path(key, number)
+        raw = self._read(path)
+        if raw is None or xxhash.xxh3_64_hexdigest(raw) == sums.blocks[number]:
+            return raw
+        path.unlink(missing_ok=True)
+        return None
+
+    def open_blocks(self, key: str, count: int) -> dict[int, FileIO]:
+        """Those of the first ``count`` blocks that are cached, verified by nobody yet; the caller closes them."""
+        found = {}
+        for number in range(count if self._limit else 0):
+            with suppress(OSError):
+                found[number] = FileIO(self._path(key, number))
+        return found
+
+    def keep_sums(self, key: str, sums: Sums, round_: int) -> None:
+        self._keep(self._path(key), encode_sums(sums), round_)
+
+    def keep_block(self, key: str, number: int, block: bytes | memoryview, round_: int) -> None:
+        self._keep(self._path(key, number), block, round_)
+
+    def forget(self, key: str) -> None:
+        """Nothing of the object is cached when this returns, nor will be by who is fetching it now."""
+        if not self._limit:
+            return
+        path = self._path(key)
+        with os_errors(f"clearing {key} from the cache"), self._locked() as state:
+            used, round_ = _read_state(state)
+            for file in path.parent.glob(f"{path.name}*"):
+                with suppress(FileNotFoundError):
+                    used -= _room(file.stat().st_size)
+                    file.unlink()
+            _write_state(state, max(0, used), round_ + 1)
+
+    def used(self) -> int:
+        """Bytes of disk that count."""
+        return sum(_room(size) for _, size, _ in self._files())
+
+    def _path(self, key: str, number: int | None = None) -> Path:
+        name = key_hash(key)
+        return self._folder / name[:2] / (name if number is None else f"{name}.{number}")
+
+    def _read(self, path: Path) -> bytes | None:
+        if not self._limit:
+            return None
+        try:
+            with path.open("rb", buffering=0) as file:
+                if time.time() - os.fstat(file.fileno()).st_mtime > FRESH:
+                    os.utime(file.fileno())
+                return file.readall()
+        except OSError:
+            return None  # not cached, or not readable any more: the bucket has it
+
+    def _keep(self, path: Path, content: bytes | memoryview, round_: int) -> None:
+        room = _room(len(content))
+        if room > self._limit or path.exists():
+            return
+        temporary = self._folder / f"tmp-{secrets.token_hex(16)}"
+        try:
+            path.parent.mkdir(0o700, exist_ok=True)
+            if not self._reserve(room, round_):
+                return
+            with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
+                file.write(content)
+            with self._locked() as state:
+                used, now = _read_state(state)
+                if now == round_ and not path.exists():
+                    temporary.rename(path)
+                else:
+                    temporary.unlink()
+                    _write_state(state, max(0, used - room), now)
+        except OSError:
+            temporary.unlink(missing_ok=True)  # a full disk, most likely: the cache does without
+
+    def _reserve(self, room: int, round_: int) -> bool:
+        """Count bytes that are about to be written, and make room for them."""
+        with self._locked() as state:
+            used, now = _read_state(state)
+            if now != round_:
+                return False
+            if used + room > self._limit:
+                used = self._sweep(max(0, self._limit * 9 // 10 - room))
+            _write_state(state, used + room, now)
+            return True
+
+    def _sweep(self, wanted: int) -> int:
+        """Remove what was used longest ago until ``wanted`` bytes are left; how many are. Holding the lock."""
+        found = sorted(self._files())
+        used = sum(_room(size) for _, size, _ in found)
+        for _, size, path in found:
+            if used <= wanted:
+                break
+            path.unlink(missing_ok=True)
+            used -= _room(size)
+        return used
+
+    def _files(self) -> Iterator[tuple[float, int, Path]]:
+        for entry in self._folder.glob("*"):
+            if entry.name == "state":
+                continue
+            for path in entry.iterdir() if entry.is_dir() else (entry,):
+                with suppress(FileNotFoundError):
+                    found = path.stat()
+                    yield found.st_mtime, found.st_size, path
+
+    @contextmanager
+    def _locked(self) -> Iterator[int]:
+        descriptor = os.open(self._folder / "state", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+
+def _room(size: int) -> int:
+    return -(-size // PAGE) * PAGE
+
+
+def _read_state(descriptor: int) -> tuple[int, int]:
+    """(bytes counted, rounds of forgetting)."""
+    raw = os.pread(descriptor, _STATE.size, 0)
+    return _STATE.unpack(raw) if len(raw) == _STATE.size else (0, 0)
+
+
+def _write_state(descriptor: int, used: int, round_: int) -> None:
+    os.pwrite(descriptor, _STATE.pack(used, round_), 0)

@@ -1,0 +1,33 @@
+"""The garage of one home in a bucket."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kgfs.stores.garage.contract import Ledger
+from kgfs.stores.garage.s3.bucket import Bucket
+from kgfs.stores.garage.s3.cache import Cache
+from kgfs.stores.garage.s3.ledger import S3Ledger
+from kgfs.stores.garage.s3.objects import S3Objects
+from kgfs.stores.garage.s3.place import Place
+
+
+class S3Garage:
+    """Opening it asks the server nothing. ``cache`` is a local folder of ``cache_bytes`` at most, 0 for none."""
+
+    def __init__(self, place: Place, cache: Path, cache_bytes: int) -> None:
+        self._bucket = Bucket(place)
+        self._objects = S3Objects(self._bucket, Cache(cache, cache_bytes))
+        self._ledger = S3Ledger(self._bucket)
+
+    @property
+    def objects(self) -> S3Objects:
+        return self._objects
+
+    @property
+    def ledger(self) -> Ledger:
+        return self._ledger
+
+    def close(self) -> None:
+        """Connections only: whatever was acknowledged is durable already."""
+        self._bucket.close()

@@ -1,0 +1,187 @@
+"""The ledger in a bucket. What it consists of is said in :mod:`.pieces`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from threading import Lock
+
+from kgfs.errors import MissingError, StoreError, TimedOutError
+from kgfs.stores.garage.contract import Segment, SegmentReader
+from kgfs.stores.garage.s3.bucket import Bucket
+from kgfs.stores.garage.s3.merging import merge
+from kgfs.stores.garage.s3.pieces import LAST, SEGMENT, Piece, chain, entries_name, last_of, listed, read
+from kgfs.stores.garage.s3.survey import mended, survey
+from kgfs.stores.garage.segments import check_entries, encode_line
+
+MERGE_EVERY = 64
+"""Appends of one object after which it merges what is loose."""
+PATIENCE = 20
+"""How often reading starts again where pieces were merged under it."""
+
+
+class S3Ledger:
+    """An append is one conditional put: all of it is kept or nothing, so there are no torn tails. Writers do not wait for
+    one another; one who finds its number taken looks again, and where other entries have it that is a StoreError.
+    """
+
+    def __init__(self, bucket: Bucket, segment: int = SEGMENT, merge_every: int = MERGE_EVERY) -> None:
+        self._bucket = bucket
+        self._segment = segment
+        self._merge_every = merge_every
+        self._lock = Lock()
+        """One append of this object at a time."""
+        self._known = 0
+        """An entry that is kept; there may be more."""
+        self._loose = 0
+
+    # ------------------------------------------------------------------------------------------- writing
+
+    def append(self, first_seq: int, entries: Sequence[bytes]) -> int:
+        check_entries(first_seq, entries)
+        with self._lock:
+            last = self._known
+            if not entries or first_seq <= last or first_seq > last + 1:
+                last = self.last_seq()
+            while True:
+                if first_seq > last + 1:
+                    raise StoreError(
+                        f"the ledger {self._bucket.place.shown} ends with entry {last}, so {first_seq} cannot follow: "
+                        "entries between are lost. Restore the home from a backup (kgfs restore)."
+                    )
+                kept = min(last - first_seq + 1, len(entries))
+                self._same(first_seq, entries[:kept])
+                if kept == len(entries):
+                    return last
+                room = self._segment - last % self._segment
+                if self._put(last + 1, entries[kept : kept + room]):
+                    last += min(room, len(entries) - kept)
+                    self._known = last
+                    first_seq, entries = last + 1, entries[kept + room :]
+                    self._merge_sometimes(last)
+                    if not entries:
+                        return last
+                else:
+                    last = self.last_seq()
+
+    def _put(self, first: int, entries: Sequence[bytes]) -> bool:
+        """Whether these entries are the ones kept under their numbers now; if not, somebody else was quicker."""
+        raw = b"".join(encode_line(seq, entry) for seq, entry in enumerate(entries, first))
+        name = entries_name(first)
+        if not self._bucket.put(name, raw, {LAST: str(first + len(entries) - 1)}):
+            return False
+        # The name may be free because who took it was merged since; then the entries count for nothing.
+        _, merged = listed(self._bucket, first - 1, self._segment)
+        if any(piece.first <= first for piece in merged):
+            self._bucket.delete(name)
+            return False
+        return True
+
+    def _same(self, first_seq: int, entries: Sequence[bytes]) -> None:
+        """StoreError where other entries are kept under these numbers."""
+        kept = self.replay(first_seq - 1)
+        for (seq, found), entry in zip(kept, entries, strict=False):
+            if found != entry:
+                raise StoreError(
+                    f"the ledger {self._bucket.place.shown} has another entry {seq}: two homes write to one bucket. "
+                    "Give each a garage.prefix of its own."
+                )
+
+    def _merge_sometimes(self, last: int) -> None:
+        self._loose += 1
+        full = last % self._segment == 0
+        if self._loose < self._merge_every and not full:
+            return
+        self._loose = 0
+        try:
+            merge(self._bucket, (last - 1) // self._segment * self._segment, self._segment)
+        except (MissingError, StoreError, TimedOutError):
+            pass  # what was to be appended is kept; the next one merges
+
+    # ------------------------------------------------------------------------------------------- reading
+
+    def last_seq(self) -> int:
+        for attempt in range(PATIENCE):
+            last = self._known
+            for piece in chain(*listed(self._bucket, last, self._segment), last):
+                try:
+                    last = max(last, piece.last or last_of(self._bucket, piece))
+                except MissingError:
+                    if attempt == PATIENCE - 1:
+                        raise
+                    break
+            else:
+                self._known = max(self._known, last)
+                return last
+        raise AssertionError
+
+    def replay(self, after: int = 0) -> Iterator[tuple[int, bytes]]:
+        patience = PATIENCE
+        while True:
+            try:
+                for piece in chain(*listed(self._bucket, after, self._segment), after):
+                    for line in read(self._bucket, piece):
+                        if line.seq > after:
+                            yield line.seq, line.entry
+                            after = line.seq
+                            patience = PATIENCE
+                return
+            except MissingError:  # merged since it was listed
+                patience -= 1
+                if not patience:
+                    raise
+
+    def segments(self) -> list[Segment]:
+        found: dict[int, list[Piece]] = {}
+        for piece in chain(*listed(self._bucket)):
+            found.setdefault((piece.first - 1) // self._segment, []).append(piece)
+        return [
+            Segment(self._name(number), sum(p.size for p in pieces), max(p.changed_at for p in pieces))
+            for number, pieces in sorted(found.items())
+        ]
+
+    def open_segment(self, name: str) -> SegmentReader:
+        if all(segment.name != name for segment in self.segments()):
+            raise MissingError(f"{name}: no such segment of the ledger.")
+        return S3Segment(self, int(name.partition(".")[0]), self._segment)
+
+    def _name(self, number: int) -> str:
+        return f"{number * self._segment + 1:016d}.log"
+
+    # ------------------------------------------------------------------------------------------- mending
+
+    def faults(self) -> list[str]:
+        return [f"{found.name}: entries {found.first} to {found.last}" for found in survey(self._bucket, self._segment)]
+
+    def mend(self, known: Callable[[int], bytes | None]) -> list[int]:
+        with self._lock:
+            damaged = list(survey(self._bucket, self._segment))
+            lost = [seq for found in damaged for seq in found.lost if known(seq) is None]
+            if lost:
+                return lost
+            for found in damaged:
+                self._bucket.replace(found.name, mended(found, known), {LAST: str(found.last_of_piece)})
+            self._known = 0
+            return []
+
+
+class S3Segment:
+    """A SegmentReader. Keeps what it has read of the segment, and asks for more where more is wanted."""
+
+    def __init__(self, ledger: S3Ledger, first: int, count: int) -> None:
+        self._ledger = ledger
+        self._seq = first
+        """The entry that is read next."""
+        self._end = first + count
+        self._content = bytearray()
+
+    def read_at(self, offset: int, length: int) -> bytes:
+        if offset + length > len(self._content) and self._seq < self._end:
+            for seq, entry in self._ledger.replay(self._seq - 1):
+                if seq >= self._end:
+                    break
+                self._content += encode_line(seq, entry)
+                self._seq = seq + 1
+        return bytes(self._content[offset : offset + length])
+
+    def close(self) -> None:
+        self._content.clear()

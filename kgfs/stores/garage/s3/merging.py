@@ -1,0 +1,52 @@
+"""Making one object of many small ones of a ledger. A kill anywhere leaves the same ledger."""
+
+from __future__ import annotations
+
+from kgfs.failpoints import border
+from kgfs.stores.garage.s3.bucket import Bucket
+from kgfs.stores.garage.s3.pieces import LAST, Piece, chain, listed, merged_name, read
+from kgfs.stores.garage.segments import encode_line
+
+
+def merge(bucket: Bucket, after: int, segment: int) -> None:
+    """Merge the newest pieces of the segment that starts behind entry ``after``: all that are loose, and of those merged
+    before each that is not much longer than what it is merged with, so that an entry is copied few times. A full
+    segment becomes one object. MissingError or RotError where others merge, or pieces are damaged: nothing is changed."""
+    entries, merged = listed(bucket, after, segment)
+    entries = [piece for piece in entries if piece.first <= after + segment]
+    merged = [piece for piece in merged if piece.first <= after + segment]
+    pieces = list(chain(entries, merged, after))
+    inputs = _chosen(pieces, segment, after)
+    if len(inputs) > 1 and not inputs[-1].merged:
+        raw = [line for piece in inputs for line in read(bucket, piece)]
+        first, last = raw[0].seq, raw[-1].seq
+        # What is read under a name that was merged and taken anew since is not what was kept there.
+        _, now = listed(bucket, first - 1, segment)
+        if [piece for piece in now if piece.first <= last] != [p for p in merged if p.last >= first]:
+            return
+        content = b"".join(encode_line(line.seq, line.entry) for line in raw)
+        bucket.put(merged_name(first, last), content, {LAST: str(last)})
+        border("ledger-merged")
+        merged.append(Piece(merged_name(first, last), first, last, len(content), 0))
+    for piece in _covered(entries, merged):
+        bucket.delete(piece.name)
+        border("ledger-piece-removed")
+
+
+def _chosen(pieces: list[Piece], segment: int, after: int) -> list[Piece]:
+    full = pieces[-1].last == after + segment if pieces else False
+    chosen: list[Piece] = []
+    size = 0
+    for piece in reversed(pieces):
+        if piece.merged and piece.size > 2 * size and not full:
+            break
+        chosen.insert(0, piece)
+        size += piece.size
+    return chosen
+
+
+def _covered(entries: list[Piece], merged: list[Piece]) -> list[Piece]:
+    """Pieces whose entries all stand in a merged one."""
+    loose = [piece for piece in entries if any(m.first <= piece.first <= m.last for m in merged)]
+    narrow = [p for p in merged if any(m is not p and m.first <= p.first and p.last <= m.last for m in merged)]
+    return [*loose, *narrow]

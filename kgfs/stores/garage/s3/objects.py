@@ -1,0 +1,266 @@
+"""Objects in a bucket. Their names there are said in :mod:`.names`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import xxhash
+
+from kgfs.errors import BadInputError, ExistsError, MissingError
+from kgfs.failpoints import border
+from kgfs.stores.garage.contract import BLOCK, Look, Reader, Sums
+from kgfs.stores.garage.durable import os_errors
+from kgfs.stores.garage.listing import check_folder
+from kgfs.stores.garage.reader import end_of_span
+from kgfs.stores.garage.s3.bucket import PAGE, Bucket, Found, Upload
+from kgfs.stores.garage.s3.cache import Cache
+from kgfs.stores.garage.s3.names import (
+    BLOCKS_IN_META,
+    OBJECTS,
+    UPLOADS,
+    decode_meta,
+    encode_meta,
+    kept_at,
+    key_of,
+    object_name,
+    sha256_in,
+    sums_name,
+    upload_name,
+)
+from kgfs.stores.garage.s3.proof import proven, remake
+from kgfs.stores.garage.s3.reader import S3Reader
+from kgfs.stores.garage.s3.speaking import ChangedError, ShortError
+from kgfs.stores.garage.sidecar import decode_sums, encode_sums
+from kgfs.stores.garage.staging import check_size
+from kgfs.stores.garage.sums import Summer, sums_of
+
+PART = 16 << 20
+"""Bytes of a part; what is longer than one is put in parts."""
+MAX_PARTS = 10_000
+CACHED_AT_PUT = 8 << 20
+"""What is this long at most goes into the cache when it is put, for it is mostly read soon."""
+
+
+class S3Objects:
+    """A put is conditional on the server, so of any number of writers one wins and others find what it put. The sums stand
+    in the object's metadata or, where it has too many blocks, in a sidecar that is there before the object is.
+
+    ``open`` and ``get`` answer from the cache without asking the server, since a key's content never changes while it
+    stands; everything else asks it. See :class:`~.reader.S3Reader` for readers of what is deleted.
+    """
+
+    def __init__(self, bucket: Bucket, cache: Cache) -> None:
+        self._bucket = bucket
+        self._cache = cache
+
+    # ------------------------------------------------------------------------------------------- writing
+
+    def put(self, key: str, content: bytes | Path, sums: Sums | None = None, *, move: bool = False) -> Sums:
+        name, round_ = object_name(key), self._cache.round()
+        with os_errors(f"keeping {key}"):
+            sums = sums or sums_of(content)
+            check_size(content, content.stat().st_size if isinstance(content, Path) else len(content), sums)
+            while not (self._place(key, name, content, sums) or self._is_kept(key, sums)):
+                pass  # deleted between the two: it is tried again
+            if sums.size <= CACHED_AT_PUT:
+                self._cache_content(key, content, sums, round_)
+            if move and isinstance(content, Path):
+                content.unlink(missing_ok=True)
+        return sums
+
+    def delete(self, key: str) -> bool:
+        name = object_name(key)
+        try:
+            found = self._bucket.head(name)
+        except MissingError:
+            self._cache.forget(key)
+            return False
+        self._bucket.delete(name)
+        sha256 = sha256_in(found.meta)
+        if sha256 and decode_meta(found) is None:
+            self._bucket.delete(sums_name(key, sha256))
+        self._cache.forget(key)
+        return True
+
+    def _place(self, key: str, name: str, content: bytes | Path, sums: Sums) -> bool:
+        """Whether the content is in its place now; if not, something else is."""
+        try:
+            if sums.size <= PART:
+                body = content.read_bytes() if isinstance(content, Path) else content
+                return self._bucket.put(name, body, encode_meta(sums, time.time_ns()), sums.sha256)
+            return self._place_parts(key, name, content, sums)
+        except ChangedError as error:
+            raise BadInputError(f"{key}: the content changed after it was hashed.") from error
+
+    def _place_parts(self, key: str, name: str, content: bytes | Path, sums: Sums) -> bool:
+        try:
+            self._bucket.head(name)
+        except MissingError:
+            pass
+        else:
+            return False
+        # Noted first, so that parts which a crash leaves are found, on servers too that list uploads by exact name only.
+        self._bucket.replace(upload_name(key), key.encode(), {})
+        if len(sums.blocks) > BLOCKS_IN_META:
+            self._bucket.put(sums_name(key, sums.sha256), encode_sums(sums), {})
+        border("upload-noted")
+        done = self._bucket.put_parts(name, _parts(content, sums), encode_meta(sums, time.time_ns()))
+        self._bucket.delete(upload_name(key))
+        return done
+
+    def _is_kept(self, key: str, sums: Sums) -> bool:
+        """Whether this content is kept; ExistsError if another is, False if none."""
+        try:
+            kept = self._sums(key, self._bucket.head(object_name(key)), proof=sums.sha256)
+        except MissingError:
+            return False
+        if kept.sha256 != sums.sha256:
+            raise ExistsError(f"{key}: another content is kept under this key.")
+        return True
+
+    def _cache_content(self, key: str, content: bytes | Path, sums: Sums, round_: int) -> None:
+        raw = memoryview(content.read_bytes() if isinstance(content, Path) else content)
+        for number in range(len(sums.blocks)):
+            self._cache.keep_block(key, number, raw[number * BLOCK : (number + 1) * BLOCK], round_)
+        self._cache.keep_sums(key, sums, round_)
+
+    # ------------------------------------------------------------------------------------------- reading
+
+    def stat(self, key: str) -> Sums:
+        return self._sums(key, self._bucket.head(object_name(key)))
+
+    def exists(self, key: str) -> bool:
+        try:
+            self._bucket.head(object_name(key))
+        except MissingError:
+            return False
+        return True
+
+    def get(self, key: str, start: int = 0, length: int | None = None) -> bytes:
+        end_of_span(0, start, length)
+        with closing(self.open(key)) as reader:
+            return reader.read_at(start, max(0, end_of_span(reader.sums.size, start, length) - start))
+
+    def open(self, key: str) -> Reader:
+        name = object_name(key)
+        if sums := self._cache.sums(key):
+            return S3Reader(key, sums, self._bucket, self._cache)
+        round_ = self._cache.round()
+        first = b""
+        try:
+            with self._bucket.stream(name, 0, BLOCK) as (found, response):
+                first = response.read(BLOCK)
+        except ShortError:
+            found = self._bucket.head(name)
+        sums = self._sums(key, found)
+        self._cache.keep_sums(key, sums, round_)
+        right = bool(sums.blocks) and xxhash.xxh3_64_hexdigest(first) == sums.blocks[0]
+        if right:
+            self._cache.keep_block(key, 0, first, round_)
+        return S3Reader(key, sums, self._bucket, self._cache, first if right else None)
+
+    def at_hand(self, key: str, sha256: str, size: int) -> bytes | None:
+        """Never: it may have to be fetched."""
+        return None
+
+    def has_sums(self, key: str) -> bool:
+        try:
+            return self._kept_sums(key, self._bucket.head(object_name(key))) is not None
+        except MissingError:
+            return False
+
+    def salvage(self, key: str) -> bytes:
+        with os_errors(f"reading {key}"):
+            return self._bucket.get(object_name(key))[1]
+
+    def keys(self, prefix: str = "") -> Iterator[tuple[str, int]]:
+        """Lazily, a page at a time; whole at once where the server's order is another than ours."""
+        found = ((key_of(item.name), item.size) for item in self._bucket.listed(OBJECTS + prefix))
+        yield from sorted(found) if self._bucket.lists_by_folder else found
+
+    def names(self, folder: str = "") -> list[str]:
+        top = f"{OBJECTS}{folder}/" if check_folder(folder) else OBJECTS
+        below = (item.name for item in self._bucket.listed(top, flat=False))
+        return sorted(key_of(name)[len(top) - len(OBJECTS) :] for name in below)
+
+    def look(self, path: str) -> Look:
+        """A folder's time is that of the newest of its first thousand objects, below or directly in it."""
+        try:
+            found = self._bucket.head(object_name(path))
+            return Look(False, found.size, kept_at(found))
+        except MissingError:
+            pass
+        below = self._bucket.listed(f"{OBJECTS}{path}/")
+        times = [item.changed_at for item, _ in zip(below, range(PAGE), strict=False)]
+        if not times:
+            raise MissingError(f"{path}: neither an object nor a folder.")
+        return Look(True, 0, max(times))
+
+    def _sums(self, key: str, found: Found, proof: str = "") -> Sums:
+        """The sums of an object, made anew where they are lost and a hash proves the bytes: that of its metadata, of its
+        name, or ``proof``."""
+        if kept := self._kept_sums(key, found):
+            return kept
+        sums = proven(self._bucket, key, found, proof)
+        remake(self._bucket, key, found, sums)
+        return sums
+
+    def _kept_sums(self, key: str, found: Found) -> Sums | None:
+        if sums := decode_meta(found):
+            return sums
+        sha256 = sha256_in(found.meta)
+        if not sha256:
+            return None
+        try:
+            sums = decode_sums(self._bucket.get(sums_name(key, sha256))[1])
+        except MissingError:
+            return None
+        return sums if sums and sums.sha256 == sha256 else None
+
+    # --------------------------------------------------------------------------------- left-over uploads
+
+    def left_over(self) -> Iterator[Upload]:
+        """Uploads in parts that somebody began and did not end; also those that are going on at this moment."""
+        for note in self._bucket.listed(UPLOADS):
+            try:
+                key = self._bucket.get(note.name)[1].decode()
+            except MissingError:
+                continue  # ended since it was listed
+            yield from self._bucket.uploads(object_name(key))
+
+    def abort_left_over(self, older_than: float, now: float) -> list[str]:
+        """Abort those whose writer noted them ``older_than`` seconds before ``now`` or earlier; the keys concerned."""
+        gone = []
+        for note in list(self._bucket.listed(UPLOADS)):
+            if now - note.changed_at / 10**9 < older_than:
+                continue
+            key = self._bucket.get(note.name)[1].decode()
+            for upload in self._bucket.uploads(object_name(key)):
+                self._bucket.abort(upload)
+                gone.append(key)
+            self._bucket.delete(note.name)
+        return gone
+
+
+def _parts(content: bytes | Path, sums: Sums) -> Iterator[bytes]:
+    """The parts of a content; ChangedError at its end if they were not what its sums say."""
+    size = max(PART, -(-sums.size // MAX_PARTS // BLOCK) * BLOCK + BLOCK if sums.size > PART * MAX_PARTS else PART)
+    summer = Summer()
+    if isinstance(content, bytes):
+        pieces: Iterator[bytes] = (content[at : at + size] for at in range(0, len(content), size))
+    else:
+        pieces = _read(content, size)
+    for piece in pieces:
+        summer.update(piece)
+        yield piece
+    if summer.sums() != sums:
+        raise ChangedError("the content changed after it was hashed.")
+
+
+def _read(path: Path, size: int) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while piece := file.read(size):
+            yield piece

@@ -1,0 +1,151 @@
+"""Where a bucket is, who asks for it, and the client that does."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import certifi
+import urllib3
+from minio import Minio
+from minio.credentials.credentials import Credentials
+from minio.credentials.providers import AWSConfigProvider, ChainedProvider, EnvAWSProvider, IamAwsProvider, Provider
+from urllib3.exceptions import ReadTimeoutError
+from urllib3.util import Retry, Timeout
+
+from kgfs.errors import BadInputError
+
+log = logging.getLogger(__name__)
+
+CONNECTIONS = 32
+"""Kept open to the server; more may be open for a while."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A bucket, or a part of one. Holds names of files with secrets, never a secret."""
+
+    endpoint: str
+    """``http://host:port`` or ``https://host``."""
+    bucket: str
+    prefix: str = ""
+    """What names of all objects begin with, so that several homes can share a bucket."""
+    region: str = ""
+    """The server is asked for it when it is empty."""
+    path_style: bool = True
+    """``host/bucket/name``; else ``bucket.host/name``."""
+    access_key_file: Path | None = None
+    secret_key_file: Path | None = None
+    """Without the two files: ``AWS_ACCESS_KEY_ID`` and ``AWS_SECRET_ACCESS_KEY``, then ``~/.aws/credentials``, then what
+    the machine's instance gives."""
+    ca_file: Path | None = None
+    """Certificates to trust instead of the usual ones."""
+    timeout: float = 30.0
+    """Seconds that the server may be silent."""
+
+    @property
+    def shown(self) -> str:
+        """For messages."""
+        return f"{self.endpoint}/{self.bucket}"
+
+
+class KeyFiles(Provider):
+    """Keys from two files, read each time: who changes a key changes the files."""
+
+    def __init__(self, access: Path, secret: Path) -> None:
+        self._access = access
+        self._secret = secret
+
+    def retrieve(self) -> Credentials:
+        found = []
+        for file in (self._access, self._secret):
+            try:
+                found.append(file.read_text("utf-8").strip())
+            except (OSError, UnicodeDecodeError) as error:
+                raise ValueError(f"{file} cannot be read") from error
+            if not found[-1]:
+                raise ValueError(f"{file} is empty")
+        return Credentials(found[0], found[1])
+
+
+class _Instance(IamAwsProvider):
+    """What this machine's instance may do; elsewhere there is nobody to ask."""
+
+    def retrieve(self) -> Credentials:
+        try:
+            return super().retrieve()
+        except (urllib3.exceptions.HTTPError, KeyError, OSError) as error:
+            raise ValueError("the instance gives none") from error
+
+
+class _Patience(Retry):
+    """Retries what failed at once (a refused or broken connection, a server that is starting), so that a restart goes
+    unnoticed; never what failed by silence, which has used up the time already."""
+
+    def increment(self, method=None, url=None, response=None, error=None, _pool=None, _stacktrace=None):  # type: ignore[no-untyped-def]
+        if isinstance(error, ReadTimeoutError):
+            raise error
+        return super().increment(method, url, response, error, _pool, _stacktrace)
+
+
+def client_of(place: Place) -> Minio:
+    """Speaks to nobody yet. BadInputError for settings that cannot be; a warning for keys and contents sent in the
+    clear to another machine. Certificates are verified, always."""
+    parts = urlsplit(place.endpoint)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/") or parts.username:
+        raise BadInputError(f"garage.endpoint is http://host:port or https://host, not '{place.endpoint}'.")
+    if not place.bucket:
+        raise BadInputError("garage.bucket is empty. Name the bucket that holds the garage.")
+    if parts.scheme == "http" and not _is_loopback(parts.hostname):
+        log.warning("%s: the connection is not encrypted. Use https.", place.endpoint)
+    if place.ca_file and not place.ca_file.is_file():
+        raise BadInputError(f"garage.ca_file: {place.ca_file} is no file.")
+    pool = urllib3.PoolManager(
+        timeout=Timeout(connect=place.timeout / 3, read=place.timeout),
+        maxsize=CONNECTIONS,
+        cert_reqs="CERT_REQUIRED",
+        ca_certs=str(place.ca_file) if place.ca_file else certifi.where(),
+        retries=_Patience(
+            total=None,
+            connect=2,
+            read=1,
+            status=3,
+            redirect=0,
+            other=0,
+            backoff_factor=0.2,
+            status_forcelist=(500, 502, 503, 504),
+            allowed_methods=None,
+            raise_on_status=False,
+        ),
+    )
+    try:
+        client = Minio(
+            parts.netloc,
+            secure=parts.scheme == "https",
+            region=place.region or None,
+            http_client=pool,
+            credentials=_credentials(place),
+        )
+    except ValueError as error:
+        raise BadInputError(f"garage.endpoint '{place.endpoint}': {error}.") from error
+    client._base_url.virtual_style_flag = not place.path_style
+    return client
+
+
+def _credentials(place: Place) -> Provider:
+    if bool(place.access_key_file) != bool(place.secret_key_file):
+        raise BadInputError("garage.access_key_file and garage.secret_key_file go together. Set both, or neither.")
+    if place.access_key_file and place.secret_key_file:
+        return KeyFiles(place.access_key_file, place.secret_key_file)
+    asking = urllib3.PoolManager(timeout=Timeout(2.0), retries=False)
+    return ChainedProvider([EnvAWSProvider(), AWSConfigProvider(), _Instance(http_client=asking)])
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")

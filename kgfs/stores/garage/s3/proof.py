@@ -1,0 +1,38 @@
+"""Sums that are lost, made anew where a hash proves the bytes."""
+
+from __future__ import annotations
+
+import re
+
+from kgfs.errors import RotError
+from kgfs.stores.garage.contract import BLOCK, Sums
+from kgfs.stores.garage.s3.bucket import Bucket, Found
+from kgfs.stores.garage.s3.names import BLOCKS_IN_META, encode_meta, kept_at, object_name, sha256_in, sums_name
+from kgfs.stores.garage.sidecar import encode_sums
+from kgfs.stores.garage.sums import Summer
+
+_HASH = re.compile(r"[0-9a-f]{32,64}")
+
+
+def proven(bucket: Bucket, key: str, found: Found, proof: str) -> Sums:
+    """The sums of what is there, read whole with flat memory; RotError if no hash proves it."""
+    summer = Summer()
+    if found.size:
+        with bucket.stream(object_name(key), 0, found.size) as (_, response):
+            while piece := response.read(BLOCK):
+                summer.update(piece)
+    sums = summer.sums()
+    name = key.rpartition("/")[2].partition(".")[0]
+    if sums.sha256 not in (proof, sha256_in(found.meta)) and not (
+        _HASH.fullmatch(name) and sums.sha256.startswith(name)
+    ):
+        raise RotError(f"{key}: its sums are lost and nothing proves its bytes. Run kgfs check --repair.")
+    return sums
+
+
+def remake(bucket: Bucket, key: str, found: Found, sums: Sums) -> None:
+    """Keep proven sums with the object again."""
+    if len(sums.blocks) > BLOCKS_IN_META:
+        bucket.replace(sums_name(key, sums.sha256), encode_sums(sums), {})
+    if sha256_in(found.meta) != sums.sha256 or len(sums.blocks) <= BLOCKS_IN_META:
+        bucket.relabel(found, encode_meta(sums, kept_at(found)))

@@ -1,0 +1,90 @@
+"""What the client raises, as our errors: the address and what to do about it, nothing of keys or signatures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from minio.error import InvalidResponseError, MinioException, S3Error, ServerError
+from urllib3.exceptions import ConnectTimeoutError, HTTPError, MaxRetryError, ReadTimeoutError, SSLError
+
+from kgfs.errors import FullError, KgfsError, MissingError, StoreError, TimedOutError
+
+_KEYS = frozenset(
+    (
+        "AccessDenied",
+        "ExpiredToken",
+        "InvalidAccessKeyId",
+        "InvalidToken",
+        "SignatureDoesNotMatch",
+        "TokenRefreshRequired",
+    )
+)
+_FULL = frozenset(("XMinioStorageFull", "QuotaExceeded", "XMinioAdminBucketQuotaExceeded", "InsufficientCapacity"))
+_ABSENT = frozenset(("NoSuchKey", "NoSuchUpload", "NotFound"))
+
+
+class NoBucketError(MissingError):
+    """The bucket itself is not there."""
+
+
+class TakenError(KgfsError):
+    """Something stands under the name already. Never leaves this package."""
+
+
+class ChangedError(KgfsError):
+    """The bytes that arrived are not those that were hashed. Never leaves this package."""
+
+
+class ShortError(KgfsError):
+    """The object ends before what was asked for. Never leaves this package."""
+
+
+@contextmanager
+def spoken(where: str, what: str) -> Iterator[None]:
+    """``where`` is the bucket as people know it, ``what`` the object or listing asked for."""
+    try:
+        yield
+    except (MinioException, HTTPError, ValueError) as error:
+        raise _ours(where, what, error) from error
+
+
+def _ours(where: str, what: str, error: Exception) -> KgfsError:
+    match error:
+        case S3Error():
+            return _refused(where, what, error.code or "")
+        case ServerError():
+            return StoreError(f"{where}: the server answers {error.status_code} to {what}. Try again later.")
+        case InvalidResponseError():
+            return StoreError(f"{where}: what answers there is no S3 server. Check garage.endpoint.")
+        case MaxRetryError():
+            return _ours(where, what, error.reason) if error.reason else StoreError(f"{where}: does not answer.")
+        case SSLError():
+            return StoreError(f"{where}: the certificate is not trusted. Set garage.ca_file to its authority's.")
+        case ConnectTimeoutError() | ReadTimeoutError():
+            return TimedOutError(f"{where}: no answer in time about {what}.")
+        case HTTPError():
+            return StoreError(f"{where}: cannot be reached ({type(error).__name__}). Is the server running?")
+        case _:
+            return StoreError(
+                f"{where}: there are no keys to ask with. Set garage.access_key_file and garage.secret_key_file, "
+                "or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+            )
+
+
+def _refused(where: str, what: str, code: str) -> KgfsError:
+    if code in _ABSENT:
+        return MissingError(f"{what}: not in {where}.")
+    if code == "NoSuchBucket":
+        return NoBucketError(f"{where}: there is no such bucket.")
+    if code in ("PreconditionFailed", "ConditionalRequestConflict", "OperationAborted"):
+        return TakenError(f"{what}: taken.")
+    if code in ("BadDigest", "XAmzContentChecksumMismatch", "XAmzContentSHA256Mismatch"):
+        return ChangedError(f"{what}: changed after it was hashed.")
+    if code == "InvalidRange":
+        return ShortError(f"{what}: ends before what was asked for.")
+    if code in _KEYS:
+        return StoreError(f"{where}: the server refuses the keys ({code}). Check those that garage.* or AWS_* name.")
+    if code in _FULL:
+        return FullError(f"{where}: no space is left for {what}.")
+    return StoreError(f"{where}: the server refuses {what}: {code}.")

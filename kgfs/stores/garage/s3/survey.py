@@ -1,0 +1,77 @@
+"""What is wrong with a ledger in a bucket, piece by piece, and making it right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from kgfs.errors import MissingError, RotError
+from kgfs.stores.garage.s3.bucket import Bucket
+from kgfs.stores.garage.s3.pieces import LAST, Piece, chain, entries_name, last_of, listed
+from kgfs.stores.garage.segments import decode_line, encode_line
+
+
+@dataclass(frozen=True, slots=True)
+class Damaged:
+    """A piece that is not what was put, or that is gone."""
+
+    name: str
+    start: int
+    last_of_piece: int
+    entries: dict[int, bytes]
+    """Those that are what was kept."""
+
+    @property
+    def lost(self) -> tuple[int, ...]:
+        return tuple(seq for seq in range(self.start, self.last_of_piece + 1) if seq not in self.entries)
+
+    @property
+    def first(self) -> int:
+        return self.lost[0]
+
+    @property
+    def last(self) -> int:
+        return self.lost[-1]
+
+
+def survey(bucket: Bucket, segment: int) -> Iterator[Damaged]:
+    """Reads everything, a piece in memory at a time."""
+    entries, merged = listed(bucket, 0, segment)
+    starts = sorted(piece.first for piece in [*entries, *merged])
+    after = 0
+    while True:
+        try:
+            for piece in chain(entries, merged, after):
+                damaged, after = _look(bucket, piece)
+                if damaged:
+                    yield damaged
+            return
+        except RotError:  # nothing has the entries up to the next piece
+            following = next(start for start in starts if start > after + 1)
+            yield Damaged(entries_name(after + 1), after + 1, following - 1, {})
+            after = following - 1
+
+
+def _look(bucket: Bucket, piece: Piece) -> tuple[Damaged | None, int]:
+    """What is wrong with a piece, and its last entry."""
+    try:
+        return None, last_of(bucket, piece)
+    except MissingError:
+        return Damaged(piece.name, piece.first, piece.last or piece.first, {}), piece.last or piece.first
+    except RotError:
+        found, raw = bucket.get(piece.name)
+        told = found.meta.get(LAST, "")
+        last = piece.last or (int(told) if told.isdigit() else piece.first + max(0, raw.count(b"\n") - 1))
+        good = (decode_line(line) for line in raw.splitlines(keepends=True))
+        entries = {seq: entry for seq, entry in filter(None, good) if piece.first <= seq <= last}
+        return Damaged(piece.name, piece.first, last, entries), last
+
+
+def mended(damaged: Damaged, known: Callable[[int], bytes | None]) -> bytes:
+    """The piece as it was put; every lost entry must be known."""
+    out = dict(damaged.entries)
+    for seq in damaged.lost:
+        entry = known(seq)
+        assert entry is not None
+        out[seq] = entry
+    return b"".join(encode_line(seq, out[seq]) for seq in sorted(out))

@@ -1,0 +1,100 @@
+"""Real S3 servers, one of each a session; a test gets a part of a bucket for itself."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from kgfs.errors import KgfsError
+from kgfs.stores.garage.contract import Garage
+from kgfs.stores.garage.embedded import FileGarage
+from kgfs.stores.garage.memory import MemoryGarage
+from kgfs.stores.garage.s3.bucket import Bucket
+from kgfs.stores.garage.s3.garage import S3Garage
+from kgfs.stores.garage.s3.place import Place
+from scripts.servers import minio, process, seaweedfs
+from tests.required import REQUIRED, missing
+
+S3 = {"seaweedfs": seaweedfs, "minio": minio}
+GARAGES = ["files", "memory", *S3]
+"""Every garage, the server named that is behind it."""
+_CACHED = {
+    "seaweedfs": f"{seaweedfs.PACKAGE.replace('==', '-')}/bin/weed",
+    "minio": f"minio-{minio.VERSION}/minio",
+}
+_numbers = itertools.count()
+
+
+@dataclass
+class Server:
+    """A running S3 server, which can be ended and started again with its data."""
+
+    name: str
+    module: ModuleType
+    folder: Path
+
+    @property
+    def place(self) -> Place:
+        """A part of its bucket that nobody used yet."""
+        port = process.ports_before(self.folder)[0]
+        return Place(
+            endpoint=f"http://127.0.0.1:{port}",
+            bucket="kgfs",
+            prefix=f"{self.name}/{next(_numbers)}",
+            access_key_file=self.folder / "access_key",
+            secret_key_file=self.folder / "secret_key",
+            timeout=20.0,
+        )
+
+    def start(self) -> None:
+        """Start, on the ports it had if it had any, and wait until it keeps what it is given."""
+        self.module.start(self.folder, process.ports_before(self.folder))
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                Bucket(replace(self.place, prefix="")).put(f"answers/{time.time_ns()}", b"yes", {})
+                return
+            except KgfsError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.2)
+
+    def end(self) -> None:
+        process.end(self.folder)
+
+
+def started(name: str, folder: Path) -> Iterator[Server]:
+    if name not in REQUIRED and not (process.cache() / _CACHED[name]).exists():
+        missing(name, f"it is not installed (python -m scripts.servers install {name})")
+    folder.mkdir(exist_ok=True)
+    server = Server(name, S3[name], folder)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.end()
+
+
+@pytest.fixture(scope="session", name="seaweedfs")
+def seaweedfs_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    yield from started("seaweedfs", tmp_path_factory.mktemp("seaweedfs"))
+
+
+@pytest.fixture(scope="session", name="minio")
+def minio_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    yield from started("minio", tmp_path_factory.mktemp("minio"))
+
+
+def garage_of(kind: str, folder: Path, request: pytest.FixtureRequest, *, cache_bytes: int = 64 << 20) -> Garage:
+    """An empty garage of one of :data:`GARAGES`."""
+    if kind == "files":
+        return FileGarage(folder / "garage")
+    if kind == "memory":
+        return MemoryGarage()
+    return S3Garage(request.getfixturevalue(kind).place, folder / "cache", cache_bytes)
