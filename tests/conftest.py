@@ -17,6 +17,7 @@ from hypothesis import settings
 
 import kgfs
 from tests.logs import homes_below, undeclared
+from tests.peers.buckets import minio_server, seaweedfs_server  # noqa: F401 - fixtures
 from tests.peers.fixtures import qdrant_url, qdrant_wire_url  # noqa: F401 - fixtures
 from tests.required import missing
 
