@@ -17,10 +17,14 @@ def entry_attributes(attr: Attr, timeout: float = TIMEOUT) -> pyfuse3.EntryAttri
     entry = pyfuse3.EntryAttributes()
     entry.st_ino = attr.inode
     entry.st_mode = attr.mode
-    entry.st_nlink = attr.nlink
-    entry.st_uid = attr.uid
-    entry.st_gid = attr.gid
-    if attr.size:  # as all else that is not set here (blocks are of 4096 bytes), it is right from the beginning
+    # All else that is not set here is right from the beginning (blocks are of 4096 bytes).
+    if attr.nlink != 1:
+        entry.st_nlink = attr.nlink
+    if attr.uid:
+        entry.st_uid = attr.uid
+    if attr.gid:
+        entry.st_gid = attr.gid
+    if attr.size:
         entry.st_size = attr.size
         entry.st_blocks = (attr.size + 511) // 512
     entry.st_atime_ns = attr.atime

@@ -13,7 +13,7 @@ from kgfs.tree.bare import is_bare
 from kgfs.tree.derived import PAGE, DerivedFile, DerivedFolder, DerivedLink, FirstLook
 from kgfs.tree.evidence import EvidenceFolder, Owner
 from kgfs.tree.keys import Key
-from kgfs.tree.node import Node, inode_of
+from kgfs.tree.node import FOLDER_MODE, Attr, Node, inode_of_concept
 from kgfs.tree.related import RelatedFolder
 from kgfs.tree.world import World
 
@@ -74,7 +74,14 @@ class ConceptFolder(DerivedFolder):
 
     @property
     def inode(self) -> int:
-        return inode_of(keys.concept(self._concept_id))
+        return inode_of_concept(self._concept_id)
+
+    def attr(self) -> Attr:
+        world, mtime = self.world, self._first
+        if mtime is None:
+            mtime = self.mtime()
+        self._first = None
+        return Attr(inode_of_concept(self._concept_id), FOLDER_MODE, 1, world.uid, world.gid, 0, mtime, mtime, mtime)
 
     def mtime(self) -> int:
         first, self._first = self._first, None

@@ -117,17 +117,16 @@ class Inodes:
         known = self._table.get(inode)
         if known is None:
             known = self._table[inode] = Known(node)
+            known.count, known.size, known.parent, known.name = 1, size, parent, name
             if len(self._table) > self._peak:
                 self._peak = len(self._table)
             if self._came is not None:
                 self._came(inode, node)
         else:
-            known.node = node
-            known.gone = None
-        known.count += 1
-        known.size = size
-        if known.parent != parent or known.name != name:
-            self._place(known, parent, name)
+            known.node, known.gone, known.size = node, None, size
+            known.count += 1
+            if known.parent != parent or known.name != name:
+                self._place(known, parent, name)
         if self._negative:
             self._negative.pop((parent, name), None)
 

@@ -16,8 +16,10 @@ MAX_ENTRIES = 250_000
 not paid for as long as the mount stands."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Entry:
+    """Never changed once it is made, like ``Attr``."""
+
     name: bytes
     node: Node
     attr: Attr

@@ -17,6 +17,8 @@ from kgfs.errors import DerivedError, NoSuchAttributeError, UnsupportedError
 
 ROOT_INODE = 1
 
+_NUMBERS = 1 << 61
+
 
 @dataclass(slots=True)
 class Attr:
@@ -34,7 +36,7 @@ class Attr:
     ctime: int
     """Nanoseconds since the epoch."""
     direct_io: bool = False
-    """The size is not to be relied on (``.kgfs/`` only)."""
+    """Neither size nor name is to be relied on (``.kgfs/``, and files that change while they are open)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +63,19 @@ class Caller:
 def inode_of(key: Hashable) -> int:
     """The inode number of a derived node: a hash of its key, the same after every mount. Bit 61 is clear, so it never
     meets a name id of documents/ (see ``domain.new_id``), and it is never 0 or ROOT_INODE."""
+    if type(key) is tuple and key[0] == "concept":
+        return inode_of_concept(str(key[1]))
     digest = hashlib.blake2b(repr(key).encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return (int.from_bytes(digest, "big") & ((1 << 61) - 1)) | 2
+    return int.from_bytes(digest, "big") % _NUMBERS | 2
+
+
+def inode_of_concept(concept_id: str) -> int:
+    """The same for a concept's folder, of which there may be a million: the id is the beginning of a hash itself."""
+    try:
+        number = int(concept_id, 16)
+    except ValueError:  # of another kind of graph
+        return inode_of(("concept.", concept_id))
+    return number % _NUMBERS | 2
 
 
 class Node:
