@@ -273,19 +273,20 @@ class Operations(pyfuse3.Operations):
         for position, (name, inode) in enumerate(self._vfs.dots(fh)[start_id:], start_id):
             if not pyfuse3.readdir_reply(token, name, dot_attributes(inode), position + 1):
                 return
-        told = self._vfs.teller(fh)
+        told, held = self._vfs.teller(fh), self._vfs.held
         for position in range(max(start_id - DOTS, 0), len(listing)):
             entry = self._vfs.fresh(fh, position) if stale else listing.entry(position)
             if entry is None:
                 continue
-            answer = None if stale else listing.prepared[position]
+            shown = held.listed(entry) if held else entry
+            answer = None if stale or shown is not entry else listing.prepared[position]
             if answer is None:
-                answer = entry_attributes(entry.attr)
-                if not stale:
+                answer = entry_attributes(shown.attr)
+                if not stale and shown is entry:
                     listing.prepared[position] = answer
             if not pyfuse3.readdir_reply(token, entry.name, answer, DOTS + position + 1):
                 return
-            told(entry)
+            told(shown)
 
     @_handler
     async def fsyncdir(self, fh: int, datasync: bool) -> None:

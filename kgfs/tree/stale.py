@@ -67,8 +67,12 @@ class Stale:
                 self.entry(parent, name)
 
     def inode(self, inode: int, *, data: bool = False) -> None:
-        if inode in self._inodes:
+        known = self._inodes.get(inode)
+        if known is not None:
             self._found[StaleInode(inode, data)] = None
+            if data and known.opened:  # who has the old bytes open keeps the inode, and others look for the new ones
+                for place in known.places():
+                    self.entry(*place)
 
     def knows(self, key: Key) -> bool:
         """Where not, the kernel knows nothing below it either."""

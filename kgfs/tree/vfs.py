@@ -33,6 +33,7 @@ from kgfs.errors import (
 )
 from kgfs.tree.gone import changed, left_open, unlinked, written_to
 from kgfs.tree.handles import Handles, OpenFile, OpenFolder
+from kgfs.tree.held import HeldFiles
 from kgfs.tree.inodes import Inodes
 from kgfs.tree.listing import Entry, Listing, Listings, name_bytes
 from kgfs.tree.node import (
@@ -50,7 +51,7 @@ from kgfs.tree.node import (
     Node,
 )
 from kgfs.tree.questions import Questions
-from kgfs.tree.stale import Invalidation, StaleEntry
+from kgfs.tree.stale import Invalidation, StaleEntry, StaleInode
 from kgfs.tree.threads import THREADS, Threads
 
 T = TypeVar("T")
@@ -103,6 +104,7 @@ class Vfs:
         self._space = space
         self._threads = Threads(threads)
         self._questions = Questions()
+        self.held = HeldFiles(self._look_up_again)
         self._stale: list[Invalidation] = []
 
     # ------------------------------------------------------------------------------------------ entries
@@ -120,6 +122,7 @@ class Vfs:
                 self._stale.append(StaleEntry(*evicted))
             return None
         node, attr = found
+        attr = self.held.found(attr)
         self.inodes.tell(node, attr.inode, parent, name, attr.size)
         return attr
 
@@ -222,7 +225,7 @@ class Vfs:
         if known.gone is not None:
             return known.gone
         try:
-            attr = known.node.attr()
+            attr = self.held.shown(inode, known.node.attr())
             known.size = attr.size
             return attr
         except MissingError:
@@ -300,8 +303,9 @@ class Vfs:
         known.writers += writes
         if isinstance(handle, Fixed):
             handle.keep_cache = known.opens(handle.content_id)
-            # It changed, and the kernel is not told yet: by the size it knows it would cut the new bytes short.
-            handle.direct_io = handle.direct_io or known.size not in (-1, handle.size)
+            if not handle.direct_io:
+                # It changed, and the kernel is not told yet: by the size it knows it would cut the new bytes short.
+                handle.direct_io = known.size not in (-1, handle.size) or not self.held.hold(inode, handle)
         return self.handles.add(OpenFile(handle, inode, writes))
 
     async def read(self, fh: int, offset: int, length: int) -> bytes:
@@ -345,6 +349,8 @@ class Vfs:
         known = self.inodes.get(opened.inode)
         if known is not None and isinstance(opened.handle, Fixed):
             known.opened -= 1
+        if isinstance(opened.handle, Fixed) and not opened.handle.direct_io and self.held.release(opened.inode):
+            self._stale.append(StaleInode(opened.inode, data=True))
         if opened.writes:
             if known is not None:
                 known.writers -= 1
@@ -450,6 +456,10 @@ class Vfs:
 
     async def _worked_out(self, inode: int, pid: int) -> Folder:
         return await self._questions.ask(self._folder(inode).work_out, pid)
+
+    def _look_up_again(self, inode: int) -> None:
+        known = self.inodes.get(inode)
+        self._stale += [StaleEntry(*place) for place in known.places()] if known is not None else []
 
     async def _make(self, parent: int, name: bytes, make: Callable[[str], Node]) -> Attr:
         encoded = _encoded(name)

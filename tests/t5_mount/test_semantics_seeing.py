@@ -254,6 +254,34 @@ def test_evidence_stays_until_its_successor_is_read(empty: Library) -> None:
     soon(lambda: not concept.exists())
 
 
+@claim("VIS-6")
+@pytest.mark.parametrize("name", ["a-much-longer-name.txt", "n"], ids=["longer", "shorter"])
+def test_an_open_file_keeps_its_size_while_others_get_the_new_one(name: str, empty: Library) -> None:
+    """Read only after the change: to the end of the old bytes, and not as far as the new ones reach."""
+    library = empty
+    note = library.documents / "note.txt"
+    note.write_text(NOTE)
+    library.settled()
+    library.place.run("worker", "--until-idle")
+    soon(lambda: os.listdir(library.top / "concepts"))
+    cited = library.top / "concepts" / min(os.listdir(library.top / "concepts")) / "evidence" / "1" / "citation.json"
+    before = cited.read_bytes()
+    with cited.open("rb", buffering=0) as reader, cited.open("rb", buffering=0) as other:
+        first = other.read(10)
+        note.rename(note.with_name(name))
+        soon(lambda: f'documents/{name}"' in cited.read_text())
+        after = cited.read_bytes()
+        assert len(after) != len(before)
+        assert cited.stat().st_size == len(after) == int(run("stat", "-c", "%s", cited))
+        assert run("find", cited.parent, "-name", cited.name, "-size", f"{len(after)}c").splitlines() == [str(cited)]
+        assert os.fstat(reader.fileno()).st_size == len(before)
+        assert reader.read() == before
+        assert first + other.read() == before
+        assert cited.read_bytes() == after
+    assert cited.read_bytes() == after
+    assert cited.stat().st_size == len(after)
+
+
 # ------------------------------------------------------------------------------------- renaming
 
 
