@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ from kgfs.ingest.content import SMALL, Kept
 from kgfs.stores.garage.contract import Objects
 from kgfs.stores.garage.files import FileObjects
 from kgfs.stores.garage.listing import object_path, sums_path
-from kgfs.stores.garage.memory import MemoryObjects
+from tests.peers.buckets import GARAGES, garage_of
 
 KEY = "sources/Philosophy/watts.txt"
 ZEN = b"The finger that points at the moon is not the moon.\n"
@@ -24,9 +26,10 @@ def sha256_of(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-@pytest.fixture(params=["files", "memory"])
-def objects(request: pytest.FixtureRequest, tmp_path: Path) -> Objects:
-    return FileObjects(tmp_path) if request.param == "files" else MemoryObjects()
+@pytest.fixture(params=GARAGES)
+def objects(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Objects]:
+    with closing(garage_of(request.param, tmp_path, request)) as garage:
+        yield garage.objects
 
 
 @pytest.mark.parametrize("content", [b"", ZEN, bytes(SMALL)], ids=["empty", "zen", "largest"])

@@ -118,6 +118,7 @@ def client_of(place: Place) -> Minio:
             backoff_factor=0.2,
             status_forcelist=(500, 502, 503, 504),
             allowed_methods=None,
+            respect_retry_after_header=False,  # a server that starts asks for a minute
             raise_on_status=False,
         ),
     )
