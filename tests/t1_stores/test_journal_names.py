@@ -71,6 +71,8 @@ def test_an_ontology_is_renamed_and_removed_once_empty(hand: Hand) -> None:
     hand.remove(file)
     hand.record(f.OntologyRemoved("id-P", 1))
     assert hand.names.ontology("id-P") is None and hand.names.name(hand.root) is None
+    [removed] = hand.names.removed_ontologies()
+    assert (removed.id, removed.name, removed.root) == ("id-P", "Physics", hand.root)
     hand.ontology("Physics")
     refused(hand, MissingError, f.OntologyRenamed("id-P", "X", 1))
     refused(hand, MissingError, f.OntologyRemoved("id-P", 1))

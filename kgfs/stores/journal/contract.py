@@ -101,6 +101,10 @@ class Names(Protocol):
 
     def ontology_named(self, name: str) -> Ontology | None: ...
 
+    def removed_ontologies(self) -> list[Ontology]:
+        """As they were at their end, by id: their trash, and what was read in them, outlive them."""
+        ...
+
     def name(self, name_id: int) -> Name | None:
         """A live name; None once removed or trashed."""
         ...

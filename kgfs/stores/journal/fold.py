@@ -94,6 +94,8 @@ def _(fact: OntologyRenamed, target: Target) -> None:
 
 @_apply.register
 def _(fact: OntologyRemoved, target: Target) -> None:
+    sql = "INSERT INTO removed_ontology SELECT id, name, prefix, root, made_at FROM ontology WHERE id = ?"
+    target.db.execute(sql, (fact.ontology,))
     target.db.execute("DELETE FROM name WHERE id = (SELECT root FROM ontology WHERE id = ?)", (fact.ontology,))
     target.db.execute("DELETE FROM ontology WHERE id = ?", (fact.ontology,))
 

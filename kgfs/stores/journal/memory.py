@@ -38,6 +38,12 @@ class MemoryNames:
     def ontology_named(self, name: str) -> Ontology | None:
         return next((ontology for ontology in self.ontologies() if ontology.name == name), None)
 
+    def removed_ontologies(self) -> list[Ontology]:
+        found = [
+            self._tables.removed_ontologies[ontology_id] for ontology_id in sorted(self._tables.removed_ontologies)
+        ]
+        return [replace(ontology, settings=self.settings(ontology.id)) for ontology in found]
+
     def settings(self, ontology_id: str = "") -> Mapping[str, str]:
         return {key: value for (owner, key), value in self._tables.settings.items() if owner == ontology_id}
 

@@ -39,6 +39,7 @@ class Tables:
     """All values are immutable, so a copy of the containers is a copy of the state."""
 
     ontologies: dict[str, Ontology] = field(default_factory=dict)
+    removed_ontologies: dict[str, Ontology] = field(default_factory=dict)
     settings: dict[tuple[str, str], str] = field(default_factory=dict)
     searches: dict[tuple[str, str], int] = field(default_factory=dict)
     """(ontology, words) → saved at."""
@@ -149,7 +150,8 @@ class Tables:
         self.ontologies[fact.ontology] = replace(self.ontologies[fact.ontology], name=fact.name)
 
     def _OntologyRemoved(self, fact: fact_kinds.OntologyRemoved, session: str) -> None:  # noqa: N802
-        del self.names[self.ontologies.pop(fact.ontology).root]
+        removed = self.removed_ontologies[fact.ontology] = self.ontologies.pop(fact.ontology)
+        del self.names[removed.root]
 
     def _SettingChanged(self, fact: fact_kinds.SettingChanged, session: str) -> None:  # noqa: N802
         self.settings[fact.ontology, fact.key] = fact.value

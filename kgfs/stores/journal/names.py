@@ -35,6 +35,10 @@ class SqliteNames:
     def ontology_named(self, name: str) -> Ontology | None:
         return self._ontology("name", name)
 
+    def removed_ontologies(self) -> list[Ontology]:
+        rows = self._db.execute("SELECT id, name, prefix, root, made_at FROM removed_ontology ORDER BY id").fetchall()
+        return [self._with_settings(row) for row in rows]
+
     def _ontology(self, column: str, value: str) -> Ontology | None:
         sql = f"SELECT id, name, prefix, root, made_at FROM ontology WHERE {column} = ?"
         row = self._db.execute(sql, (value,)).fetchone()

@@ -247,6 +247,16 @@ UPDATE name SET (decision, reason) = (
     SELECT decision, reason FROM version WHERE version.lineage = name.lineage AND version.n = name.version
 ) WHERE decision = '' AND settled = 1 AND version > 0;
 """,
+    # What ontologies were called that are no more.
+    """
+CREATE TABLE removed_ontology (
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    prefix TEXT NOT NULL,
+    root INTEGER NOT NULL,
+    made_at INTEGER NOT NULL
+) WITHOUT ROWID;
+""",
 )
 """What was added since; see ``kgfs.stores.migrations`` for the rules."""
 
