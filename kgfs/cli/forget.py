@@ -32,7 +32,8 @@ SHOWN = 20
 def command(
     config: Config, words: tuple[str, ...], cascade: str, purge: bool, dry_run: bool, yes: bool, as_json: bool
 ) -> None:
-    """Forget documents: a file, a folder, a whole ontology, a key or a doc_id; several, or - for a list on stdin.
+    """Forget documents: a file, a folder, a whole ontology, a key or a doc_id; several, or - for a list on stdin; with
+    --purge also what was removed before, by the path it had.
 
     A plan is printed first, with all names of each document, since all of them leave. --cascade says what goes with it:
     orphans takes the evidence it gave, and concepts nothing else speaks of; none leaves all knowledge in place, headed
@@ -56,10 +57,14 @@ def command(
                 "With - the list comes from stdin, so nobody can be asked there. Give --yes or --dry-run."
             )
     with open_stores(config, make=False) as stores, open_deposits(config, stores) as (deposits, _):
-        targets = _targets(config, stores, words)
+        targets = _targets(config, stores, words, purge)
         if waiting := unsettled(stores, targets):
-            deposits.settler.settle(waiting)
-            targets = _targets(config, stores, words)
+            if dry_run:
+                told = f"{count(len(waiting), 'file')} waiting to become versions are not counted; kgfs wait has them settled."
+                click.echo(f"kgfs: {told}", err=True)
+            else:
+                deposits.settler.settle(waiting)
+                targets = _targets(config, stores, words, purge)
         planned = plan(stores, targets, cascade, purge=purge)
         if as_json:
             click.echo(json.dumps(_data(planned)))
@@ -75,8 +80,8 @@ def command(
     click.echo(f"{count(len(planned.documents), 'document')} {done}.", err=True)
 
 
-def _targets(config: Config, stores: Stores, words: Sequence[str]) -> list[Found]:
-    return [find_document(stores, config.run, each) for each in words]
+def _targets(config: Config, stores: Stores, words: Sequence[str], trashed: bool) -> list[Found]:
+    return [find_document(stores, config.run, each, trashed=trashed) for each in words]
 
 
 def _print(stores: Stores, planned: Plan) -> None:

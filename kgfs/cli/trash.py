@@ -55,8 +55,8 @@ def list_(config: Config, as_json: bool) -> None:
 def restore(config: Config, words: tuple[str, ...], as_path: str) -> None:
     """Put removed files back, with their times, permissions and history.
 
-    What they taught comes back from their Readings; no model is asked. Of several files that were removed from one path
-    the path means the last; the others have ids.
+    What they taught comes back from their Readings; no model is asked. A path is one in a mount, or ONTOLOGY/PATH. Of
+    several files that were removed from it the last is meant; the others have ids.
 
     \b
     Example:
@@ -67,7 +67,7 @@ def restore(config: Config, words: tuple[str, ...], as_path: str) -> None:
         raise click.UsageError("--as names the place of one file; several were given.")
     with open_stores(config, make=False) as stores, open_deposits(config, stores) as (deposits, _):
         for each in words:
-            click.echo(trash.restore(deposits, stores, trash.find(stores, each), as_path))
+            click.echo(trash.restore(deposits, stores, trash.find(stores, config.run, each), as_path))
 
 
 @command.command()

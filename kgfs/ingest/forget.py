@@ -20,6 +20,7 @@ from kgfs.failpoints import border
 from kgfs.ingest.deposit import Deposits
 from kgfs.ingest.purge import decided_about, purge
 from kgfs.ingest.settle import Settler
+from kgfs.stores.found import ontology_of
 from kgfs.stores.graph.contract import Concept
 from kgfs.stores.journal.contract import Forgetting
 from kgfs.stores.journal.facts import Fact, ForgettingDone, ForgettingOwed, OntologyRemoved, SearchRemoved
@@ -54,7 +55,7 @@ class Plan:
     names: tuple[Name, ...]
     """All that leave documents/, also what is no Document; folders after what stands in them."""
     ontologies: tuple[Ontology, ...]
-    """Those that go with all they have."""
+    """Those that go with all they have; with cascade ``none`` they stay, since their knowledge does."""
     gone: tuple[Concept, ...]
     """Concepts that leave the graph."""
     lessened: tuple[tuple[Concept, int], ...]
@@ -78,7 +79,7 @@ def plan(stores: Stores, targets: Sequence[Found], cascade: str, *, purge: bool)
     ontologies: list[Ontology] = []
     for found in targets:
         if found.kind is FoundKind.ONTOLOGY:
-            ontologies.append(found.ontology)
+            ontologies += [found.ontology] if cascade != "none" else []
             wanted |= {document.doc_id: document for document in _documents_in(stores, found.ontology.id)}
         elif found.name is not None and (not found.version or found.version == found.name.version):
             own[found.name.id] = found.name
@@ -306,8 +307,7 @@ def _others(stores: Stores, concepts: Sequence[Concept], wanted: dict[str, Docum
 
 def _leaving(stores: Stores, document: Document) -> Leaving:
     names = stores.journal.names
-    ontology = names.ontology(document.ontology)
-    top = f"{ontology.name if ontology else document.ontology}/documents"
+    top = f"{ontology_of(names, document.ontology, document.key).name}/documents"
     live = [f"{top}/{names.path(name.id)}" for name in names.names_of(document.doc_id)]
     lineages = names.lineages(document.doc_id)
     versions = [v for lineage in lineages for v in names.history(lineage) if v.doc_id == document.doc_id]

@@ -11,15 +11,18 @@ import os
 import re
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
-from kgfs.domain import Name, NameKind, Ontology
+from kgfs.domain import Name, NameKind, Ontology, decode_name, encode_name
 from kgfs.errors import BadInputError, MissingError, NotAFolderError
 from kgfs.failpoints import border
 from kgfs.ingest.deposit import Deposits
 from kgfs.ingest.rules import check_path
 from kgfs.ingest.settle import Settler
+from kgfs.stores.found import ontology_of
 from kgfs.stores.journal.contract import Trashed
 from kgfs.stores.journal.facts import TrashEmptied, TrashRestored
+from kgfs.stores.naming import find_removed
 from kgfs.stores.stores import Stores
 
 DAY = 86_400 * 10**9
@@ -36,34 +39,33 @@ def listed(stores: Stores, removed_before: int = 2**63 - 1) -> Iterator[Trashed]
 
 
 def ontology_shown(stores: Stores, gone: Trashed) -> str:
-    """The name of the ontology it was in; of one that was removed the prefix of its keys."""
-    found = stores.journal.names.ontology(gone.ontology)
-    return found.name if found else gone.key.split("/")[1]
+    """The name of the ontology it was in, also of one that was removed."""
+    return ontology_of(stores.journal.names, gone.ontology, gone.key).name
 
 
-def find(stores: Stores, words: str) -> Trashed:
-    """By id, or as ``Ontology/path`` (``Ontology/documents/path``); of several that were removed from there the last.
-    MissingError if there is none."""
+def find(stores: Stores, run: Path, words: str) -> Trashed:
+    """By id, or by its path in a mount or as ``Ontology/path`` (``Ontology/documents/path``); of several that were removed
+    from there the last. MissingError if there is none."""
     if re.fullmatch(r"[0-9]{1,19}", words) and (found := stores.journal.names.trashed(int(words))):
         return found
-    wanted = words.replace("/documents/", "/", 1)
-    here = [gone for gone in listed(stores) if f"{ontology_shown(stores, gone)}/{gone.path}" == wanted]
-    if not here:
+    removed = find_removed(stores, run, words)
+    if removed is None or removed.trashed is None:
         raise MissingError(f"The trash has nothing called '{words}'. See kgfs trash list for paths and ids.")
-    return max(here, key=lambda gone: gone.at)
+    return removed.trashed
 
 
 def restore(deposits: Deposits, stores: Stores, gone: Trashed, as_path: str = "") -> str:
     """Put it back where it was, or at ``Ontology/path``; that path. Folders that are missing are made, so is the
     ontology. ExistsError if something stands there. Its knowledge comes back from its Reading, without a model."""
-    ontology_name, _, path = as_path.partition("/") if as_path else (ontology_shown(stores, gone), "", gone.path)
-    path = path.removeprefix("documents/")
-    if as_path and not path:
-        raise BadInputError(f"--as '{as_path}' names no file. Give ONTOLOGY/PATH.")
+    ontology_name, parts = ontology_shown(stores, gone), tuple(gone.path.split("/"))
+    if as_path:
+        ontology_name, _, path = encode_name(os.fsencode(as_path)).partition("/")
+        if not path.removeprefix("documents/"):
+            raise BadInputError(f"--as '{as_path}' names no file. Give ONTOLOGY/PATH.")
+        parts = check_path(os.fsdecode(decode_name(path.removeprefix("documents/"))))
     ontology = stores.journal.names.ontology_named(ontology_name)
     if ontology is None:
         ontology = deposits.make_ontology(ontology_name, 0o755, os.getuid(), os.getgid())
-    parts = check_path(path)
     with deposits.settler.alone():
         parent = _folder(deposits, stores, ontology, parts[:-1])
         deposits.record(TrashRestored(gone.id, ontology.id, parent, parts[-1], time.time_ns()))

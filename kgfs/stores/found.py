@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from kgfs.domain import Document, Name, NameKind, Ontology, encode_name
@@ -69,7 +69,7 @@ def of_name(names: Names, ontology: Ontology, name: Name, path: str) -> Found:
 def of_document(stores: Stores, document: Document, called: str = "") -> Iterator[Found]:
     """A Document with the first of its names, or the first that is ``called`` so."""
     names = stores.journal.names
-    ontology = names.ontology(document.ontology) or _removed(document)
+    ontology = ontology_of(names, document.ontology, document.key)
     live = sorted(names.names_of(document.doc_id), key=lambda name: name.name != encode_name(os.fsencode(called)))
     for name in live:
         if (path := names.path(name.id)) is not None:
@@ -79,8 +79,14 @@ def of_document(stores: Stores, document: Document, called: str = "") -> Iterato
     yield Found(FoundKind.DOCUMENT, ontology, None, held[0].path if held else "", document)
 
 
-def _removed(document: Document) -> Ontology:
-    return Ontology(document.ontology, "", document.key.split("/")[1], 0, 0)
+def ontology_of(names: Names, ontology_id: str, key: str) -> Ontology:
+    """That of a document or a removed file with this garage key, also once it was removed; of one that was removed before
+    names were kept, the prefix of its keys for its name. Of a removed one the root is 0."""
+    if living := names.ontology(ontology_id):
+        return living
+    removed = next((known for known in names.removed_ontologies() if known.id == ontology_id), None)
+    prefix = key.split("/")[1]
+    return replace(removed, root=0) if removed else Ontology(ontology_id, prefix, prefix, 0, 0)
 
 
 def of_key(stores: Stores, key: str) -> Iterator[Found]:
@@ -89,7 +95,7 @@ def of_key(stores: Stores, key: str) -> Iterator[Found]:
     if len(parts) != 3 or parts[0] != "sources":
         return
     names = stores.journal.names
-    for ontology in names.ontologies():
+    for ontology in (*names.ontologies(), *names.removed_ontologies()):
         if ontology.prefix == parts[1] and (document := _with_key(stores, ontology, key)):
             yield from of_document(stores, document)
 

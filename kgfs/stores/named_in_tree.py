@@ -118,7 +118,15 @@ def _joined(folder: str, name: str) -> str:
 
 
 def encoded(stores: Stores, head: str, rest: str) -> Iterator[tuple[Ontology, str]]:
-    """The words as bytes of a shell and, where that is something else, as kgfs prints names."""
-    for name, path in dict.fromkeys([(encode_name(os.fsencode(head)), encode_name(os.fsencode(rest))), (head, rest)]):
+    """Ontology and path below it that the words can mean."""
+    for words in readings_of(f"{head}/{rest}"):
+        name, _, path = words.partition("/")
         if ontology := stores.journal.names.ontology_named(name):
             yield ontology, path
+
+
+def readings_of(words: str) -> list[str]:
+    """The words as bytes of a shell and, where that is something else, as kgfs prints names, which is always UTF-8."""
+    of_shell = encode_name(os.fsencode(words))
+    as_printed = words.encode(errors="replace").decode() == words
+    return [of_shell, words] if as_printed and words != of_shell else [of_shell]

@@ -10,14 +10,15 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from kgfs.domain import Ontology
 from kgfs.errors import BadInputError, MissingError
-from kgfs.stores.found import Found, FoundKind, of_document, of_key, of_path
+from kgfs.stores.found import Found, FoundKind, of_document, of_key, of_path, ontology_of
 from kgfs.stores.journal.contract import Trashed
 from kgfs.stores.mount_notes import mount_notes
-from kgfs.stores.named_in_tree import encoded, in_tree
+from kgfs.stores.named_in_tree import encoded, in_tree, readings_of
 from kgfs.stores.stores import Stores
 
-__all__ = ["Found", "FoundKind", "find_document"]
+__all__ = ["Found", "FoundKind", "find_document", "find_removed"]
 
 _DOC_ID = re.compile(r"[0-9a-f]{16}")
 
@@ -35,14 +36,36 @@ def find_document(stores: Stores, run: Path, words: str, *, trashed: bool = Fals
         for one in reading(stores, run, words):
             if not any(_same(one, other) for other in found):
                 found.append(one)
-    if not found and trashed:
-        found = list(_in_the_trash(stores, run, words))
+    if not found and trashed and (removed := find_removed(stores, run, words)):
+        found = [removed]
     if not found:
         raise MissingError(_advice(run, words))
     if len(found) > 1:
         means = ", or ".join(f"{one}{f' ({one.doc_id})' if one.doc_id else ''}" for one in found)
         raise BadInputError(f"'{words}' can mean {means}. Say which by its doc_id, or as ONTOLOGY/documents/PATH.")
     return found[0]
+
+
+def find_removed(stores: Stores, run: Path, words: str) -> Found | None:
+    """The file that was removed last from the path that ``words`` name, also of an ontology that was removed."""
+    below = (_below_a_mount(run, words) or words).strip("/")
+    wanted = {path for reading in readings_of(below) for path in (reading, reading.replace("/documents/", "/", 1))}
+    names = stores.journal.names
+    ontologies: dict[str, Ontology] = {}
+    newest: tuple[Trashed, Ontology] | None = None
+    page = names.trash()
+    while page:
+        for gone in page:
+            if gone.ontology not in ontologies:
+                ontologies[gone.ontology] = ontology_of(names, gone.ontology, gone.key)
+            ontology = ontologies[gone.ontology]
+            if f"{ontology.name}/{gone.path}" in wanted and (newest is None or gone.at > newest[0].at):
+                newest = gone, ontology
+        page = names.trash(after=page[-1].id)
+    if newest is None:
+        return None
+    gone, ontology = newest
+    return Found(FoundKind.DOCUMENT, ontology, None, gone.path, names.document(gone.doc_id), trashed=gone)
 
 
 def _same(one: Found, other: Found) -> bool:
@@ -88,25 +111,6 @@ def _in_the_garage(stores: Stores, run: Path, words: str) -> Iterator[Found]:
     if path.is_relative_to(objects):
         parts = [part for part in path.relative_to(objects).parts if not part.startswith("@")]
         yield from of_key(stores, "/".join(parts))
-
-
-def _in_the_trash(stores: Stores, run: Path, words: str) -> Iterator[Found]:
-    names = stores.journal.names
-    head, _, rest = (_below_a_mount(run, words) or words).strip("/").partition("/")
-    wanted = {
-        (ontology.id, path.removeprefix("documents/")): ontology for ontology, path in encoded(stores, head, rest)
-    }
-    newest: Trashed | None = None
-    page = names.trash()
-    while page:
-        for gone in page:
-            if (gone.ontology, gone.path) in wanted and (newest is None or gone.at > newest.at):
-                newest = gone
-        page = names.trash(after=page[-1].id)
-    if newest is not None:
-        ontology = wanted[newest.ontology, newest.path]
-        document = names.document(newest.doc_id)
-        yield Found(FoundKind.DOCUMENT, ontology, None, newest.path, document, trashed=newest)
 
 
 def _by_attribute(stores: Stores, path: Path) -> Iterator[Found]:

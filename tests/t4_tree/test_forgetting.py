@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from kgfs.app import open_deposits, open_stores
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config, Models
-from kgfs.domain import Document, Name, State
+from kgfs.domain import Document, Name, State, decode_name
 from kgfs.errors import BadInputError, ExistsError, MissingError
 from kgfs.ingest import forget, trash
 from kgfs.ingest.rebuild import rebuild
@@ -93,7 +94,8 @@ def test_what_is_restored_is_as_it_was(place: Place) -> None:
     assert (gone.id, gone.path, gone.doc_id) == (before.id, "a/b.txt", before.doc_id)
 
     assert (
-        trash.restore(place.deposits, place.stores, trash.find(place.stores, "Zen/a/b.txt")) == "Zen/documents/a/b.txt"
+        trash.restore(place.deposits, place.stores, trash.find(place.stores, place.config.run, "Zen/a/b.txt"))
+        == "Zen/documents/a/b.txt"
     )
     after = name(place, "a/b.txt")
     same = ("id", "mode", "uid", "gid", "mtime", "size", "sha256", "doc_id", "version", "settled")
@@ -111,7 +113,7 @@ def test_restored_where_something_stands_asks_for_another_path(place: Place) -> 
     write(place, "a.txt", ABBOT)
     place.deposits.remove(name(place, "a.txt").id)
     write(place, "a.txt", MONK)
-    gone = trash.find(place.stores, "Zen/documents/a.txt")
+    gone = trash.find(place.stores, place.config.run, "Zen/documents/a.txt")
     with pytest.raises(ExistsError, match="--as"):
         trash.restore(place.deposits, place.stores, gone)
     trash.restore(place.deposits, place.stores, gone, "Zen/kept/b.txt")
@@ -126,12 +128,41 @@ def test_the_trash_of_a_removed_ontology_is_restored_into_another(place: Place) 
     place.deposits.remove(name(place, "a.txt").id)
     place.deposits.remove_ontology(ontology.id)
     [gone] = trash.listed(place.stores)
-    assert trash.ontology_shown(place.stores, gone) == ontology.prefix
+    assert trash.find(place.stores, place.config.run, "Zen/a.txt") == gone
     trash.restore(place.deposits, place.stores, gone, "Memory/a.txt")
     place.work()
     restored = document(place, "a.txt", "Memory")
     assert (restored.state, restored.sha256) == (State.DONE, gone.sha256)
     assert place.stores.garage.objects.exists(restored.key)
+
+
+@pytest.mark.parametrize("odd", ["latin%E9.txt", "new%0Aline.txt", "100%25.txt", "documents/a.txt"])
+def test_a_name_of_any_bytes_comes_back_as_it_was(place: Place, tmp_path: Path, odd: str) -> None:
+    (tmp_path / "source").write_text(ABBOT)
+    place.deposits.ingest_file(tmp_path / "source", "Zen", os.fsdecode(decode_name(odd)))
+    place.deposits.remove(name(place, odd).id)
+    for words in (f"Zen/{odd}", os.fsdecode(decode_name(f"Zen/documents/{odd}"))):
+        gone = trash.find(place.stores, place.config.run, words)
+        assert trash.restore(place.deposits, place.stores, gone) == f"Zen/documents/{odd}"
+        place.deposits.remove(name(place, odd).id)
+    gone = trash.find(place.stores, place.config.run, f"Zen/{odd}")
+    elsewhere = os.fsdecode(decode_name(f"Zen/sub/{odd}"))
+    assert trash.restore(place.deposits, place.stores, gone, elsewhere) == f"Zen/documents/sub/{odd}"
+
+
+def test_a_removed_ontology_comes_back_under_its_name_not_its_prefix(place: Place) -> None:
+    kept = write(place, "a.txt", ABBOT, "Über Zen")
+    removed = place.ontology("Über Zen")
+    assert removed.prefix != removed.name
+    place.deposits.remove(name(place, "a.txt", "Über Zen").id)
+    place.deposits.remove_ontology(removed.id)
+    place.work()
+    for words in (kept.doc_id, kept.key):
+        found = find_document(place.stores, place.config.run, words)
+        assert (found.doc_id, found.ontology.name) == (kept.doc_id, "Über Zen")
+    gone = trash.find(place.stores, place.config.run, "Über Zen/a.txt")
+    assert trash.restore(place.deposits, place.stores, gone) == "Über Zen/documents/a.txt"
+    assert place.ontology("Über Zen").id != removed.id
 
 
 @pytest.mark.claim("GONE-2")
@@ -150,7 +181,7 @@ def test_emptying_gives_up_only_what_nothing_promises(place: Place) -> None:
     assert objects.exists(once.key), "versions/ of a living path promise it"
     assert now(place, alone.doc_id).state is State.KEPT
     with pytest.raises(MissingError):
-        trash.find(place.stores, "Zen/alone.txt")
+        trash.find(place.stores, place.config.run, "Zen/alone.txt")
     rebuilt_is_the_same(place)
     again = write(place, "again.txt", "Reference counting frees cells. Reference counting is quick.\n")
     assert (again.doc_id, again.state) == (alone.doc_id, State.DONE)
@@ -196,6 +227,29 @@ def test_a_whole_ontology_can_be_forgotten(place: Place) -> None:
 
 
 @pytest.mark.claim("GONE-4")
+def test_knowledge_that_stays_keeps_its_ontology(place: Place) -> None:
+    kept = write(place, "d/a.txt", ABBOT)
+    before = concepts(place)
+    planned = forgotten(place, "Zen", cascade="none")
+    assert (planned.ontologies, len(planned.names)) == ((), 2)
+    assert concepts(place) == before
+    assert place.stores.journal.names.tombstoned(kept.doc_id)
+    assert not place.stores.journal.names.children(place.ontology("Zen").root)
+
+
+def test_what_was_removed_before_is_purged_by_its_path(place: Place) -> None:
+    gone = write(place, "a.txt", ABBOT)
+    place.deposits.remove(name(place, "a.txt").id)
+    place.work()
+    target = find_document(place.stores, place.config.run, "Zen/a.txt", trashed=True)
+    planned = forget.plan(place.stores, [target], "orphans", purge=True)
+    assert [leaving.trashed for leaving in planned.documents] == [("a.txt",)]
+    forget.order(place.deposits, place.stores, planned)
+    forget.carry_out(place.config, place.stores)
+    assert place.stores.journal.names.document(gone.doc_id) is None
+    assert not list(trash.listed(place.stores))
+
+
 def test_a_tombstone_keeps_its_knowledge(place: Place) -> None:
     doomed = write(place, "a.txt", ABBOT)
     known = concepts(place)

@@ -116,6 +116,16 @@ def test_names_are_taken_as_bytes_of_a_shell_and_as_they_are_shown(library: Libr
         assert found(library, words).path == "oddé%0A100%25.txt"
 
 
+def test_bytes_of_a_shell_need_not_be_utf8(library: Library) -> None:
+    library.write("Zen/documents/latin%E9.txt", b"Of another age.")
+    library.settle()
+    for words in (b"Zen/latin\xe9.txt", b"Zen/documents/latin\xe9.txt", b"Zen/latin%E9.txt"):
+        assert found(library, os.fsdecode(words)).path == "latin%E9.txt"
+    assert found(library, MOUNT / os.fsdecode(b"Zen/documents/latin\xe9.txt")).path == "latin%E9.txt"
+    with pytest.raises(MissingError):
+        found(library, os.fsdecode(b"Zen\xe9/latin.txt"))
+
+
 def test_what_is_no_document_yet_is_found_without_one(library: Library) -> None:
     empty = found(library, "Zen/empty")
     assert empty.name is not None
