@@ -21,11 +21,18 @@ def java() -> tuple[Path, int]:
     raise SystemExit("Neo4j needs Java 17 or newer: apt-get install openjdk-17-jre-headless maven")
 
 
+def installed() -> bool:
+    return (_jars() / "complete").exists()
+
+
+def _jars() -> Path:
+    return cache() / f"neo4j-{VERSIONS[java()[1]]}"
+
+
 def install() -> Path:
     """The folder of jars."""
-    version = VERSIONS[java()[1]]
-    jars = cache() / f"neo4j-{version}"
-    if not (jars / "complete").exists():
+    version, jars = VERSIONS[java()[1]], _jars()
+    if not installed():
         pom = HERE / "neo4j-pom.xml"
         goal = ["dependency:copy-dependencies", f"-DoutputDirectory={jars}", f"-Dneo4j={version}"]
         subprocess.run(["mvn", "-q", "-B", "-f", str(pom), *goal], check=True)

@@ -13,7 +13,6 @@ from kgfs.errors import BadInputError, StoreError
 from kgfs.render.concept import SHOWN_EVIDENCE, render
 from kgfs.stores.graph.contract import Batch, Change, Graph
 from kgfs.stores.graph.memory import MemoryGraph
-from kgfs.stores.graph.sqlite import SqliteGraph
 from tests.t1_stores.graph_building import (
     ONTOLOGY,
     Doc,
@@ -25,14 +24,15 @@ from tests.t1_stores.graph_building import (
     rid,
     source_rows,
 )
+from tests.t1_stores.graph_stores import STORES, opened
 
 A, B, C = "a" * 16, "b" * 16, "c" * 16
 OTHER = "ba9876543210"
 
 
-@pytest.fixture(params=["sqlite", "memory"])
+@pytest.fixture(params=STORES)
 def graph(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Graph]:
-    store: Graph = SqliteGraph(tmp_path / "graph.sqlite") if request.param == "sqlite" else MemoryGraph()
+    store = opened(request, tmp_path)
     yield store
     store.close()
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from kgfs.stores.graph.contract import Graph
-from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.graph.sqlite import SqliteGraph
 from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, cid, publish
+from tests.t1_stores.graph_stores import STORES, opened
 
 A, B, C = "a" * 16, "b" * 16, "c" * 16
 OTHER = "ba9876543210"
@@ -27,9 +27,9 @@ MORE = Doc(B, [Told("Zen", 1, ("Chan",)), Told("Buddhism")], [("Zen", "IS_A", "B
 ELSEWHERE = Doc(C, [Told("Zen", 1), Told("Lisp")], [("Lisp", "USES", "Zen", 0.5)], ["Lisp.\n"], ontology=OTHER)
 
 
-@pytest.fixture(params=["sqlite", "memory"])
+@pytest.fixture(params=STORES)
 def graph(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Graph]:
-    store: Graph = SqliteGraph(tmp_path / "graph.sqlite") if request.param == "sqlite" else MemoryGraph()
+    store = opened(request, tmp_path)
     yield store
     store.close()
 

@@ -10,18 +10,17 @@ import pytest
 
 from kgfs.errors import BadInputError, StoreError
 from kgfs.stores.graph.contract import Graph, Mark, Said
-from kgfs.stores.graph.memory import MemoryGraph
-from kgfs.stores.graph.sqlite import SqliteGraph
 from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, cid, prepared, publish, rid
+from tests.t1_stores.graph_stores import STORES, opened
 
 A, B = "a" * 16, "b" * 16
 ZEN = Doc(A, [Told("Zen", 2), Told("Koan")], [("Zen", "USES", "Koan", 0.8)])
 CHAN = Doc(B, [Told("Chan", 2, ("Chan school",)), Told("Koan")], [("Chan", "USES", "Koan", 0.9)], deposit=2)
 
 
-@pytest.fixture(params=["sqlite", "memory"])
+@pytest.fixture(params=STORES)
 def graph(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Graph]:
-    store: Graph = SqliteGraph(tmp_path / "graph.sqlite") if request.param == "sqlite" else MemoryGraph()
+    store = opened(request, tmp_path)
     publish(store, ZEN)
     publish(store, CHAN)
     yield store

@@ -13,13 +13,14 @@ from kgfs.stores.graph.contract import EVERYTHING, Graph, Scope
 from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.graph.sqlite import SqliteGraph
 from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, cid, publish
+from tests.t1_stores.graph_stores import STORES, opened
 
 A, B = "a" * 16, "b" * 16
 
 
-@pytest.fixture(params=["sqlite", "memory"])
+@pytest.fixture(params=STORES)
 def graph(request: pytest.FixtureRequest) -> Iterator[Graph]:
-    made: Graph = SqliteGraph() if request.param == "sqlite" else MemoryGraph()
+    made = opened(request)
     yield made
     made.close()
 

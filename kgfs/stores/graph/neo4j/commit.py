@@ -1,0 +1,293 @@
+"""What one commit to the graph does, inside its transaction: editions enter and leave, and all that follows from it.
+
+The graph's own node is locked first, so commits come one after the other and epochs have no gap. What follows from a
+commit is worked out here, from what the touched concepts and relationships have, in requests of many at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from neo4j import ManagedTransaction
+
+from kgfs.domain import RELATIONSHIP_TYPES
+from kgfs.errors import BadInputError, StoreError
+from kgfs.stores.graph.contract import Change, ConceptRow, DocumentRow, Publication, RelationshipRow
+from kgfs.stores.graph.hiding import hidden_name, is_hidden
+from kgfs.stores.graph.neo4j.feed import write_changes
+from kgfs.stores.graph.neo4j.requests import Requests
+from kgfs.stores.graph.neo4j.rows import document_properties, mention_properties
+from kgfs.stores.graph.neo4j.settling import Settling
+
+COUNTED = ("documents", "sources", "concepts", "relationships", "instances")
+
+
+def lock(tx: ManagedTransaction, graph: str) -> dict[str, Any] | None:
+    """The graph's node, which nobody else commits to until this transaction ends. None where there is no such graph."""
+    found = tx.run(
+        "MATCH (g:Graph {name: $graph}) SET g.locked = true REMOVE g.locked RETURN properties(g) AS root", graph=graph
+    ).single()
+    return dict(found["root"]) if found else None
+
+
+class Commit(Requests):
+    """One publication or forgetting. Use once: :meth:`leave` and :meth:`enter`, then :meth:`settle`."""
+
+    def __init__(self, tx: ManagedTransaction, graph: str, root: dict[str, Any], at: int) -> None:
+        super().__init__(tx, root["space"])
+        self._graph = graph
+        self._at = at
+        self.epoch: int = root["epoch"] + 1
+        self._changes: list[Change] = []
+        self._left: dict[str, tuple[str, str]] = {}
+        self._entered: tuple[str, str, str] | None = None
+        self._concepts: set[str] = set()
+        """Whose mentions or evidence are others than before."""
+        self._relationships: set[str] = set()
+        self._evidence: dict[str, int] = {}
+        """By how much the number of pieces of evidence moves, by owner."""
+        self._moved: set[str] = set()
+        """Owners whose evidence is not what it was."""
+        self._counts: dict[str, dict[str, int]] = {}
+
+    # ------------------------------------------------------------------------------- editions
+
+    def leave(self, doc_ids: Iterable[str]) -> None:
+        """Take the shown editions of these documents out; unknown ones are passed over."""
+        rows = self._rows(
+            "UNWIND $doc_ids AS doc_id MATCH (d:Document {space: $space, doc_id: doc_id})"
+            " REMOVE d:Document SET d:Leaving, d.commit_id = d.commit_id + ' ' + d.key"
+            " RETURN d.doc_id AS doc_id, d.key AS key, d.ontology AS ontology, d.sources AS sources,"
+            " d.instances AS instances",
+            doc_ids=sorted(set(doc_ids)),
+        )
+        for row in rows:
+            self._count(row["ontology"], documents=-1, sources=-row["sources"], instances=-row["instances"])
+            self._left[row["doc_id"]] = (row["key"], row["ontology"])
+            self._touch(row["key"], -1)
+
+    def enter(self, edition: str, publication: Publication) -> None:
+        """Show the staged edition with what the publication says of it."""
+        document = publication.document
+        owners = self._owners(edition)
+        check(publication.concepts, publication.relationships, owners)
+        self._refuse_taken(edition)
+        self._fill(edition, document)
+        self._meet(publication.concepts)
+        self._mention(edition, publication.concepts)
+        self._relate(publication.relationships)
+        self._entered = (document.doc_id, edition, document.ontology)
+        self._touch(edition, 1)
+
+    def _owners(self, edition: str) -> dict[str, tuple[str, int]]:
+        """Owner → (kind, how many pieces of evidence the edition has)."""
+        rows = self._rows(
+            "MATCH (i:Instance {edition: $edition}) RETURN i.owner AS owner, i.owner_kind AS kind, count(*) AS n",
+            edition=edition,
+        )
+        return {row["owner"]: (row["kind"], row["n"]) for row in rows}
+
+    def _fill(self, edition: str, document: DocumentRow) -> None:
+        [row] = self._rows(
+            "MATCH (e:Edition {key: $edition}) SET e:Document, e += $properties REMOVE e:Staged"
+            " SET e.sources = COUNT { MATCH (s:Source {edition: $edition}) },"
+            " e.instances = COUNT { MATCH (i:Instance {edition: $edition}) }"
+            " RETURN e.sources AS sources, e.instances AS instances",
+            edition=edition,
+            properties=document_properties(document),
+        )
+        self._count(document.ontology, documents=1, sources=row["sources"], instances=row["instances"])
+
+    def _refuse_taken(self, edition: str) -> None:
+        clash = self._rows(
+            "MATCH (mine:Instance {edition: $edition})"
+            " MATCH (theirs:Instance {owner: mine.owner, n: mine.n}) WHERE theirs.edition <> $edition"
+            " MATCH (d:Edition {key: theirs.edition}) WHERE d:Document AND d.space = $space"
+            " RETURN mine.owner AS owner, mine.n AS n LIMIT 1",
+            edition=edition,
+        )
+        if clash:
+            raise taken_number(clash[0]["owner"], clash[0]["n"])
+
+    def _meet(self, concepts: Sequence[ConceptRow]) -> None:
+        first = {row.concept_id: row for row in reversed(concepts)}
+        found = self._rows(
+            "UNWIND $ids AS id MATCH (o:Owner {space: $space, id: id}) WHERE o.name IS NOT NULL"
+            " RETURN o.id AS id, o.name AS name, o:Concept AS lives",
+            ids=sorted(first),
+        )
+        known = {row["id"]: row for row in found}
+        new = [row for id_, row in sorted(first.items()) if id_ not in known]
+        self._refuse_names(new)
+        met = [{"id": row.concept_id, "ontology": row.ontology, "norm": row.norm, "name": row.name} for row in new]
+        for id_, row in known.items():
+            if not row["lives"]:
+                name = first[id_].name if is_hidden(row["name"]) else row["name"]
+                met.append({"id": id_, "ontology": first[id_].ontology, "norm": first[id_].norm, "name": name})
+        self._do(
+            "UNWIND $rows AS row MERGE (o:Owner {space: $space, id: row.id})"
+            " SET o += row, o.last_n = coalesce(o.last_n, 0)",
+            rows=sorted(met, key=lambda row: row["id"]),
+        )
+
+    def _refuse_names(self, new: Sequence[ConceptRow]) -> None:
+        holders: dict[tuple[str, str], str] = {}
+        for row in new:
+            if holders.setdefault((row.ontology, row.name), row.concept_id) != row.concept_id:
+                raise StoreError(f"The directory name '{row.name}' is another concept's.")
+        found = self._rows(
+            "UNWIND $names AS wanted UNWIND [wanted[1], wanted[2]] AS name"
+            " MATCH (o:Owner {space: $space, ontology: wanted[0], name: name}) RETURN wanted[1] AS name LIMIT 1",
+            names=[[row.ontology, row.name, hidden_name(row.ontology, row.name)] for row in new],
+        )
+        if found:
+            raise StoreError(f"The directory name '{found[0]['name']}' is or was another concept's.")
+
+    def _mention(self, edition: str, concepts: Sequence[ConceptRow]) -> None:
+        ordinals: dict[str, int] = {}
+        rows = []
+        for row in concepts:
+            ordinal = ordinals[row.concept_id] = ordinals.get(row.concept_id, -1) + 1
+            rows.append({"id": row.concept_id, "said": {**mention_properties(row.mention), "ordinal": ordinal}})
+        self._do(
+            "UNWIND $rows AS row MATCH (o:Owner {space: $space, id: row.id}) MATCH (e:Edition {key: $edition})"
+            " CREATE (o)-[m:MENTIONED_IN]->(e) SET m = row.said",
+            rows=rows,
+            edition=edition,
+        )
+
+    def _relate(self, relationships: Sequence[RelationshipRow]) -> None:
+        self._do(
+            "UNWIND $rows AS row MERGE (r:Owner {space: $space, id: row.id})"
+            " WITH r, row WHERE r.type IS NULL"
+            " SET r += row, r.evidence = 0, r.confidence = 0.0, r.mtime = 0, r.last_n = coalesce(r.last_n, 0)"
+            " WITH r MATCH (s:Owner {space: $space, id: r.subject}) MATCH (o:Owner {space: $space, id: r.object})"
+            " MERGE (r)-[:SUBJECT]->(s) MERGE (r)-[:OBJECT]->(o)",
+            rows=[relationship_properties(row) for row in relationships],
+        )
+
+    def _touch(self, edition: str, step: int) -> None:
+        mentioned = self._rows(
+            "MATCH (o:Owner)-[:MENTIONED_IN]->(:Edition {key: $edition}) RETURN DISTINCT o.id AS id", edition=edition
+        )
+        self._concepts.update(row["id"] for row in mentioned)
+        for owner, (kind, count) in self._owners(edition).items():
+            self._evidence[owner] = self._evidence.get(owner, 0) + step * count
+            if kind == "relationship":
+                self._relationships.add(owner)
+
+    # ------------------------------------------------------------------------------- what follows
+
+    def settle(self, commit_id: str, kind: str) -> int:
+        """Bring everything derived from the shown editions up to date, write the feed, return the epoch."""
+        self._tell_documents()
+        self._tell_evidence()
+        self._number_evidence()
+        settling = Settling(self._tx, self._space, self._at, self._tell, self._count)
+        settling.relationships(self._relationships & self._moved)
+        settling.concepts(self._concepts, self._evidence)
+        settling.pages()
+        self._write_counts()
+        told = write_changes(self._tx, self._space, self.epoch, self._changes)
+        self._do(
+            "MATCH (g:Graph {name: $graph}) SET g.epoch = $epoch, g.told = g.told + $told"
+            " CREATE (:Commit {space: $space, commit_id: $commit_id, epoch: $epoch, kind: $kind, at: $at})",
+            graph=self._graph,
+            epoch=self.epoch,
+            told=told,
+            commit_id=commit_id,
+            kind=kind,
+            at=self._at,
+        )
+        return self.epoch
+
+    def _tell(self, what: str, kind: str, ontology: str, owner: str, name: str) -> None:
+        self._changes.append(Change(self.epoch, what, kind, ontology, owner, name))
+
+    def _tell_documents(self) -> None:
+        entered = self._entered[0] if self._entered else ""
+        for doc_id, (_, ontology) in self._left.items():
+            if doc_id != entered:
+                self._tell("removed", "document", ontology, ontology, doc_id)
+        if self._entered:
+            what = "changed" if entered in self._left else "added"
+            self._tell(what, "document", self._entered[2], self._entered[2], entered)
+
+    def _tell_evidence(self) -> None:
+        entered, ontology = ({}, "") if self._entered is None else (self._digests(self._entered[1]), self._entered[2])
+        replaced: dict[tuple[str, int], str] = {}
+        for former, former_ontology in self._left.values():
+            digests = self._digests(former)
+            replaced |= digests
+            for owner, n in sorted(digests.keys() - entered.keys()):
+                self._tell_one_evidence("removed", former_ontology, owner, n)
+        for (owner, n), digest in sorted(entered.items()):
+            if (owner, n) not in replaced:
+                self._tell_one_evidence("added", ontology, owner, n)
+            elif replaced[owner, n] != digest:
+                self._tell_one_evidence("changed", ontology, owner, n)
+
+    def _tell_one_evidence(self, what: str, ontology: str, owner: str, n: int) -> None:
+        self._moved.add(owner)
+        self._tell(what, "evidence", ontology, owner, str(n))
+
+    def _digests(self, edition: str) -> dict[tuple[str, int], str]:
+        rows = self._rows(
+            "MATCH (i:Instance {edition: $edition}) RETURN i.owner AS owner, i.n AS n, i.digest AS digest",
+            edition=edition,
+        )
+        return {(row["owner"], row["n"]): row["digest"] for row in rows}
+
+    def _number_evidence(self) -> None:
+        """A number once used stays used, also when its evidence is gone."""
+        if self._entered:
+            self._do(
+                "MATCH (i:Instance {edition: $edition}) WITH i.owner AS owner, max(i.n) AS n"
+                " MATCH (o:Owner {space: $space, id: owner}) WHERE o.last_n < n SET o.last_n = n",
+                edition=self._entered[1],
+            )
+
+    def _count(self, ontology: str, **steps: int) -> None:
+        counts = self._counts.setdefault(ontology, dict.fromkeys(COUNTED, 0))
+        for what, step in steps.items():
+            counts[what] += step
+
+    def _write_counts(self) -> None:
+        moves = ", ".join(f"o.{what} = coalesce(o.{what}, 0) + row.{what}" for what in COUNTED)
+        self._do(
+            "UNWIND $rows AS row MERGE (o:Ontology {space: $space, ontology: row.ontology})"
+            f" SET {moves}, o.changed_at = CASE WHEN o.changed_at > $at THEN o.changed_at ELSE $at END",
+            rows=[{"ontology": ontology, **steps} for ontology, steps in sorted(self._counts.items())],
+            at=self._at,
+        )
+
+
+def relationship_properties(row: RelationshipRow) -> dict[str, str]:
+    return {
+        "id": row.relationship_id,
+        "ontology": row.ontology,
+        "subject": row.subject,
+        "type": row.type,
+        "inverse": RELATIONSHIP_TYPES[row.type],
+        "object": row.object,
+    }
+
+
+def check(concepts: Sequence[ConceptRow], relationships: Sequence[RelationshipRow], owners: Iterable[str]) -> None:
+    """BadInputError for evidence that nobody would count."""
+    mentioned = {concept.concept_id for concept in concepts}
+    known = mentioned | {relationship.relationship_id for relationship in relationships}
+    for owner in owners:
+        if owner not in known:
+            raise BadInputError(f"Evidence was staged for {owner}, which the publication does not mention.")
+    for row in relationships:
+        if not {row.subject, row.object} <= mentioned:
+            raise BadInputError(f"Relationship {row.relationship_id} joins concepts not mentioned with it.")
+        if row.type not in RELATIONSHIP_TYPES:
+            types = ", ".join(sorted(RELATIONSHIP_TYPES))
+            raise BadInputError(f"'{row.type}' is no relationship type; known are {types}.")
+
+
+def taken_number(owner: str, n: int) -> StoreError:
+    return StoreError(f"Evidence number {n} of {owner} belongs to another document's quote.")

@@ -1,0 +1,173 @@
+"""Editions: a document under one commit. Written in batches before it is shown, removed in batches after it was."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from neo4j import ManagedTransaction
+
+from kgfs.stores.graph.contract import Batch, InstanceRow, SourceRow
+from kgfs.stores.graph.neo4j.rows import instance_properties, source_properties
+from kgfs.stores.graph.neo4j.speaking import Speaking
+
+ROWS_AT_ONCE = 500
+WEIGHT_AT_ONCE = 2_000_000
+"""Rows and characters of one transaction outside of publications: its memory on the server stays below some 20 MB."""
+
+Row = TypeVar("Row", SourceRow, InstanceRow)
+
+_OPEN = """
+MATCH (g:Graph {name: $graph})
+OPTIONAL MATCH (c:Commit {space: g.space, commit_id: $commit_id})
+WITH g.space AS space, c WHERE c IS NULL
+MERGE (e:Edition {space: space, doc_id: $doc_id, commit_id: $commit_id})
+ON CREATE SET e:Staged, e.key = $fresh
+RETURN space, e.key AS key"""
+
+_SOURCES = """
+UNWIND $rows AS row
+MATCH (e:Edition {key: $key})
+MERGE (s:Source {edition: $key, chunk_index: row.chunk_index})
+SET s = row
+MERGE (e)-[:HAS_CHUNK {index: row.chunk_index}]->(s)
+WITH s
+MATCH (i:Instance {edition: $key, chunk_index: s.chunk_index})
+MERGE (i)-[:DERIVED_FROM]->(s)
+WITH s, i WHERE i.owner_kind = 'concept'
+MATCH (o:Owner)-[:EVIDENCED_BY]->(i)
+MERGE (o)-[:APPEARS_IN]->(s)"""
+
+_INSTANCES = """
+UNWIND $rows AS row
+MERGE (i:Instance {edition: $key, owner: row.owner, n: row.n})
+SET i = row
+MERGE (o:Owner {space: $space, id: row.owner})
+MERGE (o)-[:EVIDENCED_BY]->(i)
+WITH o, i
+OPTIONAL MATCH (i)-[former:DERIVED_FROM]->(:Source)
+DELETE former
+WITH DISTINCT o, i
+MATCH (s:Source {edition: $key, chunk_index: i.chunk_index})
+MERGE (i)-[:DERIVED_FROM]->(s)
+WITH o, i, s WHERE i.owner_kind = 'concept'
+MERGE (o)-[:APPEARS_IN]->(s)"""
+
+
+def open_edition(tx: ManagedTransaction, graph: str, doc_id: str, commit_id: str) -> tuple[str, str] | None:
+    """Space and key of the edition, made if it is new; None where the commit was published."""
+    fresh = secrets.token_hex(12)
+    found = tx.run(_OPEN, graph=graph, doc_id=doc_id, commit_id=commit_id, fresh=fresh).single()
+    return (found["space"], found["key"]) if found else None
+
+
+def stage(speaking: Speaking, graph: str, commit_id: str, doc_id: str, batch: Batch) -> None:
+    def keep(write: Callable[[ManagedTransaction, str, str], None]) -> Callable[[ManagedTransaction], None]:
+        def work(tx: ManagedTransaction) -> None:
+            if found := open_edition(tx, graph, doc_id, commit_id):
+                write(tx, *found)
+
+        return work
+
+    if not batch.sources and not batch.instances:
+        speaking.write(keep(lambda tx, space, key: None))
+    for sources in portions(batch.sources, lambda row: len(row.full_text)):
+        speaking.write(keep(lambda tx, space, key, rows=sources: put_sources(tx, key, rows)))  # type: ignore[misc]
+    for instances in portions(batch.instances, lambda row: len(row.quote)):
+        speaking.write(keep(lambda tx, space, key, rows=instances: put_instances(tx, space, key, rows)))  # type: ignore[misc]
+
+
+def portions(rows: Sequence[Row], weight: Callable[[Row], int]) -> Iterator[Sequence[Row]]:
+    """All rows in order, in pieces that are small in number and weight; a row that is heavy goes alone."""
+    piece: list[Row] = []
+    heavy = 0
+    for row in rows:
+        if piece and (len(piece) == ROWS_AT_ONCE or heavy + weight(row) > WEIGHT_AT_ONCE):
+            yield piece
+            piece, heavy = [], 0
+        piece.append(row)
+        heavy += weight(row)
+    if piece:
+        yield piece
+
+
+def put_sources(tx: ManagedTransaction, key: str, rows: Sequence[SourceRow]) -> None:
+    tx.run(_SOURCES, key=key, rows=[source_properties(row, key) for row in rows]).consume()
+
+
+def put_instances(tx: ManagedTransaction, space: str, key: str, rows: Sequence[InstanceRow]) -> None:
+    # In one order everywhere, so that two who meet at the same owners wait for each other and do not dead-lock.
+    ordered = sorted(rows, key=lambda row: (row.owner, row.n))
+    properties = [instance_properties(row, key) for row in ordered]
+    tx.run(_INSTANCES, space=space, key=key, rows=properties).consume()
+
+
+def drop_instances(tx: ManagedTransaction, key: str, pairs: Sequence[tuple[str, int]]) -> None:
+    """Take single pieces of evidence out of an edition that stays."""
+    tx.run(
+        "UNWIND $pairs AS pair MATCH (i:Instance {edition: $key, owner: pair[0], n: pair[1]})"
+        " OPTIONAL MATCH (o:Owner)-[:EVIDENCED_BY]->(i)-[:DERIVED_FROM]->(s:Source)"
+        " DETACH DELETE i WITH DISTINCT o, s WHERE o IS NOT NULL"
+        " AND NOT EXISTS { (o)-[:EVIDENCED_BY]->(:Instance)-[:DERIVED_FROM]->(s) }"
+        " MATCH (o)-[appears:APPEARS_IN]->(s) DELETE appears",
+        key=key,
+        pairs=[list(pair) for pair in pairs],
+    ).consume()
+
+
+# ---------------------------------------------------------------------------------------------- removing
+
+_LEAVE = "SET e:Leaving, e.commit_id = e.commit_id + ' ' + e.key REMOVE e:Staged"
+"""One that was abandoned and is still being removed is not taken up again, since it has lost rows."""
+
+
+def abandon(tx: ManagedTransaction, graph: str, commit_id: str) -> None:
+    tx.run(
+        "MATCH (g:Graph {name: $graph}) MATCH (e:Staged)"
+        f" WHERE e.space = g.space AND e.commit_id = $commit_id {_LEAVE}",
+        graph=graph,
+        commit_id=commit_id,
+    ).consume()
+
+
+def remove_left(speaking: Speaking, space: str) -> None:
+    """Remove the rows of editions that left, little by little. A kill in between is made up for by the next call."""
+    question = "MATCH (e:Leaving) WHERE e.space = $space RETURN e.key AS key LIMIT 1"
+    while found := speaking.read(lambda tx: tx.run(question, space=space).single()):
+        remove_edition(speaking, found["key"])
+
+
+def remove_edition(speaking: Speaking, key: str) -> None:
+    while speaking.write(lambda tx: _remove_instances(tx, key)) == ROWS_AT_ONCE:
+        pass
+    sources = (
+        "MATCH (s:Source {edition: $key}) WITH s LIMIT $limit DETACH DELETE s RETURN count(*) AS gone",
+        "MATCH (:Owner)-[m:MENTIONED_IN]->(:Edition {key: $key}) WITH m LIMIT $limit DELETE m RETURN count(*) AS gone",
+        "MATCH (e:Edition {key: $key}) WITH e LIMIT $limit DETACH DELETE e RETURN count(*) AS gone",
+    )
+    for question in sources:
+        while speaking.write(lambda tx, q=question: counted(tx, q, key=key)) == ROWS_AT_ONCE:  # type: ignore[misc]
+            pass
+
+
+def counted(tx: ManagedTransaction, question: str, **words: Any) -> int:
+    return int(tx.run(question, limit=ROWS_AT_ONCE, **words).single(strict=True)["gone"])
+
+
+def _remove_instances(tx: ManagedTransaction, key: str) -> int:
+    found = tx.run(
+        "MATCH (i:Instance {edition: $key}) WITH i LIMIT $limit"
+        " OPTIONAL MATCH (o:Owner)-[:EVIDENCED_BY]->(i) WHERE o.ontology IS NULL"
+        " WITH i, [o.space, o.id] AS owner DETACH DELETE i"
+        " RETURN count(*) AS gone, collect(DISTINCT owner) AS owners",
+        key=key,
+        limit=ROWS_AT_ONCE,
+    ).single(strict=True)
+    # Owners that were only ever staged for. Writing to one locks it, so nobody gives it evidence while we look.
+    tx.run(
+        "UNWIND $owners AS owner MATCH (o:Owner {space: owner[0], id: owner[1]}) SET o.locked = true REMOVE o.locked"
+        " WITH o WHERE o.ontology IS NULL AND NOT EXISTS { (o)--() } DELETE o",
+        owners=sorted(owner for owner in found["owners"] if owner[0] is not None),
+    ).consume()
+    return int(found["gone"])

@@ -1,0 +1,199 @@
+"""The :class:`~kgfs.stores.graph.contract.Graph` in a Neo4j server."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from neo4j import ManagedTransaction
+
+from kgfs.domain import INGEST_VERSIONS
+from kgfs.errors import StoreError
+from kgfs.failpoints import border
+from kgfs.stores.graph.contract import (
+    Batch,
+    Fault,
+    Graph,
+    Mark,
+    Publication,
+    Redaction,
+    RelationshipRow,
+    Said,
+)
+from kgfs.stores.graph.neo4j import editions, purging, schema, spaces
+from kgfs.stores.graph.neo4j.commit import Commit, lock
+from kgfs.stores.graph.neo4j.faults import faults
+from kgfs.stores.graph.neo4j.feed import prune
+from kgfs.stores.graph.neo4j.matching import Neo4jMatching
+from kgfs.stores.graph.neo4j.merging import Cascade, Reassignment, set_marks
+from kgfs.stores.graph.neo4j.place import Place
+from kgfs.stores.graph.neo4j.speaking import Speaking
+
+_ASIDE = " aside"
+
+Root = dict[str, Any]
+
+
+class Neo4jGraph(Neo4jMatching):
+    """The graph of one namespace. Any number of threads, processes and machines. What a call returned for is durable as
+    far as the server's own disk is; a commit whose acknowledgement was lost is found again by its id."""
+
+    def __init__(self, place: Place) -> None:
+        speaking = Speaking(place)
+        try:
+            schema.make(speaking)
+            speaking.write(lambda tx: _keep_history(tx))
+            self._begin(speaking, place.namespace, is_aside=False)
+        except BaseException:
+            speaking.close()
+            raise
+
+    def _begin(self, speaking: Speaking, graph: str, *, is_aside: bool) -> None:
+        super().__init__(speaking, graph)
+        self._is_aside = is_aside
+        self._asked = threading.Lock()
+        space = spaces.fresh_space(speaking.place.namespace)
+        prepare = spaces.begin_anew if is_aside else spaces.make
+        speaking.write(lambda tx: prepare(tx, graph, space))
+        self._seen = self._state()
+        self._tidy()
+
+    # ------------------------------------------------------------------------------------------- writing
+
+    def stage(self, commit_id: str, document: str, batch: Batch) -> None:
+        editions.stage(self._speaking, self._graph, commit_id, document, batch)
+
+    def publish(self, publication: Publication) -> int:
+        doc_id, commit_id = publication.document.doc_id, publication.commit_id
+
+        def work(tx: ManagedTransaction, root: Root) -> int:
+            opened = editions.open_edition(tx, self._graph, doc_id, commit_id)
+            assert opened is not None  # the commit is not known, and nobody else commits meanwhile
+            commit = Commit(tx, self._graph, root, publication.at)
+            commit.leave([doc_id, *publication.supersedes])
+            commit.enter(opened[1], publication)
+            return commit.settle(commit_id, "publish")
+
+        return self._commit(commit_id, work)
+
+    def abandon(self, commit_id: str) -> None:
+        self._speaking.write(lambda tx: editions.abandon(tx, self._graph, commit_id))
+        self._tidy()
+
+    def forget(self, commit_id: str, doc_ids: Sequence[str], at: int, concepts: Sequence[str] = ()) -> int:
+        def work(tx: ManagedTransaction, root: Root) -> int:
+            commit = Cascade(tx, self._graph, root, at)
+            commit.leave(doc_ids)
+            commit.strike(concepts)
+            return commit.settle(commit_id, "forget")
+
+        return self._commit(commit_id, work)
+
+    def reassign(
+        self, commit_id: str, said: Sequence[Said], at: int, marks: Sequence[Mark] = (), unmarked: Sequence[Mark] = ()
+    ) -> int:
+        def work(tx: ManagedTransaction, root: Root) -> int:
+            commit = Reassignment(tx, self._graph, root, at)
+            for one in said:
+                commit.say(one)
+            set_marks(tx, root["space"], marks, unmarked)
+            return commit.settle(commit_id, "reassign")
+
+        return self._commit(commit_id, work)
+
+    def _commit(self, commit_id: str, work: Callable[[ManagedTransaction, Root], int]) -> int:
+        """Carry out what raises the epoch, unless it was carried out before."""
+
+        def once(tx: ManagedTransaction) -> int:
+            root = self._locked(tx)
+            known = tx.run(
+                "MATCH (c:Commit {space: $space, commit_id: $commit_id}) RETURN c.epoch AS epoch",
+                space=root["space"],
+                commit_id=commit_id,
+            ).single()
+            if known:
+                return int(known["epoch"])
+            epoch = work(tx, root)
+            border("graph.commit")
+            return epoch
+
+        epoch = self._speaking.write(once)
+        border("graph.committed")
+        prune(self._speaking, self._graph)
+        self._tidy()
+        return epoch
+
+    def _locked(self, tx: ManagedTransaction) -> Root:
+        root = lock(tx, self._graph)
+        if root is None:
+            raise StoreError(
+                f"{self._speaking.place.uri}: the graph '{self._graph}' is gone. 'kgfs rebuild' makes it again."
+            )
+        return root
+
+    def redact(self, concepts: Sequence[str], relationships: Sequence[RelationshipRow]) -> Redaction:
+        """What the server still holds in logs and copies of its own is its operator's affair: see ``docs/graph.md``."""
+        redaction = self._speaking.write(
+            lambda tx: purging.redact(tx, self._graph, self._locked(tx), concepts, relationships)
+        )
+        self._tidy()
+        return redaction
+
+    def impose(self, redaction: Redaction) -> None:
+        self._speaking.write(lambda tx: purging.impose(tx, self._locked(tx)["space"], redaction))
+
+    def clear(self) -> None:
+        space = spaces.fresh_space(self._speaking.place.namespace)
+        self._speaking.write(lambda tx: spaces.begin_anew(tx, self._graph, space))
+        self._tidy()
+
+    def aside(self) -> Neo4jGraph:
+        graph = Neo4jGraph.__new__(Neo4jGraph)
+        graph._begin(self._speaking, f"{self._graph}{_ASIDE}", is_aside=True)
+        return graph
+
+    def adopt(self, built: Graph, ontology: str = "") -> int:
+        assert isinstance(built, Neo4jGraph)
+        epoch = self._speaking.write(lambda tx: spaces.adopt(tx, self._graph, built._graph, ontology))
+        self._tidy()
+        return epoch
+
+    def _tidy(self) -> None:
+        """Remove what nobody sees any more, little by little."""
+        root = self._speaking.read(lambda tx: self._speaking.root(tx, self._graph))
+        editions.remove_left(self._speaking, root["space"])
+        spaces.remove_discarded(self._speaking)
+
+    # ------------------------------------------------------------------------------------------- asking
+
+    def faults(self) -> list[Fault]:
+        return self._speaking.steadily(self._graph, faults)
+
+    def changed(self) -> bool:
+        with self._asked:
+            state = self._state()
+            moved, self._seen = state != self._seen, state
+            return moved
+
+    def _state(self) -> tuple[int, int]:
+        found = self._speaking.read(lambda tx: self._speaking.root(tx, self._graph))
+        return found["epoch"], found["clears"]
+
+    def close(self) -> None:
+        if self._is_aside:
+            self._speaking.write(lambda tx: spaces.drop(tx, self._graph))
+            spaces.remove_discarded(self._speaking)
+        else:
+            self._speaking.close()
+
+
+def _keep_history(tx: ManagedTransaction) -> None:
+    """The written history of the ingest logic (CITE 1.3), for people who ask the server."""
+    tx.run(
+        "UNWIND $rows AS row MERGE (v:IngestVersion {version: row.version}) SET v += row",
+        rows=[
+            {"version": number, "description": version.description, "breaking": version.breaking}
+            for number, version in INGEST_VERSIONS.items()
+        ],
+    ).consume()

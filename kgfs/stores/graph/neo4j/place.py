@@ -1,0 +1,76 @@
+"""Where a Neo4j server is and how it is spoken to."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from kgfs.errors import BadInputError
+
+SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
+WRITING = 10
+"""A transaction that writes may take so many times longer than one that reads: a publication is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The password is a secret: it is never shown, not even by ``repr``, and never part of an error."""
+
+    uri: str
+    """``bolt://host:port`` for one server, ``neo4j://…`` for a cluster; ``+s`` is TLS."""
+    user: str = "neo4j"
+    password: str = field(default="", repr=False)
+    database: str = "neo4j"
+    namespace: str = "kgfs"
+    """The name of the graph: several stand side by side in one database."""
+    timeout: float = 30.0
+    """Seconds after which a question is given up, retries of transient errors included."""
+    ca_file: Path | None = None
+    """Whom to trust for TLS, in place of the machine's own list."""
+    bookmarks: Path | None = None
+    """A file through which processes of one machine see each other's writes, whichever member of a cluster they ask."""
+
+    def __post_init__(self) -> None:
+        scheme = urlsplit(self.uri).scheme
+        if scheme not in SCHEMES:
+            raise BadInputError(f"[graph] uri: '{self.uri}' starts with none of {', '.join(SCHEMES)}.")
+        if urlsplit(self.uri).password:
+            raise BadInputError("[graph] uri holds a password. Take it out and name a file in [graph] password_file.")
+        if not self.namespace or "/" in self.namespace:
+            raise BadInputError(f"[graph] namespace: '{self.namespace}' is no name without '/'.")
+
+    @property
+    def encrypted(self) -> bool:
+        return "+" in urlsplit(self.uri).scheme or self.ca_file is not None
+
+    @property
+    def open_to_others(self) -> bool:
+        """Whether words and password go unencrypted to another machine."""
+        return not self.encrypted and not is_loopback(urlsplit(self.uri).hostname or "")
+
+    def options(self) -> dict[str, Any]:
+        """Of the driver, without who we are."""
+        return {
+            "connection_timeout": min(self.timeout, 10.0),
+            "connection_acquisition_timeout": self.timeout,
+            "max_transaction_retry_time": self.timeout,
+            "liveness_check_timeout": 30.0,
+            "keep_alive": True,
+            "user_agent": "kgfs",
+            "telemetry_disabled": True,
+            "notifications_min_severity": "OFF",
+        }
+
+    def address(self) -> str:
+        """The URI as the driver wants it beside an own list of authorities, which excludes the short schemes of TLS."""
+        return self.uri.replace("+s", "", 1) if self.ca_file else self.uri
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

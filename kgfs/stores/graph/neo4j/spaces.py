@@ -1,0 +1,123 @@
+"""Graphs and their spaces. All nodes of a graph bear the name of its space; the graph's own node says which one is shown.
+
+So a graph that was built aside takes another's place, or one is emptied, by one value; what lies in a space that nobody
+shows any more is removed afterwards, little by little.
+"""
+
+from __future__ import annotations
+
+import secrets
+
+from neo4j import ManagedTransaction
+
+from kgfs.errors import MissingError
+from kgfs.stores.graph.neo4j.commit import lock
+from kgfs.stores.graph.neo4j.editions import ROWS_AT_ONCE, counted, remove_edition
+from kgfs.stores.graph.neo4j.feed import forget_changes
+from kgfs.stores.graph.neo4j.speaking import Speaking
+
+REST = (("Owner", "id"), ("Form", "form"), ("Mark", "mark"), ("Commit", "commit_id"), ("Change", "part"), ("Ontology", "ontology"))  # fmt: skip
+"""What stands in a space besides editions, each with a property that all have."""
+
+_OF_ONTOLOGY = ("Edition", "Owner", "Form", "Mark", "Ontology")
+
+
+def fresh_space(namespace: str) -> str:
+    return f"{namespace}/{secrets.token_hex(6)}"
+
+
+def make(tx: ManagedTransaction, graph: str, space: str) -> None:
+    """The graph, if it is new."""
+    tx.run(
+        "MERGE (g:Graph {name: $graph}) ON CREATE SET"
+        " g.space = $space, g.epoch = 0, g.clears = 0, g.changes_above = 0, g.told = 0",
+        graph=graph,
+        space=space,
+    ).consume()
+
+
+def begin_anew(tx: ManagedTransaction, graph: str, space: str) -> None:
+    """Show an empty space from now on."""
+    make(tx, graph, space)
+    tx.run(
+        "MATCH (g:Graph {name: $graph}) WHERE g.space <> $space"
+        " CREATE (:Discarded {space: g.space})"
+        " SET g.space = $space, g.epoch = 0, g.clears = g.clears + 1, g.changes_above = 0, g.told = 0",
+        graph=graph,
+        space=space,
+    ).consume()
+
+
+def drop(tx: ManagedTransaction, graph: str) -> None:
+    tx.run("MATCH (g:Graph {name: $graph}) MERGE (:Discarded {space: g.space}) DELETE g", graph=graph).consume()
+
+
+def adopt(tx: ManagedTransaction, graph: str, built: str, ontology: str) -> int:
+    """Show what ``built`` shows in place of everything, or of everything of one ontology. The new epoch. The first costs
+    the same whatever the size; the second moves the documents, concepts and relationships of that ontology over."""
+    mine, theirs = lock(tx, graph), lock(tx, built)
+    if mine is None or theirs is None:
+        raise MissingError(f"There is no graph '{graph if mine is None else built}'.")
+    epoch: int = max(mine["epoch"] + 1, theirs["epoch"])
+    given_up = f"{mine['space']}-{secrets.token_hex(4)}" if ontology else mine["space"]
+    if ontology:
+        _move(tx, mine["space"], given_up, ontology)
+        _move(tx, theirs["space"], mine["space"], ontology)
+        tx.run(
+            "MATCH (c:Commit) WHERE c.space = $theirs AND c.commit_id IS NOT NULL"
+            " AND NOT EXISTS { MATCH (:Commit {space: $mine, commit_id: c.commit_id}) } SET c.space = $mine",
+            mine=mine["space"],
+            theirs=theirs["space"],
+        ).consume()
+        forget_changes(tx, graph, mine["space"], epoch)
+    tx.run(
+        "MATCH (g:Graph {name: $graph}) MATCH (b:Graph {name: $built}) SET g.space = $space, g.epoch = $epoch,"
+        " g.clears = g.clears + 1, g.changes_above = $epoch, g.told = 0 DELETE b"
+        " WITH 1 AS done UNWIND $discarded AS space MERGE (:Discarded {space: space})",
+        graph=graph,
+        built=built,
+        space=mine["space"] if ontology else theirs["space"],
+        epoch=epoch,
+        discarded=[given_up, theirs["space"]] if ontology else [given_up],
+    ).consume()
+    if not ontology:
+        # The feed of the building is no part of ours: nobody followed it.
+        tx.run(
+            "MATCH (c:Change) WHERE c.space = $space AND c.epoch >= 0 AND c.part >= 0 DELETE c", space=theirs["space"]
+        ).consume()
+    return epoch
+
+
+def _move(tx: ManagedTransaction, space: str, other: str, ontology: str) -> None:
+    for label in _OF_ONTOLOGY:
+        tx.run(
+            f"MATCH (n:{label} {{space: $space}}) WHERE n.ontology = $ontology SET n.space = $other",
+            space=space,
+            other=other,
+            ontology=ontology,
+        ).consume()
+
+
+def remove_discarded(speaking: Speaking) -> None:
+    """Remove what lies in spaces that this graph, or one built aside it, gave up. A kill in between is made up for by the next call."""
+    beginning = f"{speaking.place.namespace}/"
+    question = "MATCH (d:Discarded) WHERE d.space STARTS WITH $beginning RETURN d.space AS space LIMIT 1"
+    while found := speaking.read(lambda tx: tx.run(question, beginning=beginning).single()):
+        _remove(speaking, found["space"])
+
+
+def _remove(speaking: Speaking, space: str) -> None:
+    edition = "MATCH (e:Edition) WHERE e.space = $space AND e.doc_id IS NOT NULL AND e.commit_id IS NOT NULL"
+    while found := speaking.read(lambda tx: tx.run(f"{edition} RETURN e.key AS key LIMIT 1", space=space).single()):
+        remove_edition(speaking, found["key"])
+    for label, name in REST:
+        more = " AND n.epoch IS NOT NULL" if label == "Change" else ""
+        more = " AND n.ontology IS NOT NULL" if label == "Form" else more
+        more = " AND n.concept_id IS NOT NULL" if label == "Mark" else more
+        question = (
+            f"MATCH (n:{label}) WHERE n.space = $space AND n.{name} IS NOT NULL{more}"
+            " WITH n LIMIT $limit DETACH DELETE n RETURN count(*) AS gone"
+        )
+        while speaking.write(lambda tx, q=question: counted(tx, q, space=space)) == ROWS_AT_ONCE:  # type: ignore[misc]
+            pass
+    speaking.write(lambda tx: tx.run("MATCH (d:Discarded {space: $space}) DELETE d", space=space).consume())

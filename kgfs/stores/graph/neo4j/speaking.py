@@ -1,0 +1,164 @@
+"""Speaking to the server: managed transactions, whole answers, and our errors in place of the driver's.
+
+A Neo4j transaction reads what others commit meanwhile, so an answer of several steps could mix two epochs. Every question
+here is therefore asked between two looks at the graph's epoch and asked again where it moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from neo4j import Driver, GraphDatabase, ManagedTransaction, TrustCustomCAs, unit_of_work
+from neo4j.exceptions import (
+    AuthError,
+    ClientError,
+    ConfigurationError,
+    DriverError,
+    Neo4jError,
+    ServiceUnavailable,
+    SessionExpired,
+    TransientError,
+)
+
+from kgfs.errors import KgfsError, StoreError, TimedOutError
+from kgfs.stores.graph.neo4j.bookmarks import kept_in
+from kgfs.stores.graph.neo4j.place import WRITING, Place
+
+Answer = TypeVar("Answer")
+Row = Mapping[str, Any]
+
+ASKED_AGAIN = 40
+"""How often a question is asked while commits come in between."""
+
+WHOLE = """
+MATCH (g:Graph {name: $graph})
+WITH g.space AS space, [g.epoch, g.clears] AS before
+WITH before, COLLECT { %s } AS rows
+MATCH (again:Graph {name: $graph})
+RETURN rows, before = [again.epoch, again.clears] AS whole"""
+"""A question and both looks in one request. The question may use ``space`` and returns one column."""
+
+_TIMED_OUT = "Neo.ClientError.Transaction.TransactionTimedOut"
+_VANISHED = "Neo.ClientError.Statement.EntityNotFound"
+
+
+class Speaking:
+    """One driver, from any number of threads."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        options = place.options()
+        if place.ca_file:
+            options |= {"encrypted": True, "trusted_certificates": TrustCustomCAs(str(place.ca_file))}
+        with self._spoken():
+            self._driver: Driver = GraphDatabase.driver(place.address(), auth=(place.user, place.password), **options)
+        self._bookmarks = kept_in(place.bookmarks)
+
+    def write(self, work: Callable[[ManagedTransaction], Answer]) -> Answer:
+        """``work`` may be carried out several times, the last time in the transaction that is committed; where the
+        acknowledgement is lost, once more after a commit. So it must find out itself whether it was done."""
+        with self._spoken(), self._session() as session:
+            timed = unit_of_work(timeout=self.place.timeout * WRITING)(_steady(work))
+            answer: Answer = session.execute_write(timed)
+            return answer
+
+    def read(self, work: Callable[[ManagedTransaction], Answer]) -> Answer:
+        with self._spoken(), self._session() as session:
+            answer: Answer = session.execute_read(unit_of_work(timeout=self.place.timeout)(work))
+            return answer
+
+    def ask(self, graph: str, question: str, **words: Any) -> list[Any]:
+        """The rows of one question, all of one epoch."""
+        query = WHOLE % question
+
+        def once(tx: ManagedTransaction) -> Row:
+            found = tx.run(query, graph=graph, **words).single()
+            if found is None:
+                raise StoreError(f"{self.place.uri}: the graph '{graph}' is gone. 'kgfs rebuild' makes it again.")
+            return found
+
+        for _ in range(ASKED_AGAIN):
+            found = self.read(once)
+            if found["whole"]:
+                return list(found["rows"])
+        raise TimedOutError(f"{self.place.uri}: the graph changes faster than it can be read.")
+
+    def steadily(self, graph: str, work: Callable[[ManagedTransaction, str], Answer]) -> Answer:
+        """The answer of several questions, all of one epoch; ``work`` is given the graph's space."""
+
+        def once(tx: ManagedTransaction) -> tuple[Answer, bool]:
+            before = self.root(tx, graph)
+            answer = work(tx, before["space"])
+            return answer, before == self.root(tx, graph)
+
+        for _ in range(ASKED_AGAIN):
+            answer, whole = self.read(once)
+            if whole:
+                return answer
+        raise TimedOutError(f"{self.place.uri}: the graph changes faster than it can be read.")
+
+    def root(self, tx: ManagedTransaction, graph: str) -> dict[str, Any]:
+        found = tx.run("MATCH (g:Graph {name: $graph}) RETURN properties(g) AS root", graph=graph).single()
+        if found is None:
+            raise StoreError(f"{self.place.uri}: the graph '{graph}' is gone. 'kgfs rebuild' makes it again.")
+        return dict(found["root"])
+
+    def change_schema(self, statement: str) -> None:
+        with self._spoken(), self._session() as session:
+            session.run(statement).consume()
+
+    def close(self) -> None:
+        self._driver.close()
+
+    def _session(self) -> Any:
+        return self._driver.session(database=self.place.database, bookmark_manager=self._bookmarks)
+
+    @contextmanager
+    def _spoken(self) -> Iterator[None]:
+        """What the driver raises as our errors, without anything of the request but the server's address."""
+        try:
+            yield
+        except (DriverError, Neo4jError, OSError) as error:
+            raise ours(self.place, error) from error
+
+
+def _steady(work: Callable[[ManagedTransaction], Answer]) -> Callable[[ManagedTransaction], Answer]:
+    """Work that met a node which somebody removed meanwhile is repeated, as after any other conflict."""
+
+    def carried_out(tx: ManagedTransaction) -> Answer:
+        try:
+            return work(tx)
+        except ClientError as error:
+            if error.code == _VANISHED:
+                raise TransientError(f"{error.message}") from error
+            raise
+
+    return carried_out
+
+
+def ours(place: Place, error: Exception) -> KgfsError:
+    if isinstance(error, AuthError):
+        return StoreError(
+            f"{place.uri}: Neo4j does not let '{place.user}' in. Set [graph] user and password_file, or KGFS_GRAPH_USER"
+            " and KGFS_GRAPH_PASSWORD_FILE."
+        )
+    if isinstance(error, Neo4jError):
+        if error.code == _TIMED_OUT:
+            return TimedOutError(f"{place.uri}: Neo4j does not answer within {place.timeout:g} s ([graph] timeout).")
+        if isinstance(error, TransientError):
+            return TimedOutError(f"{place.uri}: Neo4j is too busy ({error.code}). Trying again can succeed.")
+        if (error.code or "").endswith("DatabaseNotFound"):
+            return StoreError(f"{place.uri}: there is no database '{place.database}'. Set [graph] database.")
+        return StoreError(f"{place.uri}: Neo4j refuses: {error.code}: {error.message}")
+    if isinstance(error, ConfigurationError):
+        return StoreError(f"{place.uri}: the connection cannot be set up: {error}")
+    if isinstance(error, (ServiceUnavailable, SessionExpired, OSError)):
+        return StoreError(f"{place.uri}: Neo4j cannot be reached ({_plain(error)}). Is it running?")
+    return StoreError(f"{place.uri}: {type(error).__name__}: {_plain(error)}")
+
+
+def _plain(error: Exception) -> str:
+    lines = str(error).splitlines()
+    return lines[0] if lines else type(error).__name__

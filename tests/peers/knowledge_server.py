@@ -1,0 +1,51 @@
+"""A real Neo4j, started once a session on a free port and ended with it."""
+
+from __future__ import annotations
+
+import glob
+import importlib.util
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from scripts.servers import neo4j, process
+from tests.required import missing
+
+if TYPE_CHECKING:
+    from kgfs.stores.graph.neo4j.place import Place
+
+
+@pytest.fixture(scope="session")
+def neo4j_place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """Each test takes a namespace of its own there. ``KGFS_NEO4J_FOLDER`` names the folder of one that runs already."""
+    need_neo4j()
+    if folder := os.environ.get("KGFS_NEO4J_FOLDER"):
+        yield place_of(Path(folder))
+        return
+    folder = tmp_path_factory.mktemp("neo4j")
+    neo4j.start(folder, ())
+    yield place_of(folder)
+    process.end(folder)
+
+
+def need_neo4j() -> None:
+    if importlib.util.find_spec("neo4j") is None:
+        missing("neo4j", "the package neo4j is not installed")
+    if not any(glob.glob(f"/usr/lib/jvm/*{version}*/bin/java") for version in neo4j.VERSIONS):
+        missing("neo4j", "no Java that runs it is installed")
+    if not neo4j.installed() and not shutil.which("mvn"):
+        missing("neo4j", "it is not installed, and neither is mvn, which would fetch it")
+
+
+def place_of(folder: Path) -> Place:
+    """Where the server of a folder is."""
+    from kgfs.stores.graph.neo4j.place import Place
+
+    found = process.running(folder)
+    assert found is not None, f"no server runs in {folder}"
+    password = (folder / "password").read_text().strip()
+    return Place(f"bolt://{process.HOST}:{found.ports[0]}", password=password, timeout=60.0)

@@ -1,0 +1,37 @@
+"""Every implementation of the graph, for the suites that all must pass."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.memory import MemoryGraph
+from kgfs.stores.graph.sqlite import SqliteGraph
+
+if TYPE_CHECKING:
+    from kgfs.stores.graph.neo4j.place import Place
+
+STORES = ("sqlite", "memory", "neo4j")
+
+
+def opened(request: pytest.FixtureRequest, path: Path | None = None) -> Graph:
+    """The store that the parameter of the test's fixture names."""
+    if request.param == "neo4j":
+        return on_server(request.getfixturevalue("neo4j_place"))
+    return SqliteGraph(path / "graph.sqlite" if path else None) if request.param == "sqlite" else MemoryGraph()
+
+
+def on_server(place: Place) -> Graph:
+    """A graph of its own on a server that others use too."""
+    from kgfs.stores.graph.neo4j.graph import Neo4jGraph
+
+    return Neo4jGraph(own(place))
+
+
+def own(place: Place) -> Place:
+    return replace(place, namespace=f"test-{secrets.token_hex(6)}")
