@@ -21,6 +21,9 @@ from kgfs.stores.vectors.contract import Row
 Windows = list[tuple[int, npt.NDArray[np.float32]]]
 """(chunk index, its windows)."""
 
+ByText = dict[str, npt.NDArray[np.float32]]
+"""Text of a Source → its windows."""
+
 Labels = dict[str, npt.NDArray[np.float32]]
 """Label → its vector."""
 
@@ -51,15 +54,21 @@ def key_of(doc_id: str, encoded: bytes) -> str:
     return f"vectors/{doc_id}/{hashlib.sha256(encoded).hexdigest()[:32]}.npz"
 
 
-def compute_windows(compute: Compute, text: str, chunks: Sequence[Chunk], verdicts: Sequence[Verdict]) -> Windows:
-    """Of every Source that passed the gate."""
-    passed = [chunk for chunk, verdict in zip(chunks, verdicts, strict=True) if verdict.passed]
-    found: Windows = []
-    for at in range(0, len(passed), BATCH):
-        batch = passed[at : at + BATCH]
-        windows = compute.embed([text[chunk.start : chunk.end] for chunk in batch])
-        found.extend((chunk.index, rows) for chunk, rows in zip(batch, windows, strict=True))
-    return found
+def compute_windows(
+    compute: Compute, text: str, chunks: Sequence[Chunk], verdicts: Sequence[Verdict], known: ByText
+) -> Windows:
+    """Of every Source that passed the gate; the model is asked about those whose text is not ``known``."""
+    passed = {
+        chunk.index: text[chunk.start : chunk.end]
+        for chunk, verdict in zip(chunks, verdicts, strict=True)
+        if verdict.passed
+    }
+    vectors = dict(known)
+    missing = list(dict.fromkeys(words for words in passed.values() if words not in vectors))
+    for at in range(0, len(missing), BATCH):
+        batch = missing[at : at + BATCH]
+        vectors |= dict(zip(batch, compute.embed(batch), strict=True))
+    return [(index, vectors[words]) for index, words in passed.items()]
 
 
 def windows_of(kept: Embeddings) -> Windows:

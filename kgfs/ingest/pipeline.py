@@ -66,7 +66,8 @@ class Pipeline:
             offered = offer(graph, document.ontology, settings.strategy, limit, document.doc_id, _scope(job))
             known = tuple(concept.label for concept in offered)
         reader = Reader(self.stores.garage.objects, compute, settings, self.clock, job.run, known)
-        return reader.read(document, filename, kin_of(names, document), progress)
+        kin = (names.document(doc_id) for doc_id in kin_of(names, document))
+        return reader.read(document, filename, [found for found in kin if found is not None], progress)
 
     def publish(
         self, document: Document, reading: Reading, still_ours: Callable[[], None], job: Job | None = None

@@ -19,6 +19,7 @@ from kgfs.failpoints import border
 from kgfs.ingest import embeddings, records
 from kgfs.ingest.chunk import METHOD, chunk
 from kgfs.ingest.clock import StageClock
+from kgfs.ingest.former import former_vectors
 from kgfs.ingest.gate import judge_all
 from kgfs.ingest.parse import parse
 from kgfs.ingest.rank import rank
@@ -65,11 +66,11 @@ class Reader:
     known: Sequence[str] = ()
     """Labels of existing concepts, chosen by the strategy, to be shown to the extractor."""
 
-    def read(self, document: Document, filename: str, earlier: Sequence[str], progress: Progress) -> Reading:
+    def read(self, document: Document, filename: str, earlier: Sequence[Document], progress: Progress) -> Reading:
         """The Reading of a document, kept in the garage.
 
-        ``earlier`` are doc_ids whose Records may answer for unchanged Sources. UnreadableTextError if this is no text
-        kgfs reads; RotError or MissingError if the original is not what was kept.
+        ``earlier`` are those whose Records and vectors may answer for unchanged Sources. UnreadableTextError if this is
+        no text kgfs reads; RotError or MissingError if the original is not what was kept.
         """
         finished = self._finished(document)
         if finished is not None:
@@ -78,7 +79,7 @@ class Reader:
         attended = replace(self, compute=Attended(self.compute, said.again))
         return attended._read(document, filename, earlier, said)
 
-    def _read(self, document: Document, filename: str, earlier: Sequence[str], progress: _Said) -> Reading:
+    def _read(self, document: Document, filename: str, earlier: Sequence[Document], progress: _Said) -> Reading:
         progress("parse", 0.0)
         with self.clock.stage("parse"):
             text = parse(filename, self.objects.get(document.key))
@@ -92,7 +93,7 @@ class Reader:
         with self.clock.stage("gate"):
             verdicts = judge_all(text, chunks, verbs=self.compute.verbs)
         border("gated")
-        validated, packs, dropped = self._extract(document.doc_id, text, chunks, verdicts, earlier, progress)
+        validated, packs, dropped = self._extract((document, *earlier), text, chunks, verdicts, progress)
         border("validated")
         with self.clock.stage("rank"):
             kept = [chunk for chunk, verdict in zip(chunks, verdicts, strict=True) if verdict.passed]
@@ -101,9 +102,9 @@ class Reader:
         if self.compute.embedding_model:
             progress("embed", 0.9)
             with self.clock.stage("embed"):
-                windows, labels = self._former_vectors(document, text, chunks, verdicts)
-                windows = windows or embeddings.compute_windows(self.compute, text.text, chunks, verdicts)
-                encoded = embeddings.assemble(self.compute, windows, concepts, labels).encode()
+                former = former_vectors(self.objects, (document, *earlier), self.compute.embedding_model)
+                windows = embeddings.compute_windows(self.compute, text.text, chunks, verdicts, former.windows)
+                encoded = embeddings.assemble(self.compute, windows, concepts, former.labels).encode()
             with self.clock.stage("keep"):
                 vectors_key = embeddings.key_of(document.doc_id, encoded)
                 self.objects.put(vectors_key, encoded)
@@ -148,33 +149,16 @@ class Reader:
                 return reading
         return None
 
-    def _former_vectors(
-        self, document: Document, text: Text, chunks: Sequence[Chunk], verdicts: Sequence[Verdict]
-    ) -> tuple[embeddings.Windows, embeddings.Labels]:
-        """What the same model gave for the Reading that was published last: the windows, where they are of the same
-        Sources, and its labels. Nothing where there is none."""
-        key = f"readings/{document.doc_id}/{document.reading}.json"
-        if not document.reading or not self.objects.exists(key):
-            return [], {}
-        former = decode_reading(self.objects.get(key), key)
-        lost = former.vectors_key and not self.objects.exists(former.vectors_key)
-        found = None if lost else embeddings.load(self.objects, former)
-        if found is None or former.embedding_model != self.compute.embedding_model:
-            return [], {}
-        labels = {concept.label: row for concept, row in zip(former.concepts, found.concepts, strict=True)}
-        same = (former.text_sha256, former.chunks, former.verdicts) == (text.sha256, tuple(chunks), tuple(verdicts))
-        return embeddings.windows_of(found) if same else [], labels
-
     def _extract(
         self,
-        doc_id: str,
+        documents: Sequence[Document],
         text: Text,
         chunks: Sequence[Chunk],
         verdicts: Sequence[Verdict],
-        earlier: Sequence[str],
         progress: Progress,
     ) -> tuple[list[ValidExtraction], list[str], dict[str, int]]:
-        """Validated extractions of the Sources that passed, the packs their Records lie in, and what was refused."""
+        """Validated extractions of the Sources that passed, the packs their Records lie in, and what was refused. The
+        first of ``documents`` is the one that is read; Records of any of them answer."""
         passed = [chunk for chunk, verdict in zip(chunks, verdicts, strict=True) if verdict.passed]
         passages = {
             chunk.index: Passage(
@@ -186,14 +170,15 @@ class Reader:
             for chunk in passed
         }
         marks = {index: records.fingerprint(self.compute, passage) for index, passage in passages.items()}
-        known = records.load(self.objects, (doc_id, *earlier))
+        doc_ids = [document.doc_id for document in documents]
+        known = records.load(self.objects, doc_ids)
         missing = {marks[i]: passage for i, passage in passages.items() if marks[i] not in known}
         waiting = list(missing.items())
         for at in range(0, len(waiting), records.PACK):
             progress("extract", 0.9 * at / len(waiting))
             with self.clock.stage("extract"):
                 batch = dict(waiting[at : at + records.PACK])
-                known |= records.ask(self.compute, self.objects, doc_id, batch, self.known)
+                known |= records.ask(self.compute, self.objects, doc_ids[0], batch, self.known)
         progress("validate", 0.9)
         validated: list[ValidExtraction] = []
         packs: dict[str, None] = {}
