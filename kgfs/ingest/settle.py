@@ -187,8 +187,8 @@ class Settler:
 
 
 class _Batch:
-    """Decisions on their way to the journal. Two about the same bytes never share a batch: the second depends on the
-    first being true."""
+    """Decisions on their way to the journal. Two about the same bytes, or about the same history, never share a batch:
+    the second depends on the first being true."""
 
     def __init__(self, stores: Stores, copies: WorkingCopies, trash_days: int) -> None:
         self.refused: set[int] = set()
@@ -198,6 +198,7 @@ class _Batch:
         self._facts: dict[int, tuple[Fact, ...]] = {}
         self._before: dict[int, Name] = {}
         self._bytes: set[tuple[str, str]] = set()
+        self._lineages: set[int] = set()
         self._small: dict[str, tuple[bytes, Sums]] = {}
 
     def add(self, seen: Name, *, again: bool, force: bool) -> Decision | None:
@@ -215,7 +216,10 @@ class _Batch:
         now = time.time_ns()
         newest = next(reversed(names.versions(name.id)), None)
         document = names.document_with(name.ontology, name.sha256) if name.sha256 else None
-        n = names.lineage_for(name.id)[1] if name.kind is NameKind.FILE else 1
+        lineage, n = names.lineage_for(name.id) if name.kind is NameKind.FILE else (0, 1)
+        if lineage in self._lineages:
+            self.record()
+            return self.add(seen, again=again, force=force)
         decision = decide(name, path, newest, document, n=n, now=now, trash_days=self._trash_days, force=force)
         if decision.action in (Action.NONE, Action.SKIP) and name.settled:
             return decision
@@ -235,6 +239,7 @@ class _Batch:
         self._facts[name.id] = tuple(facts)
         self._before[name.id] = name
         self._bytes.add((name.ontology, name.sha256))
+        self._lineages |= {lineage} - {0}
         return decision
 
     def record(self) -> None:
@@ -242,7 +247,7 @@ class _Batch:
         if not self._facts:
             return
         facts, before, small = self._facts, self._before, self._small
-        self._facts, self._before, self._bytes, self._small = {}, {}, set(), {}
+        self._facts, self._before, self._bytes, self._lineages, self._small = {}, {}, set(), set(), {}
         put_small(self._stores, small)
         journal = self._stores.journal
         try:

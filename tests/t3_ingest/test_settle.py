@@ -275,6 +275,22 @@ def test_a_file_moved_to_another_ontology_is_a_document_there(desk: Desk) -> Non
     assert desk.read(name.id) == BIG
 
 
+def test_a_file_moved_aside_and_the_one_that_takes_its_place_settle_together(desk: Desk) -> None:
+    moved = desk.file(content=b"old bytes")
+    desk.settle()
+    other = desk.ontology("Other")
+    desk.deposits.move(moved.id, other.root, "b.txt", replace=False)
+    successor = desk.file("a.txt", b"new bytes")
+    desk.write(moved.id, b"bytes of its own")
+    assert desk.settle() == 2, "neither is refused, with its bytes in the garage for nothing"
+    assert decisions(desk) == [("a.txt", "insert"), ("a.txt", "update"), ("b.txt", "insert")]
+    assert [version.n for version in desk.journal.names.versions(successor.id)] == [1, 2]
+    keys = {desk.row(name.id).key for name in (moved, successor)}
+    garage = {key for prefix in ("Notes", "Other") for key, _ in desk.stores.garage.objects.keys(f"sources/{prefix}/")}
+    assert keys < garage
+    assert len(garage) == 3
+
+
 def test_a_write_between_the_decision_and_its_record_is_not_lost(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     name = desk.file(content=BIG)
     record = desk.journal.record
