@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from kgfs.config import Config
 from kgfs.domain import Document
-from kgfs.errors import BusyError, KgfsError, MissingError, from_os_error
+from kgfs.errors import BusyError, KgfsError, MissingError, UnsupportedError, from_os_error
 from kgfs.ingest.chores import Chores
 from kgfs.ingest.deposit import Deposits
 from kgfs.ingest.sessions import alive_sessions, open_session
@@ -29,7 +29,7 @@ from kgfs.stores.backup.restoring import restore
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.database import fault_of, remove_database
 from kgfs.stores.error_log import ErrorLog
-from kgfs.stores.garage.embedded import FileGarage
+from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.mount_notes import GARAGE, mount_note
@@ -63,7 +63,7 @@ def open_stores(config: Config, *, vectors_of: str = "", make: bool = True, deri
     make_home(config)
     vectors_lost = not config.vectors_db.exists()
     with ExitStack() as stack:
-        stores = Stores(FileGarage(config.garage), SqliteJournal(config.front_db), SqliteGraph(config.graph_db))
+        stores = Stores(open_garage(config), SqliteJournal(config.front_db), SqliteGraph(config.graph_db))
         if vectors_of:
             from kgfs.stores.vectors.sqlite import SqliteVectors  # numpy, which a mount does not need
 
@@ -186,7 +186,7 @@ def _as_they_are(config: Config) -> Iterator[Stores]:
             pass
     make_home(config)
     with ExitStack() as stack:
-        stores = Stores(FileGarage(config.garage), SqliteJournal(config.front_db), SqliteGraph(config.graph_db))
+        stores = Stores(open_garage(config, cached=False), SqliteJournal(config.front_db), SqliteGraph(config.graph_db))
         stack.callback(stores.close)
         model = worker_note(config.run).get("embedder", "")
         if model and config.vectors_db.exists():
@@ -198,16 +198,25 @@ def _as_they_are(config: Config) -> Iterator[Stores]:
 
 def back_up_home(config: Config, folder: Path, keep: int, progress: Callable[[int, int], None]) -> BackedUp:
     """See ``stores.backup``. Works while mounts and a worker use the home."""
+    _kept_in_files(config, "backed up")
     with open_stores(config, make=False) as stores:
         return back_up(config, stores.garage.objects, folder, keep, progress)
 
 
 def restore_home(config: Config, folder: Path, snapshot: str, progress: Callable[[int, int, str], None]) -> Manifest:
     """Make the home from a backup, its graph and index too."""
+    _kept_in_files(config, "restored from a backup")
     manifest = restore(folder, snapshot, config, lambda done, total: progress(done, total, "objects restored"))
     make_home(config)
     rebuild_home(config, "", lambda done, total: progress(done, total, "documents derived"))
     return manifest
+
+
+def _kept_in_files(config: Config, what: str) -> None:
+    if config.garage_store.store != "files":
+        raise UnsupportedError(
+            f"A garage in a bucket cannot be {what} so. Copy the bucket with the server's own tools."
+        )
 
 
 def plan_regeneration(
@@ -258,11 +267,10 @@ def _replace_front(config: Config) -> list[tuple[Damage, str]]:
         return []
     complaint, kind = fault_of(config.front_db), Kind.DAMAGED_DATABASE
     if not complaint:
-        ledger = FileGarage(config.garage).ledger
-        with closing(SqliteJournal(config.front_db)) as journal:
-            if ledger.faults() or journal.seq() >= ledger.last_seq():
+        with closing(SqliteJournal(config.front_db)) as journal, closing(open_garage(config)) as garage:
+            if garage.ledger.faults() or journal.seq() >= garage.ledger.last_seq():
                 return []
-            complaint, kind = f"fact {journal.seq()} of {ledger.last_seq()}", Kind.OLD_FRONT
+            complaint, kind = f"fact {journal.seq()} of {garage.ledger.last_seq()}", Kind.OLD_FRONT
     if alive_sessions(config.run):
         raise BusyError(
             f"{config.front_db}: {complaint}. Unmount (kgfs umount) and repeat, so that it can be replaced."

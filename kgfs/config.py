@@ -71,6 +71,42 @@ class Models:
 
 
 @dataclass(frozen=True, slots=True)
+class Garage:
+    store: str = "files"
+    """Where originals, Readings and the ledger are kept: ``files`` of the home, or ``s3``, a bucket."""
+    endpoint: str = ""
+    """The S3 server: ``https://host``, or ``http://host:port`` on this machine."""
+    bucket: str = "kgfs"
+    """The bucket; made if it is not there."""
+    prefix: str = ""
+    """What all names in the bucket begin with, so that several homes can share it."""
+    region: str = ""
+    """The bucket's region; where it is empty the server is asked."""
+    path_style: bool = True
+    """Whether to ask for ``host/bucket/name``; else for ``bucket.host/name``."""
+    access_key_file: str = ""
+    """File with the access key. Without one ``AWS_ACCESS_KEY_ID``, then ``~/.aws/credentials``, then the machine's instance is asked."""
+    secret_key_file: str = ""
+    """File with the secret key, likewise."""
+    ca_file: str = ""
+    """File with the certificates to trust, instead of those of well-known authorities."""
+    timeout: float = 30.0
+    """Seconds that the server may be silent."""
+    cache_bytes: int = 1 << 30
+    """Bytes of contents that are kept on the local disk; 0 for none."""
+
+    def __post_init__(self) -> None:
+        if self.store not in ("files", "s3"):
+            raise BadInputError(f"garage.store is 'files' or 's3', not '{self.store}'.")
+        if "@" in self.endpoint:
+            raise BadInputError(
+                "garage.endpoint holds a key. Put keys into files, and name them with garage.*_key_file."
+            )
+        if self.timeout <= 0 or self.cache_bytes < 0:
+            raise BadInputError("garage.timeout is more than 0, garage.cache_bytes 0 or more.")
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     home: Path
     file: Path | None = None
@@ -78,6 +114,8 @@ class Config:
     pipeline: Pipeline = field(default_factory=Pipeline)
     tree: Tree = field(default_factory=Tree)
     models: Models = field(default_factory=Models)
+    garage_store: Garage = field(default_factory=Garage)
+    """Section ``[garage]``."""
 
     def words(self) -> list[str]:
         """The options that give another process of this machine the same configuration."""
@@ -102,6 +140,11 @@ class Config:
         return self.home / "garage"
 
     @property
+    def garage_cache(self) -> Path:
+        """What was read from the garage, where that is not of this machine. May be removed at any time."""
+        return self.home / "cache"
+
+    @property
     def spool(self) -> Path:
         return self.home / "spool"
 
@@ -124,10 +167,14 @@ class Config:
         plain = asdict(self)
         plain["home"] = str(self.home)
         plain["file"] = str(self.file or self.home / "config.toml")
+        for section, attribute in _ATTRIBUTES.items():
+            plain[section] = plain.pop(attribute)
         return plain
 
 
-_SECTIONS: Mapping[str, type] = {"pipeline": Pipeline, "tree": Tree, "models": Models}
+_SECTIONS: Mapping[str, type] = {"pipeline": Pipeline, "tree": Tree, "models": Models, "garage": Garage}
+_ATTRIBUTES = {"garage": "garage_store"}
+"""Sections that are called otherwise in :class:`Config`, where a folder has the name."""
 
 
 def default_home(environ: Mapping[str, str] = os.environ) -> Path:
@@ -153,7 +200,10 @@ def load(home: Path | None = None, file: Path | None = None, environ: Mapping[st
     unknown = sorted(set(data) - set(_SECTIONS))
     if unknown:
         raise BadInputError(f"{path}: unknown section [{unknown[0]}]; known are {', '.join(sorted(_SECTIONS))}.")
-    sections = {name: _section(name, kind, data.get(name, {}), path, environ) for name, kind in _SECTIONS.items()}
+    sections = {
+        _ATTRIBUTES.get(name, name): _section(name, kind, data.get(name, {}), path, environ)
+        for name, kind in _SECTIONS.items()
+    }
     return Config(home=home, file=named.absolute() if named else None, **sections)
 
 
@@ -177,7 +227,9 @@ def _section(name: str, kind: type, data: Any, path: Path, environ: Mapping[str,
 def _typed(value: Any, default: Any, where: str) -> Any:
     wanted = type(default)
     try:
-        if isinstance(value, str) and wanted is not str:
+        if isinstance(value, str) and wanted is bool:
+            value = {"true": True, "1": True, "false": False, "0": False}.get(value.lower(), value)
+        elif isinstance(value, str) and wanted is not str:
             return wanted(value)
         if wanted is float and isinstance(value, int) and not isinstance(value, bool):
             return float(value)

@@ -126,6 +126,11 @@ class Cache:
                     file.unlink()
             _write_state(state, max(0, used), round_ + 1)
 
+    def sweep_temporary(self) -> None:
+        """Remove what killed processes were about to cache; what living ones are, is not cached then."""
+        for path in self._folder.glob("tmp-*"):
+            path.unlink(missing_ok=True)
+
     def used(self) -> int:
         """Bytes of disk that count."""
         return sum(_room(size) for _, size, _ in self._files())

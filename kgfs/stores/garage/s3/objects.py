@@ -16,7 +16,7 @@ from kgfs.stores.garage.contract import BLOCK, Look, Reader, Sums
 from kgfs.stores.garage.durable import os_errors
 from kgfs.stores.garage.listing import check_folder
 from kgfs.stores.garage.reader import end_of_span
-from kgfs.stores.garage.s3.bucket import PAGE, Bucket, Found, Upload
+from kgfs.stores.garage.s3.bucket import PAGE, Bucket, Found
 from kgfs.stores.garage.s3.cache import Cache
 from kgfs.stores.garage.s3.names import (
     BLOCKS_IN_META,
@@ -108,7 +108,10 @@ class S3Objects:
         if len(sums.blocks) > BLOCKS_IN_META:
             self._bucket.put(sums_name(key, sums.sha256), encode_sums(sums), {})
         border("upload-noted")
-        done = self._bucket.put_parts(name, _parts(content, sums), encode_meta(sums, time.time_ns()))
+        try:
+            done = self._bucket.put_parts(name, _parts(content, sums), encode_meta(sums, time.time_ns()))
+        except MissingError:
+            return False  # somebody aborted it
         self._bucket.delete(upload_name(key))
         return done
 
@@ -229,22 +232,32 @@ class S3Objects:
 
     # --------------------------------------------------------------------------------- left-over uploads
 
-    def left_over(self) -> Iterator[Upload]:
-        """Uploads in parts that somebody began and did not end; also those that are going on at this moment."""
+    def sweep(self) -> None:
+        self.abort_left_over()
+        self._cache.sweep_temporary()
+
+    def left_over(self) -> Iterator[tuple[str, float]]:
+        """(key, when it was begun) of uploads in parts that were not ended: their writer died, or is still at it. Their
+        parts take room on the server that no listing shows. The time is the server's."""
         for note in self._bucket.listed(UPLOADS):
             try:
                 key = self._bucket.get(note.name)[1].decode()
             except MissingError:
                 continue  # ended since it was listed
-            yield from self._bucket.uploads(object_name(key))
+            if self._bucket.uploads(object_name(key)):
+                yield key, note.changed_at / 10**9
 
-    def abort_left_over(self, older_than: float, now: float) -> list[str]:
-        """Abort those whose writer noted them ``older_than`` seconds before ``now`` or earlier; the keys concerned."""
+    def abort_left_over(self, until: float | None = None) -> list[str]:
+        """Abort those begun before ``until`` (all, for None); the keys concerned. A writer that is still at it begins
+        again."""
         gone = []
         for note in list(self._bucket.listed(UPLOADS)):
-            if now - note.changed_at / 10**9 < older_than:
+            if until and note.changed_at / 10**9 >= until:
                 continue
-            key = self._bucket.get(note.name)[1].decode()
+            try:
+                key = self._bucket.get(note.name)[1].decode()
+            except MissingError:
+                continue  # ended since it was listed
             for upload in self._bucket.uploads(object_name(key)):
                 self._bucket.abort(upload)
                 gone.append(key)

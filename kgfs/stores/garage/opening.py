@@ -1,0 +1,40 @@
+"""The garage that a configuration names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kgfs.config import Config
+from kgfs.errors import MachineError
+from kgfs.stores.garage.contract import Garage
+from kgfs.stores.garage.embedded import FileGarage
+
+
+def open_garage(config: Config, *, cached: bool = True) -> Garage:
+    """Asks no server yet. Not ``cached``, for one who looks for damage, what is read comes from where it is kept."""
+    settings = config.garage_store
+    if settings.store == "files":
+        return FileGarage(config.garage)
+    try:
+        from kgfs.stores.garage.s3.garage import S3Garage
+        from kgfs.stores.garage.s3.place import Place
+    except ModuleNotFoundError as error:
+        raise MachineError(
+            f"garage.store is 's3', and the package {error.name} is not installed. Install kgfs[servers]."
+        ) from error
+    place = Place(
+        endpoint=settings.endpoint,
+        bucket=settings.bucket,
+        prefix=settings.prefix,
+        region=settings.region,
+        path_style=settings.path_style,
+        access_key_file=_path(settings.access_key_file),
+        secret_key_file=_path(settings.secret_key_file),
+        ca_file=_path(settings.ca_file),
+        timeout=settings.timeout,
+    )
+    return S3Garage(place, config.garage_cache, settings.cache_bytes if cached else 0)
+
+
+def _path(named: str) -> Path | None:
+    return Path(named).expanduser().absolute() if named else None
