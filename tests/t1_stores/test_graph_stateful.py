@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from kgfs.render.concept import render
 from kgfs.stores.graph.contract import Graph, Mark, Said
 from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.graph.sqlite import SqliteGraph
 from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, cid, prepared
+from tests.t1_stores.graph_stores import on_server
+
+if TYPE_CHECKING:
+    from kgfs.stores.graph.neo4j.place import Place
 
 OTHER = "ba9876543210"
 DOC_IDS = [letter * 16 for letter in "abcde"]
@@ -52,9 +57,12 @@ def documents(draw: st.DrawFn, doc_id: str) -> Doc:
 
 
 class Histories(RuleBasedStateMachine):
+    def made(self) -> Graph:
+        return SqliteGraph()
+
     @initialize()
     def start(self) -> None:
-        self.file: Graph = SqliteGraph()
+        self.file = self.made()
         self.oracle: Graph = MemoryGraph()
         self.commits = 0
 
@@ -176,6 +184,17 @@ def seen(graph: Graph) -> dict[str, Any]:
         "sample": graph.sample(ONTOLOGY, 2, 5),
         "changes": sorted(map(repr, graph.changes(0) or [])),
     }
+
+
+@pytest.mark.slow
+def test_histories_on_a_server(neo4j_place: Place) -> None:
+    """Few of them: each question goes to a server."""
+
+    class OnServer(Histories):
+        def made(self) -> Graph:
+            return on_server(neo4j_place)
+
+    run_state_machine_as_test(OnServer, settings=settings(max_examples=4, stateful_step_count=8, deadline=None))  # type: ignore[no-untyped-call]
 
 
 TestHistories = Histories.TestCase

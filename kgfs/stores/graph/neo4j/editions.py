@@ -167,7 +167,7 @@ def _remove_instances(tx: ManagedTransaction, key: str) -> int:
     # Owners that were only ever staged for. Writing to one locks it, so nobody gives it evidence while we look.
     tx.run(
         "UNWIND $owners AS owner MATCH (o:Owner {space: owner[0], id: owner[1]}) SET o.locked = true REMOVE o.locked"
-        " WITH o WHERE o.ontology IS NULL AND NOT EXISTS { (o)--() } DELETE o",
+        " WITH o WHERE o.ontology IS NULL AND NOT EXISTS { (o)-[:EVIDENCED_BY]->() } DETACH DELETE o",
         owners=sorted(owner for owner in found["owners"] if owner[0] is not None),
     ).consume()
     return int(found["gone"])

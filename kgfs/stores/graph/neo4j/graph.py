@@ -155,7 +155,8 @@ class Neo4jGraph(Neo4jMatching):
 
     def adopt(self, built: Graph, ontology: str = "") -> int:
         assert isinstance(built, Neo4jGraph)
-        epoch = self._speaking.write(lambda tx: spaces.adopt(tx, self._graph, built._graph, ontology))
+        space = self._speaking.read(lambda tx: self._speaking.root(tx, built._graph))["space"]
+        epoch = self._speaking.write(lambda tx: spaces.adopt(tx, self._graph, built._graph, space, ontology))
         self._tidy()
         return epoch
 

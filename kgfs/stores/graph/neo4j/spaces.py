@@ -52,10 +52,12 @@ def drop(tx: ManagedTransaction, graph: str) -> None:
     tx.run("MATCH (g:Graph {name: $graph}) MERGE (:Discarded {space: g.space}) DELETE g", graph=graph).consume()
 
 
-def adopt(tx: ManagedTransaction, graph: str, built: str, ontology: str) -> int:
-    """Show what ``built`` shows in place of everything, or of everything of one ontology. The new epoch. The first costs
+def adopt(tx: ManagedTransaction, graph: str, built: str, space: str, ontology: str) -> int:
+    """Show what ``built``, whose space is named, shows in place of everything, or of everything of one ontology. The new epoch. The first costs
     the same whatever the size; the second moves the documents, concepts and relationships of that ontology over."""
     mine, theirs = lock(tx, graph), lock(tx, built)
+    if mine and mine.get("adopted") == space:
+        return int(mine["epoch"])
     if mine is None or theirs is None:
         raise MissingError(f"There is no graph '{graph if mine is None else built}'.")
     epoch: int = max(mine["epoch"] + 1, theirs["epoch"])
@@ -72,10 +74,11 @@ def adopt(tx: ManagedTransaction, graph: str, built: str, ontology: str) -> int:
         forget_changes(tx, graph, mine["space"], epoch)
     tx.run(
         "MATCH (g:Graph {name: $graph}) MATCH (b:Graph {name: $built}) SET g.space = $space, g.epoch = $epoch,"
-        " g.clears = g.clears + 1, g.changes_above = $epoch, g.told = 0 DELETE b"
+        " g.clears = g.clears + 1, g.changes_above = $epoch, g.told = 0, g.adopted = $adopted DELETE b"
         " WITH 1 AS done UNWIND $discarded AS space MERGE (:Discarded {space: space})",
         graph=graph,
         built=built,
+        adopted=space,
         space=mine["space"] if ontology else theirs["space"],
         epoch=epoch,
         discarded=[given_up, theirs["space"]] if ontology else [given_up],

@@ -16,6 +16,7 @@ from neo4j.exceptions import (
     ClientError,
     ConfigurationError,
     DriverError,
+    IncompleteCommit,
     Neo4jError,
     ServiceUnavailable,
     SessionExpired,
@@ -29,6 +30,8 @@ from kgfs.stores.graph.neo4j.place import WRITING, Place
 Answer = TypeVar("Answer")
 Row = Mapping[str, Any]
 
+COMMITTED_AGAIN = 3
+"""How often a transaction is repeated whose acknowledgement was lost, which the driver leaves to us."""
 ASKED_AGAIN = 40
 """How often a question is asked while commits come in between."""
 
@@ -59,9 +62,18 @@ class Speaking:
     def write(self, work: Callable[[ManagedTransaction], Answer]) -> Answer:
         """``work`` may be carried out several times, the last time in the transaction that is committed; where the
         acknowledgement is lost, once more after a commit. So it must find out itself whether it was done."""
-        with self._spoken(), self._session() as session:
-            timed = unit_of_work(timeout=self.place.timeout * WRITING)(_steady(work))
-            answer: Answer = session.execute_write(timed)
+        timed = unit_of_work(timeout=self.place.timeout * WRITING)(_steady(work))
+        with self._spoken():
+            for _ in range(COMMITTED_AGAIN):
+                try:
+                    return self._written(timed)
+                except IncompleteCommit:
+                    continue  # nobody knows whether it was done; the work finds out
+            return self._written(timed)
+
+    def _written(self, work: Callable[[ManagedTransaction], Answer]) -> Answer:
+        with self._session() as session:
+            answer: Answer = session.execute_write(work)
             return answer
 
     def read(self, work: Callable[[ManagedTransaction], Answer]) -> Answer:

@@ -1,0 +1,421 @@
+"""What only a server can show: conflicts, lost words, outages, secrets, and that nothing is left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kgfs.errors import BadInputError, KgfsError, StoreError
+from kgfs.stores.graph.contract import Batch, Graph
+from kgfs.stores.graph.memory import MemoryGraph
+from scripts.servers import neo4j as server
+from scripts.servers import process
+from tests.peers.knowledge_server import need_neo4j, place_of
+from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, cid, prepared, publish
+from tests.t1_stores.graph_stores import on_server, own
+
+if TYPE_CHECKING:
+    from kgfs.stores.graph.neo4j.graph import Neo4jGraph
+    from kgfs.stores.graph.neo4j.place import Place
+
+A, B, C = "a" * 16, "b" * 16, "c" * 16
+ZEN = Doc(A, [Told("Zen", 2), Told("Koan")], [("Zen", "USES", "Koan", 0.8)], ["Zen uses koans.\n", "Sit.\n"])
+
+
+@pytest.fixture
+def graph(neo4j_place: Place) -> Iterator[Graph]:
+    with closing(on_server(neo4j_place)) as store:
+        yield store
+
+
+def opened(place: Place) -> Neo4jGraph:
+    from kgfs.stores.graph.neo4j.graph import Neo4jGraph
+
+    return Neo4jGraph(place)
+
+
+def nodes(graph: Graph) -> dict[str, int]:
+    """How many nodes of each label the graph's space has, whoever sees them; and what editions hold."""
+    from kgfs.stores.graph.neo4j.graph import Neo4jGraph
+
+    assert isinstance(graph, Neo4jGraph)
+
+    def work(tx: Any, space: str) -> dict[str, int]:
+        found = tx.run("MATCH (n {space: $space}) UNWIND labels(n) AS label RETURN label, count(*) AS n", space=space)
+        counts = {row["label"]: row["n"] for row in found}
+        held = tx.run("MATCH (e:Edition {space: $space}) RETURN collect(e.key) AS keys", space=space).single()["keys"]
+        rows = tx.run("MATCH (n) WHERE n.edition IN $keys RETURN count(*) AS n", keys=held).single()["n"]
+        return {**counts, "rows": rows}
+
+    return graph._speaking.steadily(graph._graph, work)
+
+
+# ------------------------------------------------------------------------------------ many at once
+
+
+def test_eight_who_publish_at_once_come_one_after_the_other(neo4j_place: Place) -> None:
+    """All speak of the same concepts, so they meet at the same nodes."""
+    place = own(neo4j_place)
+    docs = [Doc(f"{n:016x}", [Told("Zen"), Told(f"only {n}")], [("Zen", "USES", f"only {n}", 0.5)]) for n in range(16)]
+    numbered = [
+        (doc, [replace(row, n=row.n + 10 * at) for row in prepared(MemoryGraph(), doc, doc.doc_id)[0].instances])
+        for at, doc in enumerate(docs)
+    ]
+
+    def work(which: int) -> list[int]:
+        epochs = []
+        with closing(opened(place)) as mine:
+            for doc, instances in numbered[which::8]:
+                batch, publication = prepared(MemoryGraph(), doc, doc.doc_id)
+                mine.stage(doc.doc_id, doc.doc_id, Batch(batch.sources, instances))
+                epochs.append(mine.publish(publication))
+        return epochs
+
+    opened(place).close()
+    with ThreadPoolExecutor(8) as pool:
+        epochs = [epoch for some in pool.map(work, range(8)) for epoch in some]
+    assert sorted(epochs) == list(range(1, 17))
+    with closing(opened(place)) as graph:
+        assert dict(graph.counts()) == {
+            "documents": 16, "sources": 16, "concepts": 17, "relationships": 16, "instances": 48,
+        }  # fmt: skip
+        zen = graph.concept(cid("Zen"))
+        assert zen is not None
+        assert (zen.evidence, zen.related) == (16, 16)
+        told = graph.changes(0)
+        assert told is not None
+        assert sorted({change.epoch for change in told}) == list(range(1, 17))
+        assert graph.faults() == []
+
+
+def test_a_reader_sees_the_former_or_the_new(graph: Graph) -> None:
+    """Never both and never neither, however often the two replace each other."""
+    docs = [replace(ZEN, doc_id=doc_id, texts=[f"text of {doc_id}"]) for doc_id in (A, B)]
+    publish(graph, docs[0], "first")
+    over = threading.Event()
+    seen: set[tuple[int, int, int]] = set()
+
+    def look() -> None:
+        while not over.is_set():
+            shown = len(graph.documents(ONTOLOGY))
+            page = graph.page(cid("Zen"))
+            assert page is not None
+            seen.add((shown, page.documents, len(page.evidence)))
+
+    with ThreadPoolExecutor(2) as pool:
+        readers = [pool.submit(look) for _ in range(2)]
+        try:
+            for n in range(1, 9):
+                publish(graph, docs[n % 2], f"commit {n}", supersedes=[docs[(n + 1) % 2].doc_id], at=1000 + n)
+        finally:
+            over.set()
+        for reader in readers:
+            reader.result()
+    assert seen == {(1, 1, 2)}
+
+
+# --------------------------------------------------------------------------------- what is left behind
+
+
+def test_nothing_is_left_of_what_was_abandoned(graph: Graph) -> None:
+    before = nodes(graph)
+    batch, _ = prepared(graph, ZEN, "c1")
+    graph.stage("c1", A, batch)
+    assert nodes(graph)["rows"] == 6
+    graph.abandon("c1")
+    assert nodes(graph) == before
+
+
+def test_nothing_is_left_of_a_graph_that_was_emptied(graph: Graph) -> None:
+    before = nodes(graph)
+    publish(graph, ZEN)
+    batch, _ = prepared(graph, Doc(B, [Told("Way")]), "c2")
+    graph.stage("c2", B, batch)
+    from kgfs.stores.graph.neo4j.graph import Neo4jGraph
+
+    assert isinstance(graph, Neo4jGraph)
+    [space] = graph._ask("MATCH (g:Graph {name: $graph}) RETURN g.space")
+    graph.clear()
+    assert nodes(graph) == before
+    assert graph._ask("MATCH (n {space: $former}) RETURN n", former=space) == []
+
+
+def test_rows_that_left_are_removed(graph: Graph) -> None:
+    publish(graph, ZEN)
+    graph.forget("f", [A], 2000)
+    left = nodes(graph)
+    assert (left["rows"], left.get("Edition", 0), left.get("Concept", 0)) == (0, 0, 0)
+    assert left["Owner"] == 3, "a directory name and evidence numbers are never given again"
+
+
+def test_old_changes_are_given_up(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    from kgfs.stores.graph.neo4j import feed
+
+    monkeypatch.setattr(feed, "KEPT_CHANGES", 10)
+    for n in range(5):
+        publish(graph, replace(ZEN, title=f"title {n}"), f"commit {n}")
+    assert graph.changes(0) is None
+    kept = graph.changes(graph.epoch() - 1)
+    assert kept
+    assert {change.epoch for change in kept} == {5}
+    assert {change.epoch for change in graph.changes(1) or []} == {2, 3, 4, 5}
+
+
+# ------------------------------------------------------------------------------- killed and repeated
+
+
+PUBLISH = """
+import sys
+from kgfs.stores.graph.neo4j.graph import Neo4jGraph
+from kgfs.stores.graph.neo4j.place import Place
+from tests.t1_stores.graph_building import publish
+from tests.t1_stores.test_graph_neo4j import ZEN
+uri, password, namespace = sys.argv[1], open(sys.argv[2]).read(), sys.argv[3]
+publish(Neo4jGraph(Place(uri, password=password, namespace=namespace)), ZEN, "c1")
+"""
+
+
+@pytest.mark.parametrize(("border", "done"), [("graph.commit", None), ("graph.committed", 1)])
+def test_a_commit_whose_writer_was_killed_is_done_once(
+    neo4j_place: Place, tmp_path: Path, border: str, done: int | None
+) -> None:
+    place = own(neo4j_place)
+    (tmp_path / "password").write_text(place.password)
+    words = [sys.executable, "-c", PUBLISH, place.uri, str(tmp_path / "password"), place.namespace]
+    killed = subprocess.run(words, env={**os.environ, "KGFS_FAIL_AT": border}, cwd=Path(__file__).parents[2])
+    assert killed.returncode == -signal.SIGKILL
+    with closing(opened(place)) as graph:
+        assert graph.published("c1") == done
+        assert publish(graph, ZEN, "c1") == 1 == graph.epoch()
+        assert graph.counts()["instances"] == 4
+        assert graph.faults() == []
+
+
+def test_a_commit_whose_acknowledgement_was_lost_is_done_once(neo4j_place: Place) -> None:
+    with deaf_proxy(neo4j_place.uri) as (uri, losses):
+        graph = opened(replace(own(neo4j_place), uri=uri))
+        batch, publication = prepared(graph, ZEN, "c1")
+        graph.stage("c1", A, batch)
+        losses.append("the next commit")
+        assert graph.publish(publication) == 1 == graph.epoch()
+        assert losses == []
+        assert graph.counts()["documents"] == 1
+        graph.close()
+
+
+COMMIT = b"\x00\x02\xb0\x12\x00\x00"
+"""The message that ends a transaction, as Bolt frames it."""
+
+
+@contextmanager
+def deaf_proxy(uri: str) -> Iterator[tuple[str, list[str]]]:
+    """A way to the server that, while the list holds something, takes one entry from it at a commit and cuts the
+    connection as the server's answer comes."""
+    host, _, port = uri.removeprefix("bolt://").partition(":")
+    losses: list[str] = []
+    with socket.create_server((process.HOST, 0)) as listening:
+
+        def serve() -> None:
+            while True:
+                try:
+                    client, _ = listening.accept()
+                except OSError:
+                    return
+                upstream = socket.create_connection((host, int(port)))
+                deaf = threading.Event()
+                for one, other, heard in ((client, upstream, asked), (upstream, client, answered)):
+                    threading.Thread(target=carry, args=(one, other, heard, deaf), daemon=True).start()
+
+        def asked(data: bytes, deaf: threading.Event) -> bool:
+            if COMMIT in data and losses:
+                losses.pop()
+                deaf.set()
+            return True
+
+        def answered(data: bytes, deaf: threading.Event) -> bool:
+            return not deaf.is_set()
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield f"bolt://{process.HOST}:{listening.getsockname()[1]}", losses
+        listening.shutdown(socket.SHUT_RDWR)
+    thread.join(5)
+
+
+def carry(
+    one: socket.socket, other: socket.socket, heard: Callable[[bytes, threading.Event], bool], deaf: threading.Event
+) -> None:
+    with one:
+        try:
+            while (data := one.recv(65536)) and heard(data, deaf):
+                other.sendall(data)
+            other.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            return
+
+
+@pytest.fixture
+def mortal(tmp_path: Path) -> Iterator[Path]:
+    """The folder of a server that the test may kill."""
+    need_neo4j()
+    server.start(tmp_path, ())
+    yield tmp_path
+    process.end(tmp_path)
+
+
+def kill(folder: Path) -> None:
+    found = process.running(folder)
+    assert found is not None
+    os.kill(found.pid, signal.SIGKILL)
+    while process.running(folder):
+        threading.Event().wait(0.05)
+
+
+@pytest.mark.slow
+def test_a_server_that_is_killed_while_a_version_is_prepared_shows_none_of_it(mortal: Path) -> None:
+    place = replace(place_of(mortal), timeout=2.0)
+    graph = opened(place)
+    publish(graph, ZEN, "c0")
+    before = graph.concepts(ONTOLOGY), dict(graph.counts()), graph.changes(0)
+    big = Doc(
+        B, [Told("Zen", 600), Told("Way", 600)], [("Way", "USES", "Zen", 0.4)], [f"text {n}" for n in range(1200)]
+    )
+    batch, publication = prepared(graph, big, "c1")
+    graph.stage("c1", B, replace(batch, instances=batch.instances[:700]))
+    stop = threading.Timer(0.05, kill, [mortal])
+    stop.start()
+    with pytest.raises(KgfsError) as told:
+        while True:
+            graph.stage("c1", B, batch)
+    assert place.password not in str(told.value)
+    stop.join()
+    with pytest.raises(StoreError):
+        graph.publish(publication)
+
+    server.start(mortal, process.ports_before(mortal))
+    assert graph.staged() == ["c1"]
+    assert (graph.concepts(ONTOLOGY), dict(graph.counts()), graph.changes(0)) == before
+    assert [row.doc_id for row in graph.documents(ONTOLOGY)] == [A]
+    graph.stage("c1", B, batch)
+    assert graph.publish(publication) == 2
+
+    # Killed while it publishes: at whichever moment, the repetition ends in the same.
+    for n, delay in enumerate((0.02, 0.2)):
+        again, commit_id = replace(big, title=f"title {n}"), f"again {n}"
+        batch, publication = prepared(graph, again, commit_id, at=5000 + n)
+        graph.stage(commit_id, B, batch)
+        stop = threading.Timer(delay, kill, [mortal])
+        stop.start()
+        try:
+            graph.publish(publication)
+        except KgfsError:
+            pass  # most often; but it may have been quicker
+        stop.join()
+        server.start(mortal, process.ports_before(mortal))
+        assert graph.publish(publication) == 3 + n == graph.epoch()
+        assert graph.publish(publication) == 3 + n
+    oracle = MemoryGraph()
+    publish(oracle, ZEN, "c0")
+    publish(oracle, big, "c1")
+    for n in range(2):
+        publish(oracle, replace(big, title=f"title {n}"), f"again {n}", at=5000 + n)
+    assert graph.concepts(ONTOLOGY) == oracle.concepts(ONTOLOGY)
+    assert dict(graph.counts()) == dict(oracle.counts())
+    assert graph.page(cid("Zen")) == oracle.page(cid("Zen"))
+    assert graph.staged() == graph.faults() == []
+    graph.close()
+    after = opened(place)
+    assert nodes(after)["rows"] == 4 + 2 + 1200 + 1201
+    after.close()
+
+
+# ------------------------------------------------------------------------------- settings, secrets
+
+
+def test_a_wrong_password_names_the_setting_and_not_the_secret(neo4j_place: Place) -> None:
+    with pytest.raises(StoreError, match="password_file") as told:
+        opened(replace(neo4j_place, password="my secret word"))
+    assert "my secret word" not in str(told.value)
+    assert "my secret word" not in repr(replace(neo4j_place, password="my secret word"))
+
+
+def test_a_server_that_is_not_there_is_named(neo4j_place: Place) -> None:
+    [port] = process.free_ports(1)
+    nowhere = replace(neo4j_place, uri=f"bolt://{process.HOST}:{port}", timeout=1.0)
+    with pytest.raises(StoreError, match=f"{port}.*cannot be reached"):
+        opened(nowhere)
+
+
+def test_a_database_that_is_not_there_is_named(neo4j_place: Place) -> None:
+    with pytest.raises(StoreError, match="nowhere"):
+        opened(replace(neo4j_place, database="nowhere", timeout=2.0))
+
+
+def test_namespaces_are_apart(neo4j_place: Place) -> None:
+    with closing(on_server(neo4j_place)) as one, closing(on_server(neo4j_place)) as other:
+        publish(one, ZEN)
+        publish(other, Doc(B, [Told("Zen", 3)], texts=["Zen elsewhere"]))
+        assert [row.doc_id for row, _ in one.find_text("zen")] == [A]
+        assert [row.doc_id for row, _ in other.find_text("zen")] == [B]
+        assert len(one.instances(cid("Zen"))) == 2
+        assert other.document(A) is None
+        other.clear()
+        assert one.counts()["documents"] == 1
+
+
+def test_processes_see_each_others_writes_through_a_file_of_bookmarks(neo4j_place: Place, tmp_path: Path) -> None:
+    place = replace(own(neo4j_place), bookmarks=tmp_path / "bookmarks")
+    with closing(opened(place)) as writer, closing(opened(place)) as reader:
+        publish(writer, ZEN)
+        noted = (tmp_path / "bookmarks").read_text()
+        assert noted
+        assert reader.counts()["documents"] == 1
+        publish(writer, replace(ZEN, doc_id=C, deposit=2))
+        assert (tmp_path / "bookmarks").read_text() != noted
+    assert [path.name for path in tmp_path.iterdir()] == ["bookmarks"]
+
+
+@pytest.mark.parametrize(
+    ("uri", "open_to_others"),
+    [
+        ("bolt://127.0.0.1:7687", False),
+        ("bolt://[::1]:7687", False),
+        ("neo4j://localhost", False),
+        ("neo4j://graph.example:7687", True),
+        ("bolt://10.0.0.1", True),
+        ("neo4j+s://graph.example", False),
+    ],
+)
+def test_plain_text_to_another_machine_is_known(uri: str, open_to_others: bool) -> None:
+    from kgfs.stores.graph.neo4j.place import Place
+
+    assert Place(uri).open_to_others is open_to_others
+    assert not Place(uri, ca_file=Path("/ca.pem")).open_to_others
+
+
+@pytest.mark.parametrize("uri", ["http://host:7474", "bolt://user:word@host", "host:7687"])
+def test_a_uri_that_cannot_be_used_is_refused(uri: str) -> None:
+    from kgfs.stores.graph.neo4j.place import Place
+
+    with pytest.raises(BadInputError, match="uri") as told:
+        Place(uri)
+    assert "word" not in str(told.value).replace("password", "")
+
+
+def test_an_own_authority_goes_with_every_scheme() -> None:
+    from kgfs.stores.graph.neo4j.place import Place
+
+    assert Place("neo4j+s://host:7687", ca_file=Path("/ca.pem")).address() == "neo4j://host:7687"
+    assert Place("neo4j+s://host:7687").address() == "neo4j+s://host:7687"
