@@ -17,9 +17,17 @@ def kin_of(names: Names, document: Document) -> list[str]:
         for name in names.names_of(document.doc_id)
         for version in reversed([one for one in names.versions(name.id) if one.doc_id != document.doc_id][-VERSIONS:])
     ]
-    elsewhere = [
-        found.doc_id
-        for ontology in names.ontologies()
-        if ontology.id != document.ontology and (found := names.document_with(ontology.id, document.sha256))
-    ]
-    return list(dict.fromkeys([*earlier, *elsewhere]))
+    return list(dict.fromkeys([*earlier, *_elsewhere(names, document)]))
+
+
+def alike(names: Names, doc_id: str) -> set[str]:
+    """All whose kin this Document is or was, and those that are or were its own."""
+    document = names.document(doc_id)
+    same_path = {version.doc_id for lineage in names.lineages(doc_id) for version in names.history(lineage)}
+    return (same_path | set(_elsewhere(names, document) if document else ())) - {doc_id}
+
+
+def _elsewhere(names: Names, document: Document) -> list[str]:
+    ontologies = [*names.ontologies(), *names.removed_ontologies()]
+    others = [ontology.id for ontology in ontologies if ontology.id != document.ontology]
+    return [found.doc_id for other in others if (found := names.document_with(other, document.sha256))]

@@ -16,6 +16,7 @@ from pathlib import Path
 from kgfs.config import Config
 from kgfs.errors import MissingError, RotError, StoreError, from_os_error
 from kgfs.failpoints import border
+from kgfs.ingest.kin import alike
 from kgfs.ingest.quarantine import erase
 from kgfs.ingest.records import fingerprint_of
 from kgfs.models.contract import Passage
@@ -121,21 +122,37 @@ def _erase_objects(stores: Stores, doc_id: str) -> None:
 
 
 def _rescue_records(stores: Stores, doc_id: str, leaving: Iterable[str]) -> None:
-    """Records of unchanged Sources that later versions found in the packs of this one are given to them, and only those."""
-    names, objects = stores.journal.names, stores.garage.objects
-    others = {v.doc_id for lineage in names.lineages(doc_id) for v in names.history(lineage)} - set(leaving)
-    for other in sorted(others):
-        packs = [
-            pack
-            for key, _ in list(objects.keys(f"readings/{other}/"))
-            for pack in _reading(stores, key).records
-            if pack.startswith(f"records/{doc_id}/") and objects.exists(pack)
-        ]
-        lines = [line for pack in dict.fromkeys(packs) for line in objects.get(pack).splitlines()]
+    """Records of unchanged Sources that others found in the packs of this one are given to them, and only those."""
+    objects = stores.garage.objects
+    for other, packs in _borrowers(stores, doc_id).items():
+        if other in leaving:
+            continue
+        lines = [line for pack in packs for line in objects.get(pack).splitlines()]
         kept = _answering(stores, other, lines)
         if kept:
             content = b"\n".join(kept) + b"\n"
             objects.put(f"records/{other}/{hashlib.sha256(content).hexdigest()[:32]}.jsonl", content)
+
+
+def _borrowers(stores: Stores, doc_id: str) -> dict[str, list[str]]:
+    """doc_id → packs of this document that its Readings were made with. Who has borrowed them lends them on: those with
+    much the same text are looked at, and from those that have borrowed the next."""
+    names, objects = stores.journal.names, stores.garage.objects
+    found: dict[str, list[str]] = {}
+    looked_at, waiting = {doc_id}, [doc_id]
+    while waiting:
+        for other in sorted(alike(names, waiting.pop()) - looked_at):
+            looked_at.add(other)
+            packs = [
+                pack
+                for key, _ in list(objects.keys(f"readings/{other}/"))
+                for pack in _reading(stores, key).records
+                if pack.startswith(f"records/{doc_id}/") and objects.exists(pack)
+            ]
+            if packs:
+                found[other] = list(dict.fromkeys(packs))
+                waiting.append(other)
+    return found
 
 
 def _answering(stores: Stores, doc_id: str, lines: list[bytes]) -> list[bytes]:

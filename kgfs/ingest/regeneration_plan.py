@@ -66,7 +66,7 @@ def plan(
         passed = [chunk for chunk, verdict in zip(reading.chunks, reading.verdicts, strict=True) if verdict.passed]
         chunks += len(passed)
         tokens += sum(chunk.tokens for chunk in passed)
-        if _reusable(stores.garage.objects, reading, compute):
+        if _reusable(stores.garage.objects, document.doc_id, reading, compute):
             reusable_chunks += len(passed)
             reusable_tokens += sum(chunk.tokens for chunk in passed)
     asked = tokens - reusable_tokens + (chunks - reusable_chunks) * config.pipeline.overlap_tokens
@@ -96,14 +96,16 @@ def _last(objects: Objects, document: Document) -> Reading | None:
         return None
 
 
-def _reusable(objects: Objects, reading: Reading, compute: Compute) -> bool:
+def _reusable(objects: Objects, doc_id: str, reading: Reading, compute: Compute) -> bool:
     """Whether its Records were made as this extractor would make them now. Those of one Reading were made alike, so one
-    says it for all."""
+    says it for all: of those kept for another document that was purged since, what still answers was put to its own."""
     if (reading.extractor, reading.extractor_model) != (compute.extractor, compute.extractor_model):
         return False
-    if not reading.records or not objects.exists(reading.records[0]):
+    packs = itertools.chain(reading.records, (key for key, _ in objects.keys(f"records/{doc_id}/")))
+    pack = next((pack for pack in packs if objects.exists(pack)), None)
+    if pack is None:
         return False
-    first = objects.get(reading.records[0]).partition(b"\n")[0]
+    first = objects.get(pack).partition(b"\n")[0]
     return bool(json.loads(first)["prompt_hash"] == compute.prompt_hash)
 
 

@@ -12,6 +12,10 @@ from kgfs.app import open_deposits, open_stores
 from kgfs.config import Config
 from kgfs.config import Pipeline as Settings
 from kgfs.domain import State
+from kgfs.ingest import forget
+from kgfs.ingest.again import owe_again
+from kgfs.ingest.regenerate import living
+from kgfs.ingest.regeneration_plan import plan
 from kgfs.knowledge.document import document_page
 from kgfs.stores.naming import find_document
 from kgfs.stores.stores import Stores
@@ -147,3 +151,35 @@ def test_force_reads_again_whatever_path_it_comes_by(config: Config, stores: Sto
     assert (after.doc_id, after.state) == (before.doc_id, State.DONE)
     assert after.deposit > before.deposit
     assert states(stores) == {State.DONE: 1}
+
+
+def test_what_others_had_from_a_purged_document_is_not_asked_again(
+    config: Config, stores: Stores, tmp_path: Path
+) -> None:
+    """The same bytes in another ontology, and what was made of them there."""
+    text = paragraphs(20_000)
+    deposit(config, stores, tmp_path, a="\n\n".join(text))
+    work(config, stores, Counting())
+    with open_deposits(config, stores) as (deposits, _):
+        deposits.ingest_file(tmp_path / "a.txt", "Copied")
+        work(config, stores, Counting())
+        (tmp_path / "a.txt").write_text(
+            "\n\n".join(text) + "\n\nA last paragraph that says something about Zen gardens."
+        )
+        deposits.ingest_file(tmp_path / "a.txt", "Copied")
+        work(config, stores, Counting())
+        asked, there = reused(config, stores, "Copied/a.txt")
+        assert there > asked > 0
+        doomed = find_document(stores, config.run, "Test/a.txt")
+        forget.order(deposits, stores, forget.plan(stores, [doomed], "orphans", purge=True))
+    forget.carry_out(config, stores)
+    left = list(stores.garage.objects.keys(f"records/{doomed.doc_id}/"))
+    assert left == []
+    [copied] = [ontology for ontology in stores.journal.names.ontologies() if ontology.name == "Copied"]
+    [document] = living(stores.journal.names, copied)
+    compute = Counting()
+    planned = plan(config, stores, compute, "Copied", [document], "hybrid")
+    assert planned.reusable_chunks == planned.chunks == asked + there
+    owe_again(stores, [document.doc_id], "hybrid")
+    work(config, stores, compute)
+    assert compute.asked == []
