@@ -95,11 +95,11 @@ class Deposits:
         return self.name(made)
 
     def make_file(self, parent: int, name: str, mode: int, uid: int, gid: int) -> Name:
-        """An empty one."""
-        made = new_id()
+        """An empty one, as the fact tells of it."""
+        made, mode, now = new_id(), mode & PERMISSIONS, time.time_ns()
         ontology = self._folder(parent, name).ontology
-        self.record_soon(FileMade(made, ontology, parent, name, mode & PERMISSIONS, uid, gid, time.time_ns()))
-        return self.name(made)
+        self.record_soon(FileMade(made, ontology, parent, name, mode, uid, gid, now))
+        return Name(made, ontology, parent, name, NameKind.FILE, mode, uid, gid, now, now, now, arrived_at=now)
 
     def make_link(self, parent: int, name: str, target: str, uid: int, gid: int) -> Name:
         """``target`` is encoded as names are, and never followed."""
@@ -201,15 +201,24 @@ class Deposits:
 
     # ----------------------------------------------------------------------------------- content
 
-    def open(self, name_id: int, *, write: bool = False, truncate: bool = False, append: bool = False) -> OpenFile:
-        """The open file wants its ``release``. It can be read in any case, and reading finds the bytes wherever they stand, verified."""
-        shown = self.shown(name_id)
+    def open(
+        self,
+        name_id: int,
+        *,
+        write: bool = False,
+        truncate: bool = False,
+        append: bool = False,
+        known: Name | None = None,
+    ) -> OpenFile:
+        """The open file wants its ``release``. It can be read in any case, and reading finds the bytes wherever they
+        stand, verified. ``known`` is the row where it was read, or made, for this very call."""
+        shown = known or self._names.name(name_id) or self.shown(name_id)
         if shown is not None and shown.kind is NameKind.FOLDER:
             raise IsAFolderError(f"'{shown.name}' is a folder.")
         if shown is not None and shown.kind is NameKind.LINK:
             raise BadInputError(f"'{shown.name}' is a symbolic link; open what it points to.")
         writing = write or truncate or append
-        copy = self.copies.acquire(name_id, writing=writing)
+        copy = self.copies.acquire(name_id, writing=writing, known=shown)
         try:
             keep_cache = self.copies.seen(copy)
             if truncate:

@@ -45,12 +45,14 @@ class WorkingCopy:
 
     # ------------------------------------------------------------------------------ for open files
 
-    def load(self) -> None:
-        """Have the bytes of the name as they are kept now. MissingError once the name is gone."""
+    def load(self, known: Name | None = None) -> None:
+        """Have the bytes of the name as they are kept now. MissingError once the name is gone. ``known`` is its row, read
+        just now; what was opened before may have been kept anew since it was read."""
         with self.lock:
             if self.dirty:
                 return
-            row = self._copies.stores.journal.names.name(self.name_id)
+            row = known if self._row is None else None
+            row = row or self._copies.stores.journal.names.name(self.name_id)
             if self._row is not None and (row is None or _same_bytes(row, self._row)):
                 self._row = row or self._row
                 return
@@ -228,14 +230,15 @@ class WorkingCopies:
         self._left: set[str] = set()
         self._seen: OrderedDict[int, str] = OrderedDict()
 
-    def acquire(self, name_id: int, *, writing: bool) -> WorkingCopy:
-        """Counts one more handle; every call wants its :meth:`release`. MissingError if there is no such file."""
+    def acquire(self, name_id: int, *, writing: bool, known: Name | None = None) -> WorkingCopy:
+        """Counts one more handle; every call wants its :meth:`release`. MissingError if there is no such file. ``known`` as
+        with :meth:`WorkingCopy.load`."""
         with self._lock:
             copy = self._copies.setdefault(name_id, WorkingCopy(self, name_id))
             copy.handles += 1
             copy.writers += writing
         try:
-            copy.load()
+            copy.load(known)
         except BaseException:
             self.release(copy, writing=writing)
             raise

@@ -88,7 +88,7 @@ class DocumentsFolder(_Entry, Folder):
 
     def make_file(self, name: str, mode: int, caller: Caller) -> File:
         made = self._world.deposits.make_file(self._id, name, mode, caller.uid, caller.gid)
-        return DocumentFile(self._world, self._ontology, made.id)
+        return DocumentFile(self._world, self._ontology, made.id, made)
 
     def make_folder(self, name: str, mode: int, caller: Caller) -> Folder:
         made = self._world.deposits.make_folder(self._id, name, mode, caller.uid, caller.gid)
@@ -137,7 +137,9 @@ class DocumentFile(_Entry, File):
     __slots__ = ()
 
     def open(self, *, read: bool, write: bool, truncate: bool, append: bool = False) -> Handle:
-        opened = self._world.deposits.open(self._id, write=write, truncate=truncate, append=append)
+        # The row is there still only where the file was made just now.
+        known, self._first = self._first, None
+        opened = self._world.deposits.open(self._id, write=write, truncate=truncate, append=append, known=known)
         return DocumentHandle(opened)
 
     def open_at_once(self) -> Handle | None:

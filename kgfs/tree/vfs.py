@@ -17,6 +17,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Concatenate, NoReturn, ParamSpec, TypeVar
 
+import trio
+
 from kgfs.domain import MAX_NAME_BYTES, encode_name
 from kgfs.errors import (
     BadInputError,
@@ -492,8 +494,14 @@ class Vfs:
             self.inodes.removed(found[1].inode, (parent, name), unlinked(found[1]))
 
     async def _with_handle(self, opened: OpenFile, call: Callable[[], T], *, abandon: bool = False) -> T:
-        async with opened.turn:
+        try:
+            opened.turn.acquire_nowait()  # acquire() takes a turn of the event loop even where nobody has it
+        except trio.WouldBlock:
+            await opened.turn.acquire()
+        try:
             return await self._inside(opened, call, abandon=abandon)
+        finally:
+            opened.turn.release()
 
     async def _inside(self, opened: OpenFile, call: Callable[[], T], *, abandon: bool = False) -> T:
         def inside() -> T:
