@@ -188,7 +188,11 @@ class S3Objects:
 
     def keys(self, prefix: str = "") -> Iterator[tuple[str, int]]:
         """Lazily, a page at a time; whole at once where the server's order is another than ours."""
-        found = ((key_of(item.name), item.size) for item in self._bucket.listed(OBJECTS + prefix))
+        folder, _, start = prefix.rpartition("/")
+        # Some servers take a prefix for a path.
+        asked = prefix if start not in (".", "..") else f"{folder}/" if folder else ""
+        listed = ((key_of(item.name), item.size) for item in self._bucket.listed(OBJECTS + asked))
+        found = (item for item in listed if item[0].startswith(prefix))
         yield from sorted(found) if self._bucket.lists_by_folder else found
 
     def names(self, folder: str = "") -> list[str]:
