@@ -88,12 +88,13 @@ def _restore(config: Config, stores: Stores, *, derive: bool, vectors_lost: bool
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         restore_journal(stores.journal, stores.garage.ledger)
-        known = derive and any(stores.journal.names.counts().values())
-        if known and _graph_lost(stores):
+        # Also where no document is left: names and numbers that purged ones had are given to nothing else.
+        if derive and _graph_lost(stores):
             from kgfs.ingest.rebuild import rebuild_graph  # numpy and more: only where something is to be rebuilt
 
             rebuild_graph(stores)
         if derive and stores.vectors is not None:
+            known = any(stores.journal.names.counts().values())
             with _begun(config.run / "vectors.rebuilding", known and vectors_lost) as due:
                 if due:
                     from kgfs.ingest.rebuild import rebuild_vectors
@@ -154,8 +155,7 @@ def check_home(
     with ExitStack() as stack:
         if mend:
             stack.enter_context(in_place_of_worker(config.run))
-            _remove_unusable(config)
-            mended = _replace_front(config)
+            mended = [*_remove_unusable(config), *_replace_front(config)]
         stores = stack.enter_context(_as_they_are(config))
         worker = not mend and worker_alive(config.run)
         found = check(config, stores, alive_sessions(config.run), worker=worker, deep=deep, progress=progress)
@@ -281,12 +281,16 @@ def _replace_front(config: Config) -> list[tuple[Damage, str]]:
         return [(Damage(kind, config.front_db.name, complaint), "made anew from the ledger")]
 
 
-def _remove_unusable(config: Config) -> None:
-    for path in (config.graph_db, config.vectors_db):
+def _remove_unusable(config: Config) -> list[tuple[Damage, str]]:
+    """Graph and vectors where they are beyond use: whoever opens them next derives them anew."""
+    removed = []
+    for path, remedy in ((config.graph_db, "derived anew"), (config.vectors_db, "removed: the worker derives it anew")):
         if path.exists() and (complaint := fault_of(path)):
             if alive_sessions(config.run):
                 raise BusyError(f"{path}: {complaint}. Unmount (kgfs umount) and repeat, so that it can be replaced.")
             remove_database(path)
+            removed.append((Damage(Kind.DAMAGED_DATABASE, path.name, complaint), remedy))
+    return removed
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from kgfs.domain import Document, Name, State, decode_name
 from kgfs.errors import BadInputError, ExistsError, MissingError
 from kgfs.ingest import forget, trash
 from kgfs.ingest.rebuild import rebuild
+from kgfs.stores.database import remove_database
 from kgfs.stores.naming import find_document
 from tests.t4_tree.histories import Place, differences, open_place, seen
 
@@ -346,6 +347,20 @@ def test_a_purged_name_is_not_given_to_another_concept(place: Place) -> None:
     numbers = [row.n for row in graph.instances_of(again.doc_id) if row.owner == taken["zen-practice"]]
     assert min(numbers) > 1, "numbers of purged evidence are not used again"
     rebuilt_is_the_same(place)
+
+
+def test_what_purged_names_were_given_to_outlives_a_lost_graph_where_nothing_else_is_left(home: Path) -> None:
+    compute, config = LocalCompute(Models(embedder="none", extractor="statistics")), Config(home)
+    with open_stores(config) as stores, open_deposits(config, stores) as (deposits, _):
+        place = open_place(config, stores, deposits, compute)
+        write(place, "a.txt", ABBOT)
+        forgotten(place, "Zen/a.txt", purge=True)
+        before, epoch = seen(place), stores.graph.epoch()
+    remove_database(config.graph_db)
+    with open_stores(config) as stores, open_deposits(config, stores) as (deposits, _):
+        place = open_place(config, stores, deposits, compute)
+        assert differences(before, seen(place)) == {}
+        assert stores.graph.epoch() > 0 < epoch
 
 
 def test_none_and_purge_exclude_each_other(place: Place) -> None:
