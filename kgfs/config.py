@@ -107,6 +107,38 @@ class Garage:
 
 
 @dataclass(frozen=True, slots=True)
+class Graph:
+    store: str = "sqlite"
+    """Where concepts, evidence and relationships stand: ``sqlite``, a file of the home, or ``neo4j``, a server (docs/graph.md)."""
+    uri: str = ""
+    """The server: ``bolt://host:port``, or ``neo4j://host:port`` for a cluster; ``bolt+s://`` and ``neo4j+s://`` with TLS."""
+    user: str = "neo4j"
+    """Its user."""
+    password_file: str = ""
+    """File with the password."""
+    database: str = "neo4j"
+    """The database on the server."""
+    namespace: str = "kgfs"
+    """The graph in that database. Homes that do not share one garage need one each."""
+    ca_file: str = ""
+    """File with the certificates to trust, instead of those of well-known authorities."""
+    timeout: float = 30.0
+    """Seconds in which a question is to be answered, retries included; a transaction that writes has ten times as long."""
+
+    def __post_init__(self) -> None:
+        if self.store not in ("sqlite", "neo4j"):
+            raise BadInputError(f"graph.store is 'sqlite' or 'neo4j', not '{self.store}'.")
+        if "@" in self.uri:
+            raise BadInputError(
+                "graph.uri holds a password. Put it into a file, and name that with graph.password_file."
+            )
+        if self.store == "neo4j" and not self.uri:
+            raise BadInputError("graph.store is 'neo4j', and graph.uri names no server.")
+        if self.timeout <= 0:
+            raise BadInputError("graph.timeout is more than 0.")
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     home: Path
     file: Path | None = None
@@ -116,6 +148,7 @@ class Config:
     models: Models = field(default_factory=Models)
     garage_store: Garage = field(default_factory=Garage)
     """Section ``[garage]``."""
+    graph: Graph = field(default_factory=Graph)
 
     def words(self) -> list[str]:
         """The options that give another process of this machine the same configuration."""
@@ -172,7 +205,7 @@ class Config:
         return plain
 
 
-_SECTIONS: Mapping[str, type] = {"pipeline": Pipeline, "tree": Tree, "models": Models, "garage": Garage}
+_SECTIONS: Mapping[str, type] = {"pipeline": Pipeline, "tree": Tree, "models": Models, "garage": Garage, "graph": Graph}
 _ATTRIBUTES = {"garage": "garage_store"}
 """Sections that are called otherwise in :class:`Config`, where a folder has the name."""
 

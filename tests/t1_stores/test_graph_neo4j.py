@@ -285,7 +285,7 @@ def kill(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_a_server_that_is_killed_while_a_version_is_prepared_shows_none_of_it(mortal: Path) -> None:
-    place = replace(place_of(mortal), timeout=2.0)
+    place = replace(place_of(mortal), timeout=15.0)
     graph = opened(place)
     publish(graph, ZEN, "c0")
     before = graph.concepts(ONTOLOGY), dict(graph.counts()), graph.changes(0)

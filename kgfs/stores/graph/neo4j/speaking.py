@@ -157,7 +157,7 @@ def ours(place: Place, error: Exception) -> KgfsError:
             " and KGFS_GRAPH_PASSWORD_FILE."
         )
     if isinstance(error, Neo4jError):
-        if error.code == _TIMED_OUT:
+        if (error.code or "").startswith(_TIMED_OUT):
             return TimedOutError(f"{place.uri}: Neo4j does not answer within {place.timeout:g} s ([graph] timeout).")
         if isinstance(error, TransientError):
             return TimedOutError(f"{place.uri}: Neo4j is too busy ({error.code}). Trying again can succeed.")
