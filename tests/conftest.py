@@ -77,6 +77,21 @@ def pytest_configure(config: pytest.Config) -> None:
         compileall.compile_dir(Path(kgfs.__file__).parent, quiet=2)
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if hasattr(config, "workerinput"):
+        from tests.dealing import soonest
+
+        items.sort(key=soonest)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    from tests.dealing import DealByFile
+
+    config.option.loadscopereorder = False  # it would begin with the files that have most tests
+    return DealByFile(config, log)
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     for marker, (name, check) in CHECKS.items():
         if item.get_closest_marker(marker) and (why := check()):
