@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from kgfs.config import Config
 from kgfs.domain import Document
-from kgfs.errors import BusyError, KgfsError, MissingError, UnsupportedError, from_os_error
+from kgfs.errors import AwayError, BusyError, KgfsError, MissingError, TimedOutError, UnsupportedError, from_os_error
 from kgfs.ingest.chores import Chores
 from kgfs.ingest.deposit import Deposits
 from kgfs.ingest.sessions import alive_sessions, open_session
@@ -30,9 +30,10 @@ from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.database import fault_of, remove_database
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
-from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.graph.opening import open_graph
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.mount_notes import GARAGE, mount_note
+from kgfs.stores.naming import find_ontology
 from kgfs.stores.stores import Stores
 from kgfs.stores.worker_lock import WorkerLock, worker_alive, worker_note
 from kgfs.stores.worker_turn import LOOK, in_place_of_worker, place_wanted
@@ -63,7 +64,7 @@ def open_stores(config: Config, *, vectors_of: str = "", make: bool = True, deri
     make_home(config)
     vectors_lost = not config.vectors_db.exists()
     with ExitStack() as stack:
-        stores = Stores(open_garage(config), SqliteJournal(config.front_db), SqliteGraph(config.graph_db))
+        stores = Stores(open_garage(config), SqliteJournal(config.front_db), open_graph(config))
         if vectors_of:
             from kgfs.stores.vectors.sqlite import SqliteVectors  # numpy, which a mount does not need
 
@@ -87,7 +88,12 @@ def _restore(config: Config, stores: Stores, *, derive: bool, vectors_lost: bool
     descriptor = os.open(config.run / "restore.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        restore_journal(stores.journal, stores.garage.ledger)
+        try:
+            restore_journal(stores.journal, stores.garage.ledger)
+        except (AwayError, TimedOutError) as error:
+            if not (stores.journal.seq() and stores.graph.epoch()):
+                raise  # what this home holds is not known without the ledger
+            ErrorLog(config.errors_log).add("opening", error)
         # Also where no document is left: names and numbers that purged ones had are given to nothing else.
         if derive and _graph_lost(stores):
             from kgfs.ingest.rebuild import rebuild_graph  # numpy and more: only where something is to be rebuilt
@@ -132,7 +138,7 @@ def rebuild_home(config: Config, ontology: str, progress: Callable[[int, int], N
     with in_place_of_worker(config.run):
         _remove_unusable(config)
         with open_stores(config, make=False, derive=False) as stores:
-            found = stores.journal.names.ontology_named(ontology)
+            found = find_ontology(stores, ontology) if ontology else None
             if ontology and found is None:
                 raise MissingError(f"There is no ontology '{ontology}'.")
             model = embedding_model_of(stores)
@@ -181,12 +187,13 @@ def restore_originals(
 @contextmanager
 def _as_they_are(config: Config) -> Iterator[Stores]:
     """The stores of a home for one who looks for damage: nothing is derived, unless a database is gone altogether."""
-    if not (config.front_db.exists() and config.graph_db.exists()):
+    graph_is_there = config.graph.store != "sqlite" or config.graph_db.exists()
+    if not (config.front_db.exists() and graph_is_there):
         with open_stores(config, make=False):
             pass
     make_home(config)
     with ExitStack() as stack:
-        stores = Stores(open_garage(config, cached=False), SqliteJournal(config.front_db), SqliteGraph(config.graph_db))
+        stores = Stores(open_garage(config, cached=False), SqliteJournal(config.front_db), open_graph(config))
         stack.callback(stores.close)
         model = worker_note(config.run).get("embedder", "")
         if model and config.vectors_db.exists():
@@ -407,6 +414,11 @@ def run_mount(
     from kgfs.tree.vfs import Vfs, space_of
     from kgfs.tree.world import World
 
+    if config.graph.store != "sqlite":
+        raise UnsupportedError(
+            "graph.store is 'neo4j': a mount would ask the server for every name that is listed, and waits for a local"
+            " replica of the graph, which kgfs does not have yet. kgfs ingest, worker, search and rebuild work with it."
+        )
     options = fuse.MountOptions(allow_other=allow_other)
     where = fuse.check(mountpoint, options)
     errors = ErrorLog(config.errors_log)

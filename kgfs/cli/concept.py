@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -12,11 +11,11 @@ import click
 from kgfs.app import decide_about_concepts, open_stores
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
-from kgfs.domain import Ontology, encode_name
+from kgfs.domain import Ontology
 from kgfs.errors import MissingError
 from kgfs.ingest.concept_plans import plan_merge, plan_split, speaking_of
 from kgfs.ingest.concepts import Plan
-from kgfs.stores.naming import find_document
+from kgfs.stores.naming import find_document, find_ontology
 from kgfs.stores.stores import Stores
 
 
@@ -130,7 +129,7 @@ def show(config: Config, ontology: str, concept: str, as_json: bool) -> None:
 
 
 def _ontology(stores: Stores, name: str) -> Ontology:
-    found = stores.journal.names.ontology_named(encode_name(os.fsencode(name)))
+    found = find_ontology(stores, name)
     if found is None:
         raise MissingError(f"There is no ontology '{name}'.")
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -19,6 +20,8 @@ from kgfs.ingest.identify import Action
 from kgfs.ingest.intake import Ingested
 from kgfs.ingest.strategy import STRATEGIES
 from kgfs.stores.stores import Stores
+
+ASKED = "reading again was asked for"
 
 
 @click.command()
@@ -75,6 +78,8 @@ def command(
                 try:
                     if ontology:
                         ingested = deposits.ingest_file(path, ontology, as_path, progress, force=force)
+                        if strategy and ingested.doc_id and ingested.decision == Action.SKIP:
+                            ingested = replace(ingested, decision=Action.REPROCESS.value, reason=ASKED)
                     else:
                         ingested = _known(config, stores, path, again=force or strategy is not None)
                     _print(path, ingested, as_json)
@@ -103,7 +108,7 @@ def _known(config: Config, stores: Stores, path: Path, *, again: bool) -> Ingest
         return Ingested(
             found.path, found.doc_id, Action.SKIP.value, "known already; --force or --strategy reads it again"
         )
-    return Ingested(found.path, found.doc_id, Action.REPROCESS.value, "reading again was asked for")
+    return Ingested(found.path, found.doc_id, Action.REPROCESS.value, ASKED)
 
 
 def _size(path: Path) -> int:

@@ -16,6 +16,7 @@ from kgfs.ingest.regenerate import EXTRACTORS, Order, all_of, owe
 from kgfs.ingest.regeneration_plan import Plan
 from kgfs.ingest.strategy import STRATEGIES
 from kgfs.knowledge.compare import Comparison, Difference, compare
+from kgfs.stores.naming import find_ontology
 from kgfs.stores.stores import Stores
 
 
@@ -77,7 +78,7 @@ def command(
 
 
 def _ontology(stores: Stores, name: str) -> Ontology:
-    found = stores.journal.names.ontology_named(name)
+    found = find_ontology(stores, name)
     if found is None:
         known = ", ".join(ontology.name for ontology in stores.journal.names.ontologies()) or "none yet"
         raise MissingError(f"There is no ontology '{name}'; there is: {known}.")

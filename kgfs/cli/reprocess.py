@@ -14,6 +14,7 @@ from kgfs.config import Config
 from kgfs.domain import INGEST_VERSION, INGEST_VERSIONS, Document
 from kgfs.errors import BadInputError, MissingError
 from kgfs.ingest.regenerate import Order, failed, outdated, owe
+from kgfs.stores.naming import find_ontology
 from kgfs.stores.stores import Stores
 
 
@@ -54,9 +55,11 @@ def command(
     with open_stores(config, make=False) as stores:
 
         def choose() -> list[Document]:
-            ontologies = [o for o in stores.journal.names.ontologies() if ontology in ("", o.name)]
-            if ontology and not ontologies:
-                raise MissingError(f"There is no ontology '{ontology}'.")
+            ontologies = stores.journal.names.ontologies()
+            if ontology:
+                if (found := find_ontology(stores, ontology)) is None:
+                    raise MissingError(f"There is no ontology '{ontology}'.")
+                ontologies = [found]
             names = stores.journal.names
             return failed(names, ontologies) if only_failed else outdated(names, ontologies, target)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 
 import click
@@ -12,11 +11,11 @@ from kgfs.app import open_stores
 from kgfs.cli.options import as_json, with_config
 from kgfs.compute.patience import Patience
 from kgfs.config import Config
-from kgfs.domain import encode_name
 from kgfs.errors import MissingError
 from kgfs.knowledge.search import LIMIT, page_of, search
 from kgfs.render.search import as_data, excerpt, marked, words_of
 from kgfs.render.source import Marks
+from kgfs.stores.naming import find_ontology
 
 SECONDS = 30.0
 """How long a person at a prompt waits."""
@@ -42,10 +41,9 @@ def command(config: Config, words: Sequence[str], ontology: str | None, limit: i
       kgfs search garbage collection --json | python3 -m json.tool
     """
     with open_stores(config, make=False) as stores:
-        name = encode_name(os.fsencode(ontology)) if ontology else ""
-        searched = stores.journal.names.ontology_named(name) if name else None
-        if name and searched is None:
-            raise MissingError(f"There is no ontology {name}.")
+        searched = find_ontology(stores, ontology) if ontology else None
+        if ontology and searched is None:
+            raise MissingError(f"There is no ontology {ontology}.")
         asked = " ".join(words).encode("utf-8", "replace").decode()
         found = search(stores, config.run, asked, searched.id if searched else "", Patience(SECONDS), limit)
         page, _ = page_of(stores, found)

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kgfs.config import Config
-from kgfs.domain import Name, NameKind, Ontology, Place, is_document_name, new_id, new_ontology_id
+from kgfs.domain import Name, NameKind, Ontology, Place, encode_name, is_document_name, new_id, new_ontology_id
 from kgfs.errors import (
     BadInputError,
     ExistsError,
@@ -41,6 +41,7 @@ from kgfs.stores.journal.facts import (
     OntologyRenamed,
     Removed,
 )
+from kgfs.stores.naming import find_ontology
 from kgfs.stores.stores import Stores
 
 PERMISSIONS = 0o7777
@@ -260,13 +261,14 @@ class Deposits:
         *,
         force: bool = False,
     ) -> Ingested:
-        """Deposit a file without a mount, and settle it at once: see ``intake.take_in``."""
-        found = self._names.ontology_named(ontology)
+        """Deposit a file without a mount, and settle it at once: see ``intake.take_in``. An ontology that there is not
+        is made."""
+        found = find_ontology(self._stores, ontology)
         if found is None:
             try:
-                found = self.make_ontology(ontology, 0o755, os.getuid(), os.getgid())
+                found = self.make_ontology(encode_name(os.fsencode(ontology)), 0o755, os.getuid(), os.getgid())
             except ExistsError:  # made by another process in this moment
-                found = self._names.ontology_named(ontology)
+                found = find_ontology(self._stores, ontology)
                 if found is None:
                     raise
         return take_in(self, found, source, source.name if as_path is None else as_path, progress, force=force)

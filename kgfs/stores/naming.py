@@ -18,7 +18,7 @@ from kgfs.stores.mount_notes import mount_notes
 from kgfs.stores.named_in_tree import encoded, in_tree, readings_of
 from kgfs.stores.stores import Stores
 
-__all__ = ["Found", "FoundKind", "find_document", "find_removed"]
+__all__ = ["Found", "FoundKind", "find_document", "find_ontology", "find_removed"]
 
 _DOC_ID = re.compile(r"[0-9a-f]{16}")
 
@@ -44,6 +44,12 @@ def find_document(stores: Stores, run: Path, words: str, *, trashed: bool = Fals
         means = ", or ".join(f"{one}{f' ({one.doc_id})' if one.doc_id else ''}" for one in found)
         raise BadInputError(f"'{words}' can mean {means}. Say which by its doc_id, or as ONTOLOGY/documents/PATH.")
     return found[0]
+
+
+def find_ontology(stores: Stores, name: str) -> Ontology | None:
+    """The ontology of that name, as bytes of a shell or as kgfs prints it."""
+    named = stores.journal.names.ontology_named
+    return next((found for reading in readings_of(name) if (found := named(reading))), None)
 
 
 def find_removed(stores: Stores, run: Path, words: str) -> Found | None:
