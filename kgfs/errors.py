@@ -144,6 +144,10 @@ class FullError(StoreError):
     errno = errno.ENOSPC
 
 
+class AwayError(StoreError):
+    """A server of the home cannot be reached. What is on this machine can be used; trying later can succeed."""
+
+
 class LostLeaseError(StoreError):
     """A worker's lease ran out and somebody else took the job; the result must not be committed."""
 

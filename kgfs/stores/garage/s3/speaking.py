@@ -6,9 +6,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from minio.error import InvalidResponseError, MinioException, S3Error, ServerError
-from urllib3.exceptions import ConnectTimeoutError, HTTPError, MaxRetryError, ReadTimeoutError, SSLError
+from urllib3.exceptions import (
+    ConnectTimeoutError,
+    HTTPError,
+    MaxRetryError,
+    NewConnectionError,
+    ReadTimeoutError,
+    SSLError,
+)
 
-from kgfs.errors import FullError, KgfsError, MissingError, StoreError, TimedOutError
+from kgfs.errors import AwayError, FullError, KgfsError, MissingError, StoreError, TimedOutError
 
 _KEYS = frozenset(
     (
@@ -54,17 +61,18 @@ def _ours(where: str, what: str, error: Exception) -> KgfsError:
         case S3Error():
             return _refused(where, what, error.code or "")
         case ServerError():
-            return StoreError(f"{where}: the server answers {error.status_code} to {what}. Try again later.")
+            return AwayError(f"{where}: the server answers {error.status_code} to {what}. Try again later.")
         case InvalidResponseError():
             return StoreError(f"{where}: what answers there is no S3 server. Check garage.endpoint.")
         case MaxRetryError():
             return _ours(where, what, error.reason) if error.reason else StoreError(f"{where}: does not answer.")
         case SSLError():
             return StoreError(f"{where}: the certificate is not trusted. Set garage.ca_file to its authority's.")
-        case ConnectTimeoutError() | ReadTimeoutError():
+        # A refused connection is a kind of the first to the library.
+        case ConnectTimeoutError() | ReadTimeoutError() if not isinstance(error, NewConnectionError):
             return TimedOutError(f"{where}: no answer in time about {what}.")
         case HTTPError():
-            return StoreError(f"{where}: cannot be reached ({type(error).__name__}). Is the server running?")
+            return AwayError(f"{where}: cannot be reached ({type(error).__name__}). Is the server running?")
         case _:
             return StoreError(
                 f"{where}: there are no keys to ask with. Set garage.access_key_file and garage.secret_key_file, "

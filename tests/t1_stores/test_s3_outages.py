@@ -1,0 +1,223 @@
+"""A bucket whose server goes away, hangs and comes back: typed errors in time, and nothing that was acknowledged is lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import ssl
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from kgfs.errors import AwayError, KgfsError, StoreError, TimedOutError
+from kgfs.stores.garage.contract import BLOCK
+from kgfs.stores.garage.s3.bucket import Bucket
+from kgfs.stores.garage.s3.cache import Cache
+from kgfs.stores.garage.s3.garage import S3Garage
+from kgfs.stores.garage.s3.ledger import S3Ledger
+from kgfs.stores.garage.s3.objects import S3Objects
+from kgfs.stores.garage.s3.place import Place
+from scripts.servers import process
+from tests.peers.buckets import S3, Server, started
+from tests.t1_stores.test_ledger import entries, numbered
+
+
+@pytest.fixture(scope="module", params=[*S3])
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One of its own: others are not to notice that it goes."""
+    yield from started(request.param, tmp_path_factory.mktemp("outages") / request.param)
+
+
+@pytest.fixture
+def place(server: Server) -> Place:
+    return server.place
+
+
+@contextmanager
+def away(server: Server, how: str) -> Iterator[None]:
+    """Killed, and started again; or stopped, and continued."""
+    found = process.running(server.folder)
+    assert found
+    if how == "hangs":
+        os.kill(found.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(found.pid, signal.SIGCONT)
+        return
+    os.kill(found.pid, signal.SIGKILL)
+    process.end(server.folder)
+    try:
+        yield
+    finally:
+        server.start()
+
+
+@pytest.mark.parametrize(("how", "error"), [("killed", AwayError), ("hangs", TimedOutError)])
+def test_an_outage_is_told_in_time_and_what_was_kept_is_there_afterwards(
+    server: Server, place: Place, tmp_path: Path, how: str, error: type[KgfsError]
+) -> None:
+    impatient = replace(place, timeout=1.0)
+    with (
+        closing(S3Garage(place, tmp_path / "cache", 8 << 20)) as patient,
+        closing(S3Garage(impatient, tmp_path / "cache", 8 << 20)) as garage,
+    ):
+        objects, ledger = patient.objects, patient.ledger
+        for number in range(20):
+            objects.put(f"a/{number}", b"%d" % number * 1000)
+        objects.put("long", bytes(BLOCK) + b"long")
+        assert ledger.append(1, entries(1, 3)) == 3
+        without = S3Objects(Bucket(place), Cache(tmp_path / "none", 0))
+        with away(server, how):
+            objects, ledger = garage.objects, garage.ledger
+            asks = (
+                lambda: objects.put("b/1", b"during"),
+                lambda: objects.stat("a/1"),
+                lambda: objects.exists("a/1"),
+                lambda: objects.names("a"),
+                lambda: list(objects.keys()),
+                lambda: objects.delete("a/1"),
+                lambda: S3Objects(Bucket(impatient), Cache(tmp_path / "none", 0)).get("a/1"),
+                lambda: ledger.append(4, entries(4, 4)),
+                lambda: list(ledger.replay()),
+                lambda: S3Ledger(Bucket(impatient)).last_seq(),
+            )
+            for ask in asks:
+                before = time.monotonic()
+                with pytest.raises(error):
+                    ask()
+                assert time.monotonic() - before < 30  # busy machines are slow; without an end it would be a minute
+            assert objects.get("a/7") == b"7" * 1000, "what is cached can be read"
+            assert objects.get("long", BLOCK) == b"long"
+        objects, ledger = patient.objects, patient.ledger
+        assert {key: without.get(key) for key, _ in objects.keys("a/")} == {
+            f"a/{number}": b"%d" % number * 1000 for number in range(20) if objects.exists(f"a/{number}")
+        }
+        # What hung may have been carried out after its asker gave up; all else was not.
+        assert objects.exists("a/1") or how == "hangs"
+        objects.put("b/1", b"during")
+        assert without.get("b/1") == b"during"
+        assert ledger.append(4, entries(4, 5)) == 5
+        assert list(S3Ledger(Bucket(place)).replay()) == numbered(1, 5)
+
+
+def test_what_is_put_while_a_server_is_killed_again_and_again_is_kept_once_acknowledged(
+    server: Server, place: Place, tmp_path: Path
+) -> None:
+    stop = threading.Event()
+    kept: dict[str, bytes] = {}
+    told: list[str] = []
+    last = 0
+
+    def put() -> None:
+        nonlocal last
+        with closing(S3Garage(replace(place, timeout=5.0), tmp_path / "cache", 0)) as garage:
+            number = 0
+            while not stop.is_set():
+                content = b"%d" % number * (1 + number % 50_000)
+                try:
+                    garage.objects.put(f"k/{number}", content)
+                    kept[f"k/{number}"] = content
+                    last = garage.ledger.append(last + 1, entries(last + 1, last + 1))
+                    number += 1
+                except (StoreError, TimedOutError) as error:
+                    told.append(str(error))
+
+    putting = threading.Thread(target=put)
+    putting.start()
+    try:
+        for _ in range(2):
+            time.sleep(1.0)
+            with away(server, "killed"):
+                time.sleep(1.0)
+        time.sleep(0.5)
+    finally:
+        stop.set()
+        putting.join()
+    assert told
+    assert len(kept) > 10
+    objects = S3Objects(Bucket(place), Cache(tmp_path / "none", 0))
+    assert {key: objects.get(key) for key in kept} == kept
+    ledger = S3Ledger(Bucket(place))
+    assert ledger.last_seq() in (last, last + 1)
+    assert list(ledger.replay()) == numbered(1, ledger.last_seq())
+
+
+# ------------------------------------------------------------------------------------------- strangers
+
+
+class _Answering(BaseHTTPRequestHandler):
+    """Not an S3 server."""
+
+    def do_GET(self) -> None:
+        body = b"hello"
+        self.send_response(200 if self.server.kind == "text" else 503)  # type: ignore[attr-defined]
+        self.send_header("Retry-After", "60")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_HEAD = do_GET  # noqa: N815 - the parent's way
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the parent's name
+        pass
+
+
+@contextmanager
+def stranger(kind: str, context: ssl.SSLContext | None = None) -> Iterator[int]:
+    answering = ThreadingHTTPServer(("127.0.0.1", 0), _Answering)
+    answering.kind = kind  # type: ignore[attr-defined]
+    if context:
+        answering.socket = context.wrap_socket(answering.socket, server_side=True)
+    thread = threading.Thread(target=answering.serve_forever)
+    thread.start()
+    try:
+        yield answering.server_address[1]
+    finally:
+        answering.shutdown()
+        thread.join()
+        answering.server_close()
+
+
+def keyed(tmp_path: Path, endpoint: str) -> Place:
+    key = tmp_path / "key"
+    key.write_text("some-key")
+    return Place(endpoint, "kgfs", region="us-east-1", access_key_file=key, secret_key_file=key, timeout=5.0)
+
+
+def test_a_server_that_is_busy_for_a_minute_is_not_waited_for(tmp_path: Path) -> None:
+    with stranger("busy") as port:
+        before = time.monotonic()
+        with pytest.raises(StoreError, match=r"503|no S3 server"):
+            Bucket(keyed(tmp_path, f"http://127.0.0.1:{port}")).get("zen")
+        assert time.monotonic() - before < 30
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> Path:
+    """Of 127.0.0.1, signed by itself."""
+    path = tmp_path / "certificate.pem"
+    words = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
+    subprocess.run(
+        [*words, "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", tmp_path / "private.pem", "-out", path],
+        check=True,
+        capture_output=True,
+    )
+    return path
+
+
+def test_certificates_are_verified_unless_their_authority_is_named(certificate: Path, tmp_path: Path) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, tmp_path / "private.pem")
+    with stranger("text", context) as port:
+        place = keyed(tmp_path, f"https://127.0.0.1:{port}")
+        with pytest.raises(StoreError, match="certificate is not trusted"):
+            Bucket(place).get("zen")
+        assert Bucket(replace(place, ca_file=certificate)).get("zen")[1] == b"hello"

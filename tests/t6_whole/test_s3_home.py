@@ -1,0 +1,98 @@
+"""A home whose garage is a bucket: the same tree, through a mount, while its server is away and after all else is lost."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.peers.buckets import S3, Server, started
+from tests.t5_mount.mounting import STATISTICS
+from tests.t6_whole.conftest import GARBAGE, ZEN
+from tests.t6_whole.running import Place
+
+AWAY = "cannot be reached"
+LONG = "\n\n".join(f"Paragraph {n} says {random.Random(n).random()}." for n in range(60_000))
+
+
+@pytest.fixture(params=[*S3])
+def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Server]:
+    """One of its own: others are not to notice that it goes."""
+    yield from started(request.param, tmp_path / request.param)
+
+
+@pytest.fixture
+def far(server: Server, home: Path, tmp_path: Path) -> Iterator[Place]:
+    place = server.place
+    (home / "config.toml").write_text(
+        f'[garage]\nstore = "s3"\nendpoint = "{place.endpoint}"\nprefix = "{place.prefix}"\n'
+        f'access_key_file = "{place.access_key_file}"\nsecret_key_file = "{place.secret_key_file}"\ntimeout = 10\n'
+    )
+    found = Place(home, tmp_path / "mnt", dict(STATISTICS))
+    found.mountpoint.mkdir()
+    yield found
+    found.close()
+
+
+def tree(top: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(top)): path.read_bytes()
+        for folder in ("documents", "text", "concepts", "archive")
+        for path in sorted((top / folder).rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.mark.mounted
+@pytest.mark.logs(AWAY)
+def test_a_home_in_a_bucket(far: Place, server: Server) -> None:
+    far.mount()
+    documents = far.ontology("Zen") / "documents"
+    (documents / "zen.md").write_text(ZEN)
+    (documents / "long.bin").write_bytes(b"\0" + LONG.encode())
+    far.wait()
+    assert not any(path.is_file() for path in (far.home / "garage").rglob("*")), "nothing is kept in files"
+    before = tree(documents.parent)
+    assert before["documents/long.bin"] == b"\0" + LONG.encode()
+    assert any("koan" in name for name in before)
+
+    server.end()
+    assert tree(documents.parent) == before, "what was read is cached"
+    (documents / "garbage.txt").write_text(GARBAGE)
+    assert (documents / "garbage.txt").read_text() == GARBAGE
+    far.umount()
+    far.mount()
+    assert (documents / "garbage.txt").read_text() == GARBAGE
+    assert (documents / "zen.md").read_text() == ZEN
+    server.start()
+
+    far.wait()
+    after = tree(documents.parent)
+    assert before.keys() < after.keys()
+    assert any("garbage" in name for name in after if name.startswith("concepts/"))
+    far.umount()
+    assert "0 findings" in far.run("check", "--deep").stdout + far.run("check", "--deep").stderr
+
+    for path in far.home.iterdir():
+        if path.name != "config.toml":
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    far.mount()
+    assert tree(documents.parent) == after, "everything comes from the bucket"
+
+
+def test_no_verb_shows_a_key(far: Place, server: Server) -> None:
+    secrets = [(server.folder / name).read_text() for name in ("access_key", "secret_key")]
+    shown = far.run("config", "show").stdout
+    assert str(server.folder / "secret_key") in shown
+    (server.folder / "secret_key").write_text("wrong")
+    refused = far.run("ingest", Path(__file__), "--ontology", "A", expect=7)
+    assert "refuses the keys" in refused.stderr
+    for secret in [*secrets, "wrong\n"]:
+        assert secret not in shown + refused.stdout + refused.stderr
+
+
+def test_a_bucket_is_not_backed_up_as_files(far: Place, tmp_path: Path) -> None:
+    assert "bucket" in far.run("backup", tmp_path / "backup", expect=3).stderr
