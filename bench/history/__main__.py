@@ -38,7 +38,9 @@ def main() -> None:
         if options.home:
             copy_home(options.home, home)
         (mountpoint := scratch / "mnt").mkdir()
-        story = story_of(Running(home, mountpoint), options.ontology, files, choices, options.seed, scratch)
+        story = story_of(
+            Running(home, mountpoint), options.ontology, files, choices, options.seed, scratch, options.share
+        )
         rows: list[dict[str, Any]] = []
         story.at.mount()
         try:
@@ -109,6 +111,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--scratch", type=Path, help="where to make everything else")
     parser.add_argument("--json", type=Path, metavar="OUT")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--share", type=float, default=1.0, help="of the concepts' folders to compare [%(default)s]")
     parser.add_argument("--strategies", nargs="*", default=STRATEGIES, choices=STRATEGIES)
     for what, number in (("edit", 50), ("delete", 30), ("rename", 20), ("purge", 10)):
         parser.add_argument(f"--{what}", type=int, default=number, metavar="N", help="documents [%(default)s]")

@@ -30,6 +30,8 @@ class Story:
     choices: Choices
     seed: int
     scratch: Path
+    share: float = 1.0
+    """Of the folders of concepts, how many are compared."""
     texts: dict[str, list[str]] = field(default_factory=dict)
     """All that a document ever said, by the name it had first."""
     now: dict[str, str] = field(default_factory=dict)
@@ -178,7 +180,7 @@ def _fresh(story: Story) -> dict[str, Shown]:
     """The whole tree by a mount that has shown nothing before."""
     story.at.umount()
     story.at.mount()
-    return walk(story.at.mountpoint)
+    return walk(story.at.mountpoint, story.share)
 
 
 def check(story: Story) -> None:
@@ -216,11 +218,13 @@ def steps(strategies: Sequence[str], *, fresh: bool) -> list[tuple[str, Callable
     ]
 
 
-def story_of(at: Running, ontology: str, files: dict[str, Path], choices: Choices, seed: int, scratch: Path) -> Story:
+def story_of(
+    at: Running, ontology: str, files: dict[str, Path], choices: Choices, seed: int, scratch: Path, share: float
+) -> Story:
     texts = {name: [path.read_bytes().decode("latin-1")] for name, path in files.items()}
     now = {name: f"{ontology}/documents/{name}" for name in files}
     (drafts := scratch / "written").mkdir()
-    return Story(at, ontology, files, choices, seed, drafts, texts, now)
+    return Story(at, ontology, files, choices, seed, drafts, share, texts, now)
 
 
 def copy_home(finished: Path, to: Path) -> None:

@@ -16,22 +16,28 @@ Shown = tuple[int, int, int, str]
 """Mode, size, mtime in nanoseconds, and the SHA-256 of a file's content or a link's target."""
 
 
-def walk(top: Path) -> dict[str, Shown]:
-    """Every entry below ``top``, by its path, read whole."""
+def walk(top: Path, share: float = 1.0) -> dict[str, Shown]:
+    """Every entry below ``top``, by its path, read whole; of the folders of concepts that share, always the same."""
     skip = len(os.fspath(top)) + 1
     with os.scandir(top) as entries:
         names = sorted(entry.name for entry in entries if entry.name not in LIVE)
-    return {path[skip:]: _shown(path) for name in names for path in _entries(f"{top}/{name}")}
+    return {path[skip:]: _shown(path) for name in names for path in _entries(f"{top}/{name}", share)}
 
 
-def _entries(path: str) -> Iterator[str]:
+def _entries(path: str, share: float) -> Iterator[str]:
     """It and, of a folder, everything below it. Strings, since half a million paths of objects take long."""
     yield path
     if stat.S_ISDIR(os.lstat(path).st_mode):
         with os.scandir(path) as entries:
             names = sorted(entry.name for entry in entries)
         for name in names:
-            yield from _entries(f"{path}/{name}")
+            if not name.endswith(".concept") or _drawn(name) < share:
+                yield from _entries(f"{path}/{name}", share)
+
+
+def _drawn(name: str) -> float:
+    """From 0 to 1, of the name alone."""
+    return int.from_bytes(hashlib.sha256(name.encode(errors="surrogateescape")).digest()[:4]) / 2**32
 
 
 def _shown(path: str) -> Shown:
