@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kgfs.domain import encode_name
 from tests.t6_whole.conftest import ZEN
 from tests.t6_whole.running import KGFS, ROOT, Place, one_line
 
@@ -87,3 +89,32 @@ def test_what_was_removed_comes_back_or_goes_for_good(two: Place) -> None:
 
 def test_what_is_not_there_cannot_be_forgotten(two: Place) -> None:
     assert "nowhere.md" in one_line(two.run("forget", "Notes/nowhere.md", "--yes", expect=4).stderr)
+
+
+def test_an_ontology_of_any_name_is_one_to_all_verbs(two: Place, tmp_path: Path) -> None:
+    name = os.fsdecode(b"lat\xe9n 50%")
+    shown = encode_name(os.fsencode(name))
+    for _ in range(2):
+        two.run("ingest", tmp_path / "a.md", "--ontology", name)
+    assert states(two) == {"Notes": {"done": 2}, shown: {"done": 1}}
+    assert "reprocess" in two.run("ingest", tmp_path / "a.md", "--ontology", name, "--strategy", "random").stdout
+    assert "1 document read again" in two.run("regenerate", name, "--yes").stderr
+    two.run("regenerate", shown, "--dry-run")
+    two.run("reprocess", name, "--yes")
+    two.run("rebuild", name, "--yes")
+    assert f"in {shown}" in two.run("concept", "show", name, "nothing-like-that", expect=4).stderr
+    assert two.run("search", "koan", "--ontology", name).stdout
+    assert f"ontology {shown}" in two.run("forget", name, "--yes").stdout
+    assert [gone["path"] for gone in in_trash(two)] == [f"{shown}/documents/a.md"]
+
+
+@pytest.mark.mounted
+def test_a_dry_run_settles_nothing(two: Place) -> None:
+    two.mount("--no-worker", env={"KGFS_PIPELINE_SETTLE": "600"})
+    new = two.mountpoint / "Notes" / "documents" / "new.md"
+    new.write_text(ZEN.replace("koan", "paradox"))
+    planned = two.run("forget", new, "--dry-run", "--json")
+    assert json.loads(planned.stdout)["documents"] == []
+    assert "1 file waiting" in planned.stderr
+    assert json.loads(two.run("status", "--json", new).stdout)["version"] in (0, None)
+    assert states(two) == {"Notes": {"done": 2}}
