@@ -13,7 +13,7 @@ from threading import Lock
 from typing import Protocol
 
 from kgfs.domain import Name, Place
-from kgfs.errors import KgfsError, MissingError, RotError, StoreError, from_os_error
+from kgfs.errors import FullError, KgfsError, MissingError, RotError, StoreError, from_os_error
 from kgfs.stores.garage.contract import BLOCK, Objects, Reader, Sums
 from kgfs.stores.garage.sums import Summer, sums_of
 from kgfs.stores.stores import Stores
@@ -117,6 +117,7 @@ class SpoolFile:
 
     def write_at(self, offset: int, data: bytes) -> None:
         """All of it, or FullError and the file is as long as before."""
+        self._check_hole(offset)
         if offset < self._summer.size:
             self._summer = Summer()
         left = memoryview(data)
@@ -131,6 +132,8 @@ class SpoolFile:
         self._size = max(self._size, offset + len(data))
 
     def truncate(self, size: int) -> None:
+        """FullError where it would get longer than there is space."""
+        self._check_hole(size)
         try:
             os.ftruncate(self._descriptor, size)
         except OSError as error:
@@ -138,6 +141,18 @@ class SpoolFile:
         if size < self._summer.size:
             self._summer = Summer()
         self._size = size
+
+    def _check_hole(self, end: int) -> None:
+        """Holes cost nothing here, but they are hashed as what they read as, and backed up so. One that no disk of this
+        machine has room for would keep whoever closes the file waiting for hours."""
+        if end <= self._size:
+            return
+        try:
+            found = os.fstatvfs(self._descriptor)
+        except OSError as error:
+            raise from_os_error(error, f"Looking at the working copy {self.path}") from error
+        if end - self._size > found.f_bavail * found.f_frsize:
+            raise FullError(f"{self.path}: {end} bytes would not fit; holes count in full.")
 
     def sums(self) -> Sums:
         """Reads only what did not arrive in order."""

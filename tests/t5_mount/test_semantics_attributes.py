@@ -21,6 +21,7 @@ from errno import (
     ENAMETOOLONG,
     ENODATA,
     ENOENT,
+    ENOSPC,
     ENOSYS,
     ENOTEMPTY,
     ENOTTY,
@@ -159,6 +160,32 @@ def test_holes_are_zeros_and_count_in_full(library: Library) -> None:
             assert os.lseek(file.fileno(), 0, os.SEEK_HOLE) == 1_000_000
         library.settled()
     assert library.minted() == [("holes.bin", 1, sha(content))]
+
+
+@claim("SIZE-3")
+@pytest.mark.logs("would not fit")
+def test_a_hole_larger_than_the_disk_is_refused_at_once(tmp_path: Path) -> None:
+    """It would be hashed for hours, while its writer waits for close() and cannot be killed."""
+    contents = {"small.img": b"small", "large.img": bytes(100_000)}
+    with mounted_place(tmp_path, "--no-worker", declared=("would not fit",)) as place, journal_of(place) as journal:
+        library = Library(place, journal, "Library")
+        library.top.mkdir()
+        space = os.statvfs(library.documents)
+        beyond = space.f_blocks * space.f_frsize + (1 << 30)
+        for name, content in contents.items():
+            path = library.documents / name
+            path.write_bytes(content)
+            with path.open("r+b", buffering=0) as file:
+                with fails_with(ENOSPC):
+                    file.truncate(beyond)
+                with fails_with(ENOSPC):
+                    os.pwrite(file.fileno(), b"x", beyond)
+                assert os.fstat(file.fileno()).st_size == len(content)
+            with fails_with(ENOSPC):
+                os.truncate(path, beyond)
+            assert path.read_bytes() == content
+        library.settled()
+        assert library.minted() == [(name, 1, sha(content)) for name, content in contents.items()]
 
 
 # --------------------------------------------------------------------------------------- permissions
