@@ -54,3 +54,20 @@ def test_damage_is_told_and_mended_while_mounted(place: Place, tmp_path: Path) -
     assert (documents / "zen.md").read_text() == ZEN
     assert knowledge_of(place.home) == before
     assert place.run("restore-garage").stderr == "0 originals made again, 0 lost.\n"
+
+
+def test_databases_beyond_use_are_named_and_made_anew(place: Place, tmp_path: Path) -> None:
+    (tmp_path / "zen.md").write_text(ZEN)
+    place.environment |= {"KGFS_MODELS_EXTRACTOR": "statistics"}
+    place.run("ingest", tmp_path / "zen.md", "--ontology", "Test")
+    before = knowledge_of(place.home)
+    for database in ("graph.sqlite", "front.sqlite"):
+        for path in place.home.glob(f"{database}-*"):
+            path.unlink()
+        os.truncate(place.home / database, 20_000)
+        assert "check --repair" in (said := place.run("check", expect=7).stderr) or "kgfs rebuild" in said
+        found = json.loads(place.run("check", "--repair", "--json").stdout)
+        assert [(line["kind"], line["what"]) for line in found] == [("damaged database", database)]
+        assert all(line["done"] for line in found)
+        assert place.run("check", "--deep").stderr == "0 findings.\n"
+        assert knowledge_of(place.home) == before
