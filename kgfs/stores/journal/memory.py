@@ -294,7 +294,8 @@ class MemoryJournal:
         found = {(version.key, version.sha256, version.doc_id) for version, _ in tables.versions.values()}
         names = [entry.name for entry in tables.names.values() if entry.name.place is Place.GARAGE]
         found |= {(name.key, name.sha256, name.doc_id) for name in names}
-        return iter(sorted(found))
+        found |= {(gone.key, gone.sha256, gone.doc_id) for gone in tables.trash.values()}
+        return iter(sorted(found, key=lambda one: (one[0], one[2], one[1])))
 
     def left_inbox(self) -> list[str]:
         tables = self.tables

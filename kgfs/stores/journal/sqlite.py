@@ -138,7 +138,7 @@ class SqliteJournal:
     def promised(self) -> Iterator[tuple[str, str, str]]:
         sql = (
             "SELECT key, sha256, doc_id FROM version UNION SELECT key, sha256, doc_id FROM name WHERE place = 'garage'"
-            " UNION SELECT key, sha256, doc_id FROM trash WHERE place = 'garage' ORDER BY 1, 3"
+            " UNION SELECT key, sha256, doc_id FROM trash WHERE place = 'garage' ORDER BY 1, 3, 2"
         )
         return iter(self._readers.mine().execute(sql).fetchall())
 
