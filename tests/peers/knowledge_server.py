@@ -1,12 +1,14 @@
-"""A real Neo4j, started once a session on a free port and ended with it."""
+"""A real Neo4j, started once for all processes of a session on a free port, and ended by the last of them."""
 
 from __future__ import annotations
 
+import fcntl
 import glob
 import importlib.util
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,10 +28,29 @@ def neo4j_place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     if folder := os.environ.get("KGFS_NEO4J_FOLDER"):
         yield place_of(Path(folder))
         return
-    folder = tmp_path_factory.mktemp("neo4j")
-    neo4j.start(folder, ())
+    top = tmp_path_factory.getbasetemp()
+    folder = (top.parent if "PYTEST_XDIST_WORKER" in os.environ else top) / "neo4j"
+    with _one_more(folder, 1) as users:
+        if users == 1:
+            neo4j.start(folder, ())
     yield place_of(folder)
-    process.end(folder)
+    with _one_more(folder, -1) as users:
+        if users == 0:
+            process.end(folder)
+
+
+@contextmanager
+def _one_more(folder: Path, step: int) -> Iterator[int]:
+    """How many processes use the server now; the others wait until this is left."""
+    folder.mkdir(mode=0o700, exist_ok=True)
+    with (folder / "users").open("a+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        users = int(file.read() or 0) + step
+        file.truncate(0)
+        file.write(str(users))
+        file.flush()
+        yield users
 
 
 def need_neo4j() -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kgfs.errors import BadInputError, KgfsError, StoreError
+from kgfs.errors import AwayError, BadInputError, KgfsError, StoreError
 from kgfs.stores.graph.contract import Batch, Graph
 from kgfs.stores.graph.memory import MemoryGraph
 from scripts.servers import neo4j as server
@@ -187,7 +187,7 @@ publish(Neo4jGraph(Place(uri, password=password, namespace=namespace)), ZEN, "c1
 """
 
 
-@pytest.mark.parametrize(("border", "done"), [("graph.commit", None), ("graph.committed", 1)])
+@pytest.mark.parametrize(("border", "done"), [("graph-committing", None), ("graph-committed", 1)])
 def test_a_commit_whose_writer_was_killed_is_done_once(
     neo4j_place: Place, tmp_path: Path, border: str, done: int | None
 ) -> None:
@@ -354,7 +354,7 @@ def test_a_wrong_password_names_the_setting_and_not_the_secret(neo4j_place: Plac
 def test_a_server_that_is_not_there_is_named(neo4j_place: Place) -> None:
     [port] = process.free_ports(1)
     nowhere = replace(neo4j_place, uri=f"bolt://{process.HOST}:{port}", timeout=1.0)
-    with pytest.raises(StoreError, match=f"{port}.*cannot be reached"):
+    with pytest.raises(AwayError, match=f"{port}.*cannot be reached"):
         opened(nowhere)
 
 

@@ -115,11 +115,11 @@ class Neo4jGraph(Neo4jMatching):
             if known:
                 return int(known["epoch"])
             epoch = work(tx, root)
-            border("graph.commit")
+            border("graph-committing")
             return epoch
 
         epoch = self._speaking.write(once)
-        border("graph.committed")
+        border("graph-committed")
         prune(self._speaking, self._graph)
         self._tidy()
         return epoch

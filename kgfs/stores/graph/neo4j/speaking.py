@@ -23,7 +23,7 @@ from neo4j.exceptions import (
     TransientError,
 )
 
-from kgfs.errors import KgfsError, StoreError, TimedOutError
+from kgfs.errors import AwayError, KgfsError, StoreError, TimedOutError
 from kgfs.stores.graph.neo4j.bookmarks import kept_in
 from kgfs.stores.graph.neo4j.place import WRITING, Place
 
@@ -167,7 +167,7 @@ def ours(place: Place, error: Exception) -> KgfsError:
     if isinstance(error, ConfigurationError):
         return StoreError(f"{place.uri}: the connection cannot be set up: {error}")
     if isinstance(error, (ServiceUnavailable, SessionExpired, OSError)):
-        return StoreError(f"{place.uri}: Neo4j cannot be reached ({_plain(error)}). Is it running?")
+        return AwayError(f"{place.uri}: Neo4j cannot be reached ({_plain(error)}). Is it running?")
     return StoreError(f"{place.uri}: {type(error).__name__}: {_plain(error)}")
 
 
