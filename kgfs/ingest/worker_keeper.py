@@ -12,8 +12,9 @@ from kgfs.stores.worker_lock import worker_alive
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
 """Seconds before a worker that died is started again; doubled each time, and short again for one that lived that long."""
-PATIENCE = 10.0
-"""Seconds a worker has to put its work away before it is killed; it loses nothing either way."""
+PATIENCE = 0.7
+"""Seconds a worker has to put its work away before it is killed, which loses nothing: a mount ends within a second, while
+the parser, splitter or model that the worker is in may not look up for several."""
 
 
 class WorkerKeeper:
