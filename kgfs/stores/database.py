@@ -22,7 +22,8 @@ from kgfs.stores.migrations import bring_up, format_of, newest
 BUSY_SECONDS = 30.0
 """How long a writer waits for the writers of other processes before it gives up with BusyError."""
 
-_DRIVER_ERRORS = (sqlite3.Error, UnicodeEncodeError)
+_DRIVER_ERRORS = (sqlite3.Error, UnicodeEncodeError, UnicodeDecodeError)
+"""UnicodeDecodeError: damaged text that SQLite quotes when it complains."""
 
 
 class Database:
@@ -83,9 +84,11 @@ class Database:
         except _DRIVER_ERRORS as error:
             raise self._typed(error) from error
 
-    def _typed(self, error: sqlite3.Error | UnicodeEncodeError) -> KgfsError:
+    def _typed(self, error: sqlite3.Error | UnicodeEncodeError | UnicodeDecodeError) -> KgfsError:
         if isinstance(error, UnicodeEncodeError):
             return BadInputError(f"{self._path}: text with a lone surrogate is neither kept nor found: {error}.")
+        if isinstance(error, UnicodeDecodeError):
+            return StoreError(f"{self._path}: damaged (text that is none: {error}). {self._remedy}")
         name = getattr(error, "sqlite_errorname", "") or ""
         if name.startswith("SQLITE_FULL"):
             return FullError(f"{self._path}: no space left on the device. Free space, then try again.")
@@ -194,7 +197,7 @@ def fault_of(path: Path, *, deep: bool = False) -> str:
         with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=BUSY_SECONDS)) as connection:
             rows = connection.execute(f"PRAGMA {'integrity' if deep else 'quick'}_check({1 << 30})")
             found: str = next((row for (row,) in rows if row != "ok" and not row.startswith(_NO_FAULT)), "")
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         return f"damaged ({error})"
     return f"damaged ({found.strip()})" if found else ""
 

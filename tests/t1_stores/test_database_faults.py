@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from kgfs.errors import StoreError
 from kgfs.stores.database import copy_database, fault_of, remove_database
+from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.journal.sqlite import SqliteJournal
 
 SCHEMA = "CREATE TABLE n (a TEXT NOT NULL, o TEXT NOT NULL, i INTEGER NOT NULL, PRIMARY KEY (a, i)) WITHOUT ROWID"
 
@@ -38,6 +41,21 @@ def test_overwritten_pages_are_seen(database: Path, deep: bool) -> None:
     raw[4096 * 9 : 4096 * 9 + 300] = b"\xff" * 300
     database.write_bytes(raw)
     assert fault_of(database, deep=deep).startswith("damaged")
+
+
+def test_a_schema_that_is_no_text_is_damage(tmp_path: Path) -> None:
+    """SQLite quotes it when it complains, which Python cannot decode."""
+    for path in (tmp_path / "front.sqlite", tmp_path / "graph.sqlite"):
+        open_one = SqliteJournal if path.name == "front.sqlite" else SqliteGraph
+        open_one(path).close()
+        raw = bytearray(path.read_bytes())
+        for at in range(len(raw)):
+            if raw[at : at + 13] == b"CREATE TABLE ":
+                raw[at + 13 : at + 18] = b"\xab\xab( \xab"
+        path.write_bytes(raw)
+        assert fault_of(path).startswith("damaged")
+        with pytest.raises(StoreError, match=r"kgfs (check|rebuild)"):
+            open_one(path)
 
 
 def test_what_is_no_database_is_said(tmp_path: Path) -> None:

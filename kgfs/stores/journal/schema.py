@@ -269,7 +269,7 @@ class Reading(sqlite3.Connection):
     def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
         try:
             return super().execute(sql, parameters)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             raise typed(error, self.path) from error
 
 
@@ -297,7 +297,7 @@ def prepare(path: Path, *, durable: bool) -> sqlite3.Connection:
         db.execute(f"PRAGMA journal_size_limit={WAL_BYTES_KEPT}")
         db.execute(f"PRAGMA wal_autocheckpoint={WAL_PAGES}")
         version = _fill(db)
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         db.close()
         raise typed(error, path) from error
     if version != newest(VERSION, MIGRATIONS):
@@ -334,11 +334,14 @@ def _make(path: Path) -> None:
         os.close(folder)
 
 
-def typed(error: sqlite3.Error, path: Path) -> StoreError:
-    """The project's error for the database's."""
+def typed(error: sqlite3.Error | UnicodeDecodeError, path: Path) -> StoreError:
+    """The project's error for the database's. Text that is none, in a complaint of SQLite's too, is damage."""
     if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL:
         return FullError(f"{path}: no space left on the device. Free space, then try again.")
-    damaged = getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+    damaged = isinstance(error, UnicodeDecodeError) or getattr(error, "sqlite_errorcode", 0) & 0xFF in (
+        sqlite3.SQLITE_CORRUPT,
+        sqlite3.SQLITE_NOTADB,
+    )
     failure = StoreError(f"{path}: {error}.{' Run kgfs check --repair.' if damaged else ''}")
     failure.__cause__ = error
     return failure
