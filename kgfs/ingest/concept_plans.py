@@ -11,6 +11,7 @@ from kgfs.domain import Document, FoundConcept, Ontology, concept_id_of, normali
 from kgfs.errors import BadInputError, BusyError, ExistsError, MissingError
 from kgfs.ingest.concept_marks import marks_of_merge, marks_of_split
 from kgfs.ingest.concepts import Plan, Word, kept_reading
+from kgfs.ingest.kin import first_source
 from kgfs.ingest.match import Numbers, name_for, relationships_of
 from kgfs.ingest.reading import Decisions, MatchedConcept, Reading, decode_decisions
 from kgfs.stores.graph.contract import Concept, Graph
@@ -26,6 +27,8 @@ class _Speaker:
     reading: Reading
     decisions: Decisions
     found: Mapping[str, FoundConcept]
+    source: str
+    """What words on its mentions alone are kept under."""
 
     def labels_of(self, concept_id: str) -> list[FoundConcept]:
         return [self.found[matched.norm] for matched in self.decisions.concepts if matched.concept_id == concept_id]
@@ -49,7 +52,7 @@ def plan_merge(stores: Stores, ontology: Ontology, into: str, others: Sequence[s
     speakers = [_speaker(stores, doc_id) for doc_id in _documents(stores.graph, ids)]
     rewriting = _Rewriting(stores.graph, goal, lambda speaker, matched: matched.concept_id in ids)
     decisions = tuple(rewriting.rewrite(speaker) for speaker in speakers)
-    moved = [(s.document.source_id, m.norm) for s in speakers for m in s.decisions.concepts if m.concept_id in ids]
+    moved = [(s.source, m.norm) for s in speakers for m in s.decisions.concepts if m.concept_id in ids]
     marks, unmarked = marks_of_merge(stores.graph, ontology.id, kept, gone, moved)
     word = ConceptsMerged(
         ontology=ontology.id,
@@ -102,7 +105,7 @@ def plan_split(
     rewriting = _Rewriting(graph, goal, leaves, founds=graph.concept(goal.concept_id) is None)
     concerned = [speaker for speaker in speakers if any(speaker is one for one, _ in leaving)]
     decisions = tuple(rewriting.rewrite(speaker) for speaker in concerned)
-    moved = [(speaker.document.source_id, matched.norm) for speaker, matched in leaving]
+    moved = [(speaker.source, matched.norm) for speaker, matched in leaving]
     marks, unmarked = marks_of_split(
         graph, ontology.id, split.concept_id, goal.concept_id, moved, by_label=bool(norms), by_document=bool(doc_ids)
     )
@@ -194,7 +197,8 @@ def _speaker(stores: Stores, doc_id: str) -> _Speaker:
     shown = {concept.concept_id for concept in stores.graph.concepts_of(doc_id)}
     still = tuple(matched for matched in decisions.concepts if matched.concept_id in shown)
     found = {concept.norm: concept for concept in reading.concepts}
-    return _Speaker(document, reading, replace(decisions, concepts=still), found)
+    source = first_source(stores.journal.names, document)
+    return _Speaker(document, reading, replace(decisions, concepts=still), found, source)
 
 
 def _goal(graph: Graph, ontology: Ontology, split: Concept, found: FoundConcept, name: str) -> _Goal:

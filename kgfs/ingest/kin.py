@@ -20,6 +20,18 @@ def kin_of(names: Names, document: Document) -> list[str]:
     return list(dict.fromkeys([*earlier, *_elsewhere(names, document)]))
 
 
+def first_source(names: Names, document: Document) -> str:
+    """The source_id under which a person's word on this document's mentions alone is kept: that of the first content
+    that its paths had in the ontology, so that renamed and edited it is spoken of as before."""
+    firsts = [
+        (version.minted_at, first.source_id)
+        for lineage in names.lineages(document.doc_id)
+        for version in names.history(lineage)
+        if (first := names.document(version.doc_id)) and first.ontology == document.ontology
+    ]
+    return min(firsts)[1] if firsts else document.source_id
+
+
 def alike(names: Names, doc_id: str) -> set[str]:
     """All whose kin this Document is or was, and those that are or were its own."""
     document = names.document(doc_id)

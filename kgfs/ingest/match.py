@@ -34,8 +34,8 @@ def match(
     """Deterministic for a given graph. The caller sees to it that no other publication comes between this and its own.
 
     Only mentions in ``scope`` make a concept known; one that they do not is new as far as matching goes, though the
-    graph may have it: then it is that one, under its name, and its evidence is numbered on. With its ``source_id`` also
-    what was said of this document's mentions alone is known.
+    graph may have it: then it is that one, under its name, and its evidence is numbered on. With its ``source_id``
+    (``kin.first_source``) also what was said of this document's mentions alone is known.
     """
     epoch = graph.epoch()
     norms = {norm for concept in reading.concepts for norm in _norms(concept)}

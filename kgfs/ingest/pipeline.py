@@ -23,7 +23,7 @@ from kgfs.ingest import embeddings
 from kgfs.ingest.clock import StageClock
 from kgfs.ingest.concepts import catch_up
 from kgfs.ingest.forget import carry_out as carry_out_forgetting
-from kgfs.ingest.kin import kin_of
+from kgfs.ingest.kin import first_source, kin_of
 from kgfs.ingest.match import match
 from kgfs.ingest.publication import carry_out, text_of
 from kgfs.ingest.read import Progress, Reader
@@ -93,7 +93,7 @@ class Pipeline:
                     vectors_of_reading,
                     self.config.pipeline,
                     _scope(job),
-                    document.source_id,
+                    first_source(journal.names, document),
                 )
                 decisions = without_suppressed(journal.names, document, reading, decisions)
                 decisions = replace(decisions, supersedes=superseded)

@@ -210,6 +210,22 @@ def test_splitting_by_document_gives_a_concept_with_a_name_of_its_own(snakes: Li
     assert_rebuilt_is_the_same(snakes)
 
 
+@pytest.mark.claim("WORD-2")
+def test_what_was_split_by_document_stays_so_when_it_is_renamed_and_edited(snakes: Library) -> None:
+    split(snakes, "python", documents=(snakes.document("Zen/documents/zoo.txt"),), name="python-snake")
+    deposits, root = snakes.world.deposits, snakes.ontology().root
+    zoo = snakes.stores.journal.names.child(root, "zoo.txt")
+    assert zoo is not None
+    deposits.move(zoo.id, root, "animals.txt", replace=False)
+    snakes.add("Zen/documents/animals.txt", b"A python has no legs.\n", {"python": ["A python has no legs."]})
+    assert snakes.names("Zen/concepts/python-snake.concept/evidence") == ["2"]
+    assert_rebuilt_is_the_same(snakes)
+    merge(snakes, "python", "python-snake")
+    snakes.add("Zen/documents/animals.txt", b"A python has no arms.\n", {"python": ["A python has no arms."]})
+    assert concepts(snakes) == ["python"]
+    assert_rebuilt_is_the_same(snakes)
+
+
 def test_a_new_concept_without_a_name_gets_one(snakes: Library) -> None:
     name = split(snakes, "python", documents=(snakes.document("Zen/documents/zoo.txt"),))
     assert name.startswith("python~")
