@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
+import subprocess
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -28,14 +31,23 @@ def phrases(leaving: Mapping[str, Iterable[str]], staying: Iterable[str], seed: 
 
 def traces(home: Path, wanted: Mapping[str, Iterable[str]]) -> list[str]:
     """``FILE: PHRASE (DOCUMENT)`` wherever one stands in any file of the home, whatever its case."""
-    forms = [(form, phrase, name) for name, own in wanted.items() for phrase, form in _forms(own)]
-    lines = []
-    for path in sorted(home.rglob("*")):
-        if path.is_file():
-            content = path.read_bytes().lower()
-            found = sorted({(phrase, name) for form, phrase, name in forms if form in content})
-            lines += [f"{path.relative_to(home)}: {phrase} ({name})" for phrase, name in found]
-    return lines
+    said = {form: f"{phrase} ({name})" for name, own in wanted.items() for phrase, form in _forms(own)}
+    if not said:
+        return []
+    with tempfile.NamedTemporaryFile() as patterns:
+        patterns.write(b"\n".join(said))
+        patterns.flush()
+        found = subprocess.run(
+            ["grep", "-raioHZF", "-f", patterns.name, "."],
+            cwd=home,
+            env={**os.environ, "LC_ALL": "C"},
+            capture_output=True,
+            check=False,
+        )
+    if found.returncode > 1:
+        raise SystemExit(found.stderr.decode())
+    hits = (line.split(b"\0", 1) for line in found.stdout.splitlines())
+    return sorted({f"{os.fsdecode(file)}: {said[hit.lower()]}" for file, hit in hits})
 
 
 def _forms(own: Iterable[str]) -> Iterator[tuple[str, bytes]]:
