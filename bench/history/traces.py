@@ -47,7 +47,7 @@ def traces(home: Path, wanted: Mapping[str, Iterable[str]]) -> list[str]:
     if found.returncode > 1:
         raise SystemExit(found.stderr.decode())
     hits = (line.split(b"\0", 1) for line in found.stdout.splitlines())
-    return sorted({f"{os.fsdecode(file)}: {said[hit.lower()]}" for file, hit in hits})
+    return sorted({f"{os.fsdecode(file).removeprefix('./')}: {said[hit.lower()]}" for file, hit in hits})
 
 
 def _forms(own: Iterable[str]) -> Iterator[tuple[str, bytes]]:
