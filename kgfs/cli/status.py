@@ -45,7 +45,8 @@ def command(config: Config, words: str | None, as_json: bool) -> None:
         click.echo(f"         {note}")
     click.echo(f"owed     {found['owed']}")
     for mount in found["mounts"]:
-        click.echo(f"mount    {mount['mountpoint']} ({mount['view']}, pid {mount['pid']})")
+        pid = f"pid {mount['pid']}" if mount["alive"] else f"dead: kgfs umount {mount['mountpoint']}"
+        click.echo(f"mount    {mount['mountpoint']} ({mount['view']}, {pid})")
     for ontology in found["ontologies"]:
         states = ", ".join(f"{count} {state}" for state, count in ontology["documents"].items()) or "no documents"
         read = ", ".join(f"{count} {kind}" for kind, count in ontology["read"].items())

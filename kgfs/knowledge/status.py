@@ -19,7 +19,8 @@ def status(config: Config, stores: Stores) -> dict[str, Any]:
     """Plain data. Quick, in proportion to the number of ontologies.
 
     ``worker.note`` is what the newest worker wrote about itself, its models among it; ``worker.alive`` says whether it
-    still works. ``mounts`` are those that noted themselves and did not take their note back. ``documents`` counts by state, states without any left out.
+    still works. ``mounts`` are those that noted themselves and did not take their note back; one that was killed is not
+    ``alive``. ``documents`` counts by state, states without any left out.
     """
     names = stores.journal.names
     return {
@@ -28,7 +29,8 @@ def status(config: Config, stores: Stores) -> dict[str, Any]:
         "owed": stores.journal.jobs.owed(),
         "worker": {"alive": worker_alive(config.run), "note": worker_note(config.run)},
         "mounts": [
-            {"mountpoint": str(note.mountpoint), "view": note.view, "pid": note.pid} for note in mount_notes(config.run)
+            {"mountpoint": str(note.mountpoint), "view": note.view, "pid": note.pid, "alive": note.alive}
+            for note in mount_notes(config.run)
         ],
         "epoch": stores.graph.epoch(),
         "seq": stores.journal.seq(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from collections.abc import Iterator
@@ -22,22 +23,28 @@ class MountNote:
     path: Path
     """Of the note itself."""
     view: str = KNOWLEDGE
+    alive: bool = True
+    """Whether its process is there still; not so after a kill, while the mount point waits to be detached."""
 
 
 @contextmanager
 def mount_note(run: Path, session: str, mountpoint: Path, view: str = KNOWLEDGE) -> Iterator[None]:
-    """Stands while the mount does; one that a kill left behind is told by its dead process, and goes when a mount stands
-    at the same place again."""
+    """Stands, locked, while the mount does; one that a kill left behind is told by its missing lock, and goes when a mount
+    stands at the same place again."""
     for left in mount_notes(run):
         if left.mountpoint == mountpoint:
             left.path.unlink(missing_ok=True)
     path = run / f"mount-{session}.json"
-    path.touch(mode=0o600)
-    path.write_text(json.dumps({"mountpoint": os.fsdecode(mountpoint), "pid": os.getpid(), "view": view}))
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        os.write(
+            descriptor, json.dumps({"mountpoint": os.fsdecode(mountpoint), "pid": os.getpid(), "view": view}).encode()
+        )
         yield
     finally:
         path.unlink(missing_ok=True)
+        os.close(descriptor)
 
 
 def mount_notes(run: Path) -> list[MountNote]:
@@ -45,8 +52,18 @@ def mount_notes(run: Path) -> list[MountNote]:
     found = []
     for path in sorted(run.glob("mount-*.json")):
         try:
-            body = json.loads(path.read_text())
+            with path.open() as file:
+                alive = _is_locked(file.fileno())
+                body = json.load(file)
         except (FileNotFoundError, ValueError):  # just taken away, or being written
             continue
-        found.append(MountNote(Path(body["mountpoint"]), body["pid"], path, body.get("view", KNOWLEDGE)))
+        found.append(MountNote(Path(body["mountpoint"]), body["pid"], path, body.get("view", KNOWLEDGE), alive))
     return found
+
+
+def _is_locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    return False

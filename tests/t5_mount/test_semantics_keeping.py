@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import mmap
 import os
 import signal
@@ -130,7 +131,10 @@ def test_after_a_kill_everything_is_enotconn_until_it_is_mounted_again(fresh: Pl
     documents = fresh.mountpoint / "A" / "documents"
     (documents / "a.txt").write_text("a")
     held = os.open(documents / "a.txt", os.O_RDONLY)
+    assert [mount["alive"] for mount in json.loads(fresh.run("status", "--json").stdout)["mounts"]] == [True]
     fresh.kill()
+    assert [mount["alive"] for mount in json.loads(fresh.run("status", "--json").stdout)["mounts"]] == [False]
+    assert f"{fresh.mountpoint} (knowledge, dead" in fresh.run("status").stdout
     for ask in (
         lambda: os.listdir(documents),
         lambda: os.statvfs(fresh.mountpoint),
