@@ -155,6 +155,22 @@ def test_a_long_content_goes_in_parts_with_its_sums_beside_it(
 
 
 @pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("content", [b"zen", LONGER], ids=["short", "long"])
+def test_a_bucket_that_is_not_there_is_empty_and_made_by_the_first_put(
+    server: Server, tmp_path: Path, content: bytes
+) -> None:
+    with closing(Bucket(replace(server.place, bucket=f"new-{len(content)}"))) as bucket:
+        kept = S3Objects(bucket, Cache(tmp_path / "cache", 0))
+        assert list(kept.keys()) == []
+        assert not kept.exists(KEY)
+        assert not kept.delete(KEY)
+        with pytest.raises(MissingError):
+            kept.get(KEY)
+        kept.put(KEY, content)
+        assert kept.get(KEY) == content
+
+
+@pytest.mark.usefixtures("small_parts")
 def test_of_two_who_put_long_contents_one_wins_whole(kept: S3Objects) -> None:
     contents = [LONGER, LONGER[::-1]]
     barrier = threading.Barrier(2)

@@ -63,7 +63,8 @@ class Objects(Protocol):
         ...
 
     def open(self, key: str) -> Reader:
-        """A reader that verifies each block once. MissingError if absent. It goes on reading if the key is deleted."""
+        """A reader that verifies each block once. MissingError if absent. It goes on reading if the key is deleted, on a
+        server as far as the content is on this machine; never does it show another content that took the key."""
         ...
 
     def at_hand(self, key: str, sha256: str, size: int) -> bytes | None:

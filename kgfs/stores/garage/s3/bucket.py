@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from functools import cached_property
+from typing import TypeVar
 from urllib.parse import quote
 from xml.etree import ElementTree
 
@@ -20,6 +21,7 @@ from kgfs.errors import MissingError, StoreError, TimedOutError
 from kgfs.stores.garage.s3.place import Place, client_of
 from kgfs.stores.garage.s3.speaking import NoBucketError, TakenError, spoken
 
+T = TypeVar("T")
 META = "x-amz-meta-"
 _UNLESS_THERE = {"If-None-Match": "*"}
 PAGE = 1000
@@ -67,9 +69,13 @@ class Bucket:
         return self._unless_taken("PUT", name, body, headers)
 
     def replace(self, name: str, body: bytes, meta: Mapping[str, str]) -> None:
-        """Put over what stands there: for repairing."""
-        with self._spoken(name):
-            self._execute("PUT", name, body, _labels(meta))
+        """Put over what stands there: for notes, and for repairing."""
+
+        def send() -> None:
+            with self._spoken(name):
+                self._execute("PUT", name, body, _labels(meta))
+
+        self._in_bucket(send)
 
     def put_parts(self, name: str, parts: Iterable[bytes], meta: Mapping[str, str]) -> bool:
         """As :meth:`put`, of any size: one part in memory at a time, each but the last of 5 MiB or more. Where it fails,
@@ -219,11 +225,7 @@ class Bucket:
                     raise StoreError(f"{self.place.shown}: the server began no upload of {name}.")
                 return found
 
-        try:
-            return begin()
-        except NoBucketError:
-            self._make()
-            return begin()
+        return self._in_bucket(begin)
 
     def _unless_taken(
         self, method: str, name: str, body: bytes, headers: dict[str, str], query: dict[str, str] | None = None
@@ -236,20 +238,25 @@ class Bucket:
                     raise S3Error.fromxml(answer)
 
         try:
-            try:
-                send()
-            except NoBucketError:
-                self._make()
-                send()
+            self._in_bucket(send)
         except TakenError:
             return False
         return True
 
+    def _in_bucket(self, write: Callable[[], T]) -> T:
+        """Write, and make the bucket for it if there is none."""
+        try:
+            return write()
+        except NoBucketError:
+            self._make()
+            return write()
+
     def _make(self) -> None:
-        """Another process may be quicker."""
-        with self._spoken("the bucket"):
-            if not self._client.bucket_exists(self.place.bucket):
+        try:
+            with self._spoken("the bucket"):
                 self._client.make_bucket(self.place.bucket, self.place.region or None)
+        except TakenError:
+            pass  # another process was quicker
 
     def _execute(
         self,

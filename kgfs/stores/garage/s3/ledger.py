@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from threading import Lock
 
-from kgfs.errors import MissingError, StoreError, TimedOutError
+from kgfs.errors import AwayError, MissingError, StoreError, TimedOutError
 from kgfs.stores.garage.contract import Segment, SegmentReader
 from kgfs.stores.garage.s3.bucket import Bucket
 from kgfs.stores.garage.s3.merging import merge
@@ -15,6 +16,10 @@ from kgfs.stores.garage.segments import check_entries, encode_line
 
 MERGE_EVERY = 64
 """Appends of one object after which it merges what is loose."""
+LOOK_EVERY = 1.0
+"""Seconds between two listings of segments: a mount asks ten times a second."""
+PAUSE = 5.0
+"""Seconds without one after the server did not answer."""
 PATIENCE = 20
 """How often reading starts again where pieces were merged under it."""
 
@@ -33,6 +38,8 @@ class S3Ledger:
         self._known = 0
         """An entry that is kept; there may be more."""
         self._loose = 0
+        self._segments: list[Segment] = []
+        self._look_again = 0.0
 
     # ------------------------------------------------------------------------------------------- writing
 
@@ -55,7 +62,7 @@ class S3Ledger:
                 room = self._segment - last % self._segment
                 if self._put(last + 1, entries[kept : kept + room]):
                     last += min(room, len(entries) - kept)
-                    self._known = last
+                    self._known, self._look_again = last, 0.0
                     first_seq, entries = last + 1, entries[kept + room :]
                     self._merge_sometimes(last)
                     if not entries:
@@ -131,6 +138,19 @@ class S3Ledger:
                     raise
 
     def segments(self) -> list[Segment]:
+        """What others append is seen within a second; while the server is away, what was known before."""
+        now = time.monotonic()
+        if now >= self._look_again:
+            known = self._segments
+            try:
+                self._segments, self._look_again = self._list_segments(), now + LOOK_EVERY
+            except (AwayError, TimedOutError):
+                if not known:
+                    raise
+                self._look_again = time.monotonic() + PAUSE
+        return self._segments
+
+    def _list_segments(self) -> list[Segment]:
         found: dict[int, list[Piece]] = {}
         for piece in chain(*listed(self._bucket)):
             found.setdefault((piece.first - 1) // self._segment, []).append(piece)
@@ -160,7 +180,7 @@ class S3Ledger:
                 return lost
             for found in damaged:
                 self._bucket.replace(found.name, mended(found, known), {LAST: str(found.last_of_piece)})
-            self._known = 0
+            self._known, self._look_again = 0, 0.0
             return []
 
 

@@ -28,6 +28,7 @@ _KEYS = frozenset(
     )
 )
 _FULL = frozenset(("XMinioStorageFull", "QuotaExceeded", "XMinioAdminBucketQuotaExceeded", "InsufficientCapacity"))
+_TAKEN = frozenset(("PreconditionFailed", "ConditionalRequestConflict", "OperationAborted", "BucketAlreadyOwnedByYou"))
 _ABSENT = frozenset(("NoSuchKey", "NoSuchUpload", "NotFound"))
 
 
@@ -85,7 +86,7 @@ def _refused(where: str, what: str, code: str) -> KgfsError:
         return MissingError(f"{what}: not in {where}.")
     if code == "NoSuchBucket":
         return NoBucketError(f"{where}: there is no such bucket.")
-    if code in ("PreconditionFailed", "ConditionalRequestConflict", "OperationAborted"):
+    if code in _TAKEN:
         return TakenError(f"{what}: taken.")
     if code in ("BadDigest", "XAmzContentChecksumMismatch", "XAmzContentSHA256Mismatch"):
         return ChangedError(f"{what}: changed after it was hashed.")
