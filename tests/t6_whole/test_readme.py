@@ -103,7 +103,11 @@ def test_packages_are_those_of_the_makefile() -> None:
 
 
 def test_settings_are_those_of_the_configuration() -> None:
-    expected = [row for kind in (config.Pipeline, config.Tree, config.Models, config.Garage, config.Graph) for row in settings(kind)]
+    expected = [
+        row
+        for kind in (config.Pipeline, config.Tree, config.Models, config.Garage, config.Graph)
+        for row in settings(kind)
+    ]
     assert table(section("Configuration")) == expected
     assert {name for name, _ in inspect.getmembers(config.Config) if name in ("pipeline", "tree", "models")}
 
