@@ -217,11 +217,50 @@ def forget_some(place: Place, chance: random.Random) -> None:
     names = place.stores.journal.names
     ontology, path = names.ontology(name.ontology), names.path(name.id)
     assert ontology is not None
-    target = find_document(place.stores, place.config.run, f"{ontology.name}/documents/{path}")
+    _forget(place, chance, f"{ontology.name}/documents/{path}")
+
+
+def _forget(place: Place, chance: random.Random, words: str) -> None:
+    target = find_document(place.stores, place.config.run, words)
     cascade = chance.choice(["orphans", "orphans", "none", "all"])
     planned = forget.plan(place.stores, [target], cascade, purge=cascade != "none" and chance.random() < 0.4)
     forget.order(place.deposits, place.stores, planned)
     forget.carry_out(place.config, place.stores)
+
+
+@operation
+def forget_known(place: Place, chance: random.Random) -> None:
+    """``kgfs forget DOC_ID`` of whatever is known: earlier versions, what is in the trash, tombstones."""
+    place.settle()
+    names = place.stores.journal.names
+    known = [document for ontology in names.ontologies() for document in names.documents(ontology.id)]
+    if known:
+        _forget(place, chance, chance.choice(sorted(known, key=lambda document: document.deposit)).doc_id)
+
+
+@operation
+def forget_ontology(place: Place, chance: random.Random) -> None:
+    place.settle()
+    _forget(place, chance, place.ontology(chance.choice(ONTOLOGIES)).name)
+
+
+@operation
+def remove_ontology(place: Place, chance: random.Random) -> None:
+    """``rm -r`` of one, which may be made again under the same name."""
+    ontology = place.ontology(chance.choice(ONTOLOGIES))
+    for name in place.entries(NameKind.FILE):
+        if name.ontology == ontology.id:
+            place.deposits.remove(name.id)
+    for name in reversed(place.entries(NameKind.FOLDER)):
+        if name.ontology == ontology.id:
+            place.deposits.remove(name.id)
+    place.deposits.remove_ontology(ontology.id)
+
+
+@operation
+def rename_ontology(place: Place, chance: random.Random) -> None:
+    ontology = place.ontology(chance.choice(ONTOLOGIES))
+    place.deposits.rename_ontology(ontology.id, chance.choice([*ONTOLOGIES, "Another"]))
 
 
 @operation
@@ -292,6 +331,8 @@ def differences(before: dict[str, object], after: dict[str, object]) -> dict[str
 
 def put_away(place: Place) -> None:
     """Whatever waits is settled, read and shipped: from here on the garage alone can tell the home."""
+    for name in ONTOLOGIES:  # as when it is opened
+        place.ontology(name)
     place.work()
     ship_once(place.stores.journal, place.stores.garage.ledger)
 
