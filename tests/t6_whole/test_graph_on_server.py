@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import secrets
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.t1_stores.graph_building import Doc, Told, publish
+from tests.t1_stores.graph_stores import on_server
 from tests.t6_whole.conftest import ZEN
 from tests.t6_whole.running import Place
 
@@ -26,8 +29,16 @@ def secret(tmp_path: Path, neo4j_place: Server) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def _warm(neo4j_place: Server) -> None:
+    """A server that has just started plans each kind of question for the first time, slowly; commands have a deadline."""
+    with closing(on_server(neo4j_place)) as graph:
+        publish(graph, Doc("a" * 16, [Told("Zen", 2), Told("Koan")], [("Zen", "USES", "Koan", 0.8)]))
+        graph.forget("gone", ["a" * 16], 2000)
+
+
 @pytest.fixture
-def served(place: Place, neo4j_place: Server, secret: Path) -> Place:
+def served(place: Place, neo4j_place: Server, secret: Path, _warm: None) -> Place:
     place.environment |= QUICK | {
         "KGFS_GRAPH_STORE": "neo4j",
         "KGFS_GRAPH_URI": neo4j_place.uri,
