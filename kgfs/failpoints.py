@@ -3,7 +3,8 @@
 For tests of durability. Costs one comparison where nothing is set. Names are those of the stage borders:
 ``kept``, ``garage-put``, ``settled``, ``parsed``, ``chunked``, ``gated``, ``recorded``, ``validated``, ``reading-kept``,
 ``decided``, ``staged``, ``published``, ``indexed``, ``noted``, ``shipped``, ``forgotten``, ``built-aside``,
-``word-kept``, ``word-recorded``, ``word-carried-out``, ``owed``, ``graph-committing``, ``graph-committed``.
+``word-kept``, ``word-recorded``, ``word-carried-out``, ``owed``, ``graph-committing``, ``graph-committed``,
+``upload-noted``, ``ledger-merged``, ``ledger-piece-removed``.
 
 With ``KGFS_SLOW_AT=name:seconds`` whoever passes ``name`` takes so much longer, each time: for tests of what is slow.
 Names are ``searching`` (a question in ``search/``, in the mount or ``kgfs search``) and ``answering`` (a question to the

@@ -103,6 +103,8 @@ def client_of(place: Place) -> Minio:
         log.warning("%s: the connection is not encrypted. Use https.", place.endpoint)
     if place.ca_file and not place.ca_file.is_file():
         raise BadInputError(f"garage.ca_file: {place.ca_file} is no file.")
+    # Each retry would be a warning of its own; who asked is told how it ended.
+    logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)
     pool = urllib3.PoolManager(
         timeout=Timeout(connect=place.timeout / 3, read=place.timeout),
         maxsize=CONNECTIONS,
