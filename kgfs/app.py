@@ -181,7 +181,13 @@ def restore_originals(
         if dry_run:
             found = [(original.key, source_of(config, stores, original)) for original in lost(stores, keys)]
             return [(key, source[0] if source else "") for key, source in found]
-        return [(original.key, restore_original(config, stores, original)) for original in lost(stores, keys)]
+        made: dict[str, str] = {}
+        left = list(lost(stores, keys))
+        while left:  # what is made again may have the bytes of another
+            made |= {original.key: restore_original(config, stores, original) for original in left}
+            again = [original for original in left if not made[original.key]]
+            left = again if len(again) < len(left) else []
+        return list(made.items())
 
 
 @contextmanager
@@ -189,8 +195,12 @@ def _as_they_are(config: Config) -> Iterator[Stores]:
     """The stores of a home for one who looks for damage: nothing is derived, unless a database is gone altogether."""
     graph_is_there = config.graph.store != "sqlite" or config.graph_db.exists()
     if not (config.front_db.exists() and graph_is_there):
-        with open_stores(config, make=False):
-            pass
+        try:
+            with open_stores(config, make=False):
+                pass
+        except MissingError:  # an original that the graph is derived from: just what is looked for
+            if not config.garage.exists():
+                raise
     make_home(config)
     with ExitStack() as stack:
         stores = Stores(open_garage(config, cached=False), SqliteJournal(config.front_db), open_graph(config))

@@ -231,9 +231,12 @@ def _text(stores: Stores, document: Document, reading: Reading, decisions: Decis
     what they are published with leaves again."""
     try:
         return text_of(stores.garage.objects, document, reading)
-    except MissingError:
+    except MissingError as error:
         if document.commit_id == decisions.commit_id:
-            raise
+            raise MissingError(
+                f"{document.key} is lost, and the graph cannot be derived without it. Run kgfs restore-garage, which looks"
+                " for its bytes elsewhere, or take it from a backup."
+            ) from error
         return " " * reading.text_length
 
 
