@@ -103,7 +103,7 @@ class Commit(Requests):
         clash = self._rows(
             "MATCH (mine:Instance {edition: $edition})"
             " MATCH (theirs:Instance {owner: mine.owner, n: mine.n}) WHERE theirs.edition <> $edition"
-            " MATCH (d:Edition {key: theirs.edition}) WHERE d:Document AND d.space = $space"
+            " MATCH (d:Edition {key: theirs.edition}) USING INDEX d:Edition(key) WHERE d:Document AND d.space = $space"
             " RETURN mine.owner AS owner, mine.n AS n LIMIT 1",
             edition=edition,
         )

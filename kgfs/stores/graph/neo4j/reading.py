@@ -25,7 +25,7 @@ from kgfs.stores.graph.neo4j.schema import WORDS
 from kgfs.stores.graph.neo4j.speaking import Speaking
 
 _DOCUMENT = "MATCH (d:Document {space: space, doc_id: $doc_id})"
-_SHOWN = "MATCH (d:Edition {key: i.edition}) WHERE d:Document AND d.space = space"
+_SHOWN = "MATCH (d:Edition {key: i.edition}) USING INDEX d:Edition(key) WHERE d:Document AND d.space = space"
 _CONCEPT = "MATCH (c:Concept {space: space, id: $concept_id})"
 
 
@@ -113,7 +113,7 @@ class Neo4jReads:
 
     def source_by_chunk_id(self, chunk_id: str) -> SourceRow | None:
         found = self._one(
-            "MATCH (s:Source {chunk_id: $chunk_id}) MATCH (d:Edition {key: s.edition})"
+            "MATCH (s:Source {chunk_id: $chunk_id}) MATCH (d:Edition {key: s.edition}) USING INDEX d:Edition(key)"
             " WHERE d:Document AND d.space = space"
             f" WITH s, d ORDER BY d.doc_id, s.chunk_index LIMIT 1 RETURN {SOURCE}",
             chunk_id=chunk_id,
@@ -129,7 +129,7 @@ class Neo4jReads:
         while True:
             rows = self._ask(
                 f"CALL db.index.fulltext.queryNodes('{WORDS}', $wanted, {{limit: $looked_at}}) YIELD node AS s, score"
-                " OPTIONAL MATCH (d:Edition {key: s.edition})"
+                " OPTIONAL MATCH (d:Edition {key: s.edition}) USING INDEX d:Edition(key)"
                 " WHERE d:Document AND d.space = space AND $ontology IN ['', d.ontology]"
                 " WITH s, score, d, d IS NOT NULL AS shown ORDER BY score DESC, d.doc_id, s.chunk_index"
                 f" WITH count(*) AS hits, collect(CASE WHEN shown THEN [{SOURCE}, score] END)[..$limit] AS found"

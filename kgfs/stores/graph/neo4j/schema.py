@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kgfs.stores.graph.neo4j.speaking import Speaking
 
-FORMAT = 1
+FORMAT = 2
 """Goes up with every addition below."""
 
 UNIQUE: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -28,9 +28,15 @@ UNIQUE: tuple[tuple[str, tuple[str, ...]], ...] = (
 INDEXED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Document", ("space", "ontology", "doc_id")),
     ("Document", ("space", "ontology", "deposit")),
+    # An index over several properties serves only who asks for all of them.
+    ("Source", ("edition",)),
+    ("Instance", ("edition",)),
+    ("Instance", ("owner",)),
     ("Source", ("chunk_id",)),
     ("Instance", ("owner", "n")),
     ("Instance", ("edition", "chunk_index")),
+    ("Concept", ("space", "id")),
+    ("Relationship", ("space", "id")),
     ("Concept", ("space", "ontology", "name")),
     ("Concept", ("space", "ontology", "id")),
     ("Concept", ("space", "ontology", "weight")),
