@@ -57,6 +57,17 @@ def test_the_documents_of_a_run_anew_are_compared_since_its_first(hand: Hand) ->
     assert since == {documents[0]: last - 2, documents[1]: again - 1, documents[2]: again - 1}
 
 
+def test_what_is_written_during_a_run_is_handed_out_before_the_rest_of_it(hand: Hand) -> None:
+    documents = [hand.document(name, name)[1] for name in "abc"]
+    hand.record(*(owed(doc_id, anew=True) for doc_id in documents))
+    first = hand.journal.jobs.claim("worker", 3600)
+    fresh = hand.mint(hand.file("d", "d"), "insert")
+    rest = [hand.journal.jobs.claim("worker", 3600) for _ in range(4)]
+    assert [job.doc_id if job else None for job in (first, *rest)] == [
+        *(documents[0], fresh, documents[1], documents[2], None)
+    ]
+
+
 def test_what_was_owed_before_is_replaced_either_way(hand: Hand) -> None:
     name, doc_id = hand.document("a", "x")
     hand.record(owed(doc_id, "r1", anew=True))

@@ -221,7 +221,8 @@ class Names(Protocol):
 
 
 class Jobs(Protocol):
-    """Owed work. Handing out is by order of deposit, oldest first, whatever the kind."""
+    """Owed work. Handing out is by order of deposit, oldest first, whatever the kind; what a run asked to be read again comes
+    after what was written, which somebody waits for."""
 
     def claim(self, worker: str, lease: float) -> Job | None:
         """The oldest due job that nobody holds (or whose lease has run out), leased for ``lease`` seconds and with

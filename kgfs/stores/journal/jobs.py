@@ -27,12 +27,15 @@ class SqliteJobs:
         return self._writer.run(lambda db: self._claim(db, worker, lease), synced=False)
 
     def _due(self, db: sqlite3.Connection, now: int) -> tuple[str, str] | None:
-        sql = (
-            "SELECT kind, doc_id FROM job WHERE not_before <= ?1 AND (state = 'queued' OR lease_until <= ?1)"
-            " ORDER BY deposit, kind, doc_id LIMIT 1"
-        )
-        found: tuple[str, str] | None = db.execute(sql, (now,)).fetchone()
-        return found
+        for whose in ("run = ''", "run != ''"):
+            sql = (
+                f"SELECT kind, doc_id FROM job WHERE {whose} AND not_before <= ?1"
+                " AND (state = 'queued' OR lease_until <= ?1) ORDER BY deposit, kind, doc_id LIMIT 1"
+            )
+            found: tuple[str, str] | None = db.execute(sql, (now,)).fetchone()
+            if found:
+                return found
+        return None
 
     def _claim(self, db: sqlite3.Connection, worker: str, lease: float) -> Job | None:
         now = time.time_ns()

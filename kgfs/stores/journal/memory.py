@@ -175,7 +175,7 @@ class MemoryJobs:
     def claim(self, worker: str, lease: float) -> Job | None:
         with self._journal.writing() as tables:
             now = time.time_ns()
-            for job in self.all():
+            for job in sorted(self.all(), key=lambda job: job.run != ""):
                 if job.not_before <= now and (job.state == "queued" or job.lease_until <= now):
                     until = now + int(lease * SECOND)
                     taken = replace(job, state="working", worker=worker, attempts=job.attempts + 1, lease_until=until)
