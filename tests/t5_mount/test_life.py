@@ -331,6 +331,7 @@ def test_the_kernel_answers_by_itself_until_there_is_news(small: SmallMount) -> 
         lines = (line.rsplit(" ", 1) for line in small.tell("metrics") if line.startswith("kgfs_fuse_requests_total"))
         return {name: int(number) for name, number in lines}
 
+    in_time(lambda: any('"release"' in name for name in asked()), 5)  # of the writing; the kernel waits for none
     before = asked()
     for _ in range(100):
         path.stat()
