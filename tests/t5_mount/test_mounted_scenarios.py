@@ -54,7 +54,7 @@ def test_as_an_ordinary_user() -> None:
                 *("-k", "not as_an_ordinary_user", __file__, str(Path(__file__).with_name("test_life.py"))),
             ],
             cwd=ROOT,
-            env={**os.environ, "HOME": str(base), "PYTHONDONTWRITEBYTECODE": "1"},
+            env={**os.environ, "HOME": str(base), "PYTHONDONTWRITEBYTECODE": "1", "KGFS_REQUIRE": "fuse"},
             capture_output=True,
             text=True,
             timeout=300,
