@@ -109,7 +109,8 @@ def mounted_place(
         yield place.mount(*options)
     finally:
         place.close()
-    assert undeclared(place.home, declared) == []
+    complaints = undeclared(place.home, declared)
+    assert not complaints, complaints
 
 
 @contextmanager
