@@ -9,7 +9,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -464,8 +464,8 @@ def run_mount(
                     )
                 )
             finally:
-                if keeper:
-                    keeper.stop()
+                if keeper and keeper.stop():
+                    _take_back(config, stores)
 
 
 def run_garage_mount(config: Config, mountpoint: Path, *, allow_other: bool = False, ready: Callable[[], None]) -> None:
@@ -490,3 +490,9 @@ def run_garage_mount(config: Config, mountpoint: Path, *, allow_other: bool = Fa
                     vfs, where, options, log_error=errors.add, news=GarageNews(view, vfs).poll, ready=ready
                 )
             )
+
+
+def _take_back(config: Config, stores: Stores) -> None:
+    """What a worker held that was killed because its mount ends. It is not the document's fault, so no attempt counts."""
+    with suppress(BusyError), WorkerLock(config.run):  # who works on the home by now has taken it
+        stores.journal.jobs.free(counted=False)

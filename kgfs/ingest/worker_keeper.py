@@ -42,15 +42,18 @@ class WorkerKeeper:
             self._process = self._start()
             self._started = time.monotonic()
 
-    def stop(self) -> None:
+    def stop(self) -> bool:
+        """End the worker; whether it had to be killed, with work in its hands."""
         if self._process is None or self._process.poll() is not None:
-            return
+            return False
         self._process.terminate()
         try:
             self._process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+            return True
+        return False
 
     def _start(self) -> subprocess.Popen[bytes]:
         # Exec'd with all descriptors closed: a forked child holding /dev/fuse would hang every client of a dead mount.

@@ -328,6 +328,19 @@ def test_jobs_are_handed_out_in_order_of_deposit_to_one_each(journal: Journal, h
     assert journal.jobs.claim("w4", 60) is None and journal.jobs.owed() == 3
 
 
+@pytest.mark.parametrize("counted", [True, False])
+def test_what_a_dead_worker_held_is_due_at_once_and_in_its_order(journal: Journal, hand: Hand, counted: bool) -> None:
+    ids = [hand.mint(hand.file(name, name)) for name in "abc"]
+    held = [journal.jobs.claim("w1", 3600) for _ in range(2)]
+    assert [job.attempts for job in held if job] == [1, 1]
+    assert journal.jobs.free(counted=counted) == 2
+    assert [(job.doc_id, job.state, job.worker, job.attempts) for job in journal.jobs.all()] == [
+        (ids[0], "queued", "", int(counted)), (ids[1], "queued", "", int(counted)), (ids[2], "queued", "", 0),
+    ]  # fmt: skip
+    again = journal.jobs.claim("w2", 60)
+    assert again and again.doc_id == ids[0]
+
+
 def test_a_lease_that_ran_out_is_given_to_the_next(journal: Journal, hand: Hand) -> None:
     hand.mint(hand.file("a", "x"))
     first = journal.jobs.claim("w1", 0.0)

@@ -238,9 +238,10 @@ class Jobs(Protocol):
         ``counted``, takes it back."""
         ...
 
-    def free(self) -> int:
+    def free(self, *, counted: bool = True) -> int:
         """Take back every lease, whoever holds it; how many. For one who knows that no other worker lives (it holds the
-        worker's lock of the home): what a killed worker held is due at once and in its order."""
+        worker's lock of the home): what a killed worker held is due at once and in its order. Attempts are kept, or
+        taken back where these shall not be ``counted``."""
         ...
 
     def drop(self, job: Job) -> None:

@@ -67,10 +67,13 @@ class SqliteJobs:
 
         self._writer.run(work, synced=False)
 
-    def free(self) -> int:
+    def free(self, *, counted: bool = True) -> int:
         def work(db: sqlite3.Connection) -> int:
-            sql = "UPDATE job SET state = 'queued', worker = '', lease_until = 0 WHERE state = 'working'"
-            return db.execute(sql).rowcount
+            sql = (
+                "UPDATE job SET state = 'queued', worker = '', lease_until = 0, attempts = attempts - ?"
+                " WHERE state = 'working'"
+            )
+            return db.execute(sql, (not counted,)).rowcount
 
         return self._writer.run(work, synced=False)
 

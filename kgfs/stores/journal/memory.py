@@ -204,11 +204,13 @@ class MemoryJobs:
                     back, stage="", progress=0.0, attempts=held.attempts - (not counted)
                 )
 
-    def free(self) -> int:
+    def free(self, *, counted: bool = True) -> int:
         with self._journal.writing() as tables:
             held = [job for job in tables.jobs.values() if job.state == "working"]
             for job in held:
-                tables.jobs[job.kind, job.doc_id] = replace(job, state="queued", worker="", lease_until=0)
+                attempts = job.attempts - (not counted)
+                freed = replace(job, state="queued", worker="", lease_until=0, attempts=attempts)
+                tables.jobs[job.kind, job.doc_id] = freed
             return len(held)
 
     def drop(self, job: Job) -> None:
