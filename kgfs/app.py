@@ -46,6 +46,9 @@ if TYPE_CHECKING:  # numpy, which a mount does not need
 COLLECT_AFTER = 100_000
 """Objects made and kept before a mount looks for garbage: what it remembers for the kernel is much and is none."""
 
+SESSIONS_EVERY = 2.0
+"""Seconds between looks of a worker whether anybody is left who started it."""
+
 CHORES_EVERY = 0.1
 """Seconds between looks of a mount at what is to be settled and shipped."""
 
@@ -345,12 +348,14 @@ def run_worker(
     config: Config,
     *,
     until_idle: bool = False,
+    while_in_use: bool = False,
     watch: Callable[[], None] = lambda: None,
     stoppable: Callable[[Callable[[], None]], None] = lambda stop: None,
 ) -> None:
     """Be the worker of a home until stopped; BusyError if there is one. ``watch`` is called between documents;
     ``stoppable`` is given the function that stops it, callable from any thread or signal handler. A verb that wants
-    its place for a while gets it."""
+    its place for a while gets it. With ``while_in_use`` it ends, too, once every session of the home has: a mount that was
+    killed cannot stop the worker it started."""
     from kgfs.compute.local import LocalCompute
     from kgfs.ingest.clock import StageClock
     from kgfs.ingest.pipeline import Pipeline
@@ -367,7 +372,9 @@ def run_worker(
             with open_stores(config, vectors_of=compute.embedding_model) as stores:
                 chores = chores_of(config, stores, Settler(config, stores))
                 worker = Worker(Pipeline(config, stores, compute, clock), ErrorLog(config.errors_log), chores)
-                stoppable(_both(stopped.set, worker.stop))
+                stop = _both(stopped.set, worker.stop)
+                stoppable(stop)
+                looks = _both(watch, _Abandoned(config, stop)) if while_in_use else watch
                 note = {
                     "extractor": compute.extractor,
                     "extractor_model": compute.extractor_model,
@@ -377,12 +384,25 @@ def run_worker(
                 }
                 lock.note({**note, "state": "working"})
                 with _answering_questions(config, stores, compute):
-                    gave_way = worker.run(until_idle=until_idle, watch=watch, give_way=lambda: place_wanted(config.run))
+                    gave_way = worker.run(until_idle=until_idle, watch=looks, give_way=lambda: place_wanted(config.run))
                 _ship_rest(config, stores)
                 state = "waiting for another verb" if gave_way else "stopped"
                 lock.note({**note, "state": state, "seconds": clock.seconds(), "finished": worker.finished})
         while gave_way and place_wanted(config.run) and not stopped.wait(LOOK):
             pass
+
+
+class _Abandoned:
+    """Called often, stops a worker for whom no session lives any more."""
+
+    def __init__(self, config: Config, stop: Callable[[], None]) -> None:
+        self._run, self._stop, self._next = config.run, stop, 0.0
+
+    def __call__(self) -> None:
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + SESSIONS_EVERY
+            if not alive_sessions(self._run):
+                self._stop()
 
 
 @contextmanager

@@ -15,8 +15,9 @@ from kgfs.config import Config
 
 @click.command()
 @click.option("--until-idle", is_flag=True, help="Return when nothing is owed any more.")
+@click.option("--while-in-use", is_flag=True, help="End once no mount of the home lives (what a mount starts).")
 @with_config
-def command(config: Config, until_idle: bool) -> None:
+def command(config: Config, until_idle: bool, while_in_use: bool) -> None:
     """Read what is owed: parse, extract, match, commit. Runs until SIGTERM or SIGINT.
 
     kgfs mount starts a worker by itself; this verb is for a machine without a mount, or a unit of its own.
@@ -27,7 +28,7 @@ def command(config: Config, until_idle: bool) -> None:
       kgfs worker --until-idle
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    run_worker(config, until_idle=until_idle, stoppable=_on_signals)
+    run_worker(config, until_idle=until_idle, while_in_use=while_in_use, stoppable=_on_signals)
 
 
 def _on_signals(stop: Callable[[], None]) -> None:

@@ -61,7 +61,7 @@ class WorkerKeeper:
         with (self._config.logs / "worker.log").open("ab") as log:
             (self._config.logs / "worker.log").chmod(0o600)
             return subprocess.Popen(
-                [sys.executable, "-m", "kgfs", "worker", *self._config.words()],
+                [sys.executable, "-m", "kgfs", "worker", "--while-in-use", *self._config.words()],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -16,6 +16,7 @@ import pytest
 
 from kgfs.app import request_settling
 from kgfs.config import load
+from kgfs.stores.worker_lock import worker_note
 from tests.scenarios.filesystem import fails_with
 from tests.t5_mount.mounting import SETTLE, STATISTICS, Library, journal_of, mounted_place, run, sha
 from tests.t6_whole.running import Place, until
@@ -274,6 +275,20 @@ def test_without_a_worker_everything_but_knowledge_goes_on(tmp_path: Path) -> No
         place.wait()
         until(lambda: os.listdir(place.mountpoint / "A" / "concepts"), 1.0)
         assert os.getxattr(documents / "a.txt", "user.kgfs.state") == b"done"
+
+
+@claim("WORK-4")
+def test_a_worker_outlives_no_mount(tmp_path: Path) -> None:
+    with mounted_place(tmp_path / "place", declared=("was a dead mount",)) as place:
+        until(lambda: worker_note(place.home / "run").get("state") == "working")
+        worker = worker_note(place.home / "run")["pid"]
+        (mount,) = set(place.pids()) - {worker}
+        os.kill(mount, signal.SIGKILL)
+        until(lambda: not place.pids())
+        place.mount()
+        until(lambda: worker_note(place.home / "run").get("state") == "working")
+        place.umount()
+        assert not place.pids()
 
 
 @claim("WORK-1")
