@@ -245,7 +245,8 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """All that a document says of concepts, with all its evidence. Its Sources are not among it."""
+    """All that a document says of concepts, with all its evidence. Its Sources are not among it. Its mentions have the
+    deposit that the document is shown with."""
 
     doc_id: str
     concepts: Sequence[ConceptRow]
