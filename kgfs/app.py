@@ -33,7 +33,7 @@ from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.graph.opening import open_graph
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.mount_notes import GARAGE, mount_note
-from kgfs.stores.naming import find_ontology
+from kgfs.stores.naming import ontology_called
 from kgfs.stores.stores import Stores
 from kgfs.stores.worker_lock import WorkerLock, worker_alive, worker_note
 from kgfs.stores.worker_turn import LOOK, in_place_of_worker, place_wanted
@@ -57,8 +57,9 @@ CHORES_EVERY = 0.1
 def open_stores(config: Config, *, vectors_of: str = "", make: bool = True, derive: bool = True) -> Iterator[Stores]:
     """The stores of a home. Where a database is gone it is derived from the garage first.
 
-    ``derive`` false leaves graph and vectors as they are, for one who derives them himself. ``vectors_of`` names the embedding model whose vectors are wanted; without one there are none. A home that is not
-    there is made or, for those who only ask (``make`` false), MissingError.
+    ``derive`` false leaves graph and vectors as they are, for one who derives them himself. ``vectors_of`` names the
+    embedding model whose vectors are wanted; without one there are none. A home that is not there is made or, for those
+    who only ask (``make`` false), MissingError.
     """
     if not make and not config.garage.exists():
         raise MissingError(
@@ -141,9 +142,7 @@ def rebuild_home(config: Config, ontology: str, progress: Callable[[int, int], N
     with in_place_of_worker(config.run):
         _remove_unusable(config)
         with open_stores(config, make=False, derive=False) as stores:
-            found = find_ontology(stores, ontology) if ontology else None
-            if ontology and found is None:
-                raise MissingError(f"There is no ontology '{ontology}'.")
+            found = ontology_called(stores, ontology) if ontology else None
             model = embedding_model_of(stores)
         vectors_lost = config.run / "vectors.rebuilding"
         with open_stores(config, vectors_of=model, derive=False) as stores:

@@ -11,11 +11,10 @@ import click
 from kgfs.app import decide_about_concepts, open_stores
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
-from kgfs.domain import Ontology
 from kgfs.errors import MissingError
 from kgfs.ingest.concept_plans import plan_merge, plan_split, speaking_of
 from kgfs.ingest.concepts import Plan
-from kgfs.stores.naming import find_document, find_ontology
+from kgfs.stores.naming import find_document, ontology_called
 from kgfs.stores.stores import Stores
 
 
@@ -59,7 +58,7 @@ def merge(
     """
 
     def plan(stores: Stores) -> Plan:
-        return plan_merge(stores, _ontology(stores, ontology), into, others)
+        return plan_merge(stores, ontology_called(stores, ontology), into, others)
 
     _decide(config, plan, "Merge them?", dry_run=dry_run, yes=yes, as_json=as_json)
 
@@ -98,7 +97,7 @@ def split(
 
     def plan(stores: Stores) -> Plan:
         doc_ids = [_document(config, stores, words) for words in documents]
-        return plan_split(stores, _ontology(stores, ontology), concept, labels, doc_ids, name)
+        return plan_split(stores, ontology_called(stores, ontology), concept, labels, doc_ids, name)
 
     _decide(config, plan, "Split them off?", dry_run=dry_run, yes=yes, as_json=as_json)
 
@@ -118,7 +117,7 @@ def show(config: Config, ontology: str, concept: str, as_json: bool) -> None:
     with open_stores(config, make=False) as stores:
         names = stores.journal.names
         rows: list[dict[str, Any]] = []
-        for doc_id, label, quotes in speaking_of(stores, _ontology(stores, ontology), concept):
+        for doc_id, label, quotes in speaking_of(stores, ontology_called(stores, ontology), concept):
             paths = [names.path(name.id) or "" for name in names.names_of(doc_id)]
             rows.append({"doc_id": doc_id, "paths": paths, "label": label, "quotes": quotes})
     if as_json:
@@ -126,13 +125,6 @@ def show(config: Config, ontology: str, concept: str, as_json: bool) -> None:
         return
     for row in rows:
         click.echo(f"{row['label']}\t{row['quotes']}\t{row['doc_id']}\t{', '.join(row['paths'])}")
-
-
-def _ontology(stores: Stores, name: str) -> Ontology:
-    found = find_ontology(stores, name)
-    if found is None:
-        raise MissingError(f"There is no ontology '{name}'.")
-    return found
 
 
 def _document(config: Config, stores: Stores, words: str) -> str:

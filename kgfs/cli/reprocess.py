@@ -12,9 +12,9 @@ from kgfs.cli.finishing import read_owed
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
 from kgfs.domain import INGEST_VERSION, INGEST_VERSIONS, Document
-from kgfs.errors import BadInputError, MissingError
+from kgfs.errors import BadInputError
 from kgfs.ingest.regenerate import Order, failed, outdated, owe
-from kgfs.stores.naming import find_ontology
+from kgfs.stores.naming import ontology_called
 from kgfs.stores.stores import Stores
 
 
@@ -57,9 +57,7 @@ def command(
         def choose() -> list[Document]:
             ontologies = stores.journal.names.ontologies()
             if ontology:
-                if (found := find_ontology(stores, ontology)) is None:
-                    raise MissingError(f"There is no ontology '{ontology}'.")
-                ontologies = [found]
+                ontologies = [ontology_called(stores, ontology)]
             names = stores.journal.names
             return failed(names, ontologies) if only_failed else outdated(names, ontologies, target)
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from kgfs.domain import Document, FoundConcept, Ontology, concept_id_of, normalise_label, safe_stem
 from kgfs.errors import BadInputError, BusyError, ExistsError, MissingError
 from kgfs.ingest.concept_marks import marks_of_merge, marks_of_split
-from kgfs.ingest.concepts import Plan, Word, kept_reading
+from kgfs.ingest.concepts import Plan, Word
 from kgfs.ingest.kin import first_source
 from kgfs.ingest.match import Numbers, name_for, relationships_of
-from kgfs.ingest.reading import Decisions, MatchedConcept, Reading, decode_decisions
 from kgfs.stores.graph.contract import Concept, Graph
 from kgfs.stores.journal.facts import ConceptsMerged, ConceptSplit
+from kgfs.stores.readings import Decisions, MatchedConcept, Reading, decode_decisions, load_reading
 from kgfs.stores.stores import Stores
 
 
@@ -192,7 +192,7 @@ def _speaker(stores: Stores, doc_id: str) -> _Speaker:
     if document is None or row is None or document.reading != row.reading or not document.commit_id:
         raise BusyError(f"Document {doc_id} is being published just now. Try again, with a worker alive (kgfs worker).")
     decisions = decode_decisions(stores.garage.objects.get(document.decisions), document.decisions)
-    reading = kept_reading(stores, doc_id, row.reading)
+    reading = load_reading(stores.garage.objects, doc_id, row.reading)
     # Concepts may have left the graph alone (kgfs forget --cascade all): what is not said any more stays unsaid.
     shown = {concept.concept_id for concept in stores.graph.concepts_of(doc_id)}
     still = tuple(matched for matched in decisions.concepts if matched.concept_id in shown)

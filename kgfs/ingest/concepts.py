@@ -13,10 +13,10 @@ from kgfs.domain import Document
 from kgfs.errors import MissingError
 from kgfs.failpoints import border
 from kgfs.ingest import embeddings
-from kgfs.ingest.publication import said, text_of
-from kgfs.ingest.reading import Decisions, Reading, decode_decisions, decode_reading
+from kgfs.ingest.publication import said
 from kgfs.stores.graph.contract import Mark, Said
 from kgfs.stores.journal.facts import ConceptsMerged, ConceptSplit
+from kgfs.stores.readings import Decisions, Reading, decode_decisions, load_reading, text_of
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter, Row
 
@@ -75,7 +75,7 @@ def say_in_graph(stores: Stores, word: Word) -> int:
         decisions = decode_decisions(stores.garage.objects.get(key), key)
         if row.reading != decisions.reading:
             continue
-        reading = kept_reading(stores, document.doc_id, decisions.reading)
+        reading = load_reading(stores.garage.objects, document.doc_id, decisions.reading)
         text = _text(stores, document, reading, key)
         as_shown = replace(document, deposit=row.deposit)
         spoken.append(said(stores.graph, as_shown, reading, decisions, text=text, at=word.at))
@@ -105,7 +105,7 @@ def founded_rows(stores: Stores, word: Word, model: str) -> list[Row]:
         founders = [m for m in decisions.concepts if m.concept_id == word.target and m.how == "new"]
         if not founders:
             continue
-        reading = kept_reading(stores, decisions.doc_id, decisions.reading)
+        reading = load_reading(stores.garage.objects, decisions.doc_id, decisions.reading)
         found = embeddings.load(stores.garage.objects, reading)
         if found is None or reading.embedding_model != model:
             return []
@@ -127,11 +127,6 @@ def catch_up(stores: Stores) -> None:
         carry_out_word(stores, words[-1])
     elif published == stores.graph.epoch():
         _index(stores, words[-1])
-
-
-def kept_reading(stores: Stores, doc_id: str, reading: str) -> Reading:
-    key = f"readings/{doc_id}/{reading}.json"
-    return decode_reading(stores.garage.objects.get(key), key)
 
 
 def _mark(ontology: str, written: str) -> Mark:

@@ -14,8 +14,8 @@ import numpy.typing as npt
 from kgfs.compute.contract import Compute
 from kgfs.domain import Chunk, FoundConcept, Verdict
 from kgfs.errors import StoreError
-from kgfs.ingest.reading import Decisions, Reading
 from kgfs.stores.garage.contract import Objects
+from kgfs.stores.readings import Decisions, Reading
 from kgfs.stores.vectors.contract import Row
 
 Windows = list[tuple[int, npt.NDArray[np.float32]]]

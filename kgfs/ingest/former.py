@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from kgfs.domain import Document
 from kgfs.errors import MissingError, RotError
 from kgfs.ingest import embeddings
-from kgfs.ingest.reading import decode_reading
 from kgfs.stores.garage.contract import Objects
-from kgfs.stores.readings import reading_key, text_of
+from kgfs.stores.readings import load_reading, text_of
 
 
 @dataclass(slots=True)
@@ -37,8 +36,7 @@ def former_vectors(objects: Objects, documents: Iterable[Document], model: str) 
 def _add(found: Former, objects: Objects, document: Document, model: str) -> None:
     if not document.reading:
         return
-    key = reading_key(document.doc_id, document.reading)
-    reading = decode_reading(objects.get(key), key)
+    reading = load_reading(objects, document.doc_id, document.reading)
     kept = embeddings.load(objects, reading) if reading.embedding_model == model else None
     if kept is None:
         return

@@ -15,9 +15,9 @@ import numpy as np
 from kgfs.config import Pipeline
 from kgfs.domain import RELATIONSHIP_TYPES, FoundConcept, concept_id_of, normalise_label, relationship_id_of, safe_stem
 from kgfs.ingest.embeddings import Embeddings
-from kgfs.ingest.reading import Decisions, MatchedConcept, MatchedRelationship, Reading
 from kgfs.ingest.strategy import offer
 from kgfs.stores.graph.contract import EVERYTHING, Concept, Graph, Mark, Scope
+from kgfs.stores.readings import Decisions, MatchedConcept, MatchedRelationship, Reading
 from kgfs.stores.vectors.contract import Filter, Vectors
 
 

@@ -25,14 +25,22 @@ from kgfs.ingest.concepts import catch_up
 from kgfs.ingest.forget import carry_out as carry_out_forgetting
 from kgfs.ingest.kin import first_source, kin_of
 from kgfs.ingest.match import match
-from kgfs.ingest.publication import carry_out, text_of
+from kgfs.ingest.publication import carry_out
 from kgfs.ingest.read import Progress, Reader
-from kgfs.ingest.reading import Decisions, Reading, decisions_prefix, decode_decisions, decode_reading
 from kgfs.ingest.strategy import offer
 from kgfs.ingest.suppress import without_suppressed
 from kgfs.stores.graph.contract import EVERYTHING, Scope
 from kgfs.stores.journal.contract import Job
 from kgfs.stores.journal.facts import DocumentFailed, DocumentForgotten, DocumentRead
+from kgfs.stores.readings import (
+    Decisions,
+    Reading,
+    decisions_prefix,
+    decode_decisions,
+    load_reading,
+    reading_key,
+    text_of,
+)
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter
 
@@ -50,9 +58,9 @@ class Pipeline:
         was asked for (a job with a run) has a Reading of its own, by the extractor and strategy that were asked for."""
         shown = self.stores.graph.document(document.doc_id) is not None
         if document.reading and document.ingest_version == INGEST_VERSION and not shown and not job.run:
-            key = f"readings/{document.doc_id}/{document.reading}.json"
-            if self.stores.garage.objects.exists(key):
-                return decode_reading(self.stores.garage.objects.get(key), key)
+            objects = self.stores.garage.objects
+            if objects.exists(reading_key(document.doc_id, document.reading)):
+                return load_reading(objects, document.doc_id, document.reading)
         names = self.stores.journal.names
         live = names.names_of(document.doc_id)
         filename = live[0].name if live else document.source_id.rpartition("/")[2]
@@ -166,7 +174,7 @@ class Pipeline:
         for doc_id in concerned:
             document, shown = names.document(doc_id), graph.document(doc_id)
             if document is not None and shown is not None:
-                reading = self._kept_reading(doc_id, shown.reading)
+                reading = load_reading(self.stores.garage.objects, doc_id, shown.reading)
                 decisions = self._carried_out(document, reading)
                 if decisions is not None and decisions.commit_id != document.commit_id:
                     self.publish(document, reading, lambda: None)
@@ -177,10 +185,6 @@ class Pipeline:
                 commit_id = f"forget-{doc_id}-{document.deposit}"
                 self.stores.journal.record(DocumentForgotten(doc_id, "orphans", commit_id, time.time_ns()))
         catch_up(self.stores)
-
-    def _kept_reading(self, doc_id: str, reading_id: str) -> Reading:
-        key = f"readings/{doc_id}/{reading_id}.json"
-        return decode_reading(self.stores.garage.objects.get(key), key)
 
     def _carried_out(self, document: Document, reading: Reading) -> Decisions | None:
         """The Decisions about this Reading that the graph shows already: a kill came before the job was ended. A

@@ -12,7 +12,6 @@ from typing import TypeVar
 
 from kgfs.domain import Chunk, Document, FoundConcept, Mention, Quote, chunk_id_of, instance_id_of
 from kgfs.failpoints import border
-from kgfs.ingest.reading import Decisions, Reading
 from kgfs.render import source as source_txt
 from kgfs.render import text as text_md
 from kgfs.stores.graph.contract import (
@@ -26,7 +25,7 @@ from kgfs.stores.graph.contract import (
     Said,
     SourceRow,
 )
-from kgfs.stores.readings import text_of as text_of
+from kgfs.stores.readings import Decisions, Reading
 
 T = TypeVar("T")
 

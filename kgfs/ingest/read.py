@@ -23,10 +23,10 @@ from kgfs.ingest.former import former_vectors
 from kgfs.ingest.gate import judge_all
 from kgfs.ingest.parse import parse
 from kgfs.ingest.rank import rank
-from kgfs.ingest.reading import Reading, decode_reading
 from kgfs.ingest.validate import ValidExtraction, validate
 from kgfs.models.contract import Passage
 from kgfs.stores.garage.contract import Objects
+from kgfs.stores.readings import Reading, decode_reading
 
 Progress = Callable[[str, float], None]
 """(stage, share of the document done). Called between batches; raises LostLeaseError when the work is not ours now."""

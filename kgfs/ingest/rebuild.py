@@ -17,9 +17,8 @@ from kgfs.errors import MissingError, StoreError
 from kgfs.failpoints import border
 from kgfs.ingest import embeddings
 from kgfs.ingest.concepts import Word, founded_rows, say_in_graph
-from kgfs.ingest.publication import carry_out, text_of
+from kgfs.ingest.publication import carry_out
 from kgfs.ingest.purge import decode_redaction
-from kgfs.ingest.reading import Decisions, Reading, decode_decisions, decode_reading
 from kgfs.ingest.ship import entries
 from kgfs.stores.journal.facts import (
     ConceptsMerged,
@@ -30,6 +29,7 @@ from kgfs.stores.journal.facts import (
     ForgettingDone,
     decode,
 )
+from kgfs.stores.readings import Decisions, Reading, decode_decisions, load_reading, reading_key, text_of
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter, Vectors
 
@@ -261,9 +261,8 @@ def _kept(stores: Stores, fact: DocumentRead) -> tuple[Document, Reading, Decisi
     document, objects = stores.journal.names.document(fact.doc_id), stores.garage.objects
     if document is None:
         raise StoreError(f"The ledger publishes document {fact.doc_id} that it never deposited.")
-    key = f"readings/{fact.doc_id}/{fact.reading}.json"
-    for needed in (key, fact.decisions):
+    for needed in (reading_key(fact.doc_id, fact.reading), fact.decisions):
         if not objects.exists(needed):
             raise MissingError(f"The garage has lost {needed}. Run kgfs check --repair, which has it read again.")
-    reading = decode_reading(objects.get(key), key)
+    reading = load_reading(objects, fact.doc_id, fact.reading)
     return document, reading, decode_decisions(objects.get(fact.decisions), fact.decisions)

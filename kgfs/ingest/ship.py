@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from kgfs.errors import StoreError
 from kgfs.failpoints import border
-from kgfs.ingest.reading import decode_reading
 from kgfs.stores.garage.contract import Ledger
 from kgfs.stores.journal.contract import Journal
 from kgfs.stores.journal.facts import DocumentRead, decode
+from kgfs.stores.readings import load_reading, reading_key
 from kgfs.stores.stores import Stores
 
 
@@ -67,9 +67,8 @@ def embedding_model_of(stores: Stores) -> str:
     marked = (decode(entry) for entry in entries(stores.journal, stores.garage.ledger) if _MARK in entry)
     published = [found for found in marked if isinstance(found, DocumentRead)]
     for fact in reversed(published):
-        key = f"readings/{fact.doc_id}/{fact.reading}.json"
-        if stores.garage.objects.exists(key):  # of a purged document it is not
-            return decode_reading(stores.garage.objects.get(key), key).embedding_model
+        if stores.garage.objects.exists(reading_key(fact.doc_id, fact.reading)):  # of a purged document it is not
+            return load_reading(stores.garage.objects, fact.doc_id, fact.reading).embedding_model
     return ""
 
 

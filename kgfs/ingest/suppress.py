@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kgfs.domain import Document, FoundConcept, concept_id_of, normalise_label
-from kgfs.ingest.reading import Decisions, Reading
 from kgfs.stores.journal.contract import Names
+from kgfs.stores.readings import Decisions, Reading
 
 
 def without_suppressed(names: Names, document: Document, reading: Reading, decisions: Decisions) -> Decisions:

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from kgfs.domain import Document, State
 from kgfs.errors import FullError, KgfsError, LostLeaseError, UnreadableTextError
 from kgfs.ingest.pipeline import Pipeline
-from kgfs.ingest.reading import Reading
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.journal.contract import Job
+from kgfs.stores.readings import Reading
 
 AHEAD = 2
 """Documents in work at once: while one waits for the embedder the next one is parsed."""

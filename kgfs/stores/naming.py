@@ -52,6 +52,14 @@ def find_ontology(stores: Stores, name: str) -> Ontology | None:
     return next((found for reading in readings_of(name) if (found := named(reading))), None)
 
 
+def ontology_called(stores: Stores, name: str) -> Ontology:
+    """As :func:`find_ontology`; MissingError where there is none."""
+    found = find_ontology(stores, name)
+    if found is None:
+        raise MissingError(f"There is no ontology '{name}'.")
+    return found
+
+
 def find_removed(stores: Stores, run: Path, words: str) -> Found | None:
     """The file that was removed last from the path that ``words`` name, also of an ontology that was removed."""
     below = (_below_a_mount(run, words) or words).strip("/")

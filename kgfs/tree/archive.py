@@ -10,12 +10,11 @@ from collections.abc import Hashable, Sequence
 
 from kgfs.domain import Document
 from kgfs.errors import MissingError, StoreError
-from kgfs.ingest.publication import text_of
-from kgfs.ingest.reading import decode_reading
 from kgfs.knowledge.metadata import metadata
 from kgfs.render.metadata import render
 from kgfs.render.words import encode
 from kgfs.stores.graph.contract import Concept, DocumentRow
+from kgfs.stores.readings import load_reading, text_of
 from kgfs.stores.stores import Stores
 from kgfs.tree import keys
 from kgfs.tree.bare import is_bare
@@ -233,9 +232,8 @@ def is_original(row: DocumentRow) -> bool:
 
 def read_text(stores: Stores, row: DocumentRow) -> str:
     """The Text that the graph shows of a document, from original and Reading. StoreError where one is lost. Blocks."""
-    key = f"readings/{row.doc_id}/{row.reading}.json"
     try:
-        reading = decode_reading(stores.garage.objects.get(key), key)
+        reading = load_reading(stores.garage.objects, row.doc_id, row.reading)
         return text_of(stores.garage.objects, known(stores, row.doc_id), reading)
     except MissingError as error:
         raise StoreError(f"The garage has lost what document {row.doc_id} was read from: {error}") from error

@@ -20,7 +20,7 @@ from kgfs.domain import (
     normalise_label,
 )
 from kgfs.ingest.embeddings import Embeddings
-from kgfs.ingest.reading import Reading
+from kgfs.stores.readings import Reading
 
 ONTOLOGY = "0123456789ab"
 

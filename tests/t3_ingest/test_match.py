@@ -11,9 +11,9 @@ from kgfs.domain import Document, concept_id_of
 from kgfs.ingest.embeddings import concept_rows
 from kgfs.ingest.match import match
 from kgfs.ingest.publication import carry_out
-from kgfs.ingest.reading import Decisions, Reading, decode_decisions, decode_reading
 from kgfs.stores.graph.contract import Graph, Mark, Scope
 from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.readings import Decisions, Reading, decode_decisions, decode_reading
 from kgfs.stores.vectors.memory import MemoryVectors
 from tests.t3_ingest.readings import ONTOLOGY, document_of, embeddings_of, reading_of
 

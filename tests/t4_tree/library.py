@@ -29,11 +29,11 @@ from kgfs.ingest.clock import StageClock
 from kgfs.ingest.deposit import Deposits
 from kgfs.ingest.parse import parse
 from kgfs.ingest.pipeline import Pipeline
-from kgfs.ingest.reading import Reading
 from kgfs.ingest.sessions import open_session
 from kgfs.stores.garage.embedded import FileGarage
 from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.journal.sqlite import SqliteJournal
+from kgfs.stores.readings import Reading
 from kgfs.stores.stores import Stores
 from kgfs.tree.node import Caller, File, Folder, Link, Node
 from kgfs.tree.root import Root
