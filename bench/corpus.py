@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from kgfs.app import open_deposits, open_stores
+from kgfs.app.home import open_deposits, open_stores
 from kgfs.config import Config, load
 from kgfs.stores.stores import Stores
 from kgfs.stores.worker_lock import worker_note

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from bench.speed.homes import LINE, document
-from kgfs.app import open_deposits, open_stores
+from kgfs.app.home import open_deposits, open_stores
 from kgfs.config import load
 
 

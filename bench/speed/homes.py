@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.speed.plan import FOLDER, Planned, walk, write_plan
-from kgfs.app import open_deposits, open_stores
+from kgfs.app.home import open_deposits, open_stores
 from kgfs.config import Config, load
 from kgfs.domain import (
     Mention,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from kgfs.app import back_up_home
+from kgfs.app.upkeep import back_up_home
 from kgfs.cli.options import count, with_config
 from kgfs.cli.progress import Bar
 from kgfs.config import Config

@@ -6,7 +6,7 @@ import json
 
 import click
 
-from kgfs.app import check_home
+from kgfs.app.upkeep import check_home
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.cli.progress import Bar
 from kgfs.config import Config

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from kgfs.app import decide_about_concepts, open_stores
+from kgfs.app.deciding import decide_about_concepts
+from kgfs.app.home import open_stores
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
 from kgfs.errors import MissingError

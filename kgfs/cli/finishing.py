@@ -6,7 +6,7 @@ import time
 
 import click
 
-from kgfs.app import run_worker
+from kgfs.app.working import run_worker
 from kgfs.cli.options import count
 from kgfs.cli.progress import Bar
 from kgfs.config import Config

@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from kgfs.app import carry_out_forgetting, open_deposits, open_stores
+from kgfs.app.deciding import carry_out_forgetting
+from kgfs.app.home import open_deposits, open_stores
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
 from kgfs.errors import BadInputError

@@ -6,7 +6,7 @@ import json
 
 import click
 
-from kgfs.app import open_stores
+from kgfs.app.home import open_stores
 from kgfs.cli.options import as_json, with_config
 from kgfs.config import Config
 from kgfs.knowledge.history import history

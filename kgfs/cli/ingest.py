@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from kgfs.app import open_deposits, open_stores
+from kgfs.app.home import open_deposits, open_stores
 from kgfs.cli.finishing import read_owed
 from kgfs.cli.options import as_json, with_config
 from kgfs.cli.progress import Bar

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import click
 
-from kgfs.app import make_home, run_garage_mount, run_mount
+from kgfs.app.home import make_home
+from kgfs.app.mounting import run_garage_mount, run_mount
 from kgfs.cli.options import with_config
 from kgfs.config import Config
 from kgfs.errors import BadInputError, MachineError, MissingError

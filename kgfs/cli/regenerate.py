@@ -6,7 +6,8 @@ import json
 
 import click
 
-from kgfs.app import open_stores, plan_regeneration
+from kgfs.app.deciding import plan_regeneration
+from kgfs.app.home import open_stores
 from kgfs.cli.finishing import read_owed
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config

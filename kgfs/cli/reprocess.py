@@ -7,7 +7,7 @@ from collections import Counter
 
 import click
 
-from kgfs.app import open_stores
+from kgfs.app.home import open_stores
 from kgfs.cli.finishing import read_owed
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from kgfs.app import restore_home
+from kgfs.app.upkeep import restore_home
 from kgfs.cli.options import with_config
 from kgfs.cli.progress import Bar
 from kgfs.config import Config

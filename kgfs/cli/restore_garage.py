@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kgfs.app import restore_originals
+from kgfs.app.upkeep import restore_originals
 from kgfs.cli.options import count, with_config
 from kgfs.cli.progress import Bar
 from kgfs.config import Config

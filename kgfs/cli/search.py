@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import click
 
-from kgfs.app import open_stores
+from kgfs.app.home import open_stores
 from kgfs.cli.options import as_json, with_config
 from kgfs.compute.patience import Patience
 from kgfs.config import Config

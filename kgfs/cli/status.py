@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from kgfs.app import open_stores
+from kgfs.app.home import open_stores
 from kgfs.cli.options import as_json, with_config
 from kgfs.config import Config
 from kgfs.knowledge.document import document_page

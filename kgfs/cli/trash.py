@@ -7,7 +7,7 @@ import time
 
 import click
 
-from kgfs.app import open_deposits, open_stores
+from kgfs.app.home import open_deposits, open_stores
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
 from kgfs.ingest import trash

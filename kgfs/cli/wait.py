@@ -6,7 +6,8 @@ import time
 
 import click
 
-from kgfs.app import open_stores, request_settling
+from kgfs.app.home import open_stores
+from kgfs.app.working import request_settling
 from kgfs.cli.options import count, with_config
 from kgfs.cli.progress import Bar
 from kgfs.config import Config

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import click
 
-from kgfs.app import run_worker
+from kgfs.app.working import run_worker
 from kgfs.cli.options import with_config
 from kgfs.config import Config
 

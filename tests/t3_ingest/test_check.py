@@ -14,7 +14,9 @@ from typing import Any
 
 import pytest
 
-from kgfs.app import check_home, open_deposits, open_stores, restore_originals, run_worker
+from kgfs.app.home import open_deposits, open_stores
+from kgfs.app.upkeep import check_home, restore_originals
+from kgfs.app.working import run_worker
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config, Models
 from kgfs.errors import StoreError

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.app import open_deposits, open_stores
+from kgfs.app.home import open_deposits, open_stores
 from kgfs.config import Config
 from kgfs.config import Pipeline as Settings
 from kgfs.domain import State

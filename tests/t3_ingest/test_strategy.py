@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from kgfs.app import open_stores
+from kgfs.app.home import open_stores
 from kgfs.config import Config
 from kgfs.config import Pipeline as Settings
 from kgfs.errors import BadInputError

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.app import open_deposits, open_stores
+from kgfs.app.home import open_deposits, open_stores
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config, Models
 from kgfs.config import Pipeline as Settings

@@ -13,7 +13,7 @@ import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kgfs.app import open_deposits
+from kgfs.app.home import open_deposits
 from kgfs.compute.contract import Compute
 from kgfs.config import Config
 from kgfs.domain import Name, NameKind, Ontology

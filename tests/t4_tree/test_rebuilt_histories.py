@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kgfs.app import open_deposits, open_stores
+from kgfs.app.home import open_deposits, open_stores
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config, Models
 from kgfs.ingest.rebuild import rebuild

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.app import request_settling
+from kgfs.app.working import request_settling
 from kgfs.config import load
 from tests.t5_mount.mounting import Library, sha
 

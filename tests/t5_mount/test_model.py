@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
-from kgfs.app import request_settling
+from kgfs.app.working import request_settling
 from kgfs.config import load
 from tests.scenarios.mounted import MountDriver, MountedFile
 from tests.t5_mount.mounting import journal_of, mounted_place

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.app import request_settling
+from kgfs.app.working import request_settling
 from kgfs.config import load
 from kgfs.stores.worker_lock import worker_note
 from tests.scenarios.filesystem import fails_with

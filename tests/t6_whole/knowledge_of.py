@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from kgfs.app import open_stores
+from kgfs.app.home import open_stores
 from kgfs.config import load
 from kgfs.stores.stores import Stores
 

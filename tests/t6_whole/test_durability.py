@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.app import open_stores
+from kgfs.app.home import open_stores
 from kgfs.config import load
 from tests.t6_whole.conftest import GARBAGE, ZEN
 from tests.t6_whole.knowledge_of import knowledge_of

@@ -152,7 +152,9 @@ def test_killed_anywhere_a_purge_is_finished_by_the_next_worker(small: Place, tm
 
 
 def owed(place: Place) -> bool:
-    words = "from kgfs.config import load; from kgfs.app import open_stores; from pathlib import Path; import sys\n"
+    words = (
+        "from kgfs.config import load; from kgfs.app.home import open_stores; from pathlib import Path; import sys\n"
+    )
     words += "with open_stores(load(Path(sys.argv[1]))) as stores: print(len(stores.journal.names.forgettings()))"
     asked = [sys.executable, "-c", words, str(place.home)]
     done = subprocess.run(asked, capture_output=True, text=True, cwd=ROOT, check=True)

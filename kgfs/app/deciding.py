@@ -1,0 +1,61 @@
+"""Plans and carries out what a person decided, in place of the worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kgfs.app.home import open_stores, ship_rest
+from kgfs.config import Config
+from kgfs.domain import Document
+from kgfs.ingest.ship import embedding_model_of
+from kgfs.stores.stores import Stores
+from kgfs.stores.worker_turn import in_place_of_worker
+
+if TYPE_CHECKING:  # numpy, which those who only plan with names do not need
+    from kgfs.ingest.concepts import Plan as ConceptPlan
+    from kgfs.ingest.regeneration_plan import Plan
+
+
+def plan_regeneration(
+    config: Config, stores: Stores, ontology: str, documents: Sequence[Document], strategy: str, extractor: str
+) -> Plan:
+    """What reading these documents again would take; ``strategy`` and ``extractor`` are those of the configuration where
+    they are empty. Loads the models, to know what they have answered already, and asks them nothing."""
+    from kgfs.compute.local import LocalCompute
+    from kgfs.ingest.regeneration_plan import plan
+
+    compute = LocalCompute(replace(config.models, extractor=extractor) if extractor else config.models)
+    return plan(config, stores, compute, ontology, documents, strategy or config.pipeline.strategy)
+
+
+def carry_out_forgetting(config: Config) -> int:
+    """Carry out the forgettings that are owed, in place of the worker; how many."""
+    from kgfs.ingest.forget import carry_out
+
+    with _instead_of_worker(config) as stores:
+        return carry_out(config, stores)
+
+
+def decide_about_concepts(config: Config, plan: Callable[[Stores], ConceptPlan]) -> ConceptPlan:
+    """Plan as things stand and carry it out, in place of the worker."""
+    from kgfs.ingest.concepts import catch_up, decide
+
+    with _instead_of_worker(config) as stores:
+        catch_up(stores)
+        planned = plan(stores)
+        decide(stores, planned)
+        return planned
+
+
+@contextmanager
+def _instead_of_worker(config: Config) -> Iterator[Stores]:
+    """The stores with their vectors, while the worker stands aside."""
+    with in_place_of_worker(config.run):
+        with open_stores(config, make=False) as stores:
+            model = embedding_model_of(stores) or ("none" if config.vectors_db.exists() else "")
+        with open_stores(config, vectors_of=model) as stores:
+            yield stores
+            ship_rest(config, stores)

@@ -1,0 +1,145 @@
+"""Opens what a home keeps, deriving first what was lost."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from kgfs.config import Config
+from kgfs.errors import AwayError, KgfsError, MissingError, TimedOutError, from_os_error
+from kgfs.ingest.deposit import Deposits
+from kgfs.ingest.sessions import open_session
+from kgfs.ingest.ship import ever_published, restore_journal, ship_once
+from kgfs.stores.error_log import ErrorLog
+from kgfs.stores.garage.opening import open_garage
+from kgfs.stores.graph.opening import open_graph
+from kgfs.stores.journal.sqlite import SqliteJournal
+from kgfs.stores.stores import Stores
+from kgfs.stores.worker_lock import worker_note
+
+
+@contextmanager
+def open_stores(config: Config, *, vectors_of: str = "", make: bool = True, derive: bool = True) -> Iterator[Stores]:
+    """The stores of a home. Where a database is gone it is derived from the garage first.
+
+    ``derive`` false leaves graph and vectors as they are, for one who derives them himself. ``vectors_of`` names the
+    embedding model whose vectors are wanted; without one there are none. A home that is not there is made or, for those
+    who only ask (``make`` false), MissingError.
+    """
+    if not make and not config.garage.exists():
+        raise MissingError(
+            f"{config.home}: no home of kgfs is there yet. kgfs mount and kgfs ingest make one; --home or KGFS_HOME name another."
+        )
+    make_home(config)
+    vectors_lost = not config.vectors_db.exists()
+    with ExitStack() as stack:
+        stores = Stores(open_garage(config), SqliteJournal(config.front_db), open_graph(config))
+        if vectors_of:
+            from kgfs.stores.vectors.sqlite import SqliteVectors  # numpy, which a mount does not need
+
+            stores = replace(stores, vectors=SqliteVectors(config.vectors_db, vectors_of))
+        stack.callback(stores.close)
+        _restore(config, stores, derive=derive, vectors_lost=vectors_lost)
+        yield stores
+
+
+@contextmanager
+def as_they_are(config: Config) -> Iterator[Stores]:
+    """The stores of a home for one who looks for damage: nothing is derived, unless a database is gone altogether."""
+    graph_is_there = config.graph.store != "sqlite" or config.graph_db.exists()
+    if not (config.front_db.exists() and graph_is_there):
+        try:
+            with open_stores(config, make=False):
+                pass
+        except MissingError:  # an original that the graph is derived from: just what is looked for
+            if not config.garage.exists():
+                raise
+    make_home(config)
+    with ExitStack() as stack:
+        stores = Stores(open_garage(config, cached=False), SqliteJournal(config.front_db), open_graph(config))
+        stack.callback(stores.close)
+        model = worker_note(config.run).get("embedder", "")
+        if model and config.vectors_db.exists():
+            from kgfs.stores.vectors.sqlite import SqliteVectors
+
+            stores = replace(stores, vectors=stack.enter_context(closing(SqliteVectors(config.vectors_db, model))))
+        yield stores
+
+
+@contextmanager
+def open_deposits(config: Config, stores: Stores) -> Iterator[tuple[Deposits, str]]:
+    """For a process that writes, with the id of its session, which lives as long as this is open."""
+    session = open_session(config.run)
+    try:
+        yield Deposits(config, stores, session.id), session.id
+    finally:
+        session.close()
+        ship_rest(config, stores)
+
+
+def make_home(config: Config) -> None:
+    for folder in (config.home, config.garage, config.spool, config.run, config.logs):
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise from_os_error(error, f"{folder}: cannot be made") from error
+
+
+def ship_rest(config: Config, stores: Stores) -> None:
+    """A process that ends leaves nothing to be shipped by another, which may be long in coming. What cannot be shipped
+    now is durable all the same."""
+    try:
+        ship_once(stores.journal, stores.garage.ledger)
+    except KgfsError as error:
+        ErrorLog(config.errors_log).add("ship", error)
+
+
+def _restore(config: Config, stores: Stores, *, derive: bool, vectors_lost: bool) -> None:
+    """Derive what is missing: names from the ledger, graph and vectors from the Readings. One process does, others
+    wait."""
+    descriptor = os.open(config.run / "restore.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        try:
+            restore_journal(stores.journal, stores.garage.ledger)
+        except (AwayError, TimedOutError) as error:
+            if not (stores.journal.seq() and stores.graph.epoch()):
+                raise  # what this home holds is not known without the ledger
+            ErrorLog(config.errors_log).add("opening", error)
+        # Also where no document is left: names and numbers that purged ones had are given to nothing else.
+        if derive and _graph_lost(stores):
+            from kgfs.ingest.rebuild import rebuild_graph  # numpy and more: only where something is to be rebuilt
+
+            rebuild_graph(stores)
+        if derive and stores.vectors is not None:
+            known = any(stores.journal.names.counts().values())
+            with _begun(config.run / "vectors.rebuilding", known and vectors_lost) as due:
+                if due:
+                    from kgfs.ingest.rebuild import rebuild_vectors
+
+                    rebuild_vectors(stores)
+    finally:
+        os.close(descriptor)
+
+
+def _graph_lost(stores: Stores) -> bool:
+    """Not where a worker is just publishing the first document: its epoch moves before the publication is noted, so
+    that is asked last."""
+    if stores.graph.epoch():
+        return False
+    return ever_published(stores.journal, stores.garage.ledger) and stores.graph.epoch() == 0
+
+
+@contextmanager
+def _begun(note: Path, due: bool) -> Iterator[bool]:
+    """Whether something is due, or was begun and not ended: what is half rebuilt does not look lost any more."""
+    if due:
+        note.touch(mode=0o600)
+    begun = note.exists()
+    yield begun
+    if begun:
+        note.unlink()

@@ -1,0 +1,117 @@
+"""Serves a home as a filesystem."""
+
+from __future__ import annotations
+
+import gc
+import os
+import secrets
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from kgfs.app.home import open_deposits, open_stores
+from kgfs.app.working import chores_of
+from kgfs.config import Config
+from kgfs.errors import BusyError, UnsupportedError
+from kgfs.ingest.worker_keeper import WorkerKeeper
+from kgfs.stores.error_log import ErrorLog
+from kgfs.stores.mount_notes import GARAGE, mount_note
+from kgfs.stores.stores import Stores
+from kgfs.stores.worker_lock import WorkerLock
+
+COLLECT_AFTER = 100_000
+"""Objects made and kept before a mount looks for garbage: what it remembers for the kernel is much and is none."""
+
+CHORES_EVERY = 0.1
+"""Seconds between looks of a mount at what is to be settled and shipped."""
+
+
+def run_mount(
+    config: Config, mountpoint: Path, *, allow_other: bool = False, worker: bool = True, ready: Callable[[], None]
+) -> None:
+    """Mount a home and serve until it is unmounted or a signal asks for the end. Main thread only.
+
+    With ``worker`` one is started, and started again should it die, unless another process works on the home.
+    """
+    import trio
+
+    from kgfs.fuse import mount as fuse
+    from kgfs.fuse.metrics import Requests
+    from kgfs.tree.news import News
+    from kgfs.tree.root import Root
+    from kgfs.tree.vfs import Vfs, space_of
+    from kgfs.tree.world import World
+
+    if config.graph.store != "sqlite":
+        raise UnsupportedError(
+            "graph.store is 'neo4j': a mount would ask the server for every name that is listed, and waits for a local"
+            " replica of the graph, which kgfs does not have yet. kgfs ingest, worker, search and rebuild work with it."
+        )
+    options = fuse.MountOptions(allow_other=allow_other)
+    where = fuse.check(mountpoint, options)
+    errors = ErrorLog(config.errors_log)
+    with open_stores(config) as stores, open_deposits(config, stores) as (deposits, session):
+        requests = Requests()
+        world = World(config, stores, deposits, session, os.getuid(), os.getgid(), time.time_ns())
+        vfs = Vfs(Root(world, lambda: requests.text() + world.searches.text()), lambda: space_of(config.home))
+        news = News(world, vfs)
+        chores = chores_of(config, stores, deposits.settler)
+        keeper = WorkerKeeper(config) if worker else None
+
+        async def do_chores() -> None:
+            while True:
+                await trio.to_thread.run_sync(chores)
+                if keeper:
+                    keeper.look()
+                await trio.sleep(CHORES_EVERY)
+
+        gc.freeze()
+        gc.set_threshold(COLLECT_AFTER, 20, 100)
+        with mount_note(config.run, session, where):
+            try:
+                trio.run(
+                    lambda: fuse.mount(
+                        vfs,
+                        where,
+                        options,
+                        log_error=errors.add,
+                        news=news.poll,
+                        tasks=[do_chores],
+                        ready=ready,
+                        requests=requests,
+                    )
+                )
+            finally:
+                if keeper and keeper.stop():
+                    _take_back(config, stores)
+
+
+def run_garage_mount(config: Config, mountpoint: Path, *, allow_other: bool = False, ready: Callable[[], None]) -> None:
+    """Mount what a home keeps, as it is kept, read-only; serve as :func:`run_mount` does. Nothing is settled, shipped or
+    worked on by this process. MissingError where there is no home. Main thread only."""
+    import trio
+
+    from kgfs.fuse import mount as fuse
+    from kgfs.tree.garage import GarageRoot, GarageView
+    from kgfs.tree.garage_news import GarageNews
+    from kgfs.tree.vfs import Vfs, space_of
+
+    options = fuse.MountOptions(allow_other=allow_other, read_only=True)
+    where = fuse.check(mountpoint, options)
+    errors = ErrorLog(config.errors_log)
+    with open_stores(config, make=False) as stores:
+        view = GarageView(stores, os.getuid(), os.getgid(), time.time_ns())
+        vfs = Vfs(GarageRoot(view), lambda: space_of(config.home))
+        with mount_note(config.run, f"garage-{secrets.token_hex(6)}", where, GARAGE):
+            trio.run(
+                lambda: fuse.mount(
+                    vfs, where, options, log_error=errors.add, news=GarageNews(view, vfs).poll, ready=ready
+                )
+            )
+
+
+def _take_back(config: Config, stores: Stores) -> None:
+    """What a worker held that was killed because its mount ends. It is not the document's fault, so no attempt counts."""
+    with suppress(BusyError), WorkerLock(config.run):  # who works on the home by now has taken it
+        stores.journal.jobs.free(counted=False)

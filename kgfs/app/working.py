@@ -1,0 +1,121 @@
+"""The worker of a home: who reads what was deposited."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+from kgfs.app.home import make_home, open_stores, ship_rest
+from kgfs.config import Config
+from kgfs.errors import KgfsError
+from kgfs.ingest.chores import Chores
+from kgfs.ingest.sessions import alive_sessions
+from kgfs.ingest.settle import Settler
+from kgfs.stores.error_log import ErrorLog
+from kgfs.stores.stores import Stores
+from kgfs.stores.worker_lock import WorkerLock
+from kgfs.stores.worker_turn import LOOK, place_wanted
+
+if TYPE_CHECKING:  # models, which a mount that asks for chores does not need
+    from kgfs.compute.contract import Compute
+
+SESSIONS_EVERY = 2.0
+"""Seconds between looks of a worker whether anybody is left who started it."""
+
+
+def request_settling(config: Config) -> None:
+    """Ask every process that settles to do it now instead of after the quiet time."""
+    make_home(config)
+    (config.run / "settle.request").touch(mode=0o600)
+
+
+def chores_of(config: Config, stores: Stores, settler: Settler) -> Chores:
+    request = config.run / "settle.request"
+    return Chores(stores, settler, ErrorLog(config.errors_log), request, trash_days=config.tree.trash_days)
+
+
+def run_worker(
+    config: Config,
+    *,
+    until_idle: bool = False,
+    while_in_use: bool = False,
+    watch: Callable[[], None] = lambda: None,
+    stoppable: Callable[[Callable[[], None]], None] = lambda stop: None,
+) -> None:
+    """Be the worker of a home until stopped; BusyError if there is one. ``watch`` is called between documents;
+    ``stoppable`` is given the function that stops it, callable from any thread or signal handler. A verb that wants
+    its place for a while gets it. With ``while_in_use`` it ends, too, once every session of the home has: a mount that was
+    killed cannot stop the worker it started."""
+    from kgfs.compute.local import LocalCompute
+    from kgfs.ingest.clock import StageClock
+    from kgfs.ingest.pipeline import Pipeline
+    from kgfs.ingest.worker import Worker
+
+    make_home(config)
+    clock, stopped = StageClock(), threading.Event()
+    compute: LocalCompute | None = None
+    gave_way = True
+    while gave_way and not stopped.is_set():
+        with WorkerLock(config.run) as lock:
+            lock.note({"state": "loading models"})
+            compute = compute or LocalCompute(config.models)
+            with open_stores(config, vectors_of=compute.embedding_model) as stores:
+                chores = chores_of(config, stores, Settler(config, stores))
+                worker = Worker(Pipeline(config, stores, compute, clock), ErrorLog(config.errors_log), chores)
+                stop = _both(stopped.set, worker.stop)
+                stoppable(stop)
+                looks = _both(watch, _Abandoned(config, stop)) if while_in_use else watch
+                note = {
+                    "extractor": compute.extractor,
+                    "extractor_model": compute.extractor_model,
+                    "embedder": compute.embedding_model,
+                    "tokens": compute.tokens.name,
+                    "notes": list(compute.notes()),
+                }
+                lock.note({**note, "state": "working"})
+                with _answering_questions(config, stores, compute):
+                    gave_way = worker.run(until_idle=until_idle, watch=looks, give_way=lambda: place_wanted(config.run))
+                ship_rest(config, stores)
+                state = "waiting for another verb" if gave_way else "stopped"
+                lock.note({**note, "state": state, "seconds": clock.seconds(), "finished": worker.finished})
+        while gave_way and place_wanted(config.run) and not stopped.wait(LOOK):
+            pass
+
+
+class _Abandoned:
+    """Called often, stops a worker for whom no session lives any more."""
+
+    def __init__(self, config: Config, stop: Callable[[], None]) -> None:
+        self._run, self._stop, self._next = config.run, stop, 0.0
+
+    def __call__(self) -> None:
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + SESSIONS_EVERY
+            if not alive_sessions(self._run):
+                self._stop()
+
+
+@contextmanager
+def _answering_questions(config: Config, stores: Stores, compute: Compute) -> Iterator[None]:
+    """Where the socket cannot be made, by a full disk say, the work goes on without it."""
+    from kgfs.compute.nearest import answering
+    from kgfs.compute.questions import QuestionServer
+
+    with ExitStack() as stack:
+        try:
+            answer = answering(compute.embed if compute.embedding_model else None, stores.vectors)
+            stack.enter_context(QuestionServer(config.run, answer))
+        except KgfsError as error:
+            ErrorLog(config.errors_log).add("questions", error)
+        yield
+
+
+def _both(first: Callable[[], None], second: Callable[[], None]) -> Callable[[], None]:
+    def both() -> None:
+        first()
+        second()
+
+    return both
