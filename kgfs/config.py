@@ -139,6 +139,28 @@ class Graph:
 
 
 @dataclass(frozen=True, slots=True)
+class Cluster:
+    engine: str = "local"
+    """Where documents are read: ``local``, the worker's process, or ``ray``, processes of a Ray cluster."""
+    address: str = ""
+    """The cluster (``host:port`` of its head); where it is empty one is started on this machine, on loopback."""
+    token_file: str = ""
+    """File with the cluster's token, instead of ``~/.ray/auth_token``."""
+    places: int = 0
+    """Processes that read, one document at a time each; 0 for as many as the cluster has CPUs for."""
+    cpus_each: float = 1.0
+    """CPUs that each is given."""
+    timeout: float = 120.0
+    """Seconds for the first of them to have loaded its models."""
+
+    def __post_init__(self) -> None:
+        if self.engine not in ("local", "ray"):
+            raise BadInputError(f"compute.engine is 'local' or 'ray', not '{self.engine}'.")
+        if self.places < 0 or self.cpus_each <= 0 or self.timeout <= 0:
+            raise BadInputError("compute.places is 0 or more, compute.cpus_each and compute.timeout are more than 0.")
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     home: Path
     file: Path | None = None
@@ -149,6 +171,8 @@ class Config:
     garage_store: Garage = field(default_factory=Garage)
     """Section ``[garage]``."""
     graph: Graph = field(default_factory=Graph)
+    cluster: Cluster = field(default_factory=Cluster)
+    """Section ``[compute]``."""
 
     def words(self) -> list[str]:
         """The options that give another process of this machine the same configuration."""
@@ -205,9 +229,16 @@ class Config:
         return plain
 
 
-_SECTIONS: Mapping[str, type] = {"pipeline": Pipeline, "tree": Tree, "models": Models, "garage": Garage, "graph": Graph}
-_ATTRIBUTES = {"garage": "garage_store"}
-"""Sections that are called otherwise in :class:`Config`, where a folder has the name."""
+_SECTIONS: Mapping[str, type] = {
+    "pipeline": Pipeline,
+    "tree": Tree,
+    "models": Models,
+    "garage": Garage,
+    "graph": Graph,
+    "compute": Cluster,
+}
+_ATTRIBUTES = {"garage": "garage_store", "compute": "cluster"}
+"""Sections that are called otherwise in :class:`Config`, where a folder or a room has the name."""
 
 
 def default_home(environ: Mapping[str, str] = os.environ) -> Path:

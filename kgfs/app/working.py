@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import platform
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kgfs.app.home import make_home, open_stores, ship_rest
 from kgfs.config import Config
-from kgfs.errors import KgfsError
+from kgfs.errors import KgfsError, MachineError
 from kgfs.ingest.chores import Chores
 from kgfs.ingest.sessions import alive_sessions
 from kgfs.ingest.settle import Settler
 from kgfs.stores.error_log import ErrorLog
+from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.stores import Stores
 from kgfs.stores.worker_lock import WorkerLock
 from kgfs.stores.worker_turn import LOOK, place_wanted
 
 if TYPE_CHECKING:  # models, which a mount that asks for chores does not need
     from kgfs.compute.contract import Compute
+    from kgfs.compute.engine import Engine, Place
 
 SESSIONS_EVERY = 2.0
 """Seconds between looks of a worker whether anybody is left who started it."""
@@ -62,9 +67,12 @@ def run_worker(
         with WorkerLock(config.run) as lock:
             lock.note({"state": "loading models"})
             compute = compute or LocalCompute(config.models)
-            with open_stores(config, vectors_of=compute.embedding_model) as stores:
+            with (
+                open_stores(config, vectors_of=compute.embedding_model) as stores,
+                closing(_engine(config, compute, stores)) as engine,
+            ):
                 chores = chores_of(config, stores, Settler(config, stores))
-                worker = Worker(Pipeline(config, stores, compute, clock), ErrorLog(config.errors_log), chores)
+                worker = Worker(Pipeline(config, stores, compute, clock, engine), ErrorLog(config.errors_log), chores)
                 stop = _both(stopped.set, worker.stop)
                 stoppable(stop)
                 looks = _both(watch, _Abandoned(config, stop)) if while_in_use else watch
@@ -83,6 +91,33 @@ def run_worker(
                 lock.note({**note, "state": state, "seconds": clock.seconds(), "finished": worker.finished})
         while gave_way and place_wanted(config.run) and not stopped.wait(LOOK):
             pass
+
+
+def _engine(config: Config, compute: Compute, stores: Stores) -> Engine:
+    """Where documents are read."""
+    from kgfs.compute.engine import LocalEngine
+
+    if config.cluster.engine == "local":
+        return LocalEngine(compute, stores.garage.objects)
+    from kgfs.compute.cluster import RayEngine, about
+    from kgfs.compute.engine import Place
+
+    return RayEngine(config.cluster, partial(place_of, config), about(Place(compute, stores.garage.objects)))
+
+
+def place_of(config: Config) -> Place:
+    """What reading a home's documents needs, in the process of a node that is given the configuration."""
+    from kgfs.compute.engine import Place
+    from kgfs.compute.local import LocalCompute
+
+    if config.garage_store.store == "files" and not config.garage.is_dir():
+        raise MachineError(
+            f"{config.garage}: not on the node {platform.node()}, where Ray is to read documents. Nodes need the garage:"
+            " a folder that all share, or a bucket (garage.store = 's3')."
+        )
+    threads = config.models.threads or max(1, round(config.cluster.cpus_each))
+    compute = LocalCompute(replace(config.models, threads=threads))
+    return Place(compute, open_garage(config).objects)
 
 
 class _Abandoned:

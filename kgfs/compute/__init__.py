@@ -1,1 +1,1 @@
-"""Compute: where heavy stages run. Today this process; the contract leaves room for a cluster."""
+"""Compute: where heavy stages run: this process, or a Ray cluster."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 
@@ -24,6 +24,11 @@ class StageClock:
         finally:
             with self._lock:
                 self._seconds[name] += time.perf_counter() - started
+
+    def add(self, seconds: Mapping[str, float]) -> None:
+        with self._lock:
+            for name, value in seconds.items():
+                self._seconds[name] += value
 
     def seconds(self) -> dict[str, float]:
         with self._lock:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from kgfs.compute.contract import Compute
+from kgfs.compute.engine import Engine, Progress
 from kgfs.config import Config
 from kgfs.domain import INGEST_VERSION, Document, State
 from kgfs.errors import MissingError, StoreError
@@ -26,7 +27,7 @@ from kgfs.ingest.forget import carry_out as carry_out_forgetting
 from kgfs.ingest.kin import first_source, kin_of
 from kgfs.ingest.match import match
 from kgfs.ingest.publication import carry_out
-from kgfs.ingest.read import Progress, Reader
+from kgfs.ingest.read import ReadDocument
 from kgfs.ingest.strategy import offer
 from kgfs.ingest.suppress import without_suppressed
 from kgfs.stores.graph.contract import EVERYTHING, Scope
@@ -50,7 +51,10 @@ class Pipeline:
     config: Config
     stores: Stores
     compute: Compute
+    """What is known of the models here."""
     clock: StageClock
+    engine: Engine
+    """Where documents are read, with the same models."""
 
     def read(self, document: Document, job: Job, progress: Progress) -> Reading:
         """Any thread. See ``Reader.read`` for errors. What comes back to the graph does so with the Reading it had;
@@ -73,9 +77,12 @@ class Pipeline:
             graph, limit = self.stores.graph, settings.known_concepts
             offered = offer(graph, document.ontology, settings.strategy, limit, document.doc_id, _scope(job))
             known = tuple(concept.label for concept in offered)
-        reader = Reader(self.stores.garage.objects, compute, settings, self.clock, job.run, known)
         kin = (names.document(doc_id) for doc_id in kin_of(names, document))
-        return reader.read(document, filename, [found for found in kin if found is not None], progress)
+        earlier = tuple(found for found in kin if found is not None)
+        work = ReadDocument(document, filename, earlier, settings, job.extractor, job.run, known)
+        reading, seconds = self.engine.run(work, progress)
+        self.clock.add(seconds)
+        return reading
 
     def publish(
         self, document: Document, reading: Reading, still_ours: Callable[[], None], job: Job | None = None

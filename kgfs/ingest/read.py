@@ -7,11 +7,12 @@ Records kept by an interrupted run are used, not asked for again.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kgfs.compute.attended import Attended
 from kgfs.compute.contract import Compute
+from kgfs.compute.engine import Place, Progress
 from kgfs.config import Pipeline
 from kgfs.domain import INGEST_VERSION, Chunk, Document, Text, Verdict
 from kgfs.errors import BadInputError
@@ -27,9 +28,6 @@ from kgfs.ingest.validate import ValidExtraction, validate
 from kgfs.models.contract import Passage
 from kgfs.stores.garage.contract import Objects
 from kgfs.stores.readings import Reading, decode_reading
-
-Progress = Callable[[str, float], None]
-"""(stage, share of the document done). Called between batches; raises LostLeaseError when the work is not ours now."""
 
 LOOK = 0.25
 """Seconds after which it is called again while a stage goes on."""
@@ -51,6 +49,26 @@ class _Said:
         """Quick, unless it was long ago."""
         if time.monotonic() - self._at > LOOK:
             self(*self._last)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadDocument:
+    """The work of reading one document, wherever there is a place for it: the Reading, and seconds by stage."""
+
+    document: Document
+    filename: str
+    earlier: tuple[Document, ...]
+    settings: Pipeline
+    extractor: str = ""
+    """Instead of the configured one."""
+    run: str = ""
+    known: tuple[str, ...] = ()
+
+    def __call__(self, place: Place, progress: Progress) -> tuple[Reading, Mapping[str, float]]:
+        compute = place.compute.using(self.extractor) if self.extractor else place.compute
+        clock = StageClock()
+        reader = Reader(place.objects, compute, self.settings, clock, self.run, self.known)
+        return reader.read(self.document, self.filename, self.earlier, progress), clock.seconds()
 
 
 @dataclass(frozen=True, slots=True)

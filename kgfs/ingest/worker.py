@@ -22,8 +22,6 @@ from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.journal.contract import Job
 from kgfs.stores.readings import Reading
 
-AHEAD = 2
-"""Documents in work at once: while one waits for the embedder the next one is parsed."""
 IDLE = 0.1
 """Seconds between looks at the journal when nothing is owed."""
 ARRIVING = 0.5
@@ -60,6 +58,7 @@ class Worker:
         self._stopping = threading.Event()
         self._name = f"worker-{os.getpid()}"
         self._lease = pipeline.config.pipeline.lease
+        self._engine = pipeline.engine
         self.finished = 0
 
     def stop(self) -> None:
@@ -82,7 +81,7 @@ class Worker:
             self._pipeline.finish_forgetting()
         except KgfsError as error:
             self._errors.add("recover", error)
-        with ThreadPoolExecutor(AHEAD, thread_name_prefix="read") as pool:
+        with ThreadPoolExecutor(self._engine.width, thread_name_prefix="read") as pool:
             try:
                 while not self._stopping.is_set():
                     if give_way():
@@ -108,7 +107,7 @@ class Worker:
 
     def _look(self, claims: list[_Claim], pool: ThreadPoolExecutor) -> bool:
         """Take what there is room for and finish the oldest claim if it is ready; whether anything is held."""
-        while len(claims) < AHEAD and (claim := self._claim(pool)):
+        while len(claims) < self._engine.held and (claim := self._claim(pool)):
             claims.append(claim)
         if not claims:
             return False

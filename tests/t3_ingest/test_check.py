@@ -17,6 +17,7 @@ import pytest
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.app.upkeep import check_home, restore_originals
 from kgfs.app.working import run_worker
+from kgfs.compute.engine import LocalEngine
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config, Models
 from kgfs.errors import StoreError
@@ -58,7 +59,9 @@ class Home:
 
     def work(self) -> None:
         with open_stores(self.config) as stores:
-            pipeline = Pipeline(self.config, stores, compute(), StageClock())
+            pipeline = Pipeline(
+                self.config, stores, compute(), StageClock(), LocalEngine(compute(), stores.garage.objects)
+            )
             Worker(pipeline, ErrorLog(self.config.errors_log), lambda: None).run(until_idle=True)
         with open_stores(self.config) as stores, open_deposits(self.config, stores):
             pass  # what it noted is shipped

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from kgfs.app.home import open_deposits, open_stores
+from kgfs.compute.engine import LocalEngine
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config, Models
 from kgfs.config import Pipeline as Settings
@@ -71,7 +72,7 @@ def deposit(config: Config, stores: Stores, folder: Path, **texts: str) -> None:
 
 
 def work(config: Config, stores: Stores, compute: LocalCompute) -> Pipeline:
-    pipeline = Pipeline(config, stores, compute, StageClock())
+    pipeline = Pipeline(config, stores, compute, StageClock(), LocalEngine(compute, stores.garage.objects))
     Worker(pipeline, ErrorLog(config.errors_log), lambda: None).run(until_idle=True)
     return pipeline
 

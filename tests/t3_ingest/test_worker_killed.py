@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from kgfs.app.home import open_deposits, open_stores
+from kgfs.compute.engine import LocalEngine
 from kgfs.config import Config
 from kgfs.config import Pipeline as Settings
 from kgfs.domain import State
@@ -171,7 +172,13 @@ def test_a_document_that_is_removed_while_it_waits_for_another_try_stops_nobody(
             removed.append("bad.txt")
             remove(config, stores, "bad.txt")
 
-    pipeline = Pipeline(config, stores, Counting(poison="POISON"), StageClock())
+    pipeline = Pipeline(
+        config,
+        stores,
+        Counting(poison="POISON"),
+        StageClock(),
+        LocalEngine(Counting(poison="POISON"), stores.garage.objects),
+    )
     Worker(pipeline, ErrorLog(config.errors_log), lambda: None).run(until_idle=True, watch=watch)
     assert removed
     assert states(stores)[State.DONE] == 1
@@ -215,7 +222,7 @@ def test_a_document_is_not_given_up_because_its_worker_was_stopped_often(
     deposit(config, stores, tmp_path, a=TEXT)
     for _ in range(worker_module.FATAL + 2):
         stopped: list[Worker] = []
-        pipeline = Pipeline(config, stores, Counting(), StageClock())
+        pipeline = Pipeline(config, stores, Counting(), StageClock(), LocalEngine(Counting(), stores.garage.objects))
         stopped.append(Worker(pipeline, ErrorLog(config.errors_log), lambda held=stopped: held[0].stop()))
         stopped[0].run()
         [job] = stores.journal.jobs.all()
@@ -260,7 +267,7 @@ def test_a_document_moved_over_another_is_not_forgotten_before_it_is_settled(
             if len(looks) == 8:
                 deposits.settler.settle_now()
 
-        pipeline = Pipeline(config, stores, Counting(), StageClock())
+        pipeline = Pipeline(config, stores, Counting(), StageClock(), LocalEngine(Counting(), stores.garage.objects))
         Worker(pipeline, ErrorLog(config.errors_log), lambda: None).run(until_idle=True, watch=watch)
     facts = [fact for _, fact in stores.journal.facts(0) or []]
     assert [f.doc_id for f in facts if isinstance(f, DocumentForgotten)] != [moved.doc_id]

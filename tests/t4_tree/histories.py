@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from kgfs.app.home import open_deposits
 from kgfs.compute.contract import Compute
+from kgfs.compute.engine import LocalEngine
 from kgfs.config import Config
 from kgfs.domain import Name, NameKind, Ontology
 from kgfs.errors import KgfsError
@@ -89,7 +90,9 @@ class Place:
 
     def work(self) -> None:
         """Until nothing is owed."""
-        pipeline = Pipeline(self.config, self.stores, self.compute, StageClock())
+        pipeline = Pipeline(
+            self.config, self.stores, self.compute, StageClock(), LocalEngine(self.compute, self.stores.garage.objects)
+        )
         Worker(pipeline, ErrorLog(self.config.errors_log), self._chores).run(until_idle=True)
 
     def _chores(self) -> None:

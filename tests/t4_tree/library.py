@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import cast
 
 from kgfs.compute.contract import Compute
+from kgfs.compute.engine import LocalEngine
 from kgfs.config import Config
 from kgfs.domain import (
     Chunk,
@@ -264,7 +265,16 @@ def library_at(home: Path, config: Config | None = None) -> Iterator[Library]:
     try:
         deposits = Deposits(config, stores, session.id)
         world = World(config, stores, deposits, session.id, ME.uid, ME.gid, time.time_ns())
-        yield Library(world, Pipeline(config, stores, cast(Compute, None), StageClock()))
+        yield Library(
+            world,
+            Pipeline(
+                config,
+                stores,
+                cast(Compute, None),
+                StageClock(),
+                LocalEngine(cast(Compute, None), stores.garage.objects),
+            ),
+        )
     finally:
         session.close()
         stores.close()

@@ -1,0 +1,186 @@
+"""The engine on a Ray cluster: each place is an actor with models of its own.
+
+Ray spreads the places and starts a lost one again on another node; nothing here keeps a document's state. Its usage
+reports are off and its token authentication is on; without an address the cluster is this machine's, on loopback.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+from kgfs.compute.engine import Place, Progress, Work
+from kgfs.config import Cluster
+from kgfs.domain import INGEST_VERSION
+from kgfs.errors import AwayError, BadInputError, KgfsError, LostLeaseError, MachineError
+
+T = TypeVar("T")
+
+LOOK = 0.25
+"""Seconds between looks at how far a place is."""
+PATIENCE = 3
+"""How often a work is started whose place was lost: it may be what ends the place, by its memory say."""
+STORE_BYTES = 128 << 20
+"""Of Ray's shared memory, on a cluster started here. Works and Readings are small, and go through the garage."""
+
+About = tuple[int, str, str, str]
+"""What must agree: ingest version; extractor, its model; embedding model."""
+
+
+def about(place: Place) -> About:
+    compute = place.compute
+    return INGEST_VERSION, compute.extractor, compute.extractor_model, compute.embedding_model
+
+
+class _Actor:
+    """A place in a process of its own. ``run`` is called by one at a time; the others beside it."""
+
+    def __init__(self, make: Callable[[], Place]) -> None:
+        self._place = make()
+        self._said = ("", 0.0)
+        self._ended = threading.Event()
+
+    def about(self) -> About:
+        return about(self._place)
+
+    def run(self, work: Work[T]) -> T:
+        self._said = ("", 0.0)
+        self._ended.clear()
+        return work(self._place, self._say)
+
+    def said(self) -> tuple[str, float]:
+        return self._said
+
+    def end(self) -> None:
+        self._ended.set()
+
+    def _say(self, stage: str, share: float) -> None:
+        if self._ended.is_set():
+            raise LostLeaseError("The coordinator does not want this document any more.")
+        self._said = (stage, share)
+
+
+class RayEngine:
+    """See ``Engine``. Loads nothing here: ``make`` is sent to each actor, and makes its place."""
+
+    def __init__(self, settings: Cluster, make: Callable[[], Place], expected: About) -> None:
+        """MachineError where Ray is not installed or no cluster can be had; BadInputError where the nodes would read
+        otherwise than ``expected``."""
+        self._ray = _connected(settings)
+        ray = self._ray
+        cpus = settings.cpus_each
+        self.width = settings.places or max(1, int(ray.cluster_resources().get("CPU", 1) / cpus))
+        self.held = 2 * self.width
+        kind = ray.remote(num_cpus=cpus, max_restarts=-1, max_task_retries=0, max_concurrency=2)(_Actor)
+        self._actors = [kind.remote(make) for _ in range(self.width)]
+        self._idle: SimpleQueue[Any] = SimpleQueue()
+        try:
+            found = self._ray.get([actor.about.remote() for actor in self._actors[:1]], timeout=settings.timeout)[0]
+            if found != expected:
+                raise BadInputError(
+                    f"compute: the Ray nodes read with {found}, this machine with {expected}. Install the same kgfs and"
+                    " models on all, and give all the same configuration."
+                )
+        except ray.exceptions.GetTimeoutError as error:
+            self.close()
+            raise MachineError(
+                f"compute: no Ray node had {cpus} CPUs free within {settings.timeout:g} s. Lower compute.cpus_each or add nodes."
+            ) from error
+        except ray.exceptions.RayError as error:
+            self.close()
+            raise _cause(error) from error
+        except KgfsError:
+            self.close()
+            raise
+        for actor in self._actors:
+            self._idle.put(actor)
+
+    def run(self, work: Work[T], progress: Progress) -> T:
+        ray = self._ray
+        actor = self._idle.get()
+        lost = ""
+        try:
+            for _ in range(PATIENCE):
+                try:
+                    return self._watched(actor, work, progress)
+                except (ray.exceptions.RayActorError, ray.exceptions.NodeDiedError) as error:
+                    lost = str(error).partition("\n")[0]
+            raise AwayError(f"Ray lost the process that read this document, {PATIENCE} times: {lost}")
+        finally:
+            self._idle.put(actor)
+
+    def _watched(self, actor: Any, work: Work[T], progress: Progress) -> T:
+        ray = self._ray
+        running = actor.run.remote(work)
+        try:
+            while not ray.wait([running], timeout=LOOK)[0]:
+                asked = actor.said.remote()
+                if ray.wait([asked], timeout=LOOK)[0]:
+                    progress(*ray.get(asked))
+                else:
+                    progress("waiting for a place", 0.0)
+            result: T = ray.get(running)
+            return result
+        except ray.exceptions.RayTaskError as error:
+            raise _cause(error) from None
+        except ray.exceptions.RayError:
+            raise
+        except BaseException:
+            actor.end.remote()
+            ray.wait([running], timeout=None)
+            raise
+
+    def close(self) -> None:
+        """Works that run are lost, what they kept is not."""
+        self._ray.shutdown()
+
+
+def _cause(error: Exception) -> Exception:
+    cause = getattr(error, "cause", None)
+    return cause if isinstance(cause, Exception) else AwayError(f"Ray: {error}")
+
+
+def _connected(settings: Cluster) -> Any:
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    os.environ["RAY_AUTH_MODE"] = "token"
+    if settings.token_file:
+        os.environ["RAY_AUTH_TOKEN_PATH"] = str(Path(settings.token_file).expanduser())
+    try:
+        import ray
+    except ModuleNotFoundError as error:
+        raise MachineError("compute.engine is 'ray', and Ray is not installed. Install kgfs[ray].") from error
+    options: dict[str, Any] = {"log_to_driver": False, "configure_logging": False, "include_dashboard": False}
+    if settings.address:
+        del options["include_dashboard"]
+        options["address"] = settings.address
+    else:
+        options |= {"num_cpus": os.cpu_count(), "_node_ip_address": "127.0.0.1", "object_store_memory": STORE_BYTES}
+    try:
+        with _signals_kept():
+            ray.init(**options)
+    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+        where = settings.address or "this machine"
+        raise MachineError(
+            f"compute: no Ray cluster at {where}: {error}. Check compute.address and the token."
+        ) from error
+    return ray
+
+
+@contextmanager
+def _signals_kept() -> Iterator[None]:
+    """Ray takes SIGTERM for itself; here it means to give documents back first."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
