@@ -187,27 +187,27 @@ def _(fact: ConceptSplit, replayed: ReplayedVectors) -> None:
 def _facts(stores: Stores, ontology: str) -> Iterator[Fact]:
     """Those that changed graph or vectors, in order; with ``ontology`` only those that concern it. One that concerns
     several comes whole: replayed where the documents of the others are unknown it does nothing about them."""
-    for fact in _told(stores):
+    for _, fact in told(stores):
         if _replayed(fact) and (not ontology or ontology in _concerned(fact, stores)):
             yield fact
 
 
-def _told(stores: Stores) -> Iterator[Fact]:
-    """All facts in order. Of the publication of a document that was purged since only that is left which it did to
-    others: the documents that it superseded leave."""
-    purged = _purged(stores)
-    for number, fact in enumerate(map(decode, entries(stores.journal, stores.garage.ledger))):
-        if not isinstance(fact, (DocumentRead, DocumentForgotten)) or number >= purged.get(fact.doc_id, 0):
-            yield fact
+def told(stores: Stores) -> Iterator[tuple[int, Fact]]:
+    """All facts in order, each with its number. Of the publication of a document that was purged since only that is left
+    which it did to others: the documents that it superseded leave."""
+    erased = purged(stores)
+    for number, fact in enumerate(map(decode, entries(stores.journal, stores.garage.ledger)), 1):
+        if not isinstance(fact, (DocumentRead, DocumentForgotten)) or number >= erased.get(fact.doc_id, 0):
+            yield number, fact
         elif isinstance(fact, DocumentRead):
             for doc_id in fact.superseded:
-                yield DocumentForgotten(doc_id, "orphans", f"{fact.commit_id}-{doc_id}", fact.at)
+                yield number, DocumentForgotten(doc_id, "orphans", f"{fact.commit_id}-{doc_id}", fact.at)
 
 
-def _purged(stores: Stores) -> dict[str, int]:
-    """doc_id → where in the ledger it was purged last: nothing of what was read of it before is left."""
+def purged(stores: Stores) -> dict[str, int]:
+    """doc_id → the number of the fact that purged it last: nothing of what was read of it before is left."""
     found: dict[str, int] = {}
-    for number, entry in enumerate(entries(stores.journal, stores.garage.ledger)):
+    for number, entry in enumerate(entries(stores.journal, stores.garage.ledger), 1):
         if _DONE in entry:
             fact = decode(entry)
             if isinstance(fact, ForgettingDone) and fact.purge:
