@@ -7,6 +7,7 @@ Unknown sections and keys are errors, so that a typing mistake is not silently a
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -161,6 +162,40 @@ class Cluster:
 
 
 @dataclass(frozen=True, slots=True)
+class Vectors:
+    store: str = "sqlite"
+    """Where embeddings stand: ``sqlite``, a file of the home, or ``qdrant``, a server."""
+    url: str = ""
+    """The server: ``https://host:port``, or ``http://host:port`` on this machine."""
+    api_key_file: str = ""
+    """File with the API key. Without one ``QDRANT_API_KEY`` is taken."""
+    prefix: str = "kgfs"
+    """What names of collections begin with. Homes that do not share one garage need one each."""
+    exact: bool = True
+    """Whether the server compares with every row; else by its graph, which is faster and may miss some."""
+    quantisation: bool = False
+    """Whether the server keeps 8-bit copies in memory, for the first pass of a search."""
+    on_disk: bool = False
+    """Whether the server keeps full vectors on its disk rather than in memory."""
+    ca_file: str = ""
+    """File with the certificates to trust, instead of those of well-known authorities."""
+    timeout: float = 30.0
+    """Seconds that the server may be silent."""
+
+    def __post_init__(self) -> None:
+        if self.store not in ("sqlite", "qdrant"):
+            raise BadInputError(f"vectors.store is 'sqlite' or 'qdrant', not '{self.store}'.")
+        if "@" in self.url:
+            raise BadInputError("vectors.url holds a key. Put it into a file, and name that with vectors.api_key_file.")
+        if self.store == "qdrant" and not self.url.startswith(("http://", "https://")):
+            raise BadInputError(f"vectors.store is 'qdrant', and vectors.url is no http(s)://host:port: '{self.url}'.")
+        if not re.fullmatch(r"[A-Za-z0-9_-]{1,100}", self.prefix):
+            raise BadInputError("vectors.prefix is made of letters, digits, '_' and '-'.")
+        if self.timeout < 1:
+            raise BadInputError("vectors.timeout is 1 or more.")
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     home: Path
     file: Path | None = None
@@ -171,6 +206,7 @@ class Config:
     garage_store: Garage = field(default_factory=Garage)
     """Section ``[garage]``."""
     graph: Graph = field(default_factory=Graph)
+    vectors: Vectors = field(default_factory=Vectors)
     cluster: Cluster = field(default_factory=Cluster)
     """Section ``[compute]``."""
 
@@ -236,6 +272,7 @@ _SECTIONS: Mapping[str, type] = {
     "garage": Garage,
     "graph": Graph,
     "compute": Cluster,
+    "vectors": Vectors,
 }
 _ATTRIBUTES = {"garage": "garage_store", "compute": "cluster"}
 """Sections that are called otherwise in :class:`Config`, where a folder or a room has the name."""

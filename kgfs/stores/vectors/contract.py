@@ -95,4 +95,14 @@ class Vectors(Protocol):
         """Drop every row of every model: what ``rebuild`` starts with."""
         ...
 
+    def complete(self) -> bool:
+        """Whether the rows of this model are those that are in use. Not where the store is new, was lost, or holds
+        another model's: then they are to be derived, and :meth:`conclude` is to be called."""
+        ...
+
+    def conclude(self) -> None:
+        """All rows that this model should have are there: they are in use from now on, those of other models go. May be
+        repeated."""
+        ...
+
     def close(self) -> None: ...

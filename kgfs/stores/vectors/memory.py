@@ -20,6 +20,7 @@ class MemoryVectors:
         self._model = model
         self._lock = threading.Lock()
         self._rows: dict[Key, Row] = {}
+        self._concluded = False
 
     @property
     def model(self) -> str:
@@ -78,6 +79,13 @@ class MemoryVectors:
     def clear(self) -> None:
         with self._lock:
             self._rows.clear()
+            self._concluded = False
+
+    def complete(self) -> bool:
+        return self._concluded or bool(self._rows)
+
+    def conclude(self) -> None:
+        self._concluded = True
 
     def close(self) -> None:
         """Nothing is held."""

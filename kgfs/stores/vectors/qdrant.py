@@ -1,8 +1,8 @@
-"""Vectors in a Qdrant server: one collection for each embedding model, reached by an alias.
+"""Vectors in a Qdrant server: one collection for each embedding model, and an alias to the one that is in use.
 
-Names: alias ``<prefix>-<model tag>``, collection ``<alias>-<generation>``. Rows are points; a point's id is the UUIDv5
-of its row key, so an upsert replaces. A collection fixes the dimension of its vectors: a model that was emptied and comes
-back with another dimension gets a new generation, and the alias moves to it in one step.
+Names: alias ``<prefix>``, collection ``<prefix>-<model tag>``. Rows are points; a point's id is the UUIDv5 of its row key, so
+an upsert replaces. A model that is new here fills its collection while the alias stays; :meth:`QdrantVectors.conclude` moves
+it in one step and drops the others. Whoever asks the server by other means asks the alias, and never sees half a model.
 
 Scores are exact with ``exact=True``; else the server may search its HNSW graph, whose recall is its settings' affair.
 """
@@ -10,11 +10,14 @@ Scores are exact with ``exact=True``; else the server may search its HNSW graph,
 from __future__ import annotations
 
 import hashlib
+import re
 import threading
 import uuid
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -23,7 +26,7 @@ from qdrant_client import QdrantClient
 from qdrant_client.http import models
 from qdrant_client.http.exceptions import ApiException, ResponseHandlingException, UnexpectedResponse
 
-from kgfs.errors import BadInputError, KgfsError, StoreError, TimedOutError
+from kgfs.errors import AwayError, BadInputError, KgfsError, StoreError, TimedOutError
 from kgfs.stores.vectors.checked import checked, is_empty, same_dimensions, unit
 from kgfs.stores.vectors.contract import Filter, Hit, Row, Vector
 
@@ -43,15 +46,17 @@ class Place:
     """Where the server is and how it is spoken to. The key is a secret: never shown, never in an error."""
 
     url: str
-    api_key: str = ""
+    api_key: str = field(default="", repr=False)
     prefix: str = "kgfs"
-    timeout: int = 30
-    """Seconds."""
-    exact: bool = False
+    timeout: float = 30.0
+    """Seconds that the server may be silent."""
+    exact: bool = True
     quantisation: bool = False
     """Keep 8-bit copies of the vectors in memory for the first pass of a search."""
     on_disk: bool = False
     """Keep the full vectors on disk rather than in memory."""
+    ca_file: Path | None = None
+    """Certificates to trust instead of the usual ones."""
 
 
 class QdrantVectors:
@@ -60,11 +65,17 @@ class QdrantVectors:
     def __init__(self, place: Place, model: str) -> None:
         self._place = place
         self._model = model
-        self._alias = f"{place.prefix}-{hashlib.sha256(model.encode()).hexdigest()[:12]}"
+        self._name = f"{place.prefix}-{hashlib.sha256(model.encode()).hexdigest()[:12]}"
         self._making = threading.Lock()
-        with _spoken(place.url):
+        trusted = {"verify": str(place.ca_file)} if place.ca_file else {}
+        with warnings.catch_warnings(), _spoken(place.url):
+            warnings.simplefilter("ignore", UserWarning)  # of keys sent in the clear: who opens this store warns of it
             self._client = QdrantClient(
-                url=place.url, api_key=place.api_key or None, timeout=place.timeout, check_compatibility=False
+                url=place.url,
+                api_key=place.api_key or None,
+                timeout=max(1, round(place.timeout)),
+                check_compatibility=False,
+                **trusted,
             )
 
     @property
@@ -84,7 +95,7 @@ class QdrantVectors:
             pairs = zip(rows[start : start + BATCH], vectors[start : start + BATCH], strict=True)
             points = [_point(row, vector) for row, vector in pairs]
             with self._spoken():
-                self._client.upsert(self._alias, points, wait=True)
+                self._client.upsert(self._name, points, wait=True)
 
     def delete(self, where: Filter) -> int:
         if is_empty(checked(where)):
@@ -93,7 +104,7 @@ class QdrantVectors:
         if gone:
             with self._spoken():
                 selector = models.FilterSelector(filter=_condition(where) or models.Filter())
-                self._client.delete(self._alias, selector, wait=True)
+                self._client.delete(self._name, selector, wait=True)
         return gone
 
     def erase(self, doc_ids: Sequence[str], concepts: Sequence[str]) -> None:
@@ -101,33 +112,46 @@ class QdrantVectors:
         wheres = [Filter(doc_id=doc_id) for doc_id in doc_ids]
         if concepts:
             wheres.append(Filter(kind="concept", items=frozenset(concepts)))
-        with self._spoken():
-            for found in self._client.get_collections().collections:
-                if found.name.startswith(f"{self._place.prefix}-"):
-                    for where in wheres:
-                        selector = models.FilterSelector(filter=_condition(where) or models.Filter())
-                        self._client.delete(found.name, selector, wait=True)
+        for name in self._collections():
+            for where in wheres:
+                with self._spoken():
+                    selector = models.FilterSelector(filter=_condition(where) or models.Filter())
+                    self._client.delete(name, selector, wait=True)
 
     def clear(self) -> None:
-        with self._spoken():
-            for found in self._client.get_collections().collections:
-                if found.name.startswith(f"{self._place.prefix}-"):
-                    self._client.delete_collection(found.name)
+        for name in self._collections():
+            with self._spoken():
+                self._client.delete_collection(name)
+
+    def complete(self) -> bool:
+        return self._in_use() == self._name
+
+    def conclude(self) -> None:
+        if self._dimensions():
+            self._use()
+        for name in self._collections():
+            if name != self._name:
+                with self._spoken():
+                    self._client.delete_collection(name)
 
     # ------------------------------------------------------------------------------------------- reading
 
     def query(self, vector: Vector, where: Filter, limit: int = 10, threshold: float = -1.0) -> list[Hit]:
         wanted = unit(vector, "The query")
         checked(where)
-        dimensions = self._dimensions()
-        if not dimensions or limit <= 0 or where.items == frozenset():
+        if limit <= 0 or where.items == frozenset():
             return []
-        if self.count() == 0:
-            return []
-        same_dimensions(wanted, dimensions, self._model)
         ask = max(4 * limit, 32)
         while True:
-            found = self._nearest(wanted, where, ask, threshold)
+            try:
+                found = self._nearest(wanted, where, ask, threshold)
+            except _NoCollectionError:
+                return []
+            except BadInputError:
+                if not self.count():
+                    return []  # where no row is left, none is of another dimension
+                same_dimensions(wanted, self._dimensions(), self._model)
+                raise
             hits = _by_item(found)
             # All windows that tie with the last item wanted must have been seen, for ties go by item.
             settled = len(hits) > limit and hits[limit - 1].score > hits[-1].score
@@ -138,7 +162,7 @@ class QdrantVectors:
     def _nearest(self, wanted: Vector, where: Filter, limit: int, threshold: float) -> list[models.ScoredPoint]:
         with self._spoken():
             answer = self._client.query_points(
-                self._alias,
+                self._name,
                 query=wanted.tolist(),
                 query_filter=_condition(where),
                 limit=limit,
@@ -150,9 +174,12 @@ class QdrantVectors:
 
     def fetch(self, where: Filter) -> list[Row]:
         condition = _condition(checked(where))
-        if where.items == frozenset() or not self._dimensions():
+        if where.items == frozenset():
             return []
-        rows = [_row(record) for record in self._records(condition)]
+        try:
+            rows = [_row(record) for record in self._records(condition)]
+        except _NoCollectionError:
+            return []
         return sorted(rows, key=lambda row: (row.kind, row.item, row.window))
 
     def _records(self, condition: models.Filter | None) -> Iterator[models.Record]:
@@ -160,7 +187,7 @@ class QdrantVectors:
         while True:
             with self._spoken():
                 records, after = self._client.scroll(
-                    self._alias, condition, limit=PAGE, offset=after, with_payload=True, with_vectors=True
+                    self._name, condition, limit=PAGE, offset=after, with_payload=True, with_vectors=True
                 )
             yield from records
             if after is None:
@@ -168,10 +195,13 @@ class QdrantVectors:
 
     def count(self, where: Filter | None = None) -> int:
         condition = _condition(checked(where or Filter()))
-        if (where is not None and where.items == frozenset()) or not self._dimensions():
+        if where is not None and where.items == frozenset():
             return 0
-        with self._spoken():
-            return int(self._client.count(self._alias, condition, exact=True).count)
+        try:
+            with self._spoken():
+                return int(self._client.count(self._name, condition, exact=True).count)
+        except _NoCollectionError:
+            return 0
 
     def close(self) -> None:
         self._client.close()
@@ -182,29 +212,26 @@ class QdrantVectors:
         """0 while there is no collection for the model."""
         try:
             with self._spoken():
-                params = self._client.get_collection(self._alias).config.params.vectors
+                params = self._client.get_collection(self._name).config.params.vectors
         except _NoCollectionError:
             return 0
         assert isinstance(params, models.VectorParams)
         return int(params.size)
 
     def _make_room(self, vector: Vector) -> None:
-        """A collection for vectors of this size behind the alias. Several processes may make one at once: the loser
-        finds the winner's."""
+        """A collection for vectors of this size; in use at once where none is."""
         with self._making:
             known = self._dimensions()
             if known == vector.size:
                 return
             if known and self.count():
                 same_dimensions(vector, known, self._model)
-            former = self._real_name() if known else None
-            generation = int(former.rpartition("-")[2]) + 1 if former else 1
-            name = f"{self._alias}-{generation}"
-            self._create(name, vector.size)
-            with self._spoken():
-                self._client.update_collection_aliases(self._aliasing(name))
-                if former:
-                    self._client.delete_collection(former)
+            if known:  # its rows are gone: the model may start again with another dimension
+                with self._spoken():
+                    self._client.delete_collection(self._name)
+            self._create(self._name, vector.size)
+            if not self._in_use():
+                self._use()
 
     def _create(self, name: str, size: int) -> None:
         params = models.VectorParams(size=size, distance=models.Distance.COSINE, on_disk=self._place.on_disk or None)
@@ -221,15 +248,27 @@ class QdrantVectors:
             for column in INDEXED:
                 self._client.create_payload_index(name, column, models.PayloadSchemaType.KEYWORD, wait=True)
 
-    def _aliasing(self, name: str) -> list[models.AliasOperations]:
-        created = models.CreateAlias(collection_name=name, alias_name=self._alias)
-        gone = models.DeleteAlias(alias_name=self._alias)
-        return [models.DeleteAliasOperation(delete_alias=gone), models.CreateAliasOperation(create_alias=created)]
+    def _collections(self) -> list[str]:
+        """Of all models, those of others with a longer prefix left out."""
+        ours = re.compile(f"{re.escape(self._place.prefix)}-[0-9a-f]{{12}}")
+        with self._spoken():
+            found = self._client.get_collections().collections
+        return [each.name for each in found if ours.fullmatch(each.name)]
 
-    def _real_name(self) -> str | None:
+    def _in_use(self) -> str:
+        """The collection that the alias leads to; '' where there is no alias."""
         with self._spoken():
             aliases = self._client.get_aliases().aliases
-        return next((found.collection_name for found in aliases if found.alias_name == self._alias), None)
+        return next((each.collection_name for each in aliases if each.alias_name == self._place.prefix), "")
+
+    def _use(self) -> None:
+        """Lead the alias here. A reader finds the former collection or this one, never none."""
+        created = models.CreateAlias(collection_name=self._name, alias_name=self._place.prefix)
+        gone = models.DeleteAlias(alias_name=self._place.prefix)
+        with self._spoken():
+            self._client.update_collection_aliases(
+                [models.DeleteAliasOperation(delete_alias=gone), models.CreateAliasOperation(create_alias=created)]
+            )
 
     def _spoken(self) -> AbstractContextManager[None]:
         return _spoken(self._place.url)
@@ -254,14 +293,18 @@ def _ours(url: str, error: Exception) -> KgfsError:
         if status == 404:
             return _NoCollectionError(f"{url}: {said}")
         if status in (401, 403):
-            return StoreError(f"{url}: Qdrant refuses the key. Set [vectors] api_key_file or KGFS_VECTORS_API_KEY.")
+            return StoreError(
+                f"{url}: Qdrant refuses the key. Check the one that vectors.api_key_file or QDRANT_API_KEY gives."
+            )
         if status in (400, 409, 422):
             return BadInputError(f"{url}: Qdrant refuses what was asked: {said}")
+        if status in (429, 502, 503, 504):
+            return AwayError(f"{url}: Qdrant answers {status}. Try again later.")
         return StoreError(f"{url}: Qdrant answers {status}: {said}")
     cause = error.source if isinstance(error, ResponseHandlingException) else error
     if isinstance(cause, httpx.TimeoutException):
         return TimedOutError(f"{url}: Qdrant does not answer in time.")
-    return StoreError(f"{url}: Qdrant cannot be reached ({cause}). Is it running?")
+    return AwayError(f"{url}: Qdrant cannot be reached ({type(cause).__name__}). Is the server running?")
 
 
 def _point(row: Row, vector: Vector) -> models.PointStruct:

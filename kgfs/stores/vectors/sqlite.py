@@ -125,6 +125,21 @@ class SqliteVectors:
             for table in ("gone", "vector", "row", "model"):
                 connection.execute(f"DELETE FROM {table}")
 
+    def complete(self) -> bool:
+        found = self._database.row("SELECT 1 FROM model WHERE name = ?", (self._name,))
+        others = self._database.row("SELECT 1 FROM model WHERE name != ?", (self._name,))
+        return bool(found) and not others
+
+    def conclude(self) -> None:
+        with self._database.write(durable=True) as connection:
+            if not connection.execute("SELECT 1 FROM model WHERE name = ?", (self._name,)).fetchone():
+                values = (self._name, 0, _new_layout())
+                connection.execute("INSERT INTO model (name, dimensions, layout) VALUES (?, ?, ?)", values)
+            for (model,) in connection.execute("SELECT key FROM model WHERE name != ?", (self._name,)).fetchall():
+                for table in ("gone", "vector", "row"):
+                    connection.execute(f"DELETE FROM {table} WHERE model = ?", (model,))
+                connection.execute("DELETE FROM model WHERE key = ?", (model,))
+
     # ------------------------------------------------------------------------------------------- reading
 
     def query(self, vector: Vector, where: Filter, limit: int = 10, threshold: float = -1.0) -> list[Hit]:

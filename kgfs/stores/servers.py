@@ -1,0 +1,56 @@
+"""What stores on servers have in common: secrets that stand in files, and nothing said in the clear without a warning."""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import logging
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from kgfs.config import Config
+from kgfs.errors import BadInputError
+from kgfs.stores.error_log import ErrorLog
+
+log = logging.getLogger("kgfs.servers")
+_told: set[str] = set()
+"""Servers that this process has warned of."""
+
+
+def secret_in(named: str, setting: str) -> str:
+    """What the file that a setting names holds, without white space around it. BadInputError where it cannot be read, or
+    is empty; the file is named, what is in it never."""
+    path = Path(named).expanduser()
+    try:
+        found = path.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise BadInputError(f"{path}: the secret ({setting}) cannot be read: {reason}.") from None
+    if not found:
+        raise BadInputError(f"{path}: the secret ({setting}) is empty.")
+    return found
+
+
+def warn_of_plain_text(config: Config, url: str, remedy: str) -> None:
+    """A server of another machine is spoken to unencrypted: said once a process, and once a home in its log."""
+    if url in _told:
+        return
+    _told.add(url)
+    warning = f"{url}: secrets and knowledge go there unencrypted. {remedy}"
+    log.warning(warning)
+    note = config.run / f"plain-text-{hashlib.sha256(url.encode()).hexdigest()[:12]}"
+    if config.run.is_dir() and not note.exists():
+        note.touch(mode=0o600)
+        ErrorLog(config.errors_log).add("servers", warning)
+
+
+def is_open_to_others(url: str, encrypted: bool) -> bool:
+    """Whether what is said there can be heard by other machines."""
+    return not encrypted and not is_loopback(urlsplit(url).hostname or "")
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")

@@ -1,0 +1,51 @@
+"""The vectors that a configuration names."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kgfs.config import Config
+from kgfs.errors import MachineError
+from kgfs.stores.servers import is_open_to_others, secret_in, warn_of_plain_text
+
+if TYPE_CHECKING:  # numpy, which a mount does not need
+    from kgfs.stores.vectors.contract import Vectors
+
+
+def open_vectors(config: Config, model: str) -> Vectors:
+    """Those of one embedding model. Asks no server yet."""
+    settings = config.vectors
+    if settings.store == "sqlite":
+        from kgfs.stores.vectors.sqlite import SqliteVectors
+
+        return SqliteVectors(config.vectors_db, model)
+    try:
+        from kgfs.stores.vectors.qdrant import Place, QdrantVectors
+    except ModuleNotFoundError as error:
+        raise MachineError(
+            f"vectors.store is 'qdrant', and the package {error.name} is not installed. Install kgfs[servers]."
+        ) from error
+    place = Place(
+        url=settings.url,
+        api_key=_key(settings.api_key_file),
+        prefix=settings.prefix,
+        timeout=settings.timeout,
+        exact=settings.exact,
+        quantisation=settings.quantisation,
+        on_disk=settings.on_disk,
+        ca_file=Path(settings.ca_file).expanduser().absolute() if settings.ca_file else None,
+    )
+    if is_open_to_others(settings.url, settings.url.startswith("https://")):
+        warn_of_plain_text(config, settings.url, "Use https:// (vectors.url).")
+    return QdrantVectors(place, model)
+
+
+def may_hold_vectors(config: Config) -> bool:
+    """Whether rows may have been kept, of whatever model. Quick; asks no server."""
+    return config.vectors.store != "sqlite" or config.vectors_db.exists()
+
+
+def _key(named: str) -> str:
+    return secret_in(named, "vectors.api_key_file") if named else os.environ.get("QDRANT_API_KEY", "")
