@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kgfs.app.home import open_stores, ship_rest
+from kgfs.app.home import model_in_use, open_stores, ship_rest
 from kgfs.config import Config
 from kgfs.domain import Document
-from kgfs.ingest.ship import embedding_model_of
 from kgfs.stores.stores import Stores
+from kgfs.stores.vectors.opening import may_hold_vectors
 from kgfs.stores.worker_turn import in_place_of_worker
 
 if TYPE_CHECKING:  # numpy, which those who only plan with names do not need
@@ -55,7 +55,7 @@ def _instead_of_worker(config: Config) -> Iterator[Stores]:
     """The stores with their vectors, while the worker stands aside."""
     with in_place_of_worker(config.run):
         with open_stores(config, make=False) as stores:
-            model = embedding_model_of(stores) or ("none" if config.vectors_db.exists() else "")
-        with open_stores(config, vectors_of=model) as stores:
+            model = model_in_use(config, stores) or ("none" if may_hold_vectors(config) else "")
+        with open_stores(config, vectors_of=model, derive=False) as stores:
             yield stores
             ship_rest(config, stores)

@@ -13,21 +13,25 @@ from kgfs.config import Config
 from kgfs.errors import AwayError, KgfsError, MissingError, TimedOutError, from_os_error
 from kgfs.ingest.deposit import Deposits
 from kgfs.ingest.sessions import open_session
-from kgfs.ingest.ship import ever_published, restore_journal, ship_once
+from kgfs.ingest.ship import embedding_model_of, ever_published, restore_journal, ship_once
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.graph.opening import open_graph
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.stores import Stores
+from kgfs.stores.vectors.opening import may_hold_vectors, open_vectors
 from kgfs.stores.worker_lock import worker_note
 
 
 @contextmanager
-def open_stores(config: Config, *, vectors_of: str = "", make: bool = True, derive: bool = True) -> Iterator[Stores]:
+def open_stores(
+    config: Config, *, vectors_of: str = "", make: bool = True, derive: bool = True, vectors_later: bool = False
+) -> Iterator[Stores]:
     """The stores of a home. Where a database is gone it is derived from the garage first.
 
     ``derive`` false leaves graph and vectors as they are, for one who derives them himself. ``vectors_of`` names the
-    embedding model whose vectors are wanted; without one there are none. A home that is not there is made or, for those
+    embedding model whose vectors are wanted; without one there are none. With ``vectors_later`` they are not looked at yet:
+    :func:`derive_vectors` is to be called, by one who can wait for a server that is away. A home that is not there is made or, for those
     who only ask (``make`` false), MissingError.
     """
     if not make and not config.garage.exists():
@@ -35,15 +39,14 @@ def open_stores(config: Config, *, vectors_of: str = "", make: bool = True, deri
             f"{config.home}: no home of kgfs is there yet. kgfs mount and kgfs ingest make one; --home or KGFS_HOME name another."
         )
     make_home(config)
-    vectors_lost = not config.vectors_db.exists()
     with ExitStack() as stack:
         stores = Stores(open_garage(config), SqliteJournal(config.front_db), open_graph(config))
         if vectors_of:
-            from kgfs.stores.vectors.sqlite import SqliteVectors  # numpy, which a mount does not need
-
-            stores = replace(stores, vectors=SqliteVectors(config.vectors_db, vectors_of))
+            stores = replace(stores, vectors=open_vectors(config, vectors_of))
         stack.callback(stores.close)
-        _restore(config, stores, derive=derive, vectors_lost=vectors_lost)
+        _restore(config, stores, derive=derive)
+        if derive and not vectors_later:
+            derive_vectors(config, stores)
         yield stores
 
 
@@ -63,10 +66,8 @@ def as_they_are(config: Config) -> Iterator[Stores]:
         stores = Stores(open_garage(config, cached=False), SqliteJournal(config.front_db), open_graph(config))
         stack.callback(stores.close)
         model = worker_note(config.run).get("embedder", "")
-        if model and config.vectors_db.exists():
-            from kgfs.stores.vectors.sqlite import SqliteVectors
-
-            stores = replace(stores, vectors=stack.enter_context(closing(SqliteVectors(config.vectors_db, model))))
+        if model and may_hold_vectors(config):
+            stores = replace(stores, vectors=stack.enter_context(closing(open_vectors(config, model))))
         yield stores
 
 
@@ -98,12 +99,39 @@ def ship_rest(config: Config, stores: Stores) -> None:
         ErrorLog(config.errors_log).add("ship", error)
 
 
-def _restore(config: Config, stores: Stores, *, derive: bool, vectors_lost: bool) -> None:
-    """Derive what is missing: names from the ledger, graph and vectors from the Readings. One process does, others
-    wait."""
+def model_in_use(config: Config, stores: Stores) -> str:
+    """The embedding model that vectors are kept by: the newest worker's or, where it had none, that of the document that
+    was read last; '' for none."""
+    return str(worker_note(config.run).get("embedder", "")) or embedding_model_of(stores)
+
+
+def derive_vectors(config: Config, stores: Stores) -> None:
+    """Make the vectors anew from what is kept, where they were lost, are another model's, or were half made by one that was
+    killed. One process does, others wait. AwayError and TimedOutError as their server has it."""
+    if stores.vectors is None:
+        return
+    with _restoring(config):
+        known = any(stores.journal.names.counts().values())
+        with _begun(config.run / "vectors.rebuilding", known and not stores.vectors.complete()) as due:
+            if due:
+                from kgfs.ingest.rebuild import rebuild_vectors
+
+                rebuild_vectors(stores)
+
+
+@contextmanager
+def _restoring(config: Config) -> Iterator[None]:
     descriptor = os.open(config.run / "restore.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _restore(config: Config, stores: Stores, *, derive: bool) -> None:
+    """Derive what is missing: names from the ledger, the graph from the Readings. One process does, others wait."""
+    with _restoring(config):
         try:
             restore_journal(stores.journal, stores.garage.ledger)
         except (AwayError, TimedOutError) as error:
@@ -115,15 +143,6 @@ def _restore(config: Config, stores: Stores, *, derive: bool, vectors_lost: bool
             from kgfs.ingest.rebuild import rebuild_graph  # numpy and more: only where something is to be rebuilt
 
             rebuild_graph(stores)
-        if derive and stores.vectors is not None:
-            known = any(stores.journal.names.counts().values())
-            with _begun(config.run / "vectors.rebuilding", known and vectors_lost) as due:
-                if due:
-                    from kgfs.ingest.rebuild import rebuild_vectors
-
-                    rebuild_vectors(stores)
-    finally:
-        os.close(descriptor)
 
 
 def _graph_lost(stores: Stores) -> bool:

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
 
-from kgfs.app.home import as_they_are, make_home, open_stores
+from kgfs.app.home import as_they_are, make_home, model_in_use, open_stores
 from kgfs.config import Config
 from kgfs.errors import BusyError, UnsupportedError
 from kgfs.ingest.sessions import alive_sessions
-from kgfs.ingest.ship import embedding_model_of
 from kgfs.stores.backup.layout import Manifest
 from kgfs.stores.backup.making import BackedUp, back_up
 from kgfs.stores.backup.restoring import restore
@@ -33,7 +32,7 @@ def rebuild_home(config: Config, ontology: str, progress: Callable[[int, int], N
         _remove_unusable(config)
         with open_stores(config, make=False, derive=False) as stores:
             found = ontology_called(stores, ontology) if ontology else None
-            model = embedding_model_of(stores)
+            model = model_in_use(config, stores)
         vectors_lost = config.run / "vectors.rebuilding"
         with open_stores(config, vectors_of=model, derive=False) as stores:
             vectors_lost.touch(mode=0o600)  # so that, killed before the end, they are derived when they are next opened

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kgfs.app.home import make_home, open_stores, ship_rest
+from kgfs.app.home import derive_vectors, make_home, open_stores, ship_rest
 from kgfs.config import Config
 from kgfs.errors import KgfsError, MachineError
 from kgfs.ingest.chores import Chores
@@ -68,7 +68,7 @@ def run_worker(
             lock.note({"state": "loading models"})
             compute = compute or LocalCompute(config.models)
             with (
-                open_stores(config, vectors_of=compute.embedding_model) as stores,
+                open_stores(config, vectors_of=compute.embedding_model, vectors_later=True) as stores,
                 closing(_engine(config, compute, stores)) as engine,
             ):
                 chores = chores_of(config, stores, Settler(config, stores))
@@ -85,7 +85,12 @@ def run_worker(
                 }
                 lock.note({**note, "state": "working"})
                 with _answering_questions(config, stores, compute):
-                    gave_way = worker.run(until_idle=until_idle, watch=looks, give_way=lambda: place_wanted(config.run))
+                    gave_way = worker.run(
+                        until_idle=until_idle,
+                        watch=looks,
+                        give_way=lambda: place_wanted(config.run),
+                        prepare=partial(derive_vectors, config, stores),
+                    )
                 ship_rest(config, stores)
                 state = "waiting for another verb" if gave_way else "stopped"
                 lock.note({**note, "state": state, "seconds": clock.seconds(), "finished": worker.finished})

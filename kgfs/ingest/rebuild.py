@@ -77,6 +77,9 @@ def rebuild_vectors(stores: Stores, ontology: str = "") -> None:
         replay_in_vectors(fact, replayed)
     if gone := frozenset(concept for concept in replayed.founded if stores.graph.concept(concept) is None):
         stores.vectors.delete(Filter(kind="concept", items=gone))
+    border("vectors-derived")
+    if not ontology:
+        stores.vectors.conclude()
 
 
 # ------------------------------------------------------------------------------------------------ graph

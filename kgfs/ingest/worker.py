@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from kgfs.domain import Document, State
-from kgfs.errors import FullError, KgfsError, LostLeaseError, UnreadableTextError
+from kgfs.errors import AwayError, FullError, KgfsError, LostLeaseError, TimedOutError, UnreadableTextError
 from kgfs.ingest.pipeline import Pipeline
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.journal.contract import Job
@@ -28,6 +28,8 @@ ARRIVING = 0.5
 """Seconds between looks at a document that is to be forgotten while its bytes may be about to get another name."""
 RETRY = 5.0
 """Seconds before a failed attempt is repeated, times the number of attempts."""
+AWAY = (AwayError, TimedOutError)
+"""What says that a server is away, or too slow."""
 FATAL = 12
 """Attempts after which a document that keeps ending its worker (by memory, say) is given up."""
 
@@ -60,6 +62,10 @@ class Worker:
         self._lease = pipeline.config.pipeline.lease
         self._engine = pipeline.engine
         self.finished = 0
+        self._away: KgfsError | None = None
+        """What a server that is waited for said last."""
+        self._tried = 0
+        """How often it has been asked since."""
 
     def stop(self) -> None:
         """Let the documents in work go (their leases are given back) and return from ``run``."""
@@ -71,16 +77,15 @@ class Worker:
         until_idle: bool = False,
         watch: Callable[[], None] | None = None,
         give_way: Callable[[], bool] = lambda: False,
+        prepare: Callable[[], None] = lambda: None,
     ) -> bool:
-        """Work until stopped; with ``until_idle`` until nothing is owed. ``watch`` is called after each look.
-        Whether it ended because ``give_way`` asked for that, which is asked before each look."""
+        """Work until stopped; with ``until_idle`` until nothing is owed, or until a server has been away for too long: what
+        it says is raised then, and the work stays owed. ``watch`` is called after each look. Whether it ended because
+        ``give_way`` asked for that, which is asked before each look. ``prepare`` is called before anything is claimed,
+        again and again while a server that it needs is away."""
         claims: list[_Claim] = []
         self._pipeline.stores.journal.jobs.free()
-        try:
-            self._pipeline.recover()
-            self._pipeline.finish_forgetting()
-        except KgfsError as error:
-            self._errors.add("recover", error)
+        prepared = False
         with ThreadPoolExecutor(self._engine.width, thread_name_prefix="read") as pool:
             try:
                 while not self._stopping.is_set():
@@ -88,8 +93,11 @@ class Worker:
                         self.stop()
                         return True
                     self._chores()
+                    if until_idle and self._away and self._tried >= self._pipeline.config.pipeline.max_attempts:
+                        raise self._away
                     try:
-                        idle = not self._look(claims, pool)
+                        prepared = prepared or self._prepare(prepare)
+                        idle = prepared and not self._look(claims, pool)
                     except KgfsError as error:  # the journal itself, by a full disk: what is held waits here
                         self._errors.add("worker", error)
                         self._stopping.wait(RETRY)
@@ -104,6 +112,29 @@ class Worker:
                 for claim in claims:
                     self._give_back(claim)
         return False
+
+    def _prepare(self, prepare: Callable[[], None]) -> bool:
+        """Do what comes before all documents; whether nothing of it waits for a server."""
+        try:
+            prepare()
+            self._pipeline.recover()
+            self._pipeline.finish_forgetting()
+        except AWAY as error:
+            self._waits_for(error)
+            self._stopping.wait(RETRY)
+            return False
+        except KgfsError as error:
+            self._errors.add("recover", error)
+        self._away = None
+        return True
+
+    def _waits_for(self, error: KgfsError, **about: str | int) -> None:
+        """Note that a server is away, once while it is."""
+        if self._away is None:
+            self._tried = 0
+            self._errors.add("worker", error, **about)
+        self._away = error
+        self._tried += 1
 
     def _look(self, claims: list[_Claim], pool: ThreadPoolExecutor) -> bool:
         """Take what there is room for and finish the oldest claim if it is ready; whether anything is held."""
@@ -177,6 +208,7 @@ class Worker:
             log.exception("%s: unexpected failure", claim.document.doc_id)
             return self._failed(claim, error)
         self.finished += 1
+        self._away = None
         return True
 
     def _keep_lease(self, claim: _Claim) -> None:
@@ -188,9 +220,13 @@ class Worker:
         self._pipeline.stores.journal.jobs.renew(claim.job, self._lease, "commit", 0.95)
 
     def _failed(self, claim: _Claim, error: Exception) -> bool:
-        """Whether it is given up. A full disk is not the document's fault: it is tried until there is room."""
-        self._errors.add("worker", error, doc_id=claim.document.doc_id, attempt=claim.failures + 1)
-        if not isinstance(error, FullError):
+        """Whether it is given up. A full disk and a server that is away are not the document's fault: it is tried until
+        there is room, and until the server answers."""
+        if isinstance(error, AWAY):
+            self._waits_for(error, doc_id=claim.document.doc_id)
+        else:
+            self._errors.add("worker", error, doc_id=claim.document.doc_id, attempt=claim.failures + 1)
+        if not isinstance(error, (FullError, *AWAY)):
             claim.failures += 1
         if claim.reading is not None and claim.failures >= self._pipeline.config.pipeline.max_attempts:
             self._pipeline.fail(claim.document, State.FAILED, f"{type(error).__name__}: {error}")

@@ -92,7 +92,7 @@ class Vectors(Protocol):
     def count(self, where: Filter | None = None) -> int: ...
 
     def clear(self) -> None:
-        """Drop every row of every model: what ``rebuild`` starts with."""
+        """Drop every row of this model: what ``rebuild`` starts with."""
         ...
 
     def complete(self) -> bool:

@@ -67,7 +67,6 @@ class QdrantVectors:
         self._model = model
         self._name = f"{place.prefix}-{hashlib.sha256(model.encode()).hexdigest()[:12]}"
         self._making = threading.Lock()
-        trusted = {"verify": str(place.ca_file)} if place.ca_file else {}
         with warnings.catch_warnings(), _spoken(place.url):
             warnings.simplefilter("ignore", UserWarning)  # of keys sent in the clear: who opens this store warns of it
             self._client = QdrantClient(
@@ -75,7 +74,7 @@ class QdrantVectors:
                 api_key=place.api_key or None,
                 timeout=max(1, round(place.timeout)),
                 check_compatibility=False,
-                **trusted,
+                verify=str(place.ca_file) if place.ca_file else True,
             )
 
     @property
@@ -119,9 +118,8 @@ class QdrantVectors:
                     self._client.delete(name, selector, wait=True)
 
     def clear(self) -> None:
-        for name in self._collections():
-            with self._spoken():
-                self._client.delete_collection(name)
+        with self._spoken():
+            self._client.delete_collection(self._name)
 
     def complete(self) -> bool:
         return self._in_use() == self._name

@@ -122,8 +122,7 @@ class SqliteVectors:
 
     def clear(self) -> None:
         with self._database.write(durable=True) as connection:
-            for table in ("gone", "vector", "row", "model"):
-                connection.execute(f"DELETE FROM {table}")
+            _drop(connection, "name = ?", self._name)
 
     def complete(self) -> bool:
         found = self._database.row("SELECT 1 FROM model WHERE name = ?", (self._name,))
@@ -135,10 +134,7 @@ class SqliteVectors:
             if not connection.execute("SELECT 1 FROM model WHERE name = ?", (self._name,)).fetchone():
                 values = (self._name, 0, _new_layout())
                 connection.execute("INSERT INTO model (name, dimensions, layout) VALUES (?, ?, ?)", values)
-            for (model,) in connection.execute("SELECT key FROM model WHERE name != ?", (self._name,)).fetchall():
-                for table in ("gone", "vector", "row"):
-                    connection.execute(f"DELETE FROM {table} WHERE model = ?", (model,))
-                connection.execute("DELETE FROM model WHERE key = ?", (model,))
+            _drop(connection, "name != ?", self._name)
 
     # ------------------------------------------------------------------------------------------- reading
 
@@ -232,6 +228,13 @@ def _condition(where: Filter) -> tuple[str, list[Any]]:
         parts.append("row.item IN (SELECT value FROM json_each(?))")
         values.append(json.dumps(sorted(where.items)))
     return " AND ".join(parts), values
+
+
+def _drop(connection: sqlite3.Connection, condition: str, name: str) -> None:
+    for (model,) in connection.execute(f"SELECT key FROM model WHERE {condition}", (name,)).fetchall():
+        for table in ("gone", "vector", "row"):
+            connection.execute(f"DELETE FROM {table} WHERE model = ?", (model,))
+        connection.execute("DELETE FROM model WHERE key = ?", (model,))
 
 
 def _vacate(connection: sqlite3.Connection, model: int, key: Sequence[Any]) -> None:
