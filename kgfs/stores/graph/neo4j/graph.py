@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any
 
 from neo4j import ManagedTransaction
@@ -29,6 +30,8 @@ from kgfs.stores.graph.neo4j.matching import Neo4jMatching
 from kgfs.stores.graph.neo4j.merging import Cascade, Reassignment, set_marks
 from kgfs.stores.graph.neo4j.place import Place
 from kgfs.stores.graph.neo4j.speaking import Speaking
+from kgfs.stores.leases.contract import Lease
+from kgfs.stores.leases.neo4j import Neo4jLeases, check
 
 _ASIDE = " aside"
 
@@ -52,6 +55,7 @@ class Neo4jGraph(Neo4jMatching):
     def _begin(self, speaking: Speaking, graph: str, *, is_aside: bool) -> None:
         super().__init__(speaking, graph)
         self._is_aside = is_aside
+        self._is_fenced = False
         self._asked = threading.Lock()
         space = spaces.fresh_space(speaking.place.namespace)
         prepare = spaces.begin_anew if is_aside else spaces.make
@@ -160,6 +164,18 @@ class Neo4jGraph(Neo4jMatching):
         self._tidy()
         return epoch
 
+    # -------------------------------------------------------------------------------- several machines
+
+    def leases(self, patience: float) -> Neo4jLeases:
+        return Neo4jLeases(self._speaking.place, patience)
+
+    def fenced(self, lease: Lease) -> Neo4jGraph:
+        graph = copy(self)
+        namespace = self._speaking.place.namespace
+        graph._speaking = self._speaking.fenced(lambda tx: check(tx, namespace, lease))
+        graph._is_fenced = True
+        return graph
+
     def _tidy(self) -> None:
         """Remove what nobody sees any more, little by little."""
         root = self._speaking.read(lambda tx: self._speaking.root(tx, self._graph))
@@ -185,7 +201,7 @@ class Neo4jGraph(Neo4jMatching):
         if self._is_aside:
             self._speaking.write(lambda tx: spaces.drop(tx, self._graph))
             spaces.remove_discarded(self._speaking)
-        else:
+        elif not self._is_fenced:
             self._speaking.close()
 
 

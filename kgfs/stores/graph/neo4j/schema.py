@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kgfs.stores.graph.neo4j.speaking import Speaking
 
-FORMAT = 2
+FORMAT = 3
 """Goes up with every addition below."""
 
 UNIQUE: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -23,6 +23,7 @@ UNIQUE: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Mark", ("space", "mark", "concept_id")),
     ("IngestVersion", ("version",)),
     ("Discarded", ("space",)),
+    ("Lease", ("graph", "what")),
 )
 
 INDEXED: tuple[tuple[str, tuple[str, ...]], ...] = (

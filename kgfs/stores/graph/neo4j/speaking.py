@@ -8,9 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from typing import Any, TypeVar
 
-from neo4j import Driver, GraphDatabase, ManagedTransaction, TrustCustomCAs, unit_of_work
+from neo4j import (
+    READ_ACCESS,
+    WRITE_ACCESS,
+    Driver,
+    GraphDatabase,
+    ManagedTransaction,
+    TrustCustomCAs,
+    unit_of_work,
+)
 from neo4j.exceptions import (
     AuthError,
     ClientError,
@@ -58,11 +67,23 @@ class Speaking:
         with self._spoken():
             self._driver: Driver = GraphDatabase.driver(place.address(), auth=(place.user, place.password), **options)
         self._bookmarks = kept_in(place.bookmarks)
+        self._fence: Callable[[ManagedTransaction], None] = lambda tx: None
+
+    def fenced(self, fence: Callable[[ManagedTransaction], None]) -> Speaking:
+        """The same driver; every transaction that writes begins with ``fence``, which may raise one of our errors."""
+        found = copy(self)
+        found._fence = fence
+        return found
 
     def write(self, work: Callable[[ManagedTransaction], Answer]) -> Answer:
         """``work`` may be carried out several times, the last time in the transaction that is committed; where the
         acknowledgement is lost, once more after a commit. So it must find out itself whether it was done."""
-        timed = unit_of_work(timeout=self.place.timeout * WRITING)(_steady(work))
+
+        def behind_fence(tx: ManagedTransaction) -> Answer:
+            self._fence(tx)
+            return work(tx)
+
+        timed = unit_of_work(timeout=self.place.timeout * WRITING)(_steady(behind_fence))
         with self._spoken():
             for _ in range(COMMITTED_AGAIN):
                 try:
@@ -79,6 +100,15 @@ class Speaking:
     def read(self, work: Callable[[ManagedTransaction], Answer]) -> Answer:
         with self._spoken(), self._session() as session:
             answer: Answer = session.execute_read(unit_of_work(timeout=self.place.timeout)(work))
+            return answer
+
+    def once(self, work: Callable[[ManagedTransaction], Answer], *, writes: bool = False) -> Answer:
+        """``work`` in one transaction, never tried again: fails at once where the server is away."""
+        access = WRITE_ACCESS if writes else READ_ACCESS
+        with self._spoken(), self._session(access) as session:
+            with session.begin_transaction(timeout=self.place.timeout * WRITING) as tx:
+                answer = work(tx)
+                tx.commit()
             return answer
 
     def ask(self, graph: str, question: str, **words: Any) -> list[Any]:
@@ -124,8 +154,11 @@ class Speaking:
     def close(self) -> None:
         self._driver.close()
 
-    def _session(self) -> Any:
-        return self._driver.session(database=self.place.database, bookmark_manager=self._bookmarks)
+    def _session(self, access: str = WRITE_ACCESS) -> Any:
+        """``access`` counts only where a transaction does not say itself what it does."""
+        return self._driver.session(
+            database=self.place.database, bookmark_manager=self._bookmarks, default_access_mode=access
+        )
 
     @contextmanager
     def _spoken(self) -> Iterator[None]:

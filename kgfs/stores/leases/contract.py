@@ -1,0 +1,56 @@
+"""What leases promise.
+
+A lease is of one thing (``what``, any words) and has a token: a number that only grows for that thing. It is held while
+its token is the highest given and its time has not run out, **by the clock of who gives it**: no clock of a holder is ever
+looked at, so those may be wrong by hours. One that ran out is over for its holder, also where nobody else took it.
+
+What is done under a lease is kept from those who lost it by a *fence*: the store looks at the lease in the very transaction
+that makes the change (:meth:`SharedGraph.fenced`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from kgfs.stores.graph.contract import Graph
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    what: str
+    token: int
+
+
+class Leases(Protocol):
+    """Any number of threads, processes and machines. Each call ends within a few seconds, whatever the network does:
+    AwayError or TimedOutError where who gives leases does not answer; then it may have been done all the same."""
+
+    def take(self, what: str, holder: str, seconds: float) -> Lease | None:
+        """The lease, for so long, if nobody holds it. ``holder`` is told to people. Two never hold the same."""
+        ...
+
+    def renew(self, lease: Lease, seconds: float) -> None:
+        """For so long from now. LostLeaseError if it is not held any more."""
+        ...
+
+    def release(self, lease: Lease) -> None:
+        """The next may take it at once. Harmless if it is not held any more."""
+        ...
+
+    def close(self) -> None: ...
+
+
+@runtime_checkable
+class SharedGraph(Graph, Protocol):
+    """A graph that several machines change."""
+
+    def leases(self, patience: float) -> Leases:
+        """Of this graph, over connections of their own; no call waits for much longer than ``patience`` seconds. To be
+        closed."""
+        ...
+
+    def fenced(self, lease: Lease) -> SharedGraph:
+        """The same graph for who holds the lease: whatever writes raises LostLeaseError once it is not held, and has
+        done nothing then. Closing it does nothing."""
+        ...

@@ -1,0 +1,147 @@
+"""Leases, of every implementation: one holder at a time, tokens that only grow, no clock but the giver's."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kgfs.errors import AwayError, LostLeaseError
+from kgfs.stores.leases.contract import Lease, Leases, SharedGraph
+from kgfs.stores.leases.memory import MemoryLeases
+from tests.t1_stores.graph_building import Doc, Told, prepared, publish
+from tests.t1_stores.graph_stores import own
+from tests.t6_whole.running import until
+
+if TYPE_CHECKING:
+    from kgfs.stores.graph.neo4j.place import Place
+
+LONG, SHORT = 600.0, 0.3
+ZEN, BUDDHA = Doc("a" * 16, [Told("Zen", 2)]), Doc("b" * 16, [Told("Buddha")])
+
+
+@pytest.fixture(params=["memory", "neo4j"])
+def leases(request: pytest.FixtureRequest) -> Iterator[Leases]:
+    if request.param == "memory":
+        yield MemoryLeases()
+        return
+    from kgfs.stores.graph.neo4j.graph import Neo4jGraph
+
+    place = own(request.getfixturevalue("neo4j_place"))
+    with closing(Neo4jGraph(place)) as graph, closing(graph.leases(30.0)) as leases:
+        yield leases
+
+
+def taken(leases: Leases, what: str = "a", seconds: float = LONG) -> Lease:
+    lease = leases.take(what, "somebody", seconds)
+    assert lease is not None
+    return lease
+
+
+def test_one_holds_it_at_a_time(leases: Leases) -> None:
+    first = taken(leases)
+    assert leases.take("a", "another", LONG) is None
+    assert leases.take("a", "somebody", LONG) is None
+    assert taken(leases, "b").what == "b"
+    leases.release(first)
+    assert taken(leases).token > first.token
+
+
+def test_one_that_ran_out_is_the_next_ones(leases: Leases) -> None:
+    first = taken(leases, seconds=SHORT)
+    until(lambda: (found := leases.take("a", "another", LONG)) and found.token > first.token)
+    with pytest.raises(LostLeaseError):
+        leases.renew(first, LONG)
+    leases.release(first)
+    assert leases.take("a", "third", LONG) is None, "who lost it cannot give it away"
+
+
+def test_one_that_ran_out_is_over_also_where_nobody_took_it(leases: Leases) -> None:
+    lease = taken(leases, seconds=SHORT)
+    time.sleep(2 * SHORT)
+    with pytest.raises(LostLeaseError):
+        leases.renew(lease, LONG)
+
+
+def test_renewed_it_lasts(leases: Leases) -> None:
+    lease = taken(leases, seconds=2.0)
+    leases.renew(lease, LONG)
+    time.sleep(2.2)
+    assert leases.take("a", "another", LONG) is None
+    leases.renew(lease, LONG)
+    leases.release(lease)
+    with pytest.raises(LostLeaseError):
+        leases.renew(lease, LONG)
+
+
+def test_of_many_at_once_one_gets_it(leases: Leases) -> None:
+    tokens: list[int] = []
+    for _ in range(5):
+        with ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(lambda n: leases.take("a", f"holder {n}", LONG), range(8)))
+        [lease] = [lease for lease in found if lease is not None]
+        tokens.append(lease.token)
+        leases.release(lease)
+    assert tokens == sorted(set(tokens))
+
+
+@pytest.mark.parametrize("leases", ["neo4j"], indirect=True)
+def test_a_holders_clock_is_not_looked_at(leases: Leases, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An hour later here is no later there, nor is an hour before."""
+    lease = taken(leases)
+    now = time.time()
+    for at in (now + 3600, now - 3600):
+        monkeypatch.setattr(time, "time", partial(float, at))
+        monkeypatch.setattr(time, "time_ns", partial(int, at * 1e9))
+        assert abs(time.time() - now) > 3599
+        assert leases.take("a", "another", LONG) is None
+        leases.renew(lease, LONG)
+
+
+def test_whatever_writes_is_fenced(neo4j_place: Place) -> None:
+    """The lease is looked at in the transaction that writes: who lost it has done nothing, and readers see nothing of it."""
+    from kgfs.stores.graph.neo4j.graph import Neo4jGraph
+
+    with closing(Neo4jGraph(own(neo4j_place))) as graph, closing(graph.leases(30.0)) as leases:
+        assert isinstance(graph, SharedGraph)
+        lease = taken(leases)
+        ours = graph.fenced(lease)
+        assert publish(ours, ZEN, "first") == 1
+        batch, publication = prepared(ours, BUDDHA, "second")
+        ours.stage("second", BUDDHA.doc_id, batch)
+        leases.release(lease)
+        theirs = graph.fenced(taken(leases))
+        before = graph.counts()
+        for write in (
+            lambda: ours.publish(publication),
+            lambda: ours.stage("third", BUDDHA.doc_id, batch),
+            lambda: ours.forget("forget", [ZEN.doc_id], 2000),
+            lambda: ours.reassign("word", [], 2000),
+            lambda: ours.abandon("second"),
+            lambda: ours.clear(),
+            lambda: ours.redact([], []),
+            lambda: ours.aside(),
+        ):
+            with pytest.raises(LostLeaseError):
+                write()
+        assert (graph.epoch(), graph.staged(), graph.counts()) == (1, ["second"], before)
+        ours.close()
+        assert theirs.publish(publication) == 2
+
+
+def test_a_server_that_is_away_is_said_soon() -> None:
+    pytest.importorskip("neo4j")
+    from kgfs.stores.graph.neo4j.place import Place
+    from kgfs.stores.leases.neo4j import Neo4jLeases
+
+    away = Place("bolt://127.0.0.1:1", password=secrets.token_hex(4))
+    before = time.monotonic()
+    with closing(Neo4jLeases(away, 1.0)) as leases, pytest.raises(AwayError):
+        leases.take("a", "somebody", LONG)
+    assert time.monotonic() - before < 20
