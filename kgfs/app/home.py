@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kgfs.config import Config
-from kgfs.errors import AwayError, KgfsError, MissingError, TimedOutError, from_os_error
+from kgfs.errors import AwayError, BusyError, KgfsError, MissingError, TimedOutError, from_os_error
 from kgfs.ingest.deposit import Deposits
 from kgfs.ingest.sessions import open_session
 from kgfs.ingest.ship import embedding_model_of, ever_published, restore_journal, ship_once
@@ -21,6 +21,9 @@ from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.opening import may_hold_vectors, open_vectors
 from kgfs.stores.worker_lock import worker_note
+
+UNFINISHED = "migration.json"
+"""Stands in a home while it is being filled from another one."""
 
 
 @contextmanager
@@ -83,6 +86,11 @@ def open_deposits(config: Config, stores: Stores) -> Iterator[tuple[Deposits, st
 
 
 def make_home(config: Config) -> None:
+    """BusyError where a migration to it was not ended: what it has is not all."""
+    if (config.home / UNFINISHED).exists():
+        raise BusyError(
+            f"{config.home}: the migration to it is not complete. Repeat kgfs migrate from the other home, which goes on where it was."
+        )
     for folder in (config.home, config.garage, config.spool, config.run, config.logs):
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)

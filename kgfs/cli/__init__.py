@@ -36,6 +36,7 @@ VERBS = {
     "restore-garage": "Make lost originals again.",
     "backup": "Copy a home, also while it is in use.",
     "restore": "Make a home from a backup.",
+    "migrate": "Copy a home to other stores.",
     "doctor": "What this machine lacks, and how to get it.",
     "config": "Show the configuration.",
 }

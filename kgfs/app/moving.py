@@ -1,0 +1,183 @@
+"""Moves a home to other stores."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kgfs.app.home import UNFINISHED, open_stores
+from kgfs.config import Config, load
+from kgfs.errors import BusyError, ExistsError, MissingError
+from kgfs.failpoints import border
+from kgfs.ingest.ship import embedding_model_of, entries
+from kgfs.stores.backup.layout import copy, write
+from kgfs.stores.garage.contract import Garage
+from kgfs.stores.garage.opening import open_garage
+from kgfs.stores.graph.opening import open_graph
+from kgfs.stores.stores import Stores
+from kgfs.stores.vectors.opening import open_vectors
+from kgfs.stores.worker_turn import in_place_of_worker
+
+if TYPE_CHECKING:  # numpy, which other verbs do not need
+    from kgfs.ingest.migrate import Goal, Plan, Progress
+
+PLACES = ("garage", "graph", "vectors")
+"""Sections of the settings that say where stores stand."""
+
+
+@dataclass(slots=True)
+class Note:
+    """Stands in the new home until it is complete; nobody else uses it meanwhile."""
+
+    path: Path
+    home: str
+    """Stands for the home that is copied: the hash of its first fact."""
+    places: dict[str, Any]
+    erased: str = ""
+
+    def keep(self) -> None:
+        write(self.path, json.dumps({"home": self.home, "places": self.places, "erased": self.erased}).encode())
+
+
+def plan_migration(config: Config, goal: Config) -> Plan:
+    """What is to be copied. ExistsError where something else is at the goal; its servers are asked, nothing is kept there
+    (a graph's server gets its constraints)."""
+    from kgfs.ingest.migrate import plan
+
+    with open_stores(config, make=False) as stores:
+        if _begun(goal, stores) is None:
+            _check_empty(goal, embedding_model_of(stores))
+        return plan(stores)
+
+
+def migrate_home(config: Config, goal: Config, planned: Plan, progress: Progress) -> None:
+    """Copy the home to the stores of ``goal``, whose home is to be empty, or is what an earlier attempt left (else
+    ExistsError). What is copied is proved, and the note goes last: killed before, the next attempt goes on."""
+    from kgfs.ingest.migrate import Migration
+
+    with ExitStack() as stack:
+        source = stack.enter_context(open_stores(config, make=False))
+        note = _begun(goal, source)
+        model = embedding_model_of(source)
+        if note is None:
+            _check_empty(goal, model)
+        for folder in (goal.home, goal.run, goal.logs, goal.spool, goal.garage):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        stack.enter_context(_alone(goal))
+        if note is None:
+            note = Note(goal.home / UNFINISHED, _identity(source), _places(goal))
+            note.keep()
+        border("migrate-begun")
+        migration = Migration(config, source, stack.enter_context(_opened(goal, model)), note, progress)
+        migration.copy_most(planned.objects)
+        with in_place_of_worker(config.run):
+            migration.finish()
+    if goal.file is not None:
+        copy(goal.file, goal.home / "config.toml")
+    border("migrate-proved")
+    note.path.unlink()
+
+
+def goal_of(config: Config, file: Path, home: Path | None) -> Config:
+    """The settings of the new home: those of the file alone, whatever the environment says of this one. Without ``home``
+    it is called as this one and the file, beside this one."""
+    beside = config.home.with_name(f"{config.home.name}-{file.stem}")
+    return load(home or beside, file, environ={})
+
+
+def changed_settings(config: Config, goal: Config) -> list[str]:
+    """Settings other than places of stores that the new home has otherwise."""
+    before, after = config.shown(), goal.shown()
+    return [
+        f"{section}.{key}"
+        for section, values in before.items()
+        if isinstance(values, dict) and section not in PLACES
+        for key, value in values.items()
+        if after[section][key] != value
+    ]
+
+
+@contextmanager
+def _opened(goal: Config, model: str) -> Iterator[Goal]:
+    from kgfs.ingest.migrate import Goal
+
+    with (
+        closing(open_garage(goal, cached=False)) as garage,
+        closing(open_graph(goal)) as graph,
+        ExitStack() as stack,
+    ):
+        vectors = stack.enter_context(closing(open_vectors(goal, model))) if model else None
+        yield Goal(goal, garage, graph, vectors)
+
+
+def _begun(goal: Config, source: Stores) -> Note | None:
+    """What an earlier attempt left; None where there was none. ExistsError where the home is another's."""
+    path = goal.home / UNFINISHED
+    try:
+        note = Note(path, **json.loads(path.read_text()))
+    except FileNotFoundError:
+        if goal.home.exists() and any(goal.home.iterdir()):
+            raise ExistsError(f"{goal.home} is not empty. Give another folder with --into, or move it away.") from None
+        return None
+    if (note.home, note.places) != (_identity(source), _places(goal)):
+        raise ExistsError(
+            f"{goal.home} is a migration that was begun of another home or to other stores. Remove it, and what it brought"
+            " to the servers, or give another folder with --into."
+        )
+    return note
+
+
+def _check_empty(goal: Config, model: str) -> None:
+    """ExistsError where a server has something in the place that the settings name."""
+    if goal.garage_store.store != "files":
+        with closing(open_garage(goal, cached=False)) as garage:
+            _refuse(f"The bucket {goal.garage_store.bucket}", "garage.prefix", _is_used(garage))
+    if goal.graph.store != "sqlite":
+        with closing(open_graph(goal)) as graph:
+            _refuse(f"The graph {goal.graph.namespace}", "graph.namespace", graph.epoch() > 0)
+    if goal.vectors.store != "sqlite" and model:
+        with closing(open_vectors(goal, model)) as vectors:
+            _refuse(f"{goal.vectors.url}", "vectors.prefix", vectors.count() > 0)
+
+
+def _refuse(what: str, setting: str, taken: bool) -> None:
+    if taken:
+        raise ExistsError(f"{what} is not empty: another home's. Name another place ({setting}), or clear it.")
+
+
+def _is_used(garage: Garage) -> bool:
+    return garage.ledger.last_seq() > 0 or next(garage.objects.keys(""), None) is not None
+
+
+def _identity(stores: Stores) -> str:
+    first = next(entries(stores.journal, stores.garage.ledger), None)
+    if first is None:
+        raise MissingError(
+            "Nothing was ever kept in this home: there is nothing to migrate. Use the new settings at once."
+        )
+    return hashlib.sha256(first).hexdigest()
+
+
+def _places(config: Config) -> dict[str, Any]:
+    """Settings that name places, never secrets."""
+    shown = config.shown()
+    return {section: shown[section] for section in PLACES}
+
+
+@contextmanager
+def _alone(goal: Config) -> Iterator[None]:
+    descriptor = os.open(goal.run / "migrate.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise BusyError(f"{goal.home}: another kgfs migrate is at it.") from None
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,132 @@
+"""Copying one garage into another, whatever either stands on: nothing counts as copied before it was read back."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from itertools import islice, zip_longest
+from pathlib import Path
+from typing import TypeVar
+
+from kgfs.errors import ExistsError, MissingError, RotError
+from kgfs.failpoints import border
+from kgfs.stores.backup.layout import carry
+from kgfs.stores.garage.contract import BLOCK, Ledger, Objects
+from kgfs.stores.garage.sums import Summer
+
+T = TypeVar("T")
+
+AT_ONCE = 8
+"""Objects under way: a server's answers are waited for together."""
+PAGE = 1000
+"""Keys in memory, and entries of the ledger that are appended together."""
+
+Copied = Callable[[int], None]
+"""Is told how many objects were dealt with so far."""
+
+
+def copy_objects(source: Objects, target: Objects, room: Path, copied: Copied) -> None:
+    """Every object that ``source`` lists is in ``target``, each proved by reading it there, also those that were there
+    before. ``room`` is a folder for what is under way. RotError where the target gives other bytes: it is taken out there,
+    so that the next attempt copies it anew."""
+    done = 0
+    for page in _pages(key for key, _ in source.keys("")):
+        for done, _ in enumerate(_all(lambda key: _bring(source, target, key, room), page), done + 1):  # noqa: B020
+            copied(done)
+
+
+def copy_news(source: Objects, target: Objects, room: Path) -> None:
+    """After :meth:`copy_objects`: what came to the source since is brought, and proved; what left it leaves the target.
+    Opens nothing else."""
+    left = []
+    for page in _pages(_merged(source.keys(""), target.keys(""))):
+        left += [key for key, here, _ in page if not here]
+        new = [key for key, here, there in page if here and not there]
+        list(_all(lambda key: _bring(source, target, key, room), new))
+    for key in left:
+        target.delete(key)
+
+
+def copy_ledger(entries: Iterable[bytes], target: Ledger) -> None:
+    """Append those of the entries, which begin with number 1, that the target does not have yet."""
+    last = target.last_seq()
+    new = islice(entries, last, None)
+    while batch := list(islice(new, PAGE)):
+        last = target.append(last + 1, batch)
+        border("migrate-entries")
+
+
+def prove_ledger(entries: Iterable[bytes], target: Ledger) -> None:
+    """RotError unless the target has exactly these entries."""
+    there = (entry for _, entry in target.replay())
+    for seq, (one, other) in enumerate(zip_longest(entries, there), 1):
+        if one != other:
+            raise RotError(f"Entry {seq} of the ledger is not in the copy what it is in the original.")
+
+
+def _bring(source: Objects, target: Objects, key: str, room: Path) -> None:
+    """What left the source since it was listed is passed over."""
+    try:
+        wanted = source.stat(key)
+    except MissingError:
+        return
+    try:
+        found = target.stat(key)
+    except RotError:
+        target.delete(key)
+        raise
+    except MissingError:
+        own = room / str(threading.get_ident())
+        own.mkdir(mode=0o700, exist_ok=True)
+        try:
+            carry(source, target, key, own)
+        except MissingError:
+            return
+        found = wanted
+        border("migrate-object")
+    if found.sha256 != wanted.sha256:
+        raise ExistsError(f"{key}: another content is kept under this key where it is to go.")
+    if _sha256(target, key) != wanted.sha256:
+        target.delete(key)
+        raise RotError(
+            f"{key}: what arrived is not what was kept. It was taken out of the copy; repeat to copy it anew."
+        )
+
+
+def _sha256(objects: Objects, key: str) -> str:
+    """Of the bytes as they are read; '' where the store itself says that they are not what was put."""
+    summer = Summer()
+    try:
+        with closing(objects.open(key)) as reader:
+            for start in range(0, reader.sums.size, BLOCK):
+                summer.update(reader.read_at(start, BLOCK))
+    except RotError:
+        return ""
+    return summer.sums().sha256
+
+
+def _merged(source: Iterator[tuple[str, int]], target: Iterator[tuple[str, int]]) -> Iterator[tuple[str, bool, bool]]:
+    """(key, in source, in target) of two listings in order of key."""
+    here, there = next(source, None), next(target, None)
+    while here or there:
+        key = min(found[0] for found in (here, there) if found)
+        in_source, in_target = bool(here and here[0] == key), bool(there and there[0] == key)
+        yield key, in_source, in_target
+        here = next(source, None) if in_source else here
+        there = next(target, None) if in_target else there
+
+
+def _pages(found: Iterator[T]) -> Iterator[list[T]]:
+    while page := list(islice(found, PAGE)):
+        yield page
+
+
+def _all(work: Callable[[T], None], items: Sequence[T]) -> Iterator[None]:
+    """Several at a time; the first that fails ends it."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        try:
+            yield from pool.map(work, items)
+        finally:
+            pool.shutdown(cancel_futures=True)
