@@ -52,7 +52,8 @@ class Deposits:
 
     def __init__(self, config: Config, stores: Stores, session: str) -> None:
         self.duplicates = Duplicates(config, stores, lambda name, alone: self.settler.settle_at_once(name, alone=alone))
-        self.copies = WorkingCopies(stores, config.spool, session, self.duplicates.check_flush)
+        admit = self.duplicates.check_flush if self.duplicates.refused else None
+        self.copies = WorkingCopies(stores, config.spool, session, admit)
         self.settler = Settler(config, stores, session, self.copies)
         self._stores = stores
         self._names = stores.journal.names
@@ -97,10 +98,20 @@ class Deposits:
 
     def make_file(self, parent: int, name: str, mode: int, uid: int, gid: int) -> Name:
         """An empty one, as the fact tells of it."""
+        fact, made = self._file(parent, name, mode, uid, gid)
+        self.record_soon(fact)
+        return made
+
+    def make_file_at_once(self, parent: int, name: str, mode: int, uid: int, gid: int) -> Name | None:
+        """The same where nobody must be waited for; else None, and nothing was made. *Quick*."""
+        fact, made = self._file(parent, name, mode, uid, gid)
+        return made if self._stores.journal.record_at_once(fact, session=self._session) else None
+
+    def _file(self, parent: int, name: str, mode: int, uid: int, gid: int) -> tuple[FileMade, Name]:
         made, mode, now = new_id(), mode & PERMISSIONS, time.time_ns()
         ontology = self._folder(parent, name).ontology
-        self.record_soon(FileMade(made, ontology, parent, name, mode, uid, gid, now))
-        return Name(made, ontology, parent, name, NameKind.FILE, mode, uid, gid, now, now, now, arrived_at=now)
+        row = Name(made, ontology, parent, name, NameKind.FILE, mode, uid, gid, now, now, now, arrived_at=now)
+        return FileMade(made, ontology, parent, name, mode, uid, gid, now), row
 
     def make_link(self, parent: int, name: str, target: str, uid: int, gid: int) -> Name:
         """``target`` is encoded as names are, and never followed."""

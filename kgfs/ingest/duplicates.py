@@ -28,21 +28,21 @@ class Duplicates:
     def __init__(self, config: Config, stores: Stores, settle: Callable[[Name, bool], bool]) -> None:
         """``settle(name, alone)`` settles a name if it can, and tells whether it is settled now; ``alone`` as below."""
         self._settle = settle
-        self._refused = config.tree.on_duplicate == "refuse"
+        self.refused = config.tree.on_duplicate == "refuse"
         self._names = stores.journal.names
         self._errors = ErrorLog(config.errors_log)
         self._told: set[tuple[int, str]] = set()
 
     def check_flush(self, before: Name, sha256: str, size: int) -> None:
         """As ``check``, for a live name that is about to get these bytes. What it has already it may keep."""
-        if self._refused and sha256 != before.sha256 and (path := self._names.path(before.id)):
+        if self.refused and sha256 != before.sha256 and (path := self._names.path(before.id)):
             self.check(replace(before, sha256=sha256, size=size), path)
 
     def check(self, name: Name, path: str, replaces: int = 0, *, alone: bool = False) -> None:
         """DuplicateError if ``name``, with these bytes at ``path``, would be the second of its ontology to have them;
         ``replaces`` is a name that makes way for it, ``alone`` tells that the caller is the one who settles now. Written
         to the log once a content of a name."""
-        if not self._refused or not name.sha256:
+        if not self.refused or not name.sha256:
             return
         holder = self._holder(name, replaces, alone=alone)
         if not holder:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from kgfs.ingest.keep import keep
-from kgfs.ingest.spool import WorkingCopies, WorkingCopy
+from kgfs.ingest.keep import keep, keep_at_once
+from kgfs.ingest.spool import NOTHING, WorkingCopies, WorkingCopy
+from kgfs.stores.journal.contract import Pending
 
 
 class OpenFile:
@@ -44,6 +45,11 @@ class OpenFile:
         """What was written since the last flush, through whichever open file of the name, is durable. FullError or
         StoreError if it is not; then the name has the bytes of its last flush once the last writer is released."""
         self._keep()
+
+    def flush_at_once(self) -> Pending | None:
+        """As ``flush``, but that it is the caller who waits for what is pending; None where more is to be waited for, and
+        nothing was done. Quick."""
+        return keep_at_once(self._copies, self._copy, self._session) if self._writing else NOTHING
 
     def sync(self) -> None:
         """As ``flush``; name and attributes are durable, too."""

@@ -20,8 +20,12 @@ from kgfs.errors import StoreError
 from kgfs.ingest.content import SMALL, Content, Memory, SpoolFile, is_held, open_content
 from kgfs.stores.garage.contract import BLOCK, Sums
 from kgfs.stores.garage.sums import sums_of
+from kgfs.stores.journal.contract import Pending
+from kgfs.stores.journal.pending import Durable
 from kgfs.stores.stores import Stores
 
+NOTHING: Pending = Durable()
+"""Is waited for."""
 SEEN = 20_000
 """Names whose last opened bytes are remembered."""
 
@@ -36,6 +40,8 @@ class WorkingCopy:
         self.lock = threading.RLock()
         self.dirty = False
         """Whether there is something to keep."""
+        self.pending_fact: Pending = NOTHING
+        """What was recorded last of what is kept: a flush that finds nothing to keep waits for it, too."""
         self._copies = copies
         self._row: Name | None = None
         self._content: Content = Memory()
@@ -138,8 +144,13 @@ class WorkingCopy:
             return content
         return content.read_at(0, content.size)
 
-    def kept(self, row: Name) -> None:
-        """A fact says that the working copy's bytes are the name's; ``row`` is what it says."""
+    def small(self) -> bytes | None:
+        """The same where it is in memory. Quick."""
+        content = self._content
+        return content.read_at(0, content.size) if isinstance(content, Memory) else None
+
+    def kept(self, row: Name, pending: Pending = NOTHING) -> None:
+        """A fact says that the working copy's bytes are the name's; ``row`` is what it says, ``pending`` how far it is."""
         content = self._content
         if isinstance(content, SpoolFile):
             if row.place is Place.SPOOL:
@@ -147,6 +158,7 @@ class WorkingCopy:
             else:
                 self._take(Memory(content.read_at(0, content.size)), writable=True)
         self._row = row
+        self.pending_fact = pending
         self.dirty = False
         self._copies.note_kept(self.name_id, row.sha256)
 
@@ -211,10 +223,10 @@ class WorkingCopies:
         stores: Stores,
         spool: Path,
         session: str,
-        admit: Callable[[Name, str, int], None] = lambda name, sha256, size: None,
+        admit: Callable[[Name, str, int], None] | None = None,
     ) -> None:
-        """``admit`` is asked at each flush whether a name may have bytes of that SHA-256 and size; its error ends the
-        flush."""
+        """``admit``, if any, is asked at each flush whether a name may have bytes of that SHA-256 and size; its error ends
+        the flush."""
         self.stores = stores
         self.spool = spool
         self.admit = admit

@@ -8,6 +8,7 @@ from collections.abc import Hashable, Sequence
 from kgfs.domain import Document, Name, NameKind, Ontology, Place, State, decode_name
 from kgfs.errors import IsAFolderError, MissingError, NoSuchAttributeError, NotAFolderError, RefusedError
 from kgfs.ingest.open_file import OpenFile
+from kgfs.stores.journal.contract import Pending
 from kgfs.tree.node import Attr, AttrChange, Caller, File, Folder, Handle, Link, Node
 from kgfs.tree.world import World
 
@@ -89,6 +90,10 @@ class DocumentsFolder(_Entry, Folder):
     def make_file(self, name: str, mode: int, caller: Caller) -> File:
         made = self._world.deposits.make_file(self._id, name, mode, caller.uid, caller.gid)
         return DocumentFile(self._world, self._ontology, made.id, made)
+
+    def make_file_at_once(self, name: str, mode: int, caller: Caller) -> File | None:
+        made = self._world.deposits.make_file_at_once(self._id, name, mode, caller.uid, caller.gid)
+        return DocumentFile(self._world, self._ontology, made.id, made) if made is not None else None
 
     def make_folder(self, name: str, mode: int, caller: Caller) -> Folder:
         made = self._world.deposits.make_folder(self._id, name, mode, caller.uid, caller.gid)
@@ -208,6 +213,9 @@ class DocumentHandle(Handle):
 
     def flush(self) -> None:
         self._file.flush()
+
+    def flush_at_once(self) -> Pending | None:
+        return self._file.flush_at_once()
 
     def sync(self) -> None:
         self._file.sync()

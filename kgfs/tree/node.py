@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from kgfs.compute.patience import Patience
 from kgfs.errors import DerivedError, NoSuchAttributeError, UnsupportedError
+from kgfs.stores.journal.contract import Pending
 
 ROOT_INODE = 1
 
@@ -136,6 +137,11 @@ class Folder(Node):
         """*Blocks*, as all below. ExistsError if the name is taken."""
         raise DerivedError("This folder is derived from the documents. Make files in documents/ instead.")
 
+    def make_file_at_once(self, name: str, mode: int, caller: Caller) -> File | None:
+        """As ``make_file``, where nothing is waited for; else None, and nothing was made. It can be opened at once, too.
+        *Quick*."""
+        return None
+
     def make_folder(self, name: str, mode: int, caller: Caller) -> Folder:
         raise DerivedError("This folder is derived from the documents. Make folders in documents/ instead.")
 
@@ -214,6 +220,11 @@ class Handle:
 
     def flush(self) -> None:
         """At each close(): what was written since the last flush becomes durable, or the error is raised. *Blocks*."""
+
+    def flush_at_once(self) -> Pending | None:
+        """As ``flush``, but that it is the caller who waits until what was kept is durable; None where more is to be waited
+        for, and nothing was done. *Quick*."""
+        return None
 
     def sync(self) -> None:
         """fsync. *Blocks*."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import trio
 
-from kgfs.errors import StoppingError
+from kgfs.errors import KgfsError, StoppingError
 
 if TYPE_CHECKING:
     from outcome import Outcome
@@ -25,6 +26,9 @@ class Threads:
         self._changing = trio.CapacityLimiter(threads)
         self._asked: set[trio.CancelScope] = set()
         self._stopping = False
+        self._told: deque[trio.lowlevel.Task] = deque()
+        self._going_on = False
+        """Whether those who were told are about to go on."""
 
     async def change(self, call: Callable[[], T]) -> T:
         """Goes to its end whatever happens. The thread is handed over to directly, without the turns of the event loop
@@ -44,6 +48,31 @@ class Threads:
             return result
         finally:
             self._changing.release_on_behalf_of(task)
+
+    async def told(self, tell: Callable[[Callable[[KgfsError | None], None]], None]) -> None:
+        """Wait, without a thread, until what is given to ``tell`` is called, from whatever thread, once; what it is called
+        with is raised. Goes to its end. Those who are told together go on together."""
+        task, token = trio.lowlevel.current_task(), trio.lowlevel.current_trio_token()
+        errors: list[KgfsError] = []
+
+        def hear(error: KgfsError | None) -> None:
+            if error is not None:
+                errors.append(error)
+            self._told.append(task)
+            if not self._going_on:
+                self._going_on = True
+                token.run_sync_soon(self._go_on)
+
+        tell(hear)
+        await trio.lowlevel.wait_task_rescheduled(_to_its_end)
+        for error in errors:
+            raise error
+
+    def _go_on(self) -> None:
+        # First, so that who is told from now on calls for this again, and nobody is missed.
+        self._going_on = False
+        while self._told:
+            trio.lowlevel.reschedule(self._told.popleft())
 
     async def ask(self, call: Callable[[], T]) -> T:
         """Changes nothing, so it is given up when its caller is cancelled or :meth:`stop` is called (StoppingError); its

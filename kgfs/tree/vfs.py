@@ -15,6 +15,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Concatenate, NoReturn, ParamSpec, TypeVar
 
 import trio
@@ -57,6 +58,7 @@ from kgfs.tree.stale import Invalidation, StaleEntry, StaleInode
 from kgfs.tree.threads import THREADS, Threads
 
 T = TypeVar("T")
+F = TypeVar("F", File, File | None)
 P = ParamSpec("P")
 
 RENAME_NOREPLACE = 1
@@ -158,13 +160,16 @@ class Vfs:
         caller = _inherited(folder, caller)[1]
         handles: list[Handle] = []
 
-        def make(encoded: str) -> File:
-            node = folder.make_file(encoded, stat.S_IMODE(mode), caller)
-            handles.append(_open_node(node, flags & ~os.O_TRUNC))
+        def make(making: Callable[[str, int, Caller], F], encoded: str) -> F:
+            node = making(encoded, stat.S_IMODE(mode), caller)
+            if node is not None:
+                handles.append(_open_node(node, flags & ~os.O_TRUNC))
             return node
 
         try:
-            attr = await self._make(parent, name, make)
+            attr = await self._make(
+                parent, name, partial(make, folder.make_file), partial(make, folder.make_file_at_once)
+            )
         except ExistsError:
             if flags & os.O_EXCL:
                 raise
@@ -339,8 +344,13 @@ class Vfs:
     async def flush(self, fh: int) -> None:
         """Comes at each close(), also of duplicated descriptors; a handle that cannot write has nothing to flush."""
         opened = self.handles.file(fh)
-        if opened.writes:
+        if not opened.writes:
+            return
+        pending = _at_once(opened, opened.handle.flush_at_once)
+        if pending is None:
             await self._with_handle(opened, opened.handle.flush)
+        elif not pending.durable:
+            await self._threads.told(pending.then)
 
     async def fsync(self, fh: int) -> None:
         opened = self.handles.file(fh)
@@ -463,7 +473,13 @@ class Vfs:
         known = self.inodes.get(inode)
         self._stale += [StaleEntry(*place) for place in known.places()] if known is not None else []
 
-    async def _make(self, parent: int, name: bytes, make: Callable[[str], Node]) -> Attr:
+    async def _make(
+        self,
+        parent: int,
+        name: bytes,
+        make: Callable[[str], Node],
+        make_at_once: Callable[[str], Node | None] = lambda encoded: None,
+    ) -> Attr:
         encoded = _encoded(name)
         # News of this very entry may arrive while the thread is still making it. The kernel must not be told to drop
         # what it is about to learn: that would cut off a shell that stands in a folder it has just made.
@@ -474,7 +490,8 @@ class Vfs:
             return node, node.attr()
 
         try:
-            node, attr = await self._threads.change(make_and_look)
+            made = make_at_once(encoded)
+            node, attr = (made, made.attr()) if made is not None else await self._threads.change(make_and_look)
         except KgfsError:
             if believed_absent:
                 self._stale.append(StaleEntry(parent, name))

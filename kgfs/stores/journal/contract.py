@@ -7,11 +7,12 @@ and attempts, which are of the moment). Reads are *quick* (indexed, microseconds
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from kgfs.domain import Document, Name, Ontology, State, Version
+from kgfs.errors import StoreError
 from kgfs.stores.journal.facts import Fact
 
 
@@ -269,6 +270,20 @@ class Jobs(Protocol):
         ...
 
 
+class Pending(Protocol):
+    """Facts that have come true and survive the end of every process, on their way to the disk. All *quick*."""
+
+    @property
+    def durable(self) -> bool:
+        """Whether they survive a power failure already."""
+        ...
+
+    def then(self, done: Callable[[StoreError | None], None]) -> None:
+        """Call ``done`` once they are durable, or the disk has failed: with the error that ``record`` would raise. Once,
+        from whatever thread, perhaps before this returns; ``done`` is to be quick."""
+        ...
+
+
 class Journal(Protocol):
     """Names, jobs, inbox and the ledger's front, in one durable file. Any number of threads and processes."""
 
@@ -303,6 +318,13 @@ class Journal(Protocol):
         its successor is owed a reading; when the successor needs none (alias), it is owed a ``forget``.
         A ReadingOwed owes the ``read`` job likewise, of a Document that a live name has (else MissingError).
         """
+        ...
+
+    def record_at_once(
+        self, *facts: Fact, inbox: Mapping[str, bytes] | None = None, session: str = ""
+    ) -> Pending | None:
+        """As ``record``, without waiting for the disk nor for anybody who writes, so that an event loop may call it; the
+        facts are durable within a second in any case. None, and nothing is recorded, where one must wait. Quick."""
         ...
 
     def sync(self) -> None:

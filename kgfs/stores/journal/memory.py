@@ -17,6 +17,7 @@ from kgfs.stores.journal.checks import Before, check
 from kgfs.stores.journal.contract import Forgetting, Job, Jobs, Names, SavedSearch, Trashed
 from kgfs.stores.journal.facts import Fact, decode, encode
 from kgfs.stores.journal.memory_tables import SECOND, Tables
+from kgfs.stores.journal.pending import Durable
 
 
 class MemoryNames:
@@ -278,6 +279,10 @@ class MemoryJournal:
                 check(fact, self._before)
                 tables.apply(fact, session)
             return len(tables.facts)
+
+    def record_at_once(self, *facts: Fact, inbox: Mapping[str, bytes] | None = None, session: str = "") -> Durable:
+        self.record(*facts, inbox=inbox, session=session)
+        return Durable()
 
     def sync(self) -> None:
         return

@@ -15,14 +15,14 @@ from kgfs.errors import StoreError
 from kgfs.stores.database import BUSY_SECONDS, scrub
 from kgfs.stores.journal import fold, forgetting
 from kgfs.stores.journal.checks import Before, check
-from kgfs.stores.journal.contract import Jobs, Names
+from kgfs.stores.journal.contract import Jobs, Names, Pending
 from kgfs.stores.journal.facts import Fact, decode, encode
 from kgfs.stores.journal.jobs import SqliteJobs
 from kgfs.stores.journal.names import SqliteNames
 from kgfs.stores.journal.readers import Readers
 from kgfs.stores.journal.schema import connect_to_read, prepare, typed
 from kgfs.stores.journal.syncing import WalSync
-from kgfs.stores.journal.writer import Writer
+from kgfs.stores.journal.writer import Work, Writer
 
 KEPT_ENTRIES = 10_000
 """Entries that stay for the change feed after the ledger has them."""
@@ -62,19 +62,28 @@ class SqliteJournal:
     def record(
         self, *facts: Fact, inbox: Mapping[str, bytes] | None = None, session: str = "", synced: bool = True
     ) -> int:
+        return self._writer.run(self._recording(facts, inbox, session), synced=synced)
+
+    def record_at_once(
+        self, *facts: Fact, inbox: Mapping[str, bytes] | None = None, session: str = ""
+    ) -> Pending | None:
+        return self._writer.run_at_once(self._recording(facts, inbox, session))
+
+    def _recording(self, facts: Sequence[Fact], inbox: Mapping[str, bytes] | None, session: str) -> Work[int]:
         entries = [encode(fact) for fact in facts]
 
         def work(db: sqlite3.Connection) -> int:
-            db.executemany("INSERT OR IGNORE INTO inbox VALUES (?, ?)", (inbox or {}).items())
+            for small in (inbox or {}).items():
+                db.execute("INSERT OR IGNORE INTO inbox VALUES (?, ?)", small)
             seq = _newest(db)
             for fact, entry in zip(facts, entries, strict=True):
                 seq += 1
                 check(fact, self._before)
                 fold.apply(fact, fold.Target(db, seq, session))
-                db.execute("INSERT INTO entry VALUES (?, ?)", (seq, entry))
+                db.execute("INSERT INTO entry VALUES (?, ?, ?)", (seq, entry, session))
             return seq
 
-        return self._writer.run(work, synced=synced)
+        return work
 
     def sync(self) -> None:
         self._writer.sync()
@@ -123,7 +132,7 @@ class SqliteJournal:
                 _replay_one(db, seq, entry)
                 newest.append((seq, entry))
                 applied += 1
-            db.executemany("INSERT INTO entry VALUES (?, ?)", newest)
+            db.executemany("INSERT INTO entry VALUES (?, ?, '')", newest)
             db.execute("UPDATE shipped SET upto = ?", (_newest(db),))
             return applied
 

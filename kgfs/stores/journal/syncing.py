@@ -15,6 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kgfs.errors import StoreError, from_os_error
+from kgfs.stores.journal.contract import Pending
+from kgfs.stores.journal.pending import Coming, Telling
 
 SOON = 0.5
 """Seconds until a commit is synced that nobody waits for; the promise is one second."""
@@ -40,6 +42,7 @@ class WalSync:
         self._sleeper: threading.Thread | None = None
         self._stop = threading.Event()
         self._failure: OSError | None = None
+        self._telling = Telling(self.wait_for)
         try:
             self._wal = os.open(f"{path}-wal", os.O_RDONLY | os.O_CLOEXEC)
             _sync_name(path)
@@ -50,6 +53,13 @@ class WalSync:
         """Note one more commit; its number. One thread at a time."""
         self._committed += 1
         return self._committed
+
+    def pending(self, commit: int) -> Pending:
+        """That commit, for one who cannot wait for it."""
+        return Coming(commit, self.is_durable, self._telling.tell)
+
+    def is_durable(self, commit: int) -> bool:
+        return commit <= self._synced
 
     def wait_for(self, commit: int) -> None:
         """Return once that commit is durable. StoreError if the disk fails: it may or may not survive then, and from
@@ -122,6 +132,7 @@ class WalSync:
 
     def close(self) -> None:
         """Everything is durable, or StoreError. Nobody may commit any more."""
+        self._telling.close()
         self._stop.set()
         with self._later:
             sleeper = self._sleeper

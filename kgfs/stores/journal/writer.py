@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,10 +12,16 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from kgfs.errors import StoreError
-from kgfs.stores.journal.schema import typed
+from kgfs.stores.journal.contract import Pending
+from kgfs.stores.journal.pending import Durable
+from kgfs.stores.journal.schema import BUSY_SECONDS, typed
 from kgfs.stores.journal.syncing import WalSync
 
 BULK_KIB = 256 << 10
+SLOW = 0.01
+"""Seconds for a commit, from which the disk keeps even those waiting who only write to the memory it is written from."""
+REST = 0.5
+"""Seconds for which nobody then commits who may not wait."""
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
@@ -44,6 +51,9 @@ class Writer:
         self._syncing = syncing
         self._turn = syncing.turn if syncing is not None else threading.Lock()
         self._waiting: deque[_Request[object]] = deque()
+        self._patient = True
+        """Whether the connection waits for those of other processes."""
+        self._slow_until = 0.0
 
     def run(self, work: Work[T], *, synced: bool = True) -> T:
         """What ``work`` returns, once its changes are durable; its error, with none of its changes made. Not ``synced``
@@ -71,16 +81,55 @@ class Writer:
                 self._syncing.soon()
         return request.result  # type: ignore[return-value]
 
+    def run_at_once(self, work: Work[T]) -> Pending | None:
+        """The same, committed and not waited for; its changes are durable within a second in any case. None, and nothing
+        was done, where another thread or process is writing, or the disk was slow just now. Quick: it writes to the
+        memory that the kernel keeps of the WAL."""
+        began = time.monotonic()
+        if began < self._slow_until or not self._turn.acquire(blocking=False):
+            return None
+        try:
+            if not self._begin(patient=False):
+                return None
+            request = _Request(work)
+            self._commit([request], begun=True)  # type: ignore[list-item]
+        except sqlite3.Error as error:
+            raise typed(error, self._path) from error
+        finally:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            self._turn.release()
+        if request.error is not None:
+            raise request.error
+        if self._syncing is None:
+            return Durable()
+        self._syncing.soon()
+        if time.monotonic() - began > SLOW:
+            self._slow_until = began + REST
+        return self._syncing.pending(request.commit)
+
+    def _begin(self, *, patient: bool) -> bool:
+        """Whether a transaction began; only one who is not patient can find that another process is writing."""
+        if patient != self._patient:
+            self._db.execute(f"PRAGMA busy_timeout={int(BUSY_SECONDS * 1000) if patient else 0}")
+            self._patient = patient
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if patient or error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                raise
+            return False
+        return True
+
     def sync(self) -> None:
         """Everything that any process has committed is durable when this returns."""
         if self._syncing is not None:
             self._syncing.sync()
 
-    def _commit(self, batch: list[_Request[object]]) -> None:
-        begun = False
+    def _commit(self, batch: list[_Request[object]], *, begun: bool = False) -> None:
+        """``begun`` tells that the transaction has begun."""
         try:
-            self._db.execute("BEGIN IMMEDIATE")
-            begun = True
+            begun = begun or self._begin(patient=True)
             if len(batch) == 1:
                 self._try(batch[0], "ROLLBACK")
             else:

@@ -1,0 +1,89 @@
+"""Commits on their way to the disk, for those who cannot wait for it themselves, as an event loop cannot."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+
+from kgfs.errors import StoreError
+
+Done = Callable[[StoreError | None], None]
+
+
+class Durable:
+    """The contract's ``Pending`` of what is durable already, or never will be."""
+
+    durable = True
+
+    def then(self, done: Done) -> None:
+        done(None)
+
+
+class Coming:
+    """The contract's ``Pending`` of a commit by its number."""
+
+    __slots__ = ("_commit", "_is_durable", "_tell")
+
+    def __init__(self, commit: int, is_durable: Callable[[int], bool], tell: Callable[[int, Done], None]) -> None:
+        self._commit = commit
+        self._is_durable = is_durable
+        self._tell = tell
+
+    @property
+    def durable(self) -> bool:
+        return self._is_durable(self._commit)
+
+    def then(self, done: Done) -> None:
+        self._tell(self._commit, done)
+
+
+class Telling:
+    """Waits for commits in a thread of its own, which starts with the first: all that come while the disk is busy share
+    the next sync. Any thread may call."""
+
+    def __init__(self, wait_for: Callable[[int], None]) -> None:
+        """``wait_for(commit)`` returns when that commit, and every one before it, is durable."""
+        self._wait_for = wait_for
+        self._asked: SimpleQueue[tuple[int, Done] | None] = SimpleQueue()
+        self._starting = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def tell(self, commit: int, done: Done) -> None:
+        if self._thread is None:
+            self._start()
+        self._asked.put((commit, done))
+
+    def close(self) -> None:
+        """Everybody who asked is told. Nobody may ask any more."""
+        if self._thread is not None:
+            self._asked.put(None)
+            self._thread.join()
+
+    def _start(self) -> None:
+        with self._starting:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="kgfs-journal-tell", daemon=True)
+                self._thread.start()
+
+    def _run(self) -> None:
+        over = False
+        while not over:
+            asked = [self._asked.get()]
+            with suppress(Empty):
+                while True:
+                    asked.append(self._asked.get_nowait())
+            over = None in asked
+            together = [request for request in asked if request is not None]
+            if together:
+                failure = self._failure_of(max(commit for commit, _ in together))
+                for _, done in together:
+                    done(failure)
+
+    def _failure_of(self, commit: int) -> StoreError | None:
+        try:
+            self._wait_for(commit)
+        except StoreError as error:
+            return error
+        return None
