@@ -14,6 +14,7 @@ import pytest
 
 from kgfs.errors import AwayError, LostLeaseError
 from kgfs.stores.leases.contract import Lease, Leases, SharedGraph
+from kgfs.stores.leases.holding import Holding
 from kgfs.stores.leases.memory import MemoryLeases
 from tests.t1_stores.graph_building import Doc, Told, prepared, publish
 from tests.t1_stores.graph_stores import own
@@ -78,6 +79,29 @@ def test_renewed_it_lasts(leases: Leases) -> None:
     leases.release(lease)
     with pytest.raises(LostLeaseError):
         leases.renew(lease, LONG)
+
+
+def test_who_holds_it_learns_that_another_wants_it(leases: Leases) -> None:
+    first = taken(leases)
+    assert not leases.renew(first, LONG)
+    assert leases.take("a", "another", LONG) is None
+    assert leases.renew(first, LONG)
+    leases.release(first)
+    assert not leases.renew(taken(leases), LONG)
+
+
+def test_held_it_is_renewed_until_it_is_lost(leases: Leases) -> None:
+    with closing(Holding(leases, 3 * SHORT)) as holding:
+        lease = holding.take("a")
+        assert lease is not None
+        time.sleep(6 * SHORT)
+        assert holding.holds(lease)
+        assert leases.take("a", "another", LONG) is None
+        until(lambda: holding.wanted(lease))
+        leases.release(lease)
+        until(lambda: not holding.holds(lease))
+        left = holding.take("b")
+        assert left is not None
 
 
 def test_of_many_at_once_one_gets_it(leases: Leases) -> None:

@@ -27,11 +27,13 @@ class Leases(Protocol):
     AwayError or TimedOutError where who gives leases does not answer; then it may have been done all the same."""
 
     def take(self, what: str, holder: str, seconds: float) -> Lease | None:
-        """The lease, for so long, if nobody holds it. ``holder`` is told to people. Two never hold the same."""
+        """The lease, for so long, if nobody holds it; else who does is told that it is wanted. ``holder`` is for people.
+        Two never hold the same."""
         ...
 
-    def renew(self, lease: Lease, seconds: float) -> None:
-        """For so long from now. LostLeaseError if it is not held any more."""
+    def renew(self, lease: Lease, seconds: float) -> bool:
+        """For so long from now; whether another asked for it since it was taken. LostLeaseError if it is not held any
+        more."""
         ...
 
     def release(self, lease: Lease) -> None:

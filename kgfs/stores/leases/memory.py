@@ -16,20 +16,24 @@ class MemoryLeases:
         self._lock = Lock()
         self._tokens: dict[str, int] = {}
         self._until: dict[str, float] = {}
+        self._wanted: set[str] = set()
 
     def take(self, what: str, holder: str, seconds: float) -> Lease | None:
         with self._lock:
             if self._until.get(what, 0.0) > self._clock():
+                self._wanted.add(what)
                 return None
+            self._wanted.discard(what)
             self._tokens[what] = self._tokens.get(what, 0) + 1
             self._until[what] = self._clock() + seconds
             return Lease(what, self._tokens[what])
 
-    def renew(self, lease: Lease, seconds: float) -> None:
+    def renew(self, lease: Lease, seconds: float) -> bool:
         with self._lock:
             if not self._held(lease):
                 raise LostLeaseError(f"The lease of '{lease.what}' ran out.")
             self._until[lease.what] = self._clock() + seconds
+            return lease.what in self._wanted
 
     def release(self, lease: Lease) -> None:
         with self._lock:

@@ -10,7 +10,7 @@ from neo4j import ManagedTransaction
 
 from kgfs.errors import LostLeaseError
 from kgfs.stores.graph.neo4j.place import Place
-from kgfs.stores.graph.neo4j.speaking import Speaking
+from kgfs.stores.graph.neo4j.speaking import Row, Speaking
 from kgfs.stores.leases.contract import Lease
 
 _LOCKED = "SET l.locked = true REMOVE l.locked"
@@ -19,13 +19,15 @@ _LOCKED = "SET l.locked = true REMOVE l.locked"
 _TAKE = f"""
 MERGE (l:Lease {{graph: $graph, what: $what}}) ON CREATE SET l.token = 0, l.until = 0
 {_LOCKED}
-WITH l, l.holder = $holder AS again WHERE again OR l.until <= timestamp()
+WITH l, coalesce(l.holder = $holder, false) AS again, l.until <= timestamp() AS free
+SET l.wanted = NOT (again OR free)
+WITH l, again WHERE NOT l.wanted
 SET l.token = l.token + CASE WHEN again THEN 0 ELSE 1 END, l.holder = $holder, l.until = timestamp() + $milliseconds
 RETURN l.token AS token"""
 
 _HELD = f"MATCH (l:Lease {{graph: $graph, what: $what}}) {_LOCKED} WITH l WHERE l.token = $token"
 
-_RENEW = f"{_HELD} AND l.until > timestamp() SET l.until = timestamp() + $milliseconds RETURN l.token AS token"
+_RENEW = f"{_HELD} AND l.until > timestamp() SET l.until = timestamp() + $milliseconds RETURN l.wanted AS wanted"
 _RELEASE = f"{_HELD} SET l.until = 0, l.holder = '' RETURN l.token AS token"
 _CHECK = f"{_HELD} AND l.until > timestamp() RETURN l.token AS token"
 
@@ -38,12 +40,14 @@ class Neo4jLeases:
     def take(self, what: str, holder: str, seconds: float) -> Lease | None:
         # Unlike any other, so that one whose acknowledgement was lost is known again.
         words = {"holder": f"{holder} {secrets.token_hex(6)}", "milliseconds": int(seconds * 1000)}
-        token = self._do(_TAKE, what=what, **words)
-        return None if token is None else Lease(what, token)
+        found = self._do(_TAKE, what=what, **words)
+        return Lease(what, found["token"]) if found else None
 
-    def renew(self, lease: Lease, seconds: float) -> None:
-        if self._do(_RENEW, what=lease.what, token=lease.token, milliseconds=int(seconds * 1000)) is None:
+    def renew(self, lease: Lease, seconds: float) -> bool:
+        found = self._do(_RENEW, what=lease.what, token=lease.token, milliseconds=int(seconds * 1000))
+        if found is None:
             raise lost(lease)
+        return bool(found["wanted"])
 
     def release(self, lease: Lease) -> None:
         self._do(_RELEASE, what=lease.what, token=lease.token)
@@ -51,20 +55,15 @@ class Neo4jLeases:
     def close(self) -> None:
         self._speaking.close()
 
-    def _do(self, statement: str, **words: Any) -> int | None:
-        return self._speaking.write(lambda tx: _token(tx, statement, graph=self._graph, **words))
+    def _do(self, statement: str, **words: Any) -> Row | None:
+        return self._speaking.write(lambda tx: tx.run(statement, graph=self._graph, **words).single())
 
 
 def check(tx: ManagedTransaction, graph: str, lease: Lease) -> None:
     """LostLeaseError unless it is held; then it stays so until the transaction ends."""
-    if _token(tx, _CHECK, graph=graph, what=lease.what, token=lease.token) is None:
+    if tx.run(_CHECK, graph=graph, what=lease.what, token=lease.token).single() is None:
         raise lost(lease)
 
 
 def lost(lease: Lease) -> LostLeaseError:
     return LostLeaseError(f"The lease of '{lease.what}' ran out: another machine may have it now.")
-
-
-def _token(tx: ManagedTransaction, statement: str, **words: Any) -> int | None:
-    found = tx.run(statement, **words).single()
-    return int(found["token"]) if found else None

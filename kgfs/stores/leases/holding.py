@@ -1,0 +1,84 @@
+"""Leases that this process holds, kept by a thread of its own: who holds one may be busy for longer than it lasts."""
+
+from __future__ import annotations
+
+import logging
+import os
+import platform
+import threading
+
+from kgfs.errors import KgfsError, LostLeaseError
+from kgfs.stores.leases.contract import Lease, Leases
+
+RENEWALS = 3
+"""How often a lease is renewed in the time it lasts: two may be lost."""
+
+log = logging.getLogger("kgfs.leases")
+
+
+class Holding:
+    """Any thread may call. A process that is stopped renews nothing: what it held goes to others meanwhile, and it learns
+    of that as soon as it goes on."""
+
+    def __init__(self, leases: Leases, seconds: float) -> None:
+        self._leases = leases
+        self._seconds = seconds
+        self._holder = f"{platform.node()} {os.getpid()}"
+        self._held: dict[Lease, bool] = {}
+        """Whether somebody else asked for it."""
+        self._lock = threading.Lock()
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._keep, name="kgfs-leases", daemon=True)
+        self._thread.start()
+
+    def take(self, what: str) -> Lease | None:
+        """Held until it is released, or lost. None where another has it. Errors as of ``Leases``."""
+        lease = self._leases.take(what, self._holder, self._seconds)
+        if lease is not None:
+            with self._lock:
+                self._held[lease] = False
+        return lease
+
+    def holds(self, lease: Lease) -> bool:
+        """As far as is known here: what must not be done by two is fenced."""
+        return lease in self._held
+
+    def wanted(self, lease: Lease) -> bool:
+        """Whether another asked for it since it was taken. Known when it is renewed."""
+        return self._held.get(lease, False)
+
+    def release(self, lease: Lease) -> None:
+        """Where that cannot be told it runs out."""
+        with self._lock:
+            held = self._held.pop(lease, None)
+        if held is not None:
+            try:
+                self._leases.release(lease)
+            except KgfsError as error:
+                log.info("%s: not released, it will run out: %s", lease.what, error)
+
+    def close(self) -> None:
+        self._closing.set()
+        self._thread.join()
+        for lease in list(self._held):
+            self.release(lease)
+        self._leases.close()
+
+    def _keep(self) -> None:
+        while not self._closing.wait(self._seconds / RENEWALS):
+            for lease in list(self._held):
+                self._renew(lease)
+
+    def _renew(self, lease: Lease) -> None:
+        try:
+            wanted = self._leases.renew(lease, self._seconds)
+        except LostLeaseError as error:
+            with self._lock:
+                if self._held.pop(lease, None) is not None:
+                    log.info("%s", error)
+        except KgfsError as error:  # tried again; it is lost only where who gives leases says so
+            log.info("%s: not renewed: %s", lease.what, error)
+        else:
+            with self._lock:
+                if lease in self._held:
+                    self._held[lease] = wanted
