@@ -1,0 +1,232 @@
+"""``kgfs migrate`` as a user sees it: there and back again, killed at every border, while the home is in use."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.peers.buckets import Server
+from tests.t6_whole.conftest import GARBAGE, ZEN
+from tests.t6_whole.knowledge_of import knowledge_of
+from tests.t6_whole.running import Place, one_line
+
+if TYPE_CHECKING:
+    from kgfs.stores.graph.neo4j.place import Place as Neo4j
+
+QUICK = {"KGFS_MODELS_EMBEDDER": "none", "KGFS_MODELS_EXTRACTOR": "statistics"}
+PLAIN = '[models]\nembedder = "none"\nextractor = "statistics"\n'
+LARGE = GARBAGE * 1000
+BORDERS = (
+    *("begun", "entries", "ledger", "object", "object:3", "objects", "caught-up", "front", "derived", "proved"),
+)  # fmt: skip
+
+
+@pytest.fixture
+def filled(place: Place, tmp_path: Path) -> Place:
+    place.environment |= QUICK
+    for name, content in (("zen.md", ZEN), ("garbage.txt", GARBAGE)):
+        (tmp_path / name).write_text(content)
+        place.run("ingest", tmp_path / name, "--ontology", "Zen")
+    (tmp_path / "plain.toml").write_text(PLAIN)
+    return place
+
+
+@pytest.fixture
+def moved(tmp_path: Path) -> Iterator[Place]:
+    """Where it goes."""
+    found = Place(tmp_path / "moved", tmp_path / "movedmnt", dict(QUICK))
+    found.mountpoint.mkdir()
+    yield found
+    found.close()
+
+
+def contents(top: Path) -> dict[str, tuple[int, bytes]]:
+    return {
+        str(path.relative_to(top)): (path.stat().st_mtime_ns, path.read_bytes())
+        for ontology in top.iterdir()
+        if ontology.is_dir() and ontology.name != ".kgfs"
+        for path in sorted(ontology.rglob("*"))
+        if path.is_file()
+    }
+
+
+def clean(place: Place) -> bool:
+    return "0 findings" in place.run("check", "--deep").stderr
+
+
+@pytest.mark.claim("MOVE-1")
+@pytest.mark.mounted
+def test_what_is_in_use_and_not_settled_moves_with_all_the_rest(filled: Place, moved: Place, tmp_path: Path) -> None:
+    filled.mount("--no-worker", env={"KGFS_PIPELINE_SETTLE": "600"})
+    documents = filled.mountpoint / "Zen/documents"
+    (documents / "large.txt").write_text(LARGE)
+    (documents / "small.txt").write_text("A stupa is a mound.\n")
+    (documents / "empty").touch()
+    os.symlink("zen.md", documents / "link")
+    with (documents / "open.txt").open("w") as file:
+        file.write("Another. " + LARGE)
+        file.flush()
+        os.fsync(file.fileno())
+        before = contents(filled.mountpoint)
+        file.write("not kept yet")
+        filled.run("migrate", "--to", tmp_path / "plain.toml", "--into", moved.home)
+        moved.mount("--no-worker", env={"KGFS_PIPELINE_SETTLE": "600"})
+        assert contents(moved.mountpoint) == before
+    assert (documents / "open.txt").read_text() == "Another. " + LARGE + "not kept yet", "the home stays in use"
+    moved.umount()
+    moved.mount()
+    moved.wait()
+    assert moved.status()["documents"] == {"done": 5}
+    assert (moved.mountpoint / "Zen/documents/link").readlink() == Path("zen.md")
+    assert clean(moved)
+
+
+@pytest.mark.claim("MOVE-2")
+def test_killed_at_any_border_it_goes_on(filled: Place, moved: Place, tmp_path: Path) -> None:
+    before = knowledge_of(filled.home)
+    words = ("migrate", "--to", tmp_path / "plain.toml", "--into", moved.home)
+    for border in BORDERS:
+        filled.run(*words, expect=-9, env={"KGFS_FAIL_AT": f"migrate-{border}"})
+        assert "not complete" in one_line(
+            moved.run("ingest", tmp_path / "zen.md", "--ontology", "Zen", expect=5).stderr
+        )
+    filled.run(*words)
+    assert knowledge_of(moved.home) == knowledge_of(filled.home) == before
+    assert clean(moved)
+    assert not (moved.home / "run/migrating").exists()
+
+
+@pytest.mark.claim("MOVE-1")
+def test_what_came_and_what_was_purged_meanwhile_is_so_in_the_copy(filled: Place, moved: Place, tmp_path: Path) -> None:
+    words = ("migrate", "--to", tmp_path / "plain.toml", "--into", moved.home)
+    filled.run(*words, expect=-9, env={"KGFS_FAIL_AT": "migrate-caught-up"})
+    (tmp_path / "zen.md").write_text(ZEN + "\nZazen is sitting. Zazen is a practice of Zen.\n")
+    filled.run("ingest", tmp_path / "zen.md", "--ontology", "Zen")
+    filled.run("forget", "Zen/garbage.txt", "--purge", "--yes")
+    before = knowledge_of(filled.home)
+    filled.run(*words)
+    assert knowledge_of(moved.home) == before
+    assert clean(moved)
+    assert traces(moved.home, b"tracing algorithm") == []
+
+
+def traces(home: Path, words: bytes) -> list[Path]:
+    return [path for path in home.rglob("*") if path.is_file() and words in path.read_bytes()]
+
+
+@pytest.mark.claim("MOVE-1")
+@pytest.mark.parametrize("where", ["objects/sources", "objects/readings", "ledger"])
+def test_a_changed_byte_is_found(filled: Place, moved: Place, tmp_path: Path, where: str) -> None:
+    words = ("migrate", "--to", tmp_path / "plain.toml", "--into", moved.home)
+    filled.run(*words, expect=-9, env={"KGFS_FAIL_AT": "migrate-objects"})
+    found = next(p for p in sorted((moved.home / "garage" / where).rglob("*")) if p.is_file() and p.suffix != ".sums")
+    os.chmod(found, 0o600)
+    right = found.read_bytes()
+    found.write_bytes(right[:20] + bytes([right[20] ^ 1]) + right[21:])
+    said = one_line(filled.run(*words, expect=7).stderr)
+    assert where.rpartition("/")[2] in said or "entry 1" in said
+    if where == "ledger":
+        found.write_bytes(right)
+    filled.run(*words)
+    assert knowledge_of(moved.home) == knowledge_of(filled.home)
+    assert clean(moved)
+
+
+def test_what_is_refused_and_what_is_planned(filled: Place, moved: Place, tmp_path: Path) -> None:
+    words = ("migrate", "--to", tmp_path / "plain.toml", "--into", moved.home)
+    planned = json.loads(filled.run(*words, "--dry-run", "--json").stdout)
+    assert not moved.home.exists()
+    assert (planned["documents"], planned["unsettled"], planned["garage"]) == (2, 0, "files")
+    assert planned["bytes"] > len(ZEN + GARBAGE)
+    assert "no such configuration" in filled.run("migrate", "--to", tmp_path / "no.toml", expect=3).stderr
+    assert "not empty" in filled.run("migrate", "--to", tmp_path / "plain.toml", "--into", filled.home, expect=5).stderr
+    assert "no home" in moved.run("migrate", "--to", tmp_path / "plain.toml", expect=4).stderr
+    filled.run(*words, expect=-9, env={"KGFS_FAIL_AT": "migrate-begun"})
+    (tmp_path / "plain.toml").write_text(PLAIN + '[garage]\nstore = "s3"\nendpoint = "http://127.0.0.1:1"\n')
+    assert "other stores" in one_line(filled.run(*words, expect=5).stderr)
+    (tmp_path / "plain.toml").write_text(PLAIN)
+    filled.run(*words)
+    assert "not empty" in filled.run(*words, expect=5).stderr
+
+
+# -------------------------------------------------------------------------------------------- servers
+
+
+@pytest.fixture
+def servers(seaweedfs: Server, neo4j_place: Neo4j, qdrant_wire_url: str, tmp_path: Path) -> Path:
+    """Settings of a place on all three that nobody used yet."""
+    bucket, mine = seaweedfs.place, f"test-{secrets.token_hex(6)}"
+    (tmp_path / "password").write_text(neo4j_place.password)
+    file = tmp_path / "servers.toml"
+    file.write_text(
+        f'[garage]\nstore = "s3"\nendpoint = "{bucket.endpoint}"\nprefix = "{bucket.prefix}"\n'
+        f'access_key_file = "{bucket.access_key_file}"\nsecret_key_file = "{bucket.secret_key_file}"\n'
+        f'[graph]\nstore = "neo4j"\nuri = "{neo4j_place.uri}"\npassword_file = "{tmp_path / "password"}"\n'
+        f'namespace = "{mine}"\ntimeout = 60\n'
+        f'[vectors]\nstore = "qdrant"\nurl = "{qdrant_wire_url}"\nprefix = "{mine}"\n'
+    )
+    return file
+
+
+@pytest.mark.claim("MOVE-1")
+@pytest.mark.mounted
+@pytest.mark.models
+@pytest.mark.slow
+def test_to_servers_and_back(place: Place, moved: Place, servers: Path, tmp_path: Path) -> None:
+    far = Place(tmp_path / "far", tmp_path / "farmnt")
+    moved.environment.clear()
+    place.mount()
+    documents = place.ontology("Zen") / "documents"
+    for name, content in (("zen.md", ZEN), ("garbage.txt", GARBAGE), ("large.bin", "\0" + LARGE * 20)):
+        (documents / name).write_text(content)
+    place.wait()
+    (documents / "zen.md").write_text(ZEN + "\nZazen is sitting.\n")
+    place.wait()
+    before, known = contents(place.mountpoint), knowledge_of(place.home)
+    hits = json.loads(place.run("search", "sitting", "--json").stdout)
+    place.umount()
+
+    def borders(there: Place, words: tuple[str | Path, ...]) -> None:
+        for border in ("migrate-object:3", "graph-committed:2", "migrate-derived"):
+            there.run(*words, expect=None, env={"KGFS_FAIL_AT": border})
+
+    out = ("migrate", "--to", servers, "--into", far.home)
+    borders(place, out)
+    place.run(*out)
+    assert knowledge_of(far.home) == known
+    assert vectors_in(far.home) == vectors_in(place.home) != []
+    assert not any(path.is_file() for path in (far.home / "garage").rglob("*")), "nothing is kept in files"
+    assert "not empty" in place.run("migrate", "--to", servers, "--into", tmp_path / "other", expect=5).stderr
+    assert clean(far)
+
+    (tmp_path / "home.toml").write_text("")
+    back = ("migrate", "--to", tmp_path / "home.toml", "--into", moved.home)
+    borders(far, back)
+    far.run(*back)
+    assert knowledge_of(moved.home) == known
+    assert vectors_in(moved.home) == vectors_in(place.home)
+    moved.mount()
+    assert contents(moved.mountpoint) == before
+    assert [hit["key"] for hit in json.loads(moved.run("search", "sitting", "--json").stdout)] == [
+        h["key"] for h in hits
+    ]
+    assert clean(moved)
+
+
+def vectors_in(home: Path) -> list[tuple[str, str, int, bytes]]:
+    from kgfs.app.home import model_in_use, open_stores
+    from kgfs.config import load
+    from kgfs.stores.vectors.contract import Filter
+    from kgfs.stores.vectors.opening import open_vectors
+
+    config = load(home)
+    with open_stores(config) as stores, closing(open_vectors(config, model_in_use(config, stores))) as vectors:
+        assert vectors.complete()
+        return [(row.kind, row.item, row.window, row.vector.tobytes()) for row in vectors.fetch(Filter())]
