@@ -10,6 +10,7 @@ Scores are exact with ``exact=True``; else the server may search its HNSW graph,
 from __future__ import annotations
 
 import hashlib
+import logging
 import re
 import threading
 import uuid
@@ -67,6 +68,7 @@ class QdrantVectors:
         self._model = model
         self._name = f"{place.prefix}-{hashlib.sha256(model.encode()).hexdigest()[:12]}"
         self._making = threading.Lock()
+        logging.getLogger("httpx").setLevel(logging.WARNING)  # it tells of every request
         with warnings.catch_warnings(), _spoken(place.url):
             warnings.simplefilter("ignore", UserWarning)  # of keys sent in the clear: who opens this store warns of it
             self._client = QdrantClient(

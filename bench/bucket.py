@@ -1,0 +1,103 @@
+"""Cold reads of a garage in a bucket beside the ``minio`` client's own: ``python -m bench.bucket [--server NAME]``.
+
+Both get the same objects from the same server, in turns: whole by the client (``get_object`` and ``read``), and block by
+block through the garage with an empty cache, as a mount does. A third side is the garage with what the second has cached.
+Prints medians of wall and CPU seconds of this process, and their ratios; goal: wall ≤ 1.3.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from kgfs.stores.garage.contract import BLOCK
+from kgfs.stores.garage.s3.garage import S3Garage
+from kgfs.stores.garage.s3.place import Place, client_of
+from scripts.servers import minio, process, seaweedfs
+
+SERVERS = {"seaweedfs": seaweedfs, "minio": minio}
+WORKS = {"1 of 256 MiB": (1, 256 << 20), "32 of 4 MiB": (32, 4 << 20), "400 of 20 KiB": (400, 20 << 10)}
+ASKED = 128 << 10
+"""Bytes of one read, as the kernel asks for them."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--server", choices=SERVERS, default="seaweedfs")
+    parser.add_argument("--samples", type=int, default=5)
+    parser.add_argument("--only", choices=WORKS, action="append")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "server"
+        folder.mkdir()
+        SERVERS[arguments.server].start(folder, ())
+        try:
+            for work in arguments.only or WORKS:
+                measure(arguments.server, work, place_of(folder), Path(scratch), arguments.samples)
+        finally:
+            process.end(folder)
+
+
+def place_of(folder: Path) -> Place:
+    where = f"http://127.0.0.1:{process.ports_before(folder)[0]}"
+    return Place(where, "kgfs", access_key_file=folder / "access_key", secret_key_file=folder / "secret_key")
+
+
+def measure(server: str, work: str, place: Place, scratch: Path, samples: int) -> None:
+    count, size = WORKS[work]
+    keys = [f"sources/Bench/{work.replace(' ', '-')}-{n}.bin" for n in range(count)]
+    with closing(S3Garage(place, scratch / "none", 0)) as garage:
+        for key in keys:
+            garage.objects.put(key, os.urandom(size))
+    sides: dict[str, list[tuple[float, float]]] = {"client": [], "cold": [], "cached": []}
+    for _ in range(samples):
+        shutil.rmtree(scratch / "cache", ignore_errors=True)
+        sides["client"].append(timed(lambda: by_client(place, keys, size)))
+        with closing(S3Garage(place, scratch / "cache", 1 << 30)) as garage:
+            sides["cold"].append(timed(lambda garage=garage: through(garage, keys, size)))  # type: ignore[misc]
+        with closing(S3Garage(place, scratch / "cache", 1 << 30)) as garage:
+            sides["cached"].append(timed(lambda garage=garage: through(garage, keys, size)))  # type: ignore[misc]
+    wall, cpu = ({side: statistics.median(s[at] for s in found) for side, found in sides.items()} for at in (0, 1))
+    ratios = {side: round(wall[side] / wall["client"], 2) for side in ("cold", "cached")}
+    shown = {"server": server, "work": work, "wall": rounded(wall), "cpu": rounded(cpu), "wall ratio": ratios}
+    print(json.dumps(shown), flush=True)
+
+
+def rounded(found: dict[str, float]) -> dict[str, float]:
+    return {side: round(seconds, 3) for side, seconds in found.items()}
+
+
+def timed(act: Callable[[], None]) -> tuple[float, float]:
+    wall, cpu = time.perf_counter(), time.process_time()
+    act()
+    return time.perf_counter() - wall, time.process_time() - cpu
+
+
+def by_client(place: Place, keys: list[str], size: int) -> None:
+    client = client_of(place)
+    for key in keys:
+        response = client.get_object(place.bucket, f"objects/{key}!")
+        got = 0
+        while piece := response.read(BLOCK):
+            got += len(piece)
+        response.release_conn()
+        assert got == size
+
+
+def through(garage: S3Garage, keys: list[str], size: int) -> None:
+    for key in keys:
+        with closing(garage.objects.open(key)) as reader:
+            for at in range(0, size, ASKED):
+                assert len(reader.read_at(at, ASKED)) == min(ASKED, size - at)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,167 @@
+"""A home whose vectors stand on a Qdrant server: the whole way, beside the same home with its own file; and while it is
+away."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kgfs.app.home import open_stores
+from kgfs.config import load
+from kgfs.stores.vectors.contract import Filter, Row
+from scripts.servers import process, qdrant_wire
+from tests.t6_whole.conftest import GARBAGE, ZEN
+from tests.t6_whole.running import Place, until
+
+pytestmark = [pytest.mark.models, pytest.mark.slow]
+AWAY = "Qdrant cannot be reached"
+
+
+class Server:
+    """One of its own, which can be ended and started again with its data."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir()
+
+    def start(self) -> Server:
+        qdrant_wire.start(self.folder, process.ports_before(self.folder))
+        return self
+
+    def end(self) -> None:
+        process.end(self.folder)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{process.ports_before(self.folder)[0]}"
+
+
+@pytest.fixture
+def server(tmp_path: Path, qdrant_wire_url: str) -> Iterator[Server]:
+    found = Server(tmp_path / "qdrant-wire").start()
+    yield found
+    found.end()
+
+
+@pytest.fixture
+def far(place: Place, server: Server) -> Place:
+    place.environment |= {
+        "KGFS_VECTORS_STORE": "qdrant",
+        "KGFS_VECTORS_URL": server.url,
+        "KGFS_VECTORS_PREFIX": f"test-{secrets.token_hex(4)}",
+        "KGFS_VECTORS_TIMEOUT": "5",
+    }
+    return place
+
+
+def embedder(place: Place) -> str:
+    return str(place.status()["worker"]["note"]["embedder"])
+
+
+def rows_of(place: Place, monkeypatch: pytest.MonkeyPatch) -> list[Row]:
+    with monkeypatch.context() as patch:
+        for name, value in place.environment.items():
+            patch.setenv(name, value)
+        with open_stores(load(place.home), vectors_of=embedder(place), derive=False) as stores:
+            assert stores.vectors is not None
+            return stores.vectors.fetch(Filter())
+
+
+def alike(one: list[Row], other: list[Row]) -> bool:
+    """Ids of documents and concepts are of the home; everything else is the same."""
+
+    def shown(rows: list[Row]) -> list[tuple[str, int, int, list[float]]]:
+        return sorted((r.kind, r.window, r.chunk_index, np.round(r.vector, 5).tolist()) for r in rows)
+
+    return shown(one) == shown(other)
+
+
+def test_the_whole_way(far: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    near = Place(tmp_path / "near", tmp_path / "unused")
+    files = {"zen.md": ZEN, "garbage.txt": GARBAGE}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    for home in (far, near):
+        home.run("ingest", *(tmp_path / name for name in files), "--ontology", "Notes")
+    assert not (far.home / "vectors.sqlite").exists()
+    kept = rows_of(far, monkeypatch)
+    assert len(kept) > 5
+    assert alike(kept, rows_of(near, monkeypatch))
+
+    far.run("rebuild", "--yes")
+    assert alike(rows_of(far, monkeypatch), kept)
+    far.run("check", "--deep")
+    far.run("forget", "Notes/garbage.txt", "--yes")
+    near.run("forget", "Notes/garbage.txt", "--yes")
+    left = rows_of(far, monkeypatch)
+    assert len(left) < len(kept)
+    assert alike(left, rows_of(near, monkeypatch))
+    far.run("forget", "Notes/zen.md", "--purge", "--yes")
+    assert rows_of(far, monkeypatch) == []
+    far.run("check")
+
+
+@pytest.mark.mounted
+@pytest.mark.logs(AWAY)
+def test_while_the_server_is_away(far: Place, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    far.mount()
+    documents = far.ontology("Notes") / "documents"
+    (documents / "zen.md").write_text(ZEN)
+    far.wait()
+    asked = "exhausting the intellect"
+    assert "meaning" in (documents.parent / "search" / asked / "results.md").read_text()
+    before = rows_of(far, monkeypatch)
+
+    server.end()
+    assert (documents / "zen.md").read_text() == ZEN
+    assert "koans.concept" in {path.name for path in (documents.parent / "concepts").iterdir()}
+    assert "full text only" in far.run("search", "koans").stderr
+    (documents / "garbage.txt").write_text(GARBAGE)
+    assert (documents / "garbage.txt").read_text() == GARBAGE
+    until(lambda: AWAY in (far.mountpoint / ".kgfs/errors.ndjson").read_text())
+    assert AWAY in far.run("forget", "Notes/zen.md", "--yes", expect=7).stderr
+    assert far.run("wait", "--timeout", "3", expect=8)
+    assert far.status()["documents"].get("failed", 0) == 0
+
+    server.start()
+    far.wait()
+    until(lambda: not (documents.parent / "concepts/koans.concept").exists(), 60)
+    until(lambda: {row.doc_id for row in rows_of(far, monkeypatch)} - {row.doc_id for row in before} - {""})
+    assert not {row.doc_id for row in before} - {""} & {row.doc_id for row in rows_of(far, monkeypatch)}
+    far.umount()
+    far.run("check", "--deep")
+    told = [line for line in (far.home / "log/errors.ndjson").read_text().splitlines() if AWAY in line]
+    assert len(told) < 10, "that it is away is said once, not each time it is asked"
+
+
+@pytest.mark.logs(AWAY)
+def test_one_run_ends_with_the_work_still_owed(far: Place, tmp_path: Path) -> None:
+    (tmp_path / "zen.md").write_text(ZEN)
+    nowhere = {"KGFS_VECTORS_URL": "http://127.0.0.1:1"}
+    told = far.run("ingest", tmp_path / "zen.md", "--ontology", "Notes", expect=7, env=nowhere)
+    assert AWAY in told.stderr
+    status = far.status()
+    assert status["owed"] == 1
+    assert status["documents"].get("failed", 0) == 0
+    far.run("worker", "--until-idle")
+    assert far.status()["owed"] == 0
+
+
+def test_what_the_server_lost_is_derived_and_a_kill_resumed(
+    far: Place, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "zen.md").write_text(ZEN)
+    far.run("ingest", tmp_path / "zen.md", "--ontology", "Notes")
+    kept = rows_of(far, monkeypatch)
+    server.end()
+    shutil.rmtree(server.folder / "data")
+    server.start()
+    far.run("worker", "--until-idle", expect=-9, env={"KGFS_FAIL_AT": "vectors-derived"})
+    far.run("worker", "--until-idle")
+    assert alike(rows_of(far, monkeypatch), kept)
+    far.run("check")
