@@ -21,7 +21,7 @@ SUFFIX = ".concept"
 
 
 class ConceptsFolder(DerivedFolder):
-    """``concepts/``: every living concept, by name."""
+    """``concepts/``: every living concept, in the order of inode numbers."""
 
     __slots__ = ("_ontology",)
 
@@ -40,8 +40,9 @@ class ConceptsFolder(DerivedFolder):
         return super().token(), is_bare(self.world, self._ontology.id)
 
     def lookup(self, name: str) -> Node | None:
-        concept = concept_called(self.world, self._ontology.id, name)
-        return ConceptFolder(self.world, concept.concept_id, concept.mtime) if concept else None
+        stem = name.removesuffix(SUFFIX)
+        found = self.world.stores.graph.concept_listed(self._ontology.id, stem) if stem != name else None
+        return ConceptFolder(self.world, *found) if found else None
 
     def entries(self) -> Sequence[tuple[str, Node]]:
         graph, ontology_id = self.world.stores.graph, self._ontology.id
@@ -53,7 +54,7 @@ class ConceptsFolder(DerivedFolder):
             listed += [
                 (name + SUFFIX, ConceptFolder(self.world, concept_id, mtime)) for name, concept_id, mtime in page
             ]
-            page = graph.concept_names(ontology_id, after=page[-1][0], limit=PAGE) if len(page) == PAGE else []
+            page = graph.concept_names(ontology_id, after=page[-1][1], limit=PAGE) if len(page) == PAGE else []
         return listed
 
 

@@ -71,12 +71,13 @@ def inode_of(key: Hashable) -> int:
 
 
 def inode_of_concept(concept_id: str) -> int:
-    """The same for a concept's folder, of which there may be a million: the id is the beginning of a hash itself."""
+    """The same for a concept's folder, of which there may be a million: the id is the beginning of a hash itself. They
+    are in the order of their ids: whoever lists many (find, rm) goes through them by inode number."""
     try:
         number = int(concept_id, 16)
     except ValueError:  # of another kind of graph
         return inode_of(("concept.", concept_id))
-    return number % _NUMBERS | 2
+    return (number >> 3) % _NUMBERS | 2
 
 
 class Node:

@@ -439,9 +439,12 @@ def test_lists_page_by_key(graph: Graph) -> None:
     for n in range(7):
         publish(graph, Doc(f"{n:016}", [Told("concept 00")], deposit=n + 2))
     whole = graph.concepts(ONTOLOGY)
-    shown = [(concept.name, concept.concept_id, concept.mtime) for concept in whole]
+    by_id = sorted(whole, key=lambda concept: concept.concept_id)
+    shown = [(concept.name, concept.concept_id, concept.mtime) for concept in by_id]
     assert graph.concept_names(ONTOLOGY) == shown
-    assert graph.concept_names(ONTOLOGY, whole[3].name, 4) == shown[4:8]
+    assert graph.concept_names(ONTOLOGY, by_id[3].concept_id, 4) == shown[4:8]
+    assert [graph.concept_listed(ONTOLOGY, name) for name, *_ in shown] == [(id_, mtime) for _, id_, mtime in shown]
+    assert graph.concept_listed(ONTOLOGY, "nobody") is None
     assert [concept.label for concept in whole] == names
     paged, after = [], ""
     while page := graph.concepts(ONTOLOGY, after, 4):

@@ -265,6 +265,20 @@ class Fault:
     doc_id: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """How reads of a copy stand to the server."""
+
+    epoch: int
+    """What reads see."""
+    server_epoch: int | None
+    """What the server told last; None where this process got no answer yet."""
+    seconds: float | None
+    """How long ago reads were known to see all that the server had; None where this process does not know."""
+    away_since: float | None
+    """Unix time since when the server cannot be followed; None while it can."""
+
+
 class Graph(Protocol):
     """Reads are *quick* (indexed) and see the newest epoch, from any number of threads and processes. Lists are in
     order of their key and paged: ``after`` is the last key of the page before."""
@@ -341,6 +355,15 @@ class Graph(Protocol):
 
     # ------------------------------------------------------------------------------------------- reading
 
+    def refresh(self) -> None:
+        """From now on reads see what any machine has committed by now: nothing to do where they always do. AwayError where
+        a server would have to be asked and is away."""
+        ...
+
+    def lag(self) -> Lag | None:
+        """How far reads may be behind; None where they never are. Quick, asks no server."""
+        ...
+
     def faults(self) -> list[Fault]:
         """For ``kgfs check``. Walks over everything."""
         ...
@@ -388,7 +411,12 @@ class Graph(Protocol):
         ...
 
     def concept_names(self, ontology: str, after: str = "", limit: int = 1000) -> list[tuple[str, str, int]]:
-        """Name, id and mtime of the same concepts, at a third of the cost: what a folder with all of them shows."""
+        """Name, id and mtime of the same concepts by id (``after`` is one), at a third of the cost: what a folder with all
+        of them shows."""
+        ...
+
+    def concept_listed(self, ontology: str, name: str) -> tuple[str, int] | None:
+        """Id and mtime of the concept called ``name``, at a fraction of the cost of ``concept_named``."""
         ...
 
     def concepts_of(self, doc_id: str) -> list[Concept]:

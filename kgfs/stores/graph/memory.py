@@ -22,6 +22,7 @@ from kgfs.stores.graph.contract import (
     Fault,
     Graph,
     InstanceRow,
+    Lag,
     Mark,
     Publication,
     Redaction,
@@ -353,6 +354,12 @@ class MemoryGraph:
 
     # ------------------------------------------------------------------------------------------- reading
 
+    def refresh(self) -> None:
+        """Reads see the newest commit anyway."""
+
+    def lag(self) -> Lag | None:
+        return None
+
     def epoch(self) -> int:
         return self._epoch
 
@@ -444,7 +451,12 @@ class MemoryGraph:
         return sorted(found, key=lambda c: c.name)[:limit]
 
     def concept_names(self, ontology: str, after: str = "", limit: int = 1000) -> list[tuple[str, str, int]]:
-        return [(c.name, c.concept_id, c.mtime) for c in self.concepts(ontology, after, limit)]
+        found = [c for c in self._view.concepts.values() if c.ontology == ontology and c.concept_id > after]
+        return [(c.name, c.concept_id, c.mtime) for c in sorted(found, key=lambda c: c.concept_id)[:limit]]
+
+    def concept_listed(self, ontology: str, name: str) -> tuple[str, int] | None:
+        found = self.concept_named(ontology, name)
+        return (found.concept_id, found.mtime) if found else None
 
     def concepts_of(self, doc_id: str) -> list[Concept]:
         edition = self._view.editions.get(doc_id)

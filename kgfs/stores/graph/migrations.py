@@ -14,4 +14,10 @@ MIGRATIONS: tuple[str, ...] = (
         PRIMARY KEY (mark, concept)
     ) WITHOUT ROWID;
     CREATE INDEX mark_concept ON mark (concept);""",
+    # All that a folder of concepts shows of them, so that a million are listed or looked up without their rows;
+    # live, too: SQLite 3.40 asks for it although the condition says it.
+    """DROP INDEX concept_listed;
+    CREATE INDEX concept_listed ON concept (ontology, name, concept_id, mtime, live) WHERE live = 1;
+    DROP INDEX concept_drawn;
+    CREATE INDEX concept_drawn ON concept (ontology, concept_id, name, mtime, live) WHERE live = 1;""",
 )

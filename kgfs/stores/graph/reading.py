@@ -15,6 +15,7 @@ from kgfs.stores.graph.contract import (
     DocumentRow,
     Fault,
     InstanceRow,
+    Lag,
     Mark,
     Related,
     Scope,
@@ -41,6 +42,8 @@ from kgfs.stores.graph.rows import (
 from kgfs.stores.graph.sampling import draw
 
 _CONCEPT = f"SELECT {listed(CONCEPT, 'concept')} FROM concept"
+# By the index that has all of it: the other one on names would lead to a row of the table.
+_LISTED = "SELECT concept_id, mtime FROM concept INDEXED BY concept_listed WHERE ontology = ? AND name = ? AND live = 1"
 _DOCUMENT = f"SELECT {listed(DOCUMENT, 'document')} FROM document"
 # CROSS JOIN keeps SQLite from turning these round: the rows asked for first, then the state of their edition.
 _SOURCE = f"""SELECT document.doc_id, {listed(SOURCE, "source")}
@@ -57,6 +60,12 @@ class GraphReads:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+
+    def refresh(self) -> None:
+        """Reads see the newest commit anyway."""
+
+    def lag(self) -> Lag | None:
+        return None
 
     def faults(self) -> list[Fault]:
         with self._database.snapshot() as connection:
@@ -148,8 +157,12 @@ class GraphReads:
         return self._concepts(f"{_CONCEPT} {where}", (ontology, after, limit))
 
     def concept_names(self, ontology: str, after: str = "", limit: int = 1000) -> list[tuple[str, str, int]]:
-        where = "WHERE ontology = ? AND name > ? AND live = 1 ORDER BY name LIMIT ?"
+        where = "WHERE ontology = ? AND concept_id > ? AND live = 1 ORDER BY concept_id LIMIT ?"
         return self._database.rows(f"SELECT name, concept_id, mtime FROM concept {where}", (ontology, after, limit))
+
+    def concept_listed(self, ontology: str, name: str) -> tuple[str, int] | None:
+        found: tuple[str, int] | None = self._database.row(_LISTED, (ontology, name))
+        return found
 
     def concepts_of(self, doc_id: str) -> list[Concept]:
         query = f"""{_CONCEPT} WHERE key IN (SELECT mention.concept

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kgfs.render.concept import ConceptPage
-from kgfs.stores.graph.contract import Change, Concept, DocumentRow, InstanceRow, Related, SourceRow
+from kgfs.stores.graph.contract import Change, Concept, DocumentRow, InstanceRow, Lag, Related, SourceRow
 from kgfs.stores.graph.neo4j import feed
 from kgfs.stores.graph.neo4j.commit import COUNTED
 from kgfs.stores.graph.neo4j.pages import NEIGHBOURS, PAGE, concept_page
@@ -42,6 +42,12 @@ class Neo4jReads:
     def _one(self, question: str, **words: Any) -> Any:
         found = self._ask(question, **words)
         return found[0] if found else None
+
+    def refresh(self) -> None:
+        """Reads see the newest commit anyway."""
+
+    def lag(self) -> Lag | None:
+        return None
 
     def epoch(self) -> int:
         found: int = self._one("MATCH (g:Graph {name: $graph}) RETURN g.epoch")
@@ -162,13 +168,17 @@ class Neo4jReads:
         return [concept_row(row) for row in self._listed(ontology, after, limit, CONCEPT)]
 
     def concept_names(self, ontology: str, after: str = "", limit: int = 1000) -> list[tuple[str, str, int]]:
-        rows = self._listed(ontology, after, limit, "[c.name, c.id, c.mtime]")
+        rows = self._listed(ontology, after, limit, "[c.name, c.id, c.mtime]", by="id")
         return [(name, concept_id, mtime) for name, concept_id, mtime in rows]
 
-    def _listed(self, ontology: str, after: str, limit: int, columns: str) -> list[Any]:
+    def concept_listed(self, ontology: str, name: str) -> tuple[str, int] | None:
+        found = self.concept_named(ontology, name)
+        return (found.concept_id, found.mtime) if found else None
+
+    def _listed(self, ontology: str, after: str, limit: int, columns: str, by: str = "name") -> list[Any]:
         return self._ask(
-            "MATCH (c:Concept) WHERE c.space = space AND c.ontology = $ontology AND c.name > $after"
-            f" WITH c ORDER BY c.name LIMIT $limit RETURN {columns}",
+            f"MATCH (c:Concept) WHERE c.space = space AND c.ontology = $ontology AND c.{by} > $after"
+            f" WITH c ORDER BY c.{by} LIMIT $limit RETURN {columns}",
             ontology=ontology,
             after=after,
             limit=limit,
