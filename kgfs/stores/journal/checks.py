@@ -22,6 +22,7 @@ from kgfs.stores.journal.facts import (
     AttributesSet,
     ConceptsMerged,
     ConceptSplit,
+    ConflictKept,
     ContentKept,
     DocumentFailed,
     DocumentForgotten,
@@ -36,6 +37,7 @@ from kgfs.stores.journal.facts import (
     OntologyMade,
     OntologyRemoved,
     OntologyRenamed,
+    Overtaken,
     ReadingOwed,
     Removed,
     SearchRemoved,
@@ -156,6 +158,17 @@ def _(fact: ContentKept, before: Before) -> None:
         raise BadInputError("An empty content has place 'none', and only an empty one.")
     if fact.place == Place.INBOX and not before.has_inbox(fact.sha256):
         raise BadInputError(f"The inbox has no content {fact.sha256}; give it in the same call.")
+
+
+@_check.register
+def _(fact: ConflictKept, before: Before) -> None:
+    if before.names.trashed(fact.id) is None:
+        before.live_file(fact.id)
+
+
+@_check.register
+def _(fact: Overtaken, before: Before) -> None:
+    """Says what was not done, which is always true."""
 
 
 @_check.register
@@ -323,5 +336,5 @@ def _(fact: ForgettingDone, before: Before) -> None:
         raise MissingError(f"The forgetting {fact.order} is not owed (any more).")
     if fact.purge and not set(fact.doc_ids) <= set(owed.doc_ids):
         raise BusyError("A Document that was to be purged has got a name again.")
-    for doc_id in fact.doc_ids:
+    for doc_id in (*fact.doc_ids, *(key.split("/")[1] for key in fact.decisions)):
         before.document(doc_id)

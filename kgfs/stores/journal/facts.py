@@ -285,6 +285,9 @@ class ForgettingDone:
     redaction: str
     """Garage key of what a rebuild must know of purged Documents: hashes and numbers; '' without ``purge``."""
     at: int
+    decisions: tuple[str, ...] = ()
+    """Garage keys (``decisions/<doc_id>/…``) of what each document says from now on that spoke of a concept which only
+    purged Documents had named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,6 +349,35 @@ class SearchRemoved:
     at: int
 
 
+@dataclass(frozen=True, slots=True)
+class ConflictKept:
+    """Bytes that one home wrote on a content of the path that others had overtaken: the next version of the path's history,
+    marked ``conflict``. Neither current nor a Document; copying it back makes it current."""
+
+    id: int
+    """A live file, or one in the trash."""
+    sha256: str
+    size: int
+    key: str
+    """The garage has them already."""
+    path: str
+    """Where they were written, below documents/."""
+    reason: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Overtaken:
+    """In place of a change of one home that the changes of others had overtaken: it was not carried out."""
+
+    what: str
+    """The kind of fact it was."""
+    id: int
+    """The name it was about; 0 where it was about none."""
+    reason: str
+    at: int
+
+
 Fact = (
     OntologyMade
     | OntologyRenamed
@@ -372,6 +404,8 @@ Fact = (
     | SettingChanged
     | SearchSaved
     | SearchRemoved
+    | ConflictKept
+    | Overtaken
 )
 
 _KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Fact)}

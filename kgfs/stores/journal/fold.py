@@ -5,15 +5,17 @@ ledger can restore; so it asks no clock and no other process: only the fact, its
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 
 from kgfs.domain import NameKind, Place, State, decode_name, is_document_name
-from kgfs.stores.journal import forgetting, lineage, standing
+from kgfs.stores.journal import conflicts, forgetting, lineage, standing
 from kgfs.stores.journal.facts import (
     AttributesSet,
     ConceptsMerged,
     ConceptSplit,
+    ConflictKept,
     ContentKept,
     DocumentFailed,
     DocumentForgotten,
@@ -28,6 +30,7 @@ from kgfs.stores.journal.facts import (
     OntologyMade,
     OntologyRemoved,
     OntologyRenamed,
+    Overtaken,
     ReadingOwed,
     Removed,
     SearchRemoved,
@@ -161,6 +164,16 @@ def _(fact: ContentKept, target: Target) -> None:
 
 
 @_apply.register
+def _(fact: ConflictKept, target: Target) -> None:
+    conflicts.keep(target.db, fact, target.seq)
+
+
+@_apply.register
+def _(fact: Overtaken, target: Target) -> None:
+    """Nothing was done."""
+
+
+@_apply.register
 def _(fact: AttributesSet, target: Target) -> None:
     sql = (
         "UPDATE name SET mode = coalesce(?, mode), uid = coalesce(?, uid), gid = coalesce(?, gid),"
@@ -213,7 +226,7 @@ def _leave(gone: _Placed, at: int, target: Target) -> set[str]:
             f"INSERT OR REPLACE INTO trash ({_TRASH})"
             " SELECT name.id, ontology, ?, mode, uid, gid, mtime, version.size, 'garage',"
             " version.sha256, version.key, version.doc_id, n, name.lineage, ? FROM name JOIN version"
-            " ON version.lineage = name.lineage WHERE name.id = ? ORDER BY n DESC LIMIT 1",
+            " ON version.lineage = name.lineage AND n = name.version WHERE name.id = ?",
             (gone.path, at, gone.id),
         )
         lineage.depart(target.db, gone.parent, gone.name, gone.lineage, at, removed=True)
@@ -458,12 +471,17 @@ def _(fact: ForgettingOwed, target: Target) -> None:
 @_apply.register
 def _(fact: ForgettingDone, target: Target) -> None:
     standing.review(target.db, forgetting.carried_out(target.db, fact), target.seq, fact.at)
+    _decide(fact.decisions, target)
 
 
 @_apply.register(ConceptsMerged)
 @_apply.register(ConceptSplit)
 def _(fact: ConceptsMerged | ConceptSplit, target: Target) -> None:
-    for key in fact.decisions:
+    _decide(fact.decisions, target)
+
+
+def _decide(decisions: Sequence[str], target: Target) -> None:
+    for key in decisions:
         target.db.execute("UPDATE document SET decisions = ? WHERE doc_id = ?", (key, key.split("/")[1]))
 
 

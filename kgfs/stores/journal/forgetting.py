@@ -12,7 +12,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 
 from kgfs.domain import is_document_name
-from kgfs.stores.journal import standing
+from kgfs.stores.journal import conflicts, standing
 from kgfs.stores.journal.contract import Forgetting, Trashed
 from kgfs.stores.journal.facts import ForgettingDone, ForgettingOwed, TrashRestored
 from kgfs.stores.journal.lineage import path_of
@@ -32,9 +32,9 @@ def restore(db: sqlite3.Connection, fact: TrashRestored, seq: int, session: str)
     history and its Document again, unless another file continued the history meanwhile: then it is settled anew."""
     gone = Trashed(*db.execute(f"SELECT {TRASHED} FROM trash WHERE id = ?", (fact.id,)).fetchone())
     continued = db.execute("SELECT 1 FROM name WHERE lineage = ? AND lineage != 0", (gone.lineage,)).fetchone()
-    (home,) = db.execute("SELECT ontology FROM document WHERE doc_id = ?", (gone.doc_id,)).fetchone()
+    home = db.execute("SELECT ontology FROM document WHERE doc_id = ?", (gone.doc_id,)).fetchone()
     path = f"{path_of(db, fact.parent)}/{fact.name}".lstrip("/")
-    at_home = continued is None and home == fact.ontology and is_document_name(path)
+    at_home = continued is None and home == (fact.ontology,) and is_document_name(path)
     # Numbers of facts are positive, so a negative one is a lineage nobody has.
     lineage, version = (-seq, 0) if continued else (gone.lineage, gone.version)
     row = (
@@ -143,6 +143,7 @@ def _erase(db: sqlite3.Connection, doc_ids: Sequence[str]) -> set[str]:
             standing.count(db, row[0], row[1], -1)
     affected: set[str] = set()
     for lineage in sorted(lineages):
+        conflicts.purge(db, lineage)
         db.execute(
             "UPDATE name SET version = coalesce((SELECT max(n) FROM version WHERE lineage = ?1 AND n <= name.version), 0)"
             " WHERE lineage = ?1 AND lineage != 0",

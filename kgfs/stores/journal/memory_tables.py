@@ -109,7 +109,7 @@ class Tables:
         found = set()
         for entry in self.names.values():
             if entry.name.doc_id == doc_id:
-                found |= {version.doc_id for version in self.history(entry.lineage)}
+                found |= {version.doc_id for version in self.history(entry.lineage) if version.doc_id}
         ontology = self.documents[doc_id].ontology if doc_id in self.documents else ""
         return sorted(
             old
@@ -197,6 +197,21 @@ class Tables:
         wanted = {key: getattr(fact, key) for key in ("mode", "uid", "gid", "atime", "mtime")}
         self.change(fact.id, ctime=fact.at, **{key: value for key, value in wanted.items() if value is not None})
 
+    def _ConflictKept(self, fact: fact_kinds.ConflictKept, session: str) -> None:  # noqa: N802
+        entry = self.names.get(fact.id)
+        takes = self.adopted(fact.id) if entry else None
+        lineage = takes or (entry.lineage if entry else self.trash[fact.id].lineage)
+        n = max((version.n for version in self.history(lineage)), default=0) + 1
+        version = Version(
+            *(lineage, n, "", fact.sha256, fact.size, fact.key, fact.path, fact.at, "conflict", fact.reason)
+        )
+        self.versions[lineage, n] = (version, len(self.facts))
+        if entry and not takes and not entry.name.version:
+            self.change(fact.id, version=n)
+
+    def _Overtaken(self, fact: fact_kinds.Overtaken, session: str) -> None:  # noqa: N802
+        """Nothing was done."""
+
     def _Removed(self, fact: fact_kinds.Removed, session: str) -> None:  # noqa: N802
         self._leave(fact.id, fact.at)
 
@@ -205,7 +220,7 @@ class Tables:
         entry = self.names.pop(name_id)
         self.touch_folder(entry.name.parent, at)
         if entry.name.version:
-            name, newest = entry.name, self.history(entry.lineage)[-1]
+            name, newest = entry.name, self.versions[entry.lineage, entry.name.version][0]
             self.trash[name_id] = Trashed(
                 *(name_id, name.ontology, path, name.mode, name.uid, name.gid, name.mtime, newest.size, newest.sha256),
                 *(newest.key, newest.doc_id, newest.n, entry.lineage, at),
@@ -253,7 +268,8 @@ class Tables:
         if entry.name.version:
             newest = self.versions[entry.lineage, entry.name.version][0]
             same = newest.sha256 == entry.name.sha256
-            ours = self.documents[newest.doc_id].ontology == entry.name.ontology
+            document = self.documents.get(newest.doc_id)
+            ours = document is not None and document.ontology == entry.name.ontology
             current = same and ours and is_document_name(self.path(fact.id) or "")
             self.change(fact.id, doc_id=newest.doc_id if current else "")
 
@@ -361,7 +377,7 @@ class Tables:
             arrived_at=fact.at,
         )
         self.names[fact.id] = Entry(made, -len(self.facts) if continued else gone.lineage, fact.at, session)
-        home = self.documents[gone.doc_id].ontology == fact.ontology
+        home = gone.doc_id != "" and self.documents[gone.doc_id].ontology == fact.ontology
         settled = not continued and home and is_document_name(self.path(fact.id) or "")
         self.change(fact.id, settled=settled, doc_id=gone.doc_id if settled else "")
         self.touch_folder(fact.parent, fact.at)
@@ -407,6 +423,8 @@ class Tables:
             self.jobs.pop(("forget", doc_id), None)
         if fact.purge:
             self._erase(set(fact.doc_ids))
+        for key in fact.decisions:
+            self.change_document(key.split("/")[1], decisions=key)
 
     def _erase(self, doc_ids: set[str]) -> None:
         lineages = {version.lineage for version, _ in self.versions.values() if version.doc_id in doc_ids}
@@ -417,6 +435,10 @@ class Tables:
         for doc_id in doc_ids:
             del self.documents[doc_id], self.ended[doc_id], self.shown[doc_id]
         for lineage in lineages:
+            for version in self.history(lineage):
+                if version.decision == "conflict":
+                    self.unheld.add(version.key)
+                    del self.versions[lineage, version.n]
             if holder := self.holder(lineage):
                 older = [version.n for version in self.history(lineage) if version.n <= holder.name.version]
                 self.change(holder.name.id, version=max(older, default=0))
@@ -469,7 +491,7 @@ class Tables:
         if self.shown[doc_id] and ("forget", doc_id) not in self.jobs and not self._stays(doc_id):
             return State.STALE
         for (lineage, n), (version, _) in self.versions.items():
-            newest = n == max(later.n for later in self.history(lineage))
+            newest = n == max((later.n for later in self.history(lineage) if later.doc_id), default=0)
             if version.doc_id == doc_id and newest and not self.holder(lineage):
                 return State.TRASHED
         return State.KEPT

@@ -257,6 +257,22 @@ CREATE TABLE removed_ontology (
     made_at INTEGER NOT NULL
 ) WITHOUT ROWID;
 """,
+    # Homes that share a ledger: who recorded a fact, how to take it back, and which numbers were given anew.
+    """
+ALTER TABLE entry ADD COLUMN session TEXT NOT NULL DEFAULT '';
+ALTER TABLE shipped ADD COLUMN sharing INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE undo (                         -- SQL that takes back what a fact did, newest first
+    n INTEGER PRIMARY KEY,
+    seq INTEGER NOT NULL,
+    sql TEXT NOT NULL
+);
+CREATE INDEX undo_seq ON undo (seq);
+CREATE TABLE renumbered (                   -- who followed the feed to a number in (after, upto] knows facts that are not
+    upto INTEGER PRIMARY KEY,
+    after INTEGER NOT NULL
+);
+CREATE INDEX version_conflict ON version (minted_at) WHERE decision = 'conflict';
+""",
 )
 """What was added since; see ``kgfs.stores.migrations`` for the rules."""
 

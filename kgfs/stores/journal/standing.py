@@ -22,7 +22,10 @@ SELECT EXISTS (SELECT 1 FROM tombstone WHERE doc_id = ?1) OR EXISTS (SELECT 1 FR
 _TRASHED = """
 SELECT EXISTS (
     SELECT 1 FROM version WHERE doc_id = ?
-    AND NOT EXISTS (SELECT 1 FROM version later WHERE later.lineage = version.lineage AND later.n > version.n)
+    AND NOT EXISTS (
+        SELECT 1 FROM version later
+        WHERE later.lineage = version.lineage AND later.n > version.n AND later.doc_id != ''
+    )
     AND NOT EXISTS (SELECT 1 FROM name WHERE name.lineage = version.lineage AND name.lineage != 0)
 )
 """
@@ -40,7 +43,9 @@ SELECT EXISTS (
 
 def of_lineage(db: sqlite3.Connection, lineage: int) -> set[str]:
     """The documents whose standing can depend on who holds this lineage: those the graph has, and the newest."""
-    newest = "SELECT doc_id FROM (SELECT doc_id FROM version WHERE lineage = ?1 ORDER BY n DESC LIMIT 1)"
+    newest = (
+        "SELECT doc_id FROM (SELECT doc_id FROM version WHERE lineage = ?1 AND doc_id != '' ORDER BY n DESC LIMIT 1)"
+    )
     rows = db.execute(f"SELECT doc_id FROM shown WHERE lineage = ?1 UNION {newest}", (lineage,)).fetchall()
     return {row[0] for row in rows}
 
