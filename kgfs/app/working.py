@@ -17,6 +17,7 @@ from kgfs.errors import KgfsError, MachineError
 from kgfs.ingest.chores import Chores
 from kgfs.ingest.sessions import alive_sessions
 from kgfs.ingest.settle import Settler
+from kgfs.ingest.ship import ship_once
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.stores import Stores
@@ -57,6 +58,7 @@ def run_worker(
     from kgfs.compute.local import LocalCompute
     from kgfs.ingest.clock import StageClock
     from kgfs.ingest.pipeline import Pipeline
+    from kgfs.ingest.turns import taking_turns
     from kgfs.ingest.worker import Worker
 
     make_home(config)
@@ -70,9 +72,13 @@ def run_worker(
             with (
                 open_stores(config, vectors_of=compute.embedding_model, vectors_later=True) as stores,
                 closing(_engine(config, compute, stores)) as engine,
+                taking_turns(
+                    pipeline := Pipeline(config, stores, compute, clock, engine),
+                    partial(ship_once, stores.journal, stores.garage.ledger),
+                ) as turns,
             ):
                 chores = chores_of(config, stores, Settler(config, stores))
-                worker = Worker(Pipeline(config, stores, compute, clock, engine), ErrorLog(config.errors_log), chores)
+                worker = Worker(pipeline, ErrorLog(config.errors_log), chores, turns)
                 stop = _both(stopped.set, worker.stop)
                 stoppable(stop)
                 looks = _both(watch, _Abandoned(config, stop)) if while_in_use else watch

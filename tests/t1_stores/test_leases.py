@@ -81,10 +81,13 @@ def test_renewed_it_lasts(leases: Leases) -> None:
         leases.renew(lease, LONG)
 
 
-def test_who_holds_it_learns_that_another_wants_it(leases: Leases) -> None:
+def test_who_holds_it_learns_that_another_wants_it_urgently(leases: Leases) -> None:
     first = taken(leases)
     assert not leases.renew(first, LONG)
     assert leases.take("a", "another", LONG) is None
+    assert not leases.renew(first, LONG)
+    assert leases.take("a", "another", LONG, urgent=True) is None
+    assert leases.take("a", "third", LONG) is None
     assert leases.renew(first, LONG)
     leases.release(first)
     assert not leases.renew(taken(leases), LONG)
@@ -96,7 +99,7 @@ def test_held_it_is_renewed_until_it_is_lost(leases: Leases) -> None:
         assert lease is not None
         time.sleep(6 * SHORT)
         assert holding.holds(lease)
-        assert leases.take("a", "another", LONG) is None
+        assert leases.take("a", "another", LONG, urgent=True) is None
         until(lambda: holding.wanted(lease))
         leases.release(lease)
         until(lambda: not holding.holds(lease))

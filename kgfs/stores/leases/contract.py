@@ -26,13 +26,13 @@ class Leases(Protocol):
     """Any number of threads, processes and machines. Each call ends within a few seconds, whatever the network does:
     AwayError or TimedOutError where who gives leases does not answer; then it may have been done all the same."""
 
-    def take(self, what: str, holder: str, seconds: float) -> Lease | None:
-        """The lease, for so long, if nobody holds it; else who does is told that it is wanted. ``holder`` is for people.
-        Two never hold the same."""
+    def take(self, what: str, holder: str, seconds: float, *, urgent: bool = False) -> Lease | None:
+        """The lease, for so long, if nobody holds it; where somebody does, and this is ``urgent``, they are told. ``holder``
+        is for people. Two never hold the same."""
         ...
 
     def renew(self, lease: Lease, seconds: float) -> bool:
-        """For so long from now; whether another asked for it since it was taken. LostLeaseError if it is not held any
+        """For so long from now; whether another asked urgently since it was taken. LostLeaseError if it is not held any
         more."""
         ...
 

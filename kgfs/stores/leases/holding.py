@@ -25,15 +25,15 @@ class Holding:
         self._seconds = seconds
         self._holder = f"{platform.node()} {os.getpid()}"
         self._held: dict[Lease, bool] = {}
-        """Whether somebody else asked for it."""
+        """Whether somebody else asked for it urgently."""
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="kgfs-leases", daemon=True)
         self._thread.start()
 
-    def take(self, what: str) -> Lease | None:
-        """Held until it is released, or lost. None where another has it. Errors as of ``Leases``."""
-        lease = self._leases.take(what, self._holder, self._seconds)
+    def take(self, what: str, *, urgent: bool = False) -> Lease | None:
+        """Held until it is released, or lost. None where another has it. ``urgent`` and errors as of ``Leases``."""
+        lease = self._leases.take(what, self._holder, self._seconds, urgent=urgent)
         if lease is not None:
             with self._lock:
                 self._held[lease] = False
@@ -44,7 +44,7 @@ class Holding:
         return lease in self._held
 
     def wanted(self, lease: Lease) -> bool:
-        """Whether another asked for it since it was taken. Known when it is renewed."""
+        """Whether another asked urgently for it since it was taken. Known when it is renewed."""
         return self._held.get(lease, False)
 
     def release(self, lease: Lease) -> None:

@@ -18,10 +18,10 @@ class MemoryLeases:
         self._until: dict[str, float] = {}
         self._wanted: set[str] = set()
 
-    def take(self, what: str, holder: str, seconds: float) -> Lease | None:
+    def take(self, what: str, holder: str, seconds: float, *, urgent: bool = False) -> Lease | None:
         with self._lock:
             if self._until.get(what, 0.0) > self._clock():
-                self._wanted.add(what)
+                self._wanted |= {what} if urgent else set()
                 return None
             self._wanted.discard(what)
             self._tokens[what] = self._tokens.get(what, 0) + 1

@@ -20,8 +20,8 @@ _TAKE = f"""
 MERGE (l:Lease {{graph: $graph, what: $what}}) ON CREATE SET l.token = 0, l.until = 0
 {_LOCKED}
 WITH l, coalesce(l.holder = $holder, false) AS again, l.until <= timestamp() AS free
-SET l.wanted = NOT (again OR free)
-WITH l, again WHERE NOT l.wanted
+SET l.wanted = CASE WHEN again OR free THEN false ELSE l.wanted OR $urgent END
+WITH l, again, free WHERE again OR free
 SET l.token = l.token + CASE WHEN again THEN 0 ELSE 1 END, l.holder = $holder, l.until = timestamp() + $milliseconds
 RETURN l.token AS token"""
 
@@ -37,9 +37,13 @@ class Neo4jLeases:
         self._graph = place.namespace
         self._speaking = Speaking(replace(place, timeout=min(place.timeout, patience)))
 
-    def take(self, what: str, holder: str, seconds: float) -> Lease | None:
+    def take(self, what: str, holder: str, seconds: float, *, urgent: bool = False) -> Lease | None:
         # Unlike any other, so that one whose acknowledgement was lost is known again.
-        words = {"holder": f"{holder} {secrets.token_hex(6)}", "milliseconds": int(seconds * 1000)}
+        words: dict[str, Any] = {
+            "holder": f"{holder} {secrets.token_hex(6)}",
+            "milliseconds": int(seconds * 1000),
+            "urgent": urgent,
+        }
         found = self._do(_TAKE, what=what, **words)
         return Lease(what, found["token"]) if found else None
 

@@ -1,0 +1,222 @@
+"""Workers of several homes on one graph: each document is read once, published in order, by who holds the lease."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kgfs.app.home import open_deposits, open_stores
+from kgfs.compute.engine import LocalEngine
+from kgfs.compute.local import LocalCompute
+from kgfs.config import Config, Models
+from kgfs.config import Pipeline as Settings
+from kgfs.errors import LostLeaseError
+from kgfs.ingest.clock import StageClock
+from kgfs.ingest.pipeline import Pipeline
+from kgfs.ingest.turns import Together, only_changer, taking_turns
+from kgfs.ingest.worker import Worker
+from kgfs.models.contract import Passage
+from kgfs.stores.error_log import ErrorLog
+from kgfs.stores.journal.facts import DocumentFailed, DocumentForgotten, DocumentRead
+from kgfs.stores.stores import Stores
+from tests.t1_stores.graph_stores import own
+from tests.t6_whole.knowledge_of import knowledge_in
+from tests.t6_whole.running import until
+
+if TYPE_CHECKING:
+    from kgfs.stores.graph.neo4j.place import Place
+
+THINGS = ("garbage collector", "reference counting", "tracing algorithm", "memory cell", "weak reference", "root set")
+TEXTS = {
+    f"{n:02}": f"A {THINGS[n % 6]} is a form of {THINGS[(n + 1) % 6]}. The {THINGS[n % 6]} uses a {THINGS[(n + 2) % 6]} number {n}."
+    for n in range(10)
+}
+
+
+@dataclass
+class Slow(LocalCompute):
+    """The statistics extractor, which takes its time, with a note of what it was asked."""
+
+    asked: list[str] = field(default_factory=list)
+    may_go_on: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        super().__init__(Models(embedder="none", extractor="statistics"))
+        self.may_go_on.set()
+
+    def extract(self, passages: Sequence[Passage], known: Sequence[str]) -> list[str]:
+        self.asked.extend(passage.text for passage in passages)
+        time.sleep(0.1)
+        self.may_go_on.wait()
+        return super().extract(passages, known)
+
+
+@dataclass
+class Machine:
+    """A home of its own; what others have done it is told by :meth:`learn`, as by a ledger that all share."""
+
+    config: Config
+    stores: Stores
+    compute: Slow = field(default_factory=Slow)
+    others: list[Machine] = field(default_factory=list)
+    told: dict[int, int] = field(default_factory=dict)
+
+    def pipeline(self) -> Pipeline:
+        engine = LocalEngine(self.compute, self.stores.garage.objects)
+        return Pipeline(self.config, self.stores, self.compute, StageClock(), engine)
+
+    def learn(self) -> None:
+        ended = (DocumentRead, DocumentForgotten, DocumentFailed)
+        for other in self.others:
+            after = self.told.setdefault(id(other), other.stores.journal.seq())
+            for number, fact in other.stores.journal.facts(after) or []:
+                if isinstance(fact, ended) and self.stores.journal.jobs.of(fact.doc_id):
+                    self.stores.journal.record(fact)
+                self.told[id(other)] = number
+
+    def work(self) -> int:
+        pipeline = self.pipeline()
+        with taking_turns(pipeline, self.learn) as turns:
+            worker = Worker(pipeline, ErrorLog(self.config.errors_log), self.learn, turns)
+            worker.run(until_idle=True)
+            return worker.finished
+
+    def epochs(self) -> list[int]:
+        """Of the documents in order of deposit."""
+        names = self.stores.journal.names
+        rows = sorted((d.deposit, d.commit_id) for d in names.documents(names.ontologies()[0].id))
+        return [self.stores.graph.published(commit_id) or 0 for _, commit_id in rows]
+
+
+def deposit(config: Config, stores: Stores, folder: Path) -> None:
+    with open_deposits(config, stores) as (deposits, _):
+        for stem, text in TEXTS.items():
+            path = folder / f"{stem}.txt"
+            path.write_text(text)
+            deposits.ingest_file(path, "Test")
+
+
+@pytest.fixture
+def opened() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+@pytest.fixture
+def machines(neo4j_place: Place, tmp_path: Path, opened: ExitStack) -> list[Machine]:
+    """Two, with one garage and one graph, that owe the same."""
+    from kgfs.stores.graph.neo4j.graph import Neo4jGraph
+
+    place = own(neo4j_place)
+    found: list[Machine] = []
+    (tmp_path / "garage").mkdir()
+    for name in ("a", "b"):
+        config = Config(home=tmp_path / name, pipeline=Settings(lease=3.0))
+        config.home.mkdir()
+        config.garage.symlink_to(tmp_path / "garage")
+        stores = opened.enter_context(open_stores(config))
+        if not found:
+            deposit(config, stores, tmp_path)
+        graph = opened.enter_context(closing(Neo4jGraph(place)))
+        found.append(Machine(config, replace(stores, graph=graph)))
+    for machine in found:
+        machine.others = [other for other in found if other is not machine]
+        machine.learn()
+    assert [machine.stores.journal.jobs.owed() for machine in found] == [len(TEXTS)] * 2
+    return found
+
+
+@pytest.fixture
+def undisturbed(tmp_path: Path, opened: ExitStack) -> Machine:
+    """One that has a graph of its own, and has read the same."""
+    config = Config(home=tmp_path / "undisturbed")
+    machine = Machine(config, opened.enter_context(open_stores(config)))
+    deposit(config, machine.stores, tmp_path)
+    assert machine.work() == len(TEXTS)
+    return machine
+
+
+def test_two_machines_read_each_document_once_and_publish_in_order(
+    machines: list[Machine], undisturbed: Machine
+) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        finished = list(pool.map(Machine.work, machines))
+    assert sum(finished) == len(TEXTS)
+    asked = [text for machine in machines for text in machine.compute.asked]
+    assert sorted(asked) == sorted(undisturbed.compute.asked)
+    assert all(machine.compute.asked for machine in machines), "both worked"
+    assert len(list(machines[0].stores.garage.objects.keys("readings/"))) == len(TEXTS)
+    for machine in machines:
+        assert machine.epochs() == list(range(1, len(TEXTS) + 1))
+        assert knowledge_in(machine.stores) == knowledge_in(undisturbed.stores)
+
+
+def test_who_lost_its_lease_publishes_nothing_and_the_other_all(
+    machines: list[Machine], undisturbed: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that stands still between its last look and the commit, as SIGSTOP would have it."""
+    slow, quick = machines
+    with taking_turns(slow.pipeline(), slow.learn) as turns:
+        assert isinstance(turns, Together)
+        publisher = turns.publisher()
+        assert publisher is not None
+        job = slow.stores.journal.jobs.claim("slow", 600)
+        assert job is not None
+        document = slow.stores.journal.names.document(job.doc_id)
+        assert document is not None
+        reading = publisher.read(document, job, lambda stage, share: None)
+
+        def stand_still() -> None:
+            monkeypatch.setattr(turns._holding._leases, "renew", lambda *_: False)  # no sign of life any more
+            assert quick.work() == len(TEXTS)
+
+        with pytest.raises(LostLeaseError):
+            publisher.publish(document, reading, stand_still, job)
+        with pytest.raises(LostLeaseError):
+            publisher.forget(document, "forget")
+    slow.learn()
+    assert slow.stores.journal.jobs.owed() == 0
+    assert slow.epochs() == list(range(1, len(TEXTS) + 1))
+    assert slow.stores.graph.epoch() == len(TEXTS)
+    assert slow.stores.graph.staged() == []
+    assert knowledge_in(slow.stores) == knowledge_in(undisturbed.stores)
+
+
+def test_a_machine_that_ends_in_the_middle_is_made_up_for(machines: list[Machine], undisturbed: Machine) -> None:
+    """It had published some, and told nobody."""
+    first, second = machines
+    first.others = []
+    pipeline = first.pipeline()
+    with taking_turns(pipeline, lambda: None) as turns:
+        worker = Worker(pipeline, ErrorLog(first.config.errors_log), lambda: None, turns)
+        worker.run(until_idle=True, watch=lambda: worker.stop() if worker.finished == 3 else None)
+    assert second.stores.graph.epoch() == 3
+    second.others = []
+    second.work()
+    asked = [text for machine in machines for text in machine.compute.asked]
+    assert sorted(set(asked)) == sorted(undisturbed.compute.asked)
+    assert second.epochs() == list(range(1, len(TEXTS) + 1))
+    assert knowledge_in(second.stores) == knowledge_in(undisturbed.stores)
+
+
+def test_a_verb_changes_the_graph_while_nobody_publishes(machines: list[Machine]) -> None:
+    worker_machine, verb_machine = machines
+    worker_machine.compute.may_go_on.clear()
+    with ThreadPoolExecutor(1) as pool:
+        working = pool.submit(worker_machine.work)
+        until(lambda: worker_machine.compute.asked)
+        with only_changer(verb_machine.config, verb_machine.stores, verb_machine.learn) as stores:
+            worker_machine.compute.may_go_on.set()
+            time.sleep(1.0)
+            assert stores.graph.epoch() == 0
+            stores.graph.forget("by a verb", ["f" * 16], 1000)
+        assert working.result() == len(TEXTS)
+    assert worker_machine.epochs() == list(range(2, len(TEXTS) + 2))
