@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,7 +17,7 @@ from kgfs.stores.graph.contract import Graph, Mark, Said
 from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.graph.sqlite import SqliteGraph
 from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, cid, prepared
-from tests.t1_stores.graph_stores import on_server
+from tests.t1_stores.graph_stores import copied, on_server, own
 
 if TYPE_CHECKING:
     from kgfs.stores.graph.neo4j.place import Place
@@ -197,6 +199,27 @@ def test_histories_on_a_server(neo4j_place: Place) -> None:
             return on_server(neo4j_place)
 
     run_state_machine_as_test(OnServer, settings=settings(max_examples=4, stateful_step_count=8, deadline=None))  # type: ignore[no-untyped-call]
+
+
+@pytest.mark.slow
+def test_histories_of_a_replica(neo4j_place: Place) -> None:
+    class Copied(Histories):
+        def made(self) -> Graph:
+            self.folder = tempfile.TemporaryDirectory()
+            return copied(own(neo4j_place), Path(self.folder.name) / "replica.sqlite")
+
+        @rule(labels=st.lists(st.sampled_from(LABELS), max_size=3))
+        def redact(self, labels: list[str]) -> None:
+            """Without ``impose``, for which a copy is made anew: its reader is told that all may have changed."""
+            concepts = [cid(label) for label in labels]
+            assert self.file.redact(concepts, []) == self.oracle.redact(concepts, [])
+
+        def teardown(self) -> None:
+            super().teardown()
+            if hasattr(self, "folder"):
+                self.folder.cleanup()
+
+    run_state_machine_as_test(Copied, settings=settings(max_examples=4, stateful_step_count=8, deadline=None))  # type: ignore[no-untyped-call]
 
 
 TestHistories = Histories.TestCase

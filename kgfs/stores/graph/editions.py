@@ -63,6 +63,11 @@ def remove_some(connection: sqlite3.Connection, limit: int) -> None:
         limit -= _remove_of(connection, found[0], limit)
 
 
+def remove_edition(connection: sqlite3.Connection, edition: int) -> None:
+    """All of one edition at once."""
+    _remove_of(connection, edition, 1 << 62)
+
+
 def _remove_of(connection: sqlite3.Connection, edition: int, limit: int) -> int:
     """How many rows of the edition were removed; fewer than ``limit`` only where it is gone itself."""
     keys = [key for (key,) in connection.execute("SELECT key FROM source WHERE document = ? LIMIT ?", (edition, limit))]

@@ -26,17 +26,17 @@ class Feed:
             "INSERT INTO change (epoch, what, kind, ontology, owner, name) VALUES (?, ?, ?, ?, ?, ?)",
             [(c.epoch, c.what, c.kind, c.ontology, c.owner, c.name) for c in self._changes],
         )
-        self._prune()
+        prune(self._sql)
 
-    def _prune(self) -> None:
-        oldest, newest = self._sql.execute(
-            "SELECT (SELECT min(key) FROM change), (SELECT max(key) FROM change)"
-        ).fetchone()
-        if oldest is None or newest - oldest < KEPT_CHANGES * 11 // 10:
-            return
-        (epoch,) = self._sql.execute("SELECT epoch FROM change WHERE key = ?", (newest - KEPT_CHANGES,)).fetchone()
-        self._sql.execute("DELETE FROM change WHERE epoch < ?", (epoch,))
-        self._sql.execute("UPDATE meta SET value = ? WHERE name = 'changes_above'", (epoch - 1,))
+
+def prune(connection: sqlite3.Connection) -> None:
+    """Forget the oldest epochs where more is kept than was promised."""
+    oldest, newest = connection.execute("SELECT (SELECT min(key) FROM change), (SELECT max(key) FROM change)").fetchone()
+    if oldest is None or newest - oldest < KEPT_CHANGES * 11 // 10:
+        return
+    (epoch,) = connection.execute("SELECT epoch FROM change WHERE key = ?", (newest - KEPT_CHANGES,)).fetchone()
+    connection.execute("DELETE FROM change WHERE epoch < ?", (epoch,))
+    connection.execute("UPDATE meta SET value = ? WHERE name = 'changes_above'", (epoch - 1,))
 
 
 def changes(connection: sqlite3.Connection, after: int, limit: int) -> list[Change] | None:

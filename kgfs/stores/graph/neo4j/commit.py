@@ -191,7 +191,7 @@ class Commit(Requests):
         self._write_counts()
         told = write_changes(self._tx, self._space, self.epoch, self._changes)
         self._do(
-            "MATCH (g:Graph {name: $graph}) SET g.epoch = $epoch, g.told = g.told + $told"
+            "MATCH (g:Graph {name: $graph}) SET g.epoch = $epoch, g.newest = $commit_id, g.told = g.told + $told"
             " CREATE (:Commit {space: $space, commit_id: $commit_id, epoch: $epoch, kind: $kind, at: $at})",
             graph=self._graph,
             epoch=self.epoch,

@@ -12,6 +12,7 @@ from kgfs.stores.graph import merging
 from kgfs.stores.graph.contract import ConceptRow, InstanceRow, Mark, Said
 from kgfs.stores.graph.neo4j.commit import Commit, taken_number
 from kgfs.stores.graph.neo4j.editions import drop_instances, put_instances
+from kgfs.stores.graph.neo4j.purging import count_up
 from kgfs.stores.graph.neo4j.rows import INSTANCE, MENTION, instance_row, mention_row
 
 
@@ -168,3 +169,5 @@ def set_marks(tx: ManagedTransaction, space: str, marks: Sequence[Mark], unmarke
         space=space,
         rows=[[mark.mark, mark.concept_id, mark.ontology, mark.joined] for mark in marks],
     ).consume()
+    if marks or unmarked:
+        count_up(tx, space, "marked")

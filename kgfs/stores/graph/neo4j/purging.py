@@ -59,6 +59,7 @@ def redact(
     )
     changed_at = tuple((str(row[0]), int(row[1])) for row in changed)
     forget_changes(tx, graph, space, root["epoch"])
+    count_up(tx, space, "redacted")
     return Redaction(
         names=tuple(names),
         numbers=tuple(sorted((row["id"], row["last_n"]) for row in known)),
@@ -66,6 +67,11 @@ def redact(
         concept_times=tuple(sorted(times.items())),
         changed_at=changed_at,
     )
+
+
+def count_up(tx: ManagedTransaction, space: str, what: str) -> None:
+    """Tell those who copy the graph of something that no feed tells."""
+    tx.run(f"MATCH (g:Graph) WHERE g.space = $space SET g.{what} = coalesce(g.{what}, 0) + 1", space=space).consume()
 
 
 def impose(tx: ManagedTransaction, space: str, redaction: Redaction) -> None:
@@ -108,3 +114,4 @@ def impose(tx: ManagedTransaction, space: str, redaction: Redaction) -> None:
         space=space,
         rows=[list(row) for row in redaction.changed_at],
     ).consume()
+    count_up(tx, space, "imposed")

@@ -155,8 +155,12 @@ class Settling(Requests):
                 self._tell(what, "concept", ontology, ontology, row["name"])
                 if mentions:
                     self._founded.add(id_)
-            keyed = {form_key(form): rank for form, rank in forms.items()}
-            called += [[id_, ontology, form, rank] for form, rank in keyed.items() if known.get(form) != rank]
+            keyed = {form_key(form): (rank, form) for form, rank in forms.items()}
+            called += [
+                [id_, ontology, key, rank, None if form == key else form]
+                for key, (rank, form) in keyed.items()
+                if known.get(key) != rank
+            ]
             not_called += [[id_, form] for form in known.keys() - keyed.keys()]
         self._write_concepts(living, dead)
         self._write_forms(called, not_called)
@@ -182,7 +186,7 @@ class Settling(Requests):
     def _write_forms(self, called: Sequence[Sequence[Any]], not_called: Sequence[Sequence[Any]]) -> None:
         self._do(
             "UNWIND $rows AS row MATCH (o:Owner {space: $space, id: row[0]})"
-            " MERGE (f:Form {space: $space, ontology: row[1], form: row[2]})"
+            " MERGE (f:Form {space: $space, ontology: row[1], form: row[2]}) ON CREATE SET f.whole = row[4]"
             " MERGE (o)-[c:CALLED]->(f) SET c.rank = row[3]",
             rows=called,
         )

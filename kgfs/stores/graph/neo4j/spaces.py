@@ -42,7 +42,7 @@ def begin_anew(tx: ManagedTransaction, graph: str, space: str) -> None:
     tx.run(
         "MATCH (g:Graph {name: $graph}) WHERE g.space <> $space"
         " CREATE (:Discarded {space: g.space})"
-        " SET g.space = $space, g.epoch = 0, g.clears = g.clears + 1, g.changes_above = 0, g.told = 0",
+        " SET g.space = $space, g.epoch = 0, g.clears = g.clears + 1, g.changes_above = 0, g.told = 0 REMOVE g.newest",
         graph=graph,
         space=space,
     ).consume()
@@ -74,7 +74,7 @@ def adopt(tx: ManagedTransaction, graph: str, built: str, space: str, ontology: 
         forget_changes(tx, graph, mine["space"], epoch)
     tx.run(
         "MATCH (g:Graph {name: $graph}) MATCH (b:Graph {name: $built}) SET g.space = $space, g.epoch = $epoch,"
-        " g.clears = g.clears + 1, g.changes_above = $epoch, g.told = 0, g.adopted = $adopted DELETE b"
+        " g.clears = g.clears + 1, g.changes_above = $epoch, g.told = 0, g.adopted = $adopted REMOVE g.newest DELETE b"
         " WITH 1 AS done UNWIND $discarded AS space MERGE (:Discarded {space: space})",
         graph=graph,
         built=built,

@@ -1,0 +1,171 @@
+"""What a copy of the graph is made from: rows as they stand, by key and by page, and what says whether a copy is current.
+
+Nothing here is tried again: whoever copies gives up the whole step and takes it again later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from neo4j import ManagedTransaction
+
+from kgfs.stores.graph.neo4j import feed
+from kgfs.stores.graph.neo4j.commit import COUNTED, lock
+from kgfs.stores.graph.neo4j.place import Place
+from kgfs.stores.graph.neo4j.speaking import Speaking
+from kgfs.stores.graph.replica.standing import Standing
+from kgfs.stores.graph.rows import DOCUMENT, INSTANCE, MENTION, SOURCE
+
+Answer = TypeVar("Answer")
+Row = Sequence[Any]
+
+_OWNER = """
+RETURN o.id, o.ontology, o.name, o:Concept, o.norm, o.label, o.aliases, o.description, o.kind, o.founded,
+       coalesce(o.evidence, 0), o.related, o.size, coalesce(o.mtime, 0), o.page_hash, coalesce(o.last_n, 0),
+       COLLECT { MATCH (o)-[c:CALLED]->(f:Form) RETURN [coalesce(f.whole, f.form), c.rank] },
+       o.subject, o.type, o.object, coalesce(o.confidence, 0.0)"""
+"""A concept where it has a name, a relationship where it has a type; else somebody's who is still preparing."""
+
+
+class Origin:
+    """The graph of one namespace, for reading whole. From any number of threads."""
+
+    def __init__(self, place: Place) -> None:
+        self._speaking = Speaking(place)
+        self._graph = place.namespace
+
+    def standing(self) -> Standing | None:
+        """None where there is no such graph (yet, or any more). AwayError within the time that a connection may take."""
+        return self._speaking.once(lambda tx: _standing(tx, self._graph))
+
+    def look(self, work: Callable[[Look], Answer], *, alone: bool = False) -> Answer:
+        """``work`` in one transaction. ``alone``: nobody commits meanwhile; for what takes no long time."""
+
+        def looking(tx: ManagedTransaction) -> Answer:
+            if alone:
+                lock(tx, self._graph)
+            return work(Look(tx, self._graph))
+
+        return self._speaking.once(looking, writes=alone)
+
+    def close(self) -> None:
+        self._speaking.close()
+
+
+class Look:
+    """Rows are told one by one as they come, so that none are held in memory together."""
+
+    def __init__(self, tx: ManagedTransaction, graph: str) -> None:
+        self._tx = tx
+        self._graph = graph
+        self.standing = _standing(tx, graph)
+        self._space = self.standing.space if self.standing else ""
+
+    def _rows(self, question: str, **words: Any) -> Iterator[Row]:
+        yield from self._tx.run(question, space=self._space, **words)
+
+    def epoch_of(self, commit_id: str) -> int | None:
+        found = next(self._rows("MATCH (c:Commit {space: $space, commit_id: $id}) RETURN c.epoch", id=commit_id), None)
+        return found[0] if found else None
+
+    def changes(self, after: int, up_to: int) -> Iterator[Row]:
+        """(epoch, what, kind, ontology, owner, name), in order."""
+        parts = self._rows(
+            "MATCH (c:Change) WHERE c.space = $space AND c.epoch > $after AND c.epoch <= $up_to AND c.part >= 0"
+            f" RETURN c.epoch, {', '.join(f'c.{column}' for column in feed.COLUMNS)} ORDER BY c.epoch, c.part",
+            after=after,
+            up_to=up_to,
+        )
+        for epoch, *columns in parts:
+            for words in zip(*columns, strict=True):
+                yield epoch, *words
+
+    # ------------------------------------------------------------------------- concepts, relationships
+
+    def owners(self, ids: Sequence[str]) -> Iterator[Row]:
+        return self._rows(f"UNWIND $ids AS id MATCH (o:Owner {{space: $space, id: id}}) {_OWNER}", ids=ids)
+
+    def owners_after(self, after: str, limit: int) -> Iterator[Row]:
+        """By id."""
+        page = "MATCH (o:Owner) WHERE o.space = $space AND o.id > $after WITH o ORDER BY o.id LIMIT $limit"
+        return self._rows(f"{page} {_OWNER}", after=after, limit=limit)
+
+    def ids_of_names(self, names: Sequence[tuple[str, str]]) -> list[str]:
+        """Of concepts that have or had these names in these ontologies."""
+        question = "UNWIND $names AS n MATCH (o:Owner {space: $space, ontology: n[0], name: n[1]}) RETURN o.id"
+        return [row[0] for row in self._rows(question, names=[list(name) for name in names])]
+
+    def ids_of_documents(self, doc_ids: Sequence[str]) -> list[str]:
+        """Of concepts that these documents mention."""
+        question = (
+            "UNWIND $ids AS id MATCH (:Document {space: $space, doc_id: id})<-[:MENTIONED_IN]-(o:Owner)"
+            " RETURN DISTINCT o.id"
+        )
+        return [row[0] for row in self._rows(question, ids=doc_ids)]
+
+    # ------------------------------------------------------------------------------------ documents
+
+    def documents(self, doc_ids: Sequence[str]) -> Iterator[Row]:
+        """(key of the edition, sources, instances, DOCUMENT columns)."""
+        return self._rows(f"UNWIND $ids AS id MATCH (d:Document {{space: $space, doc_id: id}}) {_EDITION}", ids=doc_ids)
+
+    def documents_after(self, after: str, limit: int) -> Iterator[Row]:
+        """By doc_id."""
+        page = "MATCH (d:Document) WHERE d.space = $space AND d.doc_id > $after WITH d ORDER BY d.doc_id LIMIT $limit"
+        return self._rows(f"{page} {_EDITION}", after=after, limit=limit)
+
+    def sources(self, edition: str) -> Iterator[Row]:
+        """SOURCE columns."""
+        return self._rows(f"MATCH (s:Source {{edition: $key}}) RETURN {_listed('s', SOURCE)}", key=edition)
+
+    def instances(self, edition: str) -> Iterator[Row]:
+        """INSTANCE columns."""
+        return self._rows(f"MATCH (i:Instance {{edition: $key}}) RETURN {_listed('i', INSTANCE)}", key=edition)
+
+    def mentions(self, edition: str) -> Iterator[Row]:
+        """(concept id, ordinal, MENTION columns)."""
+        return self._rows(
+            f"MATCH (:Edition {{key: $key}})<-[m:MENTIONED_IN]-(o:Owner) RETURN o.id, m.ordinal, {_listed('m', MENTION)}",
+            key=edition,
+        )
+
+    # ----------------------------------------------------------------------------------------- the rest
+
+    def counts(self) -> Iterator[Row]:
+        """(ontology, documents, sources, concepts, relationships, instances, changed_at)."""
+        return self._rows(
+            "MATCH (o:Ontology) WHERE o.space = $space AND o.ontology IS NOT NULL"
+            f" RETURN o.ontology, {', '.join(f'coalesce(o.{what}, 0)' for what in COUNTED)}, o.changed_at"
+        )
+
+    def marks(self) -> Iterator[Row]:
+        """(mark, concept, ontology, joined)."""
+        return self._rows(
+            "MATCH (m:Mark) WHERE m.space = $space AND m.mark IS NOT NULL AND m.concept_id IS NOT NULL"
+            " RETURN m.mark, m.concept_id, m.ontology, m.joined"
+        )
+
+
+def _listed(variable: str, columns: Sequence[str]) -> str:
+    return ", ".join(f"{variable}.{column}" for column in columns)
+
+
+_EDITION = f"RETURN d.key, d.sources, d.instances, {_listed('d', DOCUMENT)}"
+
+
+def _standing(tx: ManagedTransaction, graph: str) -> Standing | None:
+    found = tx.run("MATCH (g:Graph {name: $graph}) RETURN properties(g) AS root", graph=graph).single()
+    if found is None:
+        return None
+    root = found["root"]
+    return Standing(
+        space=root["space"],
+        clears=root["clears"],
+        imposed=root.get("imposed", 0),
+        epoch=root["epoch"],
+        newest=root.get("newest", ""),
+        changes_above=root["changes_above"],
+        marked=root.get("marked", 0),
+        redacted=root.get("redacted", 0),
+    )

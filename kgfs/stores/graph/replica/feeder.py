@@ -1,0 +1,43 @@
+"""Keeps the replica of a mounted home current."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.replica.graph import Replica
+
+EVERY = 0.25
+"""Seconds between two looks at the server."""
+AWAY = 1.0
+"""The same while it is away."""
+ENDING = 5.0
+"""Seconds that a look under way has to end when the mount does."""
+
+
+@contextmanager
+def fed(graph: Graph) -> Iterator[None]:
+    """While this is open a thread of its own asks the server, if the graph is a replica: nobody else waits for it."""
+    if not isinstance(graph, Replica):
+        yield
+        return
+    over = threading.Event()
+    thread = threading.Thread(target=_feed, args=(graph, over), name="replica", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join(ENDING)
+
+
+def _feed(replica: Replica, over: threading.Event) -> None:
+    pause = EVERY
+    while not over.wait(pause):
+        try:
+            replica.follow()
+            pause = EVERY
+        except Exception:  # noqa: BLE001 - noted by follow(); the next look may succeed, and a thread that ended would look no more
+            pause = AWAY

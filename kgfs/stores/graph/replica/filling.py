@@ -1,0 +1,140 @@
+"""Making a replica: pages by key into a file beside, then what was committed meanwhile, then all of it is shown at once.
+
+Where it stands is noted with each page in the page's own transaction, so that one that was killed goes on there. Memory
+is that of a page, whatever the size of the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kgfs.failpoints import border
+from kgfs.stores.database import Database, remove_database
+from kgfs.stores.graph.replica.copying import Copy
+from kgfs.stores.graph.replica.file import Notes, is_usable, note, note_standing, open_file
+from kgfs.stores.graph.replica.following import OutdatedError, Source, follow, put_document
+from kgfs.stores.graph.replica.standing import Standing
+from kgfs.stores.graph.rows import inverse
+
+if TYPE_CHECKING:
+    from kgfs.stores.graph.neo4j.origin import Look
+
+OWNERS_AT_ONCE = 2000
+DOCUMENTS_AT_ONCE = 200
+ROWS_AT_ONCE = 20_000
+"""Concepts and relationships, or documents, of one page; it ends earlier after so many Sources and quotes. A larger
+document is a page of its own."""
+
+Progress = Callable[[int, int], None]
+"""Is told (rows that are copied, of about how many)."""
+
+_OWNERS, _DOCUMENTS, _JOINED, _WHOLE = "owners", "documents", "joined", "whole"
+
+_JOIN = """
+INSERT OR IGNORE INTO neighbour (concept, type, name, relationship_id, other, incoming)
+SELECT relationship.{one}, {seen_as}, concept.name, relationship_id, concept.concept_id, {incoming}
+FROM relationship CROSS JOIN concept ON concept.concept_id = relationship.{other}
+WHERE relationship.evidence > 0 ORDER BY 1, 2, 3"""
+_FROM_SUBJECT = _JOIN.format(one="subject", seen_as="relationship.type", other="object", incoming=0)
+_FROM_OBJECT = _JOIN.format(one="object", seen_as="inverse(relationship.type)", other="subject", incoming=1)
+
+
+def fill(origin: Source, path: Path, progress: Progress = lambda done, total: None) -> None:
+    """A whole and current copy at ``path``, a file beside the one that is read. Goes on with one that was begun, if it is
+    of the same graph. One process at a time."""
+    while True:
+        standing = origin.standing()
+        begun = _begun(path)
+        if standing is None:
+            return
+        if begun is None or begun.identity != standing.identity or begun.epoch > standing.epoch:
+            remove_database(path)
+        database = open_file(path)
+        try:
+            _Filling(origin, database, progress).carry_out()
+            follow(origin, database)
+            return
+        except OutdatedError:
+            database.close()
+            remove_database(path)
+        finally:
+            database.close()
+
+
+def _begun(path: Path) -> Standing | None:
+    if not is_usable(path):
+        return None
+    database = open_file(path)
+    try:
+        return Notes(database).standing()
+    finally:
+        database.close()
+
+
+class _Filling:
+    def __init__(self, origin: Source, database: Database, progress: Progress) -> None:
+        self._origin = origin
+        self._database = database
+        self._progress = progress
+        self._total = 0
+
+    def carry_out(self) -> None:
+        if Notes(self._database).standing() is None:
+            self._origin.look(self._begin)
+        notes = Notes(self._database).all()
+        done, self._total = notes["done"], notes["total"]
+        stage, cursor = notes["stage"], notes["cursor"]
+        self._progress(done, self._total)
+        while stage != _WHOLE:
+            stage, cursor, done = self._origin.look(lambda look: self._step(look, stage, cursor, done))  # noqa: B023
+            border("replica-page")
+            self._progress(min(done, self._total), self._total)
+
+    def _begin(self, look: Look) -> None:
+        if look.standing is None:
+            raise OutdatedError
+        total = sum(sum(counts) for _, *counts, _ in look.counts())
+        with self._database.write(durable=False) as connection:
+            note_standing(connection, look.standing)
+            note(connection, stage=_OWNERS, cursor="", done=0, total=total)
+            # What the last commit did is asked for by a worker that was killed in it.
+            above = max(look.standing.epoch - 1, look.standing.changes_above)
+            copy = Copy(connection)
+            copy.changes(look.changes(above, look.standing.epoch))
+            copy.follow_up_to(look.standing.epoch, above)
+
+    def _step(self, look: Look, stage: str, cursor: str, done: int) -> tuple[str, str, int]:
+        """One page, and what comes next: (stage, cursor, rows that are copied)."""
+        with self._database.write(durable=False) as connection:
+            copy = Copy(connection)
+            if stage == _OWNERS:
+                count, last, _ = copy.owners(look.owners_after(cursor, OWNERS_AT_ONCE))
+                following = (stage, last, done + count) if count == OWNERS_AT_ONCE else (_DOCUMENTS, "", done + count)
+            elif stage == _DOCUMENTS:
+                following = self._documents(look, copy, cursor, done)
+            elif stage == _JOINED:
+                connection.create_function("inverse", 1, inverse, deterministic=True)
+                connection.execute(_FROM_SUBJECT)
+                connection.execute(_FROM_OBJECT)
+                copy.counts(look.counts())
+                copy.marks(look.marks())
+                following = (_WHOLE, "", done)
+            note(connection, stage=following[0], cursor=following[1], done=following[2])
+        return following
+
+    def _documents(self, look: Look, copy: Copy, cursor: str, done: int) -> tuple[str, str, int]:
+        page = list(look.documents_after(cursor, DOCUMENTS_AT_ONCE))
+        rows, last = 0, ""
+        for row in page:
+            if rows and rows + row[1] + row[2] > ROWS_AT_ONCE:
+                return _DOCUMENTS, last, done + rows
+            put_document(copy, look, row)
+            rows, last = rows + 1 + row[1] + row[2], _doc_id(row)
+        stage = _DOCUMENTS if len(page) == DOCUMENTS_AT_ONCE else _JOINED
+        return stage, last, done + rows
+
+
+def _doc_id(row: Sequence[Any]) -> str:
+    return str(row[3])

@@ -1,0 +1,242 @@
+"""The :class:`~kgfs.stores.graph.contract.Graph` of a home whose graph stands on a server: reads are answered from the copy
+in the home, whatever becomes of the server; what changes the graph is done by the server and then read back."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from copy import copy
+from pathlib import Path
+from typing import Any
+
+from kgfs.errors import StoreError
+from kgfs.stores.database import remove_database
+from kgfs.stores.graph.adopting import BUILT, adopt
+from kgfs.stores.graph.contract import (
+    Batch,
+    Fault,
+    Graph,
+    Lag,
+    Mark,
+    Publication,
+    Redaction,
+    RelationshipRow,
+    Said,
+)
+from kgfs.stores.graph.reading import GraphReads
+from kgfs.stores.graph.replica.file import SCRUB_OWED, Notes, note, open_file
+from kgfs.stores.graph.replica.filling import fill
+from kgfs.stores.graph.replica.following import OutdatedError, Source, follow
+from kgfs.stores.graph.replica.outage import Outage
+from kgfs.stores.leases.contract import Lease, Leases, SharedGraph
+
+PATIENCE = 10.0
+"""Seconds that whoever wrote waits for another process which is following the server just then. Where that makes the copy
+anew it takes longer, and shows what was written when it is done."""
+LOOK = 0.01
+HEARD = 0.3
+"""Seconds that readers of the epoch 'nothing that I know' have to notice it: three times what a mount takes."""
+
+
+class Replica(GraphReads):
+    """Any number of threads and processes. Writing raises AwayError while the server is away; it is done when it
+    returned, and reads of this home show it then."""
+
+    def __init__(
+        self, origin: Source, path: Path, lock: Path, connect: Callable[[], SharedGraph], outage: Outage
+    ) -> None:
+        """``path`` is a whole copy (see ``opening``), ``connect`` opens the graph on the server."""
+        super().__init__(open_file(path))
+        self._origin = origin
+        self._path = path
+        self._lock = lock
+        self._connect = connect
+        self._outage = outage
+        self._connected: list[SharedGraph] = []
+        self._connecting = threading.Lock()
+        self._asked = threading.Lock()
+        self._seen = self._state()
+        self._current_at: float | None = None
+        self._server_epoch: int | None = None
+        self._is_fenced = False
+
+    # ------------------------------------------------------------------------------- following the server
+
+    def follow(self, *, patience: float = 0.0, refill: bool = True) -> bool:
+        """Show what the server shows. False where another process was at it for all of ``patience`` seconds.
+
+        AwayError and other errors leave what is shown as it was, and are noted once an outage. A copy that no feed leads
+        on from is made anew or, without ``refill``, OutdatedError is raised."""
+        with turn(self._lock, patience) as mine:
+            if not mine:
+                return False
+            try:
+                self._follow(refill)
+            except OutdatedError:
+                raise
+            except Exception as error:  # whatever it is: readers must be told that they see the past
+                self._outage.begins(error)
+                raise
+            self._outage.ends()
+            return True
+
+    def _follow(self, refill: bool) -> None:
+        try:
+            standing = follow(self._origin, self._database)
+        except OutdatedError:
+            if not refill:
+                raise
+            self._make_anew()
+            standing = follow(self._origin, self._database)
+        self._current_at, self._server_epoch = time.time(), standing.epoch
+        if Notes(self._database).all().get(SCRUB_OWED):
+            self._database.scrub()
+            with self._database.write(durable=False) as connection:
+                note(connection, **{SCRUB_OWED: 0})
+
+    def _make_anew(self) -> None:
+        """Readers see the former copy until the new one is whole."""
+        beside = being_made(self._path)
+        fill(self._origin, beside)
+        made = open_file(beside)
+        (epoch,) = made.row("SELECT value FROM meta WHERE name = 'epoch'")
+        made.close()
+        if epoch == self.epoch():
+            # Whoever looks at epochs alone must notice.
+            with self._database.write(durable=False) as connection:
+                connection.execute("UPDATE meta SET value = -1 WHERE name = 'epoch'")
+            time.sleep(HEARD)
+        with self._database.attached(beside, BUILT), self._database.write(durable=False) as connection:
+            adopt(connection, "")
+            connection.execute("UPDATE meta SET value = ? WHERE name IN ('epoch', 'changes_above')", (epoch,))
+            note(connection, **{SCRUB_OWED: 1})
+        self._database.shorten_log()
+        remove_database(beside)
+
+    def refresh(self) -> None:
+        self.follow(patience=PATIENCE)
+
+    def lag(self) -> Lag:
+        seconds = None if self._current_at is None else time.time() - self._current_at
+        return Lag(self.epoch(), self._server_epoch, seconds, self._outage.since())
+
+    # ---------------------------------------------------------------------------------- done by the server
+
+    @property
+    def _server(self) -> SharedGraph:
+        with self._connecting:
+            if not self._connected:
+                self._connected.append(self._connect())
+            return self._connected[0]
+
+    def stage(self, commit_id: str, document: str, batch: Batch) -> None:
+        self._server.stage(commit_id, document, batch)
+
+    def publish(self, publication: Publication) -> int:
+        return self._shown(self._server.publish(publication))
+
+    def abandon(self, commit_id: str) -> None:
+        self._server.abandon(commit_id)
+
+    def forget(self, commit_id: str, doc_ids: Sequence[str], at: int, concepts: Sequence[str] = ()) -> int:
+        return self._shown(self._server.forget(commit_id, doc_ids, at, concepts))
+
+    def reassign(
+        self, commit_id: str, said: Sequence[Said], at: int, marks: Sequence[Mark] = (), unmarked: Sequence[Mark] = ()
+    ) -> int:
+        return self._shown(self._server.reassign(commit_id, said, at, marks, unmarked))
+
+    def redact(self, concepts: Sequence[str], relationships: Sequence[RelationshipRow]) -> Redaction:
+        redaction = self._server.redact(concepts, relationships)
+        self.refresh()
+        return redaction
+
+    def impose(self, redaction: Redaction) -> None:
+        self._server.impose(redaction)
+        self.refresh()
+
+    def clear(self) -> None:
+        self._server.clear()
+        self.refresh()
+
+    def aside(self) -> Graph:
+        return self._server.aside()
+
+    def adopt(self, built: Graph, ontology: str = "") -> int:
+        return self._shown(self._server.adopt(built, ontology))
+
+    def _shown(self, epoch: int) -> int:
+        self.refresh()
+        return epoch
+
+    # Who asks these is about to commit, or to say that something was: the server's word counts.
+
+    def staged(self) -> list[str]:
+        return self._server.staged()
+
+    def published(self, commit_id: str) -> int | None:
+        return self._server.published(commit_id)
+
+    def faults(self) -> list[Fault]:
+        return self._server.faults()
+
+    def leases(self, patience: float) -> Leases:
+        return self._server.leases(patience)
+
+    def fenced(self, lease: Lease) -> Replica:
+        graph = copy(self)
+        graph._connected = [self._server.fenced(lease)]
+        graph._is_fenced = True
+        return graph
+
+    # ------------------------------------------------------------------------------------------- polling
+
+    def changed(self) -> bool:
+        with self._asked:
+            state = self._state()
+            moved, self._seen = state != self._seen, state
+            return moved
+
+    def _state(self) -> list[Any]:
+        found = self._database.rows("SELECT value FROM meta WHERE name IN ('epoch', 'clears') ORDER BY name")
+        if len(found) != 2:
+            raise StoreError(f"{self._path}: has lost its epoch. Remove it, kgfs mount makes it again.")
+        return found
+
+    def close(self) -> None:
+        if self._is_fenced:
+            return
+        self._origin.close()
+        for server in self._connected:
+            server.close()
+        self._database.close()
+
+
+def being_made(path: Path) -> Path:
+    """Where a copy is made that will be shown at ``path``."""
+    return path.with_name(f"{path.name}.new")
+
+
+@contextmanager
+def turn(lock: Path, patience: float) -> Iterator[bool]:
+    """Whether this process may follow the server; no other one may meanwhile."""
+    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        deadline = time.monotonic() + patience
+        while not (mine := _locked(descriptor)) and time.monotonic() < deadline:
+            time.sleep(LOOK)
+        yield mine
+    finally:
+        os.close(descriptor)
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,56 @@
+"""Opening the replica of a home, and making it where it is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from kgfs.errors import AwayError, StoreError, TimedOutError
+from kgfs.stores.database import remove_database
+from kgfs.stores.graph.replica.file import is_usable
+from kgfs.stores.graph.replica.filling import Progress, fill
+from kgfs.stores.graph.replica.following import OutdatedError, Source
+from kgfs.stores.graph.replica.graph import Replica, being_made, turn
+from kgfs.stores.graph.replica.outage import Outage
+from kgfs.stores.leases.contract import SharedGraph
+
+FOREVER = 1e9
+
+
+def make_replica(
+    origin: Source, path: Path, lock: Path, connect: Callable[[], SharedGraph], progress: Progress = lambda *_: None
+) -> None:
+    """A whole copy at ``path``, if none is there. Needs the server only then. Others that make it are waited for."""
+    with turn(lock, FOREVER):
+        if is_usable(path):
+            return
+        if origin.standing() is None:
+            connect().close()  # which makes the graph
+        remove_database(path)
+        fill(origin, being_made(path), progress)
+        if not being_made(path).exists():
+            raise StoreError("The graph on the server went away while it was copied.")
+        being_made(path).replace(path)
+
+
+def open_replica(
+    origin: Source, path: Path, lock: Path, connect: Callable[[], SharedGraph], outage: Outage, *, refill: bool
+) -> Replica | None:
+    """The replica at ``path``, as current as the server, where that answers. None where there is none that could be used
+    or, without ``refill``, brought up to the server by its feed."""
+    if not is_usable(path):
+        return None
+    replica = Replica(origin, path, lock, connect, outage)
+    try:
+        if origin.standing() is None:
+            connect().close()
+        replica.follow(refill=refill)
+    except (AwayError, TimedOutError):
+        pass  # noted; what was known last is shown
+    except OutdatedError:
+        replica.close()
+        return None
+    except BaseException:
+        replica.close()
+        raise
+    return replica
