@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -155,6 +156,8 @@ def _connected(settings: Cluster) -> Any:
         import ray
     except ModuleNotFoundError as error:
         raise MachineError("compute.engine is 'ray', and Ray is not installed. Install kgfs[ray].") from error
+    if settings.address:
+        _look_for(settings)
     options: dict[str, Any] = {"log_to_driver": False, "configure_logging": False, "include_dashboard": False}
     if settings.address:
         del options["include_dashboard"]
@@ -165,11 +168,23 @@ def _connected(settings: Cluster) -> Any:
         with _signals_kept():
             ray.init(**options)
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-        where = settings.address or "this machine"
-        raise MachineError(
-            f"compute: no Ray cluster at {where}: {error}. Check compute.address and the token."
-        ) from error
+        raise _none(settings.address or "this machine", error) from error
     return ray
+
+
+def _look_for(settings: Cluster) -> None:
+    """Ray itself tries for minutes."""
+    host, _, port = settings.address.rpartition(":")
+    if not (host and port.isdigit()):
+        raise BadInputError(f"compute.address is 'host:port' of a Ray cluster's head, not '{settings.address}'.")
+    try:
+        socket.create_connection((host, int(port)), settings.timeout).close()
+    except OSError as error:
+        raise _none(settings.address, error) from error
+
+
+def _none(where: str, error: Exception) -> MachineError:
+    return MachineError(f"compute: no Ray cluster at {where}: {error}. Check compute.address and the token.")
 
 
 @contextmanager

@@ -1,0 +1,251 @@
+"""Engines: in this process, and on a Ray cluster of several nodes whose processes and nodes are killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kgfs.app.home import open_deposits, open_stores
+from kgfs.compute.engine import Engine, LocalEngine, Place, Progress
+from kgfs.compute.local import LocalCompute
+from kgfs.config import Cluster as Settings
+from kgfs.config import Config, Models
+from kgfs.errors import AwayError, BadInputError, LostLeaseError, MachineError
+from kgfs.ingest.clock import StageClock
+from kgfs.ingest.pipeline import Pipeline
+from kgfs.ingest.worker import Worker
+from kgfs.models.contract import Passage
+from kgfs.stores.error_log import ErrorLog
+from kgfs.stores.garage.opening import open_garage
+from kgfs.stores.stores import Stores
+from tests.required import missing
+from tests.t6_whole.knowledge_of import knowledge_in
+
+pytestmark = pytest.mark.slow
+
+PARAGRAPH = (
+    "Reference counting number {n} is a form of garbage collection. Garbage collection number {n} reclaims memory."
+)
+
+
+class Noting(LocalCompute):
+    """The statistics extractor, which is slow and notes in a file what it is asked."""
+
+    def __init__(self, asked: Path, seconds: float) -> None:
+        super().__init__(Models(embedder="none", extractor="statistics"))
+        self._asked, self._seconds = asked, seconds
+
+    def extract(self, passages: Sequence[Passage], known: Sequence[str]) -> list[str]:
+        time.sleep(self._seconds)
+        with self._asked.open("a") as notes:
+            notes.writelines(json.dumps([os.getpid(), passage.text]) + "\n" for passage in passages)
+        return super().extract(passages, known)
+
+
+def place(config: Config, asked: Path, seconds: float) -> Place:
+    return Place(Noting(asked, seconds), open_garage(config).objects)
+
+
+@dataclass(frozen=True)
+class Doubled:
+    number: int
+
+    def __call__(self, place: Place, progress: Progress) -> tuple[int, str]:
+        progress("doubling", 0.5)
+        return self.number * 2, place.compute.extractor
+
+
+class Failing:
+    def __call__(self, place: Place, progress: Progress) -> None:
+        raise BadInputError("Nothing to double.")
+
+
+@dataclass(frozen=True)
+class Unending:
+    ended: Path
+
+    def __call__(self, place: Place, progress: Progress) -> None:
+        try:
+            while True:
+                progress("turning", 0.5)
+                time.sleep(0.01)
+        finally:
+            self.ended.touch()
+
+
+@dataclass(frozen=True)
+class Dying:
+    """Ends its process as often as there are files to take."""
+
+    lives: Path
+
+    def __call__(self, place: Place, progress: Progress) -> str:
+        for life in sorted(self.lives.iterdir()):
+            life.unlink()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return "alive"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Three nodes with one CPU each, on this machine."""
+    token = tmp_path_factory.mktemp("ray") / "token"
+    token.write_text(secrets.token_hex(32))
+    token.chmod(0o600)
+    wanted = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token), "RAY_USAGE_STATS_ENABLED": "0"}
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ |= wanted  # which Ray looks at when it is imported
+    try:
+        from ray.cluster_utils import Cluster
+    except ModuleNotFoundError as error:
+        missing("ray", f"{error.name} is not installed")
+    nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    try:
+        nodes.token = token
+        for _ in range(2):
+            nodes.add_node(num_cpus=1)
+        yield nodes
+    finally:
+        nodes.shutdown()
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+def on_ray(nodes: Any, make: Callable[[], Place], places: int = 0) -> Engine:
+    from kgfs.compute.cluster import RayEngine, about
+
+    settings = Settings(engine="ray", address=nodes.address, token_file=str(nodes.token), places=places)
+    return RayEngine(settings, make, about(make()))
+
+
+@pytest.fixture(params=["local", "ray"])
+def engine(request: pytest.FixtureRequest, home: Path, tmp_path: Path) -> Iterator[Engine]:
+    config = Config(home=home)
+    with open_stores(config):
+        pass
+    make = partial(place, config, tmp_path / "asked", 0.0)
+    if request.param == "local":
+        engine: Engine = LocalEngine(make().compute, make().objects)
+    else:
+        engine = on_ray(request.getfixturevalue("cluster"), make)
+    yield engine
+    engine.close()
+
+
+def test_work_is_done_and_its_progress_is_told(engine: Engine) -> None:
+    result, extractor = engine.run(Doubled(21), lambda stage, share: None)
+    assert result == 42 and extractor.startswith("statistics/")
+    assert engine.held >= engine.width >= 1
+
+
+def test_what_work_raises_is_raised_here(engine: Engine) -> None:
+    with pytest.raises(BadInputError, match=r"Nothing to double\."):
+        engine.run(Failing(), lambda stage, share: None)
+
+
+def test_work_ends_where_nobody_wants_it_any_more(engine: Engine, tmp_path: Path) -> None:
+    told: list[str] = []
+
+    def lost(stage: str, share: float) -> None:
+        told.append(stage)
+        if stage == "turning":
+            raise LostLeaseError("Somebody else has it.")
+
+    with pytest.raises(LostLeaseError):
+        engine.run(Unending(tmp_path / "ended"), lost)
+    assert (tmp_path / "ended").exists() and told[-1] == "turning"
+    assert engine.run(Doubled(1), lambda stage, share: None)[0] == 2
+
+
+def test_a_process_that_is_killed_is_replaced_and_its_work_done(cluster: Any, home: Path, tmp_path: Path) -> None:
+    config = Config(home=home)
+    with open_stores(config):
+        pass
+    engine = on_ray(cluster, partial(place, config, tmp_path / "asked", 0.0), places=1)
+    try:
+        lives = tmp_path / "lives"
+        lives.mkdir()
+        (lives / "1").touch()
+        assert engine.run(Dying(lives), lambda stage, share: None) == "alive"
+        for life in "12345":
+            (lives / life).touch()
+        with pytest.raises(AwayError, match="lost the process"):
+            engine.run(Dying(lives), lambda stage, share: None)
+    finally:
+        engine.close()
+
+
+def test_nodes_that_would_read_otherwise_are_refused(cluster: Any, home: Path, tmp_path: Path) -> None:
+    from kgfs.compute.cluster import RayEngine
+
+    config = Config(home=home)
+    settings = Settings(engine="ray", address=cluster.address, token_file=str(cluster.token), places=1)
+    with open_stores(config), pytest.raises(BadInputError, match="Install the same kgfs"):
+        RayEngine(settings, partial(place, config, tmp_path / "asked", 0.0), (0, "another/1", "", ""))
+
+
+def test_a_cluster_that_is_not_there_is_named(cluster: Any) -> None:
+    from kgfs.compute.cluster import RayEngine
+
+    settings = Settings(engine="ray", address="127.0.0.1:1", token_file=str(cluster.token))
+    with pytest.raises(MachineError, match=r"no Ray cluster at 127\.0\.0\.1:1"):
+        RayEngine(settings, lambda: pytest.fail("not asked for"), (0, "", "", ""))
+
+
+def test_a_node_that_is_killed_loses_no_record_and_asks_nothing_twice(cluster: Any, home: Path, tmp_path: Path) -> None:
+    wanted = graph_by_local(tmp_path / "undisturbed", tmp_path)
+    config, asked = Config(home=home), tmp_path / "asked"
+    make = partial(place, config, asked, 0.4)
+    with open_stores(config) as stores:
+        deposit(config, stores, tmp_path)
+        engine = on_ray(cluster, make, places=2)
+        node = cluster.add_node(num_cpus=1)
+        try:
+            victims: list[int] = []
+
+            def watch() -> None:
+                if not victims and asked.exists() and (lines := asked.read_text().splitlines()):
+                    victims.append(json.loads(lines[0])[0])
+                    os.kill(victims[0], signal.SIGKILL)
+                    cluster.remove_node(node, allow_graceful=False)
+
+            pipeline = Pipeline(config, stores, Noting(asked, 0.0), StageClock(), engine)
+            Worker(pipeline, ErrorLog(config.errors_log), lambda: None).run(until_idle=True, watch=watch)
+        finally:
+            engine.close()
+        assert victims
+        assert knowledge_in(stores) == wanted
+        kept = [
+            json.loads(line)["fingerprint"]
+            for key, _ in stores.garage.objects.keys("records/")
+            for line in stores.garage.objects.get(key).splitlines()
+        ]
+        assert len(kept) == len(set(kept)) == len({json.loads(line)[1] for line in asked.read_text().splitlines()})
+
+
+def graph_by_local(home: Path, folder: Path) -> Any:
+    config = Config(home=home)
+    with open_stores(config) as stores:
+        deposit(config, stores, folder)
+        compute = Noting(folder / "undisturbed.asked", 0.0)
+        pipeline = Pipeline(config, stores, compute, StageClock(), LocalEngine(compute, stores.garage.objects))
+        Worker(pipeline, ErrorLog(config.errors_log), lambda: None).run(until_idle=True)
+        return knowledge_in(stores)
+
+
+def deposit(config: Config, stores: Stores, folder: Path) -> None:
+    with open_deposits(config, stores) as (deposits, _):
+        for number in range(6):
+            path = folder / f"{number}.txt"
+            path.write_text("\n\n".join(PARAGRAPH.format(n=f"{number}{n}") for n in range(40)))
+            deposits.ingest_file(path, "Test")
