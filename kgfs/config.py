@@ -225,6 +225,11 @@ class Config:
         return self.home / "graph.sqlite"
 
     @property
+    def replica_db(self) -> Path:
+        """The copy of a graph on a server that mounts read."""
+        return self.home / "replica.sqlite"
+
+    @property
     def vectors_db(self) -> Path:
         return self.home / "vectors.sqlite"
 

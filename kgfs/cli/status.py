@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from typing import Any
 
 import click
@@ -44,6 +45,8 @@ def command(config: Config, words: str | None, as_json: bool) -> None:
     for note in found["worker"]["note"].get("notes", ()):
         click.echo(f"         {note}")
     click.echo(f"owed     {found['owed']}")
+    if found["replica"]:
+        click.echo(f"replica  {_replica(found['replica'])}")
     for mount in found["mounts"]:
         pid = f"pid {mount['pid']}" if mount["alive"] else f"dead: kgfs umount {mount['mountpoint']}"
         click.echo(f"mount    {mount['mountpoint']} ({mount['view']}, {pid})")
@@ -71,6 +74,14 @@ def _lines(value: Any) -> list[str]:
     if isinstance(value, bool):
         return ["yes" if value else "no"]
     return [] if value is None else [str(value)]
+
+
+def _replica(replica: dict[str, Any]) -> str:
+    if replica["away_since"] is not None:
+        since = datetime.fromtimestamp(replica["away_since"]).astimezone().isoformat(timespec="seconds")
+        return f"of epoch {replica['epoch']}; the graph's server is away since {since}"
+    lag = "" if replica["lag_seconds"] is None else f", as of {replica['lag_seconds']} s ago"
+    return f"of epoch {replica['epoch']}{lag}"
 
 
 def _worker(worker: dict[str, Any]) -> str:

@@ -37,6 +37,7 @@ def match(
     graph may have it: then it is that one, under its name, and its evidence is numbered on. With its ``source_id``
     (``kin.first_source``) also what was said of this document's mentions alone is known.
     """
+    graph.refresh()
     epoch = graph.epoch()
     norms = {norm for concept in reading.concepts for norm in _norms(concept)}
     direct = graph.match(ontology, sorted(norms), scope)

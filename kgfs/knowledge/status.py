@@ -20,7 +20,7 @@ def status(config: Config, stores: Stores) -> dict[str, Any]:
 
     ``worker.note`` is what the newest worker wrote about itself, its models among it; ``worker.alive`` says whether it
     still works. ``mounts`` are those that noted themselves and did not take their note back; one that was killed is not
-    ``alive``. ``documents`` counts by state, states without any left out.
+    ``alive``. ``replica`` is None where the graph itself is read. ``documents`` counts by state, states without any left out.
     """
     names = stores.journal.names
     return {
@@ -33,6 +33,7 @@ def status(config: Config, stores: Stores) -> dict[str, Any]:
             for note in mount_notes(config.run)
         ],
         "epoch": stores.graph.epoch(),
+        "replica": _replica(stores),
         "seq": stores.journal.seq(),
         "documents": _by_state(names.counts()),
         "ontologies": [
@@ -44,6 +45,19 @@ def status(config: Config, stores: Stores) -> dict[str, Any]:
             }
             for ontology in names.ontologies()
         ],
+    }
+
+
+def _replica(stores: Stores) -> dict[str, Any] | None:
+    """How the copy that is read stands to the graph on its server; None where no copy is read."""
+    lag = stores.graph.lag()
+    if lag is None:
+        return None
+    return {
+        "epoch": lag.epoch,
+        "server_epoch": lag.server_epoch,
+        "lag_seconds": None if lag.seconds is None else round(lag.seconds, 1),
+        "away_since": lag.away_since,
     }
 
 

@@ -3,23 +3,74 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kgfs.config import Config
 from kgfs.errors import BadInputError, MachineError
+from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.sqlite import SqliteGraph
+
+if TYPE_CHECKING:
+    from kgfs.stores.graph.neo4j.graph import Neo4jGraph
+    from kgfs.stores.graph.neo4j.origin import Origin
 
 LOG = logging.getLogger("kgfs.graph")
 
 
-def open_graph(config: Config) -> Graph:
-    """A server is asked at once, and its constraints are made where it has none."""
-    settings = config.graph
-    if settings.store == "sqlite":
+def open_graph(config: Config, *, mounted: bool = False) -> Graph:
+    """A server is asked at once, and its constraints are made where it has none.
+
+    Of a graph on a server a home that was ever mounted has a copy, which answers in place of the server and also while
+    that is away. For a mount (``mounted``) it is made where there is none, or none that the server's feed leads on from;
+    others ask the server itself then.
+    """
+    if config.graph.store == "sqlite":
         return SqliteGraph(config.graph_db)
+    from kgfs.stores.graph.replica.file import is_usable
+
+    if mounted:
+        copy_graph(config)
+    if is_usable(config.replica_db):
+        from kgfs.stores.graph.replica.opening import open_replica
+        from kgfs.stores.graph.replica.outage import Outage
+
+        origin, connect = _server(config)
+        outage = Outage(config.run / "replica.away", ErrorLog(config.errors_log))
+        replica = open_replica(origin, config.replica_db, _lock(config), connect, outage, refill=mounted)
+        if replica is not None:
+            return replica
+    return _server(config)[1]()
+
+
+def copy_graph(config: Config, progress: Callable[[int, int], None] = lambda done, total: None) -> None:
+    """Copy a graph that stands on a server, for mounts to read; nothing where it is copied already. May take long, and
+    goes on where an earlier attempt ended. ``progress`` is told (rows, of about how many)."""
+    if config.graph.store == "sqlite":
+        return
+    from kgfs.stores.graph.replica.file import is_usable
+    from kgfs.stores.graph.replica.opening import make_replica
+
+    if is_usable(config.replica_db):
+        return
+    origin, connect = _server(config)
+    with closing(origin):
+        make_replica(origin, config.replica_db, _lock(config), connect, progress)
+
+
+def _lock(config: Config) -> Path:
+    return config.run / "replica.lock"
+
+
+def _server(config: Config) -> tuple[Origin, Callable[[], Neo4jGraph]]:
+    """What copies are made from, and what opens the graph itself. Nothing is asked yet."""
+    settings = config.graph
     try:
         from kgfs.stores.graph.neo4j.graph import Neo4jGraph
+        from kgfs.stores.graph.neo4j.origin import Origin
         from kgfs.stores.graph.neo4j.place import Place
     except ModuleNotFoundError as error:
         raise MachineError(
@@ -37,7 +88,7 @@ def open_graph(config: Config) -> Graph:
     )
     if place.open_to_others:
         LOG.warning(f"{place.uri}: password and knowledge go there unencrypted. Use bolt+s:// or neo4j+s://.")
-    return Neo4jGraph(place)
+    return Origin(place), lambda: Neo4jGraph(place)
 
 
 def _secret(named: str) -> str:

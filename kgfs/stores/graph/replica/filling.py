@@ -14,7 +14,7 @@ from kgfs.failpoints import border
 from kgfs.stores.database import Database, remove_database
 from kgfs.stores.graph.replica.copying import Copy
 from kgfs.stores.graph.replica.file import Notes, is_usable, note, note_standing, open_file
-from kgfs.stores.graph.replica.following import OutdatedError, Source, follow, put_document
+from kgfs.stores.graph.replica.following import OutdatedError, Source, follow, gone, put_document
 from kgfs.stores.graph.replica.standing import Standing
 from kgfs.stores.graph.rows import inverse
 
@@ -48,7 +48,7 @@ def fill(origin: Source, path: Path, progress: Progress = lambda done, total: No
         standing = origin.standing()
         begun = _begun(path)
         if standing is None:
-            return
+            raise gone()
         if begun is None or begun.identity != standing.identity or begun.epoch > standing.epoch:
             remove_database(path)
         database = open_file(path)
@@ -94,7 +94,7 @@ class _Filling:
 
     def _begin(self, look: Look) -> None:
         if look.standing is None:
-            raise OutdatedError
+            raise gone()
         total = sum(sum(counts) for _, *counts, _ in look.counts())
         with self._database.write(durable=False) as connection:
             note_standing(connection, look.standing)

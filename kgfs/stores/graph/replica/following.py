@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from kgfs.errors import StoreError
 from kgfs.stores.database import Database
 from kgfs.stores.graph.cascade import scrub
 from kgfs.stores.graph.feed import prune
@@ -44,12 +45,21 @@ class OutdatedError(Exception):
     """The copy is one of another graph, or the feed does not reach back to it: it is made anew."""
 
 
+def gone() -> StoreError:
+    return StoreError(
+        "The server does not have the graph any more. What it showed last is shown; 'kgfs rebuild' makes it."
+    )
+
+
 def follow(origin: Source, database: Database) -> Standing:
     """What the server stood at in the end. OutdatedError, with nothing done, where the feed does not lead there."""
     known = Notes(database).standing()
     if known is None:
         raise OutdatedError
-    if known == origin.standing():
+    now = origin.standing()
+    if now is None:
+        raise gone()
+    if known == now:
         return known
     with database.write(durable=False) as connection:
         round_ = 0
@@ -73,7 +83,9 @@ class _Round:
 
     def carry_out(self, look: Look) -> Standing:
         known, now = self._known, look.standing
-        if now is None or now == known:
+        if now is None:
+            raise gone()
+        if now == known:
             return known
         if now.identity != known.identity or now.epoch < known.epoch:
             raise OutdatedError

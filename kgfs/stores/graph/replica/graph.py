@@ -152,6 +152,9 @@ class Replica(GraphReads):
 
     def redact(self, concepts: Sequence[str], relationships: Sequence[RelationshipRow]) -> Redaction:
         redaction = self._server.redact(concepts, relationships)
+        with turn(self._lock, PATIENCE) as mine:
+            if mine:  # else it is just being made, and hears of this at its end
+                remove_database(being_made(self._path))
         self.refresh()
         return redaction
 
