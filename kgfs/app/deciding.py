@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from kgfs.app.home import model_in_use, open_stores, ship_rest
 from kgfs.config import Config
 from kgfs.domain import Document
+from kgfs.ingest.turns import only_changer
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.opening import may_hold_vectors
 from kgfs.stores.worker_turn import in_place_of_worker
@@ -52,10 +53,11 @@ def decide_about_concepts(config: Config, plan: Callable[[Stores], ConceptPlan])
 
 @contextmanager
 def _instead_of_worker(config: Config) -> Iterator[Stores]:
-    """The stores with their vectors, while the worker stands aside."""
+    """The stores with their vectors, while the worker, and whoever else may change the graph, stands aside."""
     with in_place_of_worker(config.run):
         with open_stores(config, make=False) as stores:
             model = model_in_use(config, stores) or ("none" if may_hold_vectors(config) else "")
         with open_stores(config, vectors_of=model, derive=False) as stores:
-            yield stores
+            with only_changer(config, stores) as alone:
+                yield alone
             ship_rest(config, stores)

@@ -10,6 +10,7 @@ from kgfs.app.home import as_they_are, make_home, model_in_use, open_stores
 from kgfs.config import Config
 from kgfs.errors import BusyError, UnsupportedError
 from kgfs.ingest.sessions import alive_sessions
+from kgfs.ingest.turns import only_changer
 from kgfs.stores.backup.layout import Manifest
 from kgfs.stores.backup.making import BackedUp, back_up
 from kgfs.stores.backup.restoring import restore
@@ -34,7 +35,10 @@ def rebuild_home(config: Config, ontology: str, progress: Callable[[int, int], N
             found = ontology_called(stores, ontology) if ontology else None
             model = model_in_use(config, stores)
         vectors_lost = config.run / "vectors.rebuilding"
-        with open_stores(config, vectors_of=model, derive=False) as stores:
+        with (
+            open_stores(config, vectors_of=model, derive=False) as stores,
+            only_changer(config, stores) as stores,
+        ):
             vectors_lost.touch(mode=0o600)  # so that, killed before the end, they are derived when they are next opened
             done = rebuild(stores, progress, found.id if found else "")
             vectors_lost.unlink()
@@ -54,6 +58,8 @@ def check_home(
             stack.enter_context(in_place_of_worker(config.run))
             mended = [*_remove_unusable(config), *_replace_front(config)]
         stores = stack.enter_context(as_they_are(config))
+        if mend:
+            stores = stack.enter_context(only_changer(config, stores))
         worker = not mend and worker_alive(config.run)
         found = check(config, stores, alive_sessions(config.run), worker=worker, deep=deep, progress=progress)
         return [*mended, *repair(config, stores, found, progress)] if mend else [(damage, "") for damage in found]
@@ -129,7 +135,11 @@ def _replace_front(config: Config) -> list[tuple[Damage, str]]:
 def _remove_unusable(config: Config) -> list[tuple[Damage, str]]:
     """Graph and vectors where they are beyond use: whoever opens them next derives them anew."""
     removed = []
-    for path, remedy in ((config.graph_db, "derived anew"), (config.vectors_db, "removed: the worker derives it anew")):
+    for path, remedy in (
+        (config.graph_db, "derived anew"),
+        (config.vectors_db, "removed: the worker derives it anew"),
+        (config.replica_db, "removed: kgfs mount copies it anew"),
+    ):
         if path.exists() and (complaint := fault_of(path)):
             if alive_sessions(config.run):
                 raise BusyError(f"{path}: {complaint}. Unmount (kgfs umount) and repeat, so that it can be replaced.")

@@ -17,7 +17,6 @@ from kgfs.errors import KgfsError, MachineError
 from kgfs.ingest.chores import Chores
 from kgfs.ingest.sessions import alive_sessions
 from kgfs.ingest.settle import Settler
-from kgfs.ingest.ship import ship_once
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.stores import Stores
@@ -72,10 +71,7 @@ def run_worker(
             with (
                 open_stores(config, vectors_of=compute.embedding_model, vectors_later=True) as stores,
                 closing(_engine(config, compute, stores)) as engine,
-                taking_turns(
-                    pipeline := Pipeline(config, stores, compute, clock, engine),
-                    partial(ship_once, stores.journal, stores.garage.ledger),
-                ) as turns,
+                taking_turns(pipeline := Pipeline(config, stores, compute, clock, engine)) as turns,
             ):
                 chores = chores_of(config, stores, Settler(config, stores))
                 worker = Worker(pipeline, ErrorLog(config.errors_log), chores, turns)

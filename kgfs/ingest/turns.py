@@ -11,20 +11,30 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from kgfs.config import Config
 from kgfs.errors import BusyError, KgfsError
-from kgfs.ingest.pipeline import Pipeline
+from kgfs.ingest.ship import ship_once
 from kgfs.stores.leases.contract import Lease, SharedGraph
 from kgfs.stores.leases.holding import RENEWALS, Holding
 from kgfs.stores.stores import Stores
+
+if TYPE_CHECKING:  # models, which a verb that changes the graph may not need
+    from kgfs.ingest.pipeline import Pipeline
+
+Exchange = Callable[[Stores], object]
+"""Delivers what this home has recorded, and learns what the others have."""
 
 PUBLISH = "publish"
 LOOK = 0.5
 """Seconds between looks whether another has let go."""
 PATIENCE = 10.0
 """Seconds that a call about a lease may wait for the server at most."""
+
+
+def _deliver(stores: Stores) -> None:
+    ship_once(stores.journal, stores.garage.ledger)
 
 
 class Turns(Protocol):
@@ -89,10 +99,7 @@ class Alone:
 
 
 class Together:
-    def __init__(
-        self, pipeline: Pipeline, graph: SharedGraph, holding: Holding, exchange: Callable[[], object]
-    ) -> None:
-        """``exchange`` delivers what this home has recorded, and learns what the others have."""
+    def __init__(self, pipeline: Pipeline, graph: SharedGraph, holding: Holding, exchange: Exchange) -> None:
         self._pipeline = pipeline
         self._graph = graph
         self._holding = holding
@@ -120,8 +127,9 @@ class Together:
         if lease_now is None:
             return None
         try:
-            self._exchange()
+            self._exchange(self._pipeline.stores)
             fenced = replace(self._pipeline, stores=_fenced(self._pipeline.stores, self._graph, lease_now))
+            self._graph.refresh()
             fenced.recover()
             fenced.finish_forgetting()
         except BaseException:
@@ -137,7 +145,7 @@ class Together:
         self._ours = None
         try:
             if self._holding.holds(lease):
-                self._exchange()
+                self._exchange(self._pipeline.stores)
         finally:
             self._holding.release(lease)
 
@@ -152,8 +160,8 @@ class Together:
 
 
 @contextmanager
-def taking_turns(pipeline: Pipeline, exchange: Callable[[], object]) -> Iterator[Turns]:
-    """For a worker: those that its graph asks for. ``exchange`` as of :class:`Together`."""
+def taking_turns(pipeline: Pipeline, exchange: Exchange = _deliver) -> Iterator[Turns]:
+    """For a worker: those that its graph asks for."""
     graph = pipeline.stores.graph
     if not isinstance(graph, SharedGraph):
         yield Alone(pipeline)
@@ -169,7 +177,7 @@ def taking_turns(pipeline: Pipeline, exchange: Callable[[], object]) -> Iterator
 
 @contextmanager
 def only_changer(
-    config: Config, stores: Stores, exchange: Callable[[], object], patience: float = 120.0
+    config: Config, stores: Stores, exchange: Exchange = _deliver, patience: float = 120.0
 ) -> Iterator[Stores]:
     """For a verb that has its home's worker's place: the stores to change the graph with, while no other machine does.
     BusyError if that is not to be had within ``patience`` seconds."""
@@ -183,9 +191,10 @@ def only_changer(
             if time.monotonic() > deadline:
                 raise BusyError("Another machine changes the graph, and did not let go. Try again later.")
             time.sleep(LOOK / 2)
-        exchange()
+        exchange(stores)
+        graph.refresh()
         yield _fenced(stores, graph, lease)
-        exchange()
+        exchange(stores)
 
 
 def _holding(graph: SharedGraph, config: Config) -> Holding:

@@ -84,7 +84,7 @@ class Machine:
 
     def work(self) -> int:
         pipeline = self.pipeline()
-        with taking_turns(pipeline, self.learn) as turns:
+        with taking_turns(pipeline, lambda _: self.learn()) as turns:
             worker = Worker(pipeline, ErrorLog(self.config.errors_log), self.learn, turns)
             worker.run(until_idle=True)
             return worker.finished
@@ -164,7 +164,7 @@ def test_who_lost_its_lease_publishes_nothing_and_the_other_all(
 ) -> None:
     """One that stands still between its last look and the commit, as SIGSTOP would have it."""
     slow, quick = machines
-    with taking_turns(slow.pipeline(), slow.learn) as turns:
+    with taking_turns(slow.pipeline(), lambda _: slow.learn()) as turns:
         assert isinstance(turns, Together)
         publisher = turns.publisher()
         assert publisher is not None
@@ -195,7 +195,7 @@ def test_a_machine_that_ends_in_the_middle_is_made_up_for(machines: list[Machine
     first, second = machines
     first.others = []
     pipeline = first.pipeline()
-    with taking_turns(pipeline, lambda: None) as turns:
+    with taking_turns(pipeline, lambda _: None) as turns:
         worker = Worker(pipeline, ErrorLog(first.config.errors_log), lambda: None, turns)
         worker.run(until_idle=True, watch=lambda: worker.stop() if worker.finished == 3 else None)
     assert second.stores.graph.epoch() == 3
@@ -213,7 +213,7 @@ def test_a_verb_changes_the_graph_while_nobody_publishes(machines: list[Machine]
     with ThreadPoolExecutor(1) as pool:
         working = pool.submit(worker_machine.work)
         until(lambda: worker_machine.compute.asked)
-        with only_changer(verb_machine.config, verb_machine.stores, verb_machine.learn) as stores:
+        with only_changer(verb_machine.config, verb_machine.stores, lambda _: verb_machine.learn()) as stores:
             worker_machine.compute.may_go_on.set()
             time.sleep(1.0)
             assert stores.graph.epoch() == 0
