@@ -14,6 +14,7 @@ from kgfs.errors import AwayError, BusyError, KgfsError, MissingError, TimedOutE
 from kgfs.ingest.deposit import Deposits
 from kgfs.ingest.sessions import open_session
 from kgfs.ingest.ship import embedding_model_of, ever_published, restore_journal, ship_once
+from kgfs.ingest.turns import only_changer
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.graph.opening import open_graph
@@ -28,13 +29,20 @@ UNFINISHED = "migration.json"
 
 @contextmanager
 def open_stores(
-    config: Config, *, vectors_of: str = "", make: bool = True, derive: bool = True, vectors_later: bool = False
+    config: Config,
+    *,
+    vectors_of: str = "",
+    make: bool = True,
+    derive: bool = True,
+    vectors_later: bool = False,
+    mounted: bool = False,
 ) -> Iterator[Stores]:
     """The stores of a home. Where a database is gone it is derived from the garage first.
 
     ``derive`` false leaves graph and vectors as they are, for one who derives them himself. ``vectors_of`` names the
     embedding model whose vectors are wanted; without one there are none. With ``vectors_later`` they are not looked at yet:
-    :func:`derive_vectors` is to be called, by one who can wait for a server that is away. A home that is not there is made or, for those
+    :func:`derive_vectors` is to be called, by one who can wait for a server that is away. ``mounted``: no read of the graph
+    ever waits for a server. A home that is not there is made or, for those
     who only ask (``make`` false), MissingError.
     """
     if not make and not config.garage.exists():
@@ -43,7 +51,7 @@ def open_stores(
         )
     make_home(config)
     with ExitStack() as stack:
-        stores = Stores(open_garage(config), SqliteJournal(config.front_db), open_graph(config))
+        stores = Stores(open_garage(config), SqliteJournal(config.front_db), open_graph(config, mounted=mounted))
         if vectors_of:
             stores = replace(stores, vectors=open_vectors(config, vectors_of))
         stack.callback(stores.close)
@@ -150,7 +158,9 @@ def _restore(config: Config, stores: Stores, *, derive: bool) -> None:
         if derive and _graph_lost(stores):
             from kgfs.ingest.rebuild import rebuild_graph  # numpy and more: only where something is to be rebuilt
 
-            rebuild_graph(stores)
+            with only_changer(config, stores) as alone:
+                if _graph_lost(alone):  # not where another machine just has derived it
+                    rebuild_graph(alone)
 
 
 def _graph_lost(stores: Stores) -> bool:
