@@ -10,12 +10,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from kgfs.app.home import open_deposits, open_stores
+from kgfs.app.home import make_home, open_deposits, open_stores
 from kgfs.app.working import chores_of
 from kgfs.config import Config
-from kgfs.errors import BusyError, UnsupportedError
+from kgfs.errors import BusyError
 from kgfs.ingest.worker_keeper import WorkerKeeper
 from kgfs.stores.error_log import ErrorLog
+from kgfs.stores.graph.opening import copy_graph
+from kgfs.stores.graph.replica.feeder import fed
 from kgfs.stores.mount_notes import GARAGE, mount_note
 from kgfs.stores.stores import Stores
 from kgfs.stores.worker_lock import WorkerLock
@@ -25,6 +27,12 @@ COLLECT_AFTER = 100_000
 
 CHORES_EVERY = 0.1
 """Seconds between looks of a mount at what is to be settled and shipped."""
+
+
+def prepare_mount(config: Config, progress: Callable[[int, int], None]) -> None:
+    """What a mount needs and may take long the first time: a copy of a graph that stands on a server."""
+    make_home(config)
+    copy_graph(config, progress)
 
 
 def run_mount(
@@ -43,15 +51,14 @@ def run_mount(
     from kgfs.tree.vfs import Vfs, space_of
     from kgfs.tree.world import World
 
-    if config.graph.store != "sqlite":
-        raise UnsupportedError(
-            "graph.store is 'neo4j': a mount would ask the server for every name that is listed, and waits for a local"
-            " replica of the graph, which kgfs does not have yet. kgfs ingest, worker, search and rebuild work with it."
-        )
     options = fuse.MountOptions(allow_other=allow_other)
     where = fuse.check(mountpoint, options)
     errors = ErrorLog(config.errors_log)
-    with open_stores(config) as stores, open_deposits(config, stores) as (deposits, session):
+    with (
+        open_stores(config, mounted=True) as stores,
+        fed(stores.graph),
+        open_deposits(config, stores) as (deposits, session),
+    ):
         requests = Requests()
         world = World(config, stores, deposits, session, os.getuid(), os.getgid(), time.time_ns())
         vfs = Vfs(Root(world, lambda: requests.text() + world.searches.text()), lambda: space_of(config.home))

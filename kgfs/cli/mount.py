@@ -12,8 +12,9 @@ from pathlib import Path
 import click
 
 from kgfs.app.home import make_home
-from kgfs.app.mounting import run_garage_mount, run_mount
+from kgfs.app.mounting import prepare_mount, run_garage_mount, run_mount
 from kgfs.cli.options import with_config
+from kgfs.cli.progress import Bar
 from kgfs.config import Config
 from kgfs.errors import BadInputError, MachineError, MissingError
 from kgfs.fuse import probe
@@ -68,11 +69,14 @@ def command(
     if not ready_fd and _mounted_already(config, mountpoint, view):
         click.echo(f"{mountpoint}: this home is mounted there already.", err=True)
         return
+    where = check(mountpoint, MountOptions(allow_other=allow_other))
+    if view == KNOWLEDGE:
+        with Bar() as bar:
+            prepare_mount(config, lambda done, total: bar.show(done, total, "rows of the graph copied"))
     if foreground:
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
         _serve(config, mountpoint, view, allow_other, not no_worker, lambda: _tell_ready(ready_fd))
         return
-    where = check(mountpoint, MountOptions(allow_other=allow_other))
     options = ["--view", view] + ["--no-worker"] * no_worker + ["--allow-other"] * allow_other
     _in_background(config, where, options)
 
