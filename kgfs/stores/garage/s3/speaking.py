@@ -29,6 +29,10 @@ _KEYS = frozenset(
 )
 _FULL = frozenset(("XMinioStorageFull", "QuotaExceeded", "XMinioAdminBucketQuotaExceeded", "InsufficientCapacity"))
 _TAKEN = frozenset(("PreconditionFailed", "ConditionalRequestConflict", "OperationAborted", "BucketAlreadyOwnedByYou"))
+_NOT_READY = frozenset(
+    ("InternalError", "ServiceUnavailable", "SlowDown", "RequestTimeout", "XMinioServerNotInitialized")
+)
+"""What a server answers that is starting, has lost a part of itself, or has too much to do."""
 _ABSENT = frozenset(("NoSuchKey", "NoSuchUpload", "NotFound"))
 
 
@@ -96,4 +100,6 @@ def _refused(where: str, what: str, code: str) -> KgfsError:
         return StoreError(f"{where}: the server refuses the keys ({code}). Check those that garage.* or AWS_* name.")
     if code in _FULL:
         return FullError(f"{where}: no space is left for {what}.")
+    if code in _NOT_READY:
+        return AwayError(f"{where}: the server is not ready for {what} ({code}). Try again later.")
     return StoreError(f"{where}: the server refuses {what}: {code}.")
