@@ -211,7 +211,7 @@ class Life:
         names = tuple(name.id for doc_id in doc_ids for name in self.first.names.names_of(doc_id))
         cascade, purge = (("orphans", False), ("orphans", True), ("none", False), ("all", k == 3))[k]
         suppressed = (f"concept-{j % 3}",) if cascade == "all" else ()
-        order = f"order-{self.first.seq()}"
+        order = f"order-{self.made}-{self.first.seq()}"
         self.record(
             f.ForgettingOwed(order, names[k == 2 and j % 5 == 0 :], doc_ids, cascade, purge, (), suppressed, self.at)
         )

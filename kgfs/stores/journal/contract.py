@@ -7,7 +7,7 @@ and attempts, which are of the moment). Reads are *quick* (indexed, microseconds
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -377,6 +377,27 @@ class Journal(Protocol):
         ...
 
     def shipped(self, upto: int) -> None: ...
+
+    @property
+    def sharing(self) -> bool:
+        """Whether other homes may write to the same ledger. Quick."""
+        ...
+
+    def share(self) -> None:
+        """From now on they may: see ``journal.sharing``. Idempotent."""
+        ...
+
+    def follow(self, entries: Sequence[tuple[int, bytes]], kept: Container[str] = ()) -> list[str]:
+        """In place of ``shipped`` where homes share: the ledger has these entries, (number, fact) in order, those that are
+        known among them. What they confirm of what is unshipped stays; with others in between, what is unshipped is
+        recorded anew behind them, changed where it must be. Then ``facts`` knows no one who followed it further than
+        they. What people should know of that, a line each. ``kept`` are keys of contents (``stores.waiting``) that the
+        garage has: NotKeptError, with nothing done, where one is wanted that it does not have."""
+        ...
+
+    def withdraw(self, fact: Fact) -> bool:
+        """Take back a fact that the ledger does not have; False where it has, or where the fact is none (any more)."""
+        ...
 
     def replay(self, entries: Iterator[tuple[int, bytes]]) -> int:
         """Fill an empty journal from the ledger; how many facts were applied. StoreError if it is not empty."""

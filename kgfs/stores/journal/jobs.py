@@ -30,9 +30,11 @@ class SqliteJobs:
         for whose in ("run = ''", "run != ''"):
             sql = (
                 f"SELECT kind, doc_id FROM job WHERE {whose} AND not_before <= ?1"
-                " AND (state = 'queued' OR lease_until <= ?1) ORDER BY deposit, kind, doc_id LIMIT 1"
+                " AND (state = 'queued' OR lease_until <= ?1)"
+                # Where homes share a ledger, what it does not have yet may still turn out otherwise.
+                " AND deposit <= (SELECT iif(sharing, upto, ?2) FROM shipped) ORDER BY deposit, kind, doc_id LIMIT 1"
             )
-            found: tuple[str, str] | None = db.execute(sql, (now,)).fetchone()
+            found: tuple[str, str] | None = db.execute(sql, (now, 2**63 - 1)).fetchone()
             if found:
                 return found
         return None

@@ -8,11 +8,11 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from kgfs.domain import Document, Name, NameKind, Ontology, Place, State, Version
-from kgfs.errors import BadInputError, LostLeaseError, MissingError, StoreError
+from kgfs.errors import BadInputError, LostLeaseError, MissingError, StoreError, UnsupportedError
 from kgfs.stores.journal.checks import Before, check
 from kgfs.stores.journal.contract import Forgetting, Job, Jobs, Names, SavedSearch, Trashed
 from kgfs.stores.journal.facts import Fact, decode, encode
@@ -342,6 +342,19 @@ class MemoryJournal:
     def shipped(self, upto: int) -> None:
         with self._lock:
             self._shipped = max(self._shipped, min(upto, self.seq()))
+
+    @property
+    def sharing(self) -> bool:
+        return False
+
+    def share(self) -> None:
+        raise UnsupportedError("A journal in memory is shared with nobody.")
+
+    def follow(self, entries: Sequence[tuple[int, bytes]], kept: Container[str] = ()) -> list[str]:
+        raise UnsupportedError("A journal in memory is shared with nobody.")
+
+    def withdraw(self, fact: Fact) -> bool:
+        raise UnsupportedError("A journal in memory is shared with nobody.")
 
     def replay(self, entries: Iterator[tuple[int, bytes]]) -> int:
         with self.writing() as tables:

@@ -8,7 +8,7 @@ import tempfile
 import threading
 import weakref
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kgfs.errors import StoreError
@@ -21,6 +21,8 @@ from kgfs.stores.journal.jobs import SqliteJobs
 from kgfs.stores.journal.names import SqliteNames
 from kgfs.stores.journal.readers import Readers
 from kgfs.stores.journal.schema import connect_to_read, prepare, typed
+from kgfs.stores.journal.sharing.follow import follow, withdraw
+from kgfs.stores.journal.sharing.undo import FactNumber, install
 from kgfs.stores.journal.syncing import WalSync
 from kgfs.stores.journal.writer import Work, Writer
 
@@ -41,6 +43,7 @@ class SqliteJournal:
         db = prepare(path, durable=durable)
         self._watch = connect_to_read(path)
         self._seen = self._data_version()
+        self._number = FactNumber(db)
         self._before = Before(SqliteNames(lambda: db), lambda sha256: _has_inbox(db, sha256))
         syncing = WalSync(path, lambda: connect_to_read(path)) if durable else None
         self._writer = Writer(db, path, syncing)
@@ -79,7 +82,8 @@ class SqliteJournal:
             for fact, entry in zip(facts, entries, strict=True):
                 seq += 1
                 check(fact, self._before)
-                fold.apply(fact, fold.Target(db, seq, session))
+                with self._number.being(seq):
+                    fold.apply(fact, fold.Target(db, seq, session))
                 db.execute("INSERT INTO entry VALUES (?, ?, ?)", (seq, entry, session))
             return seq
 
@@ -139,6 +143,26 @@ class SqliteJournal:
         with self._writer.in_bulk():
             return self._writer.run(work)
 
+    # --------------------------------------------------------------------------------------------- sharing
+
+    def share(self) -> None:
+        def work(db: sqlite3.Connection) -> None:
+            install(db)
+            db.execute("UPDATE shipped SET sharing = 1")
+
+        self._writer.run(work)
+
+    @property
+    def sharing(self) -> bool:
+        return bool(self._readers.mine().execute("SELECT sharing FROM shipped").fetchone()[0])
+
+    def follow(self, entries: Sequence[tuple[int, bytes]], kept: Container[str] = ()) -> list[str]:
+        return self._writer.run(lambda db: follow(db, self._number, entries, kept), synced=False)
+
+    def withdraw(self, fact: Fact) -> bool:
+        entry = encode(fact)
+        return self._writer.run(lambda db: withdraw(db, self._number, entry))
+
     # --------------------------------------------------------------------------------------------- reading
 
     def inbox(self, sha256: str) -> bytes | None:
@@ -165,6 +189,9 @@ class SqliteJournal:
         sql = "SELECT seq, body FROM entry WHERE seq > ? ORDER BY seq LIMIT ?"
         rows = self._readers.mine().execute(sql, (after, limit)).fetchall()
         if rows[0][0] != after + 1 if rows else self.seq() < after:
+            return None
+        sql = "SELECT 1 FROM renumbered WHERE after < ?1 AND upto >= ?1"
+        if self._readers.mine().execute(sql, (after,)).fetchone():
             return None
         return [(seq, decode(body)) for seq, body in rows]
 

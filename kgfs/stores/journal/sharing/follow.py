@@ -1,0 +1,123 @@
+"""Bringing a front in line with the ledger, in the transaction of its caller."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Container, Sequence
+
+from kgfs.errors import StoreError
+from kgfs.stores.journal import fold
+from kgfs.stores.journal.checks import Before, check
+from kgfs.stores.journal.facts import Fact, Overtaken, decode, encode
+from kgfs.stores.journal.names import SqliteNames
+from kgfs.stores.journal.sharing import undo
+from kgfs.stores.journal.sharing.rebase import Rebase
+
+ELSEWHERE = "elsewhere"
+"""The session of what other homes do: they settle it."""
+RENUMBERINGS = 100
+"""So many are told from one another; of older ones only that they were."""
+
+Row = tuple[int, bytes, str]
+
+
+def follow(
+    db: sqlite3.Connection, number: undo.FactNumber, entries: Sequence[tuple[int, bytes]], kept: Container[str]
+) -> list[str]:
+    """The ledger has these entries: (number, fact), in order. What it has of the tail is confirmed; where it goes on
+    otherwise, see ``Rebase``. What people should know of that, a line each. NotKeptError: see there."""
+    (upto,) = db.execute("SELECT upto FROM shipped").fetchone()
+    entries = [(seq, body) for seq, body in entries if seq > upto]
+    if entries and entries[0][0] != upto + 1:
+        raise StoreError(f"The ledger goes on with entry {entries[0][0]} where {upto + 1} is known here.")
+    tail: list[Row] = _tail(db, upto)
+    same = 0
+    while same < min(len(tail), len(entries)) and tail[same][1] == entries[same][1]:
+        same += 1
+    undo.confirm(db, upto + same)
+    if same == len(entries):
+        return []
+    tail = tail[same:]
+    rebase = _carried(db, number, tail, upto + same, entries[same:], kept)
+    return rebase.notes
+
+
+def withdraw(db: sqlite3.Connection, number: undo.FactNumber, entry: bytes) -> bool:
+    """Take one fact of the tail back, keeping those before and behind it. False where it is not in the tail (any more)."""
+    (upto,) = db.execute("SELECT upto FROM shipped").fetchone()
+    tail = _tail(db, upto)
+    if all(row[1] != entry for row in tail):
+        return False
+    fact = decode(entry)
+    gone = Overtaken(type(fact).__name__, getattr(fact, "id", 0), "the ledger could not be reached", fact.at)
+    # Once more at the end: the newest number must move with every change.
+    left = [row if row[1] != entry else (row[0], encode(gone), row[2]) for row in tail]
+    _carried(db, number, [*left, (0, encode(gone), "")], upto, [], ())
+    return True
+
+
+def _tail(db: sqlite3.Connection, upto: int) -> list[Row]:
+    return db.execute("SELECT seq, body, session FROM entry WHERE seq > ? ORDER BY seq", (upto,)).fetchall()
+
+
+def _carried(
+    db: sqlite3.Connection,
+    number: undo.FactNumber,
+    tail: list[Row],
+    upto: int,
+    foreign: Sequence[tuple[int, bytes]],
+    kept: Container[str],
+) -> Rebase:
+    (newest,) = db.execute("SELECT coalesce(max(seq), 0) FROM entry").fetchone()
+    undo.take_back(db, upto)
+    before = Before(SqliteNames(lambda: db), lambda _: True)
+    record = _Recorder(db, number, before, upto)
+    own = [decode(body) for _, body, _ in tail]
+    rebase = Rebase(db, before.names, own, record, kept)
+    for seq, body in foreign:
+        fact = decode(body)
+        rebase.comes(fact)
+        _fold(db, fact, seq)
+        db.execute("INSERT INTO entry VALUES (?, ?, ?)", (seq, body, ELSEWHERE))
+        record.seq = seq
+    undo.confirm(db, record.seq)
+    rebase.look()
+    for fact, (_, _, session) in zip(own, tail, strict=True):
+        record.session = session
+        rebase.carry(fact)
+    if newest > upto:
+        _renumbered(db, upto, newest)
+    return rebase
+
+
+def _fold(db: sqlite3.Connection, fact: Fact, seq: int) -> None:
+    try:
+        fold.apply(fact, fold.Target(db, seq, ELSEWHERE))
+    except (LookupError, sqlite3.IntegrityError) as error:
+        raise StoreError(f"Ledger entry {seq} does not follow from those before it: {error}.") from error
+
+
+class _Recorder:
+    """Records facts of the tail behind what is recorded."""
+
+    def __init__(self, db: sqlite3.Connection, number: undo.FactNumber, before: Before, seq: int) -> None:
+        self._db, self._number, self._before = db, number, before
+        self.seq = seq
+        self.session = ""
+
+    def __call__(self, fact: Fact) -> None:
+        """Raises what ``Journal.record`` raises, with nothing done."""
+        check(fact, self._before)
+        self.seq += 1
+        with self._number.being(self.seq):
+            fold.apply(fact, fold.Target(self._db, self.seq, self.session))
+        self._db.execute("INSERT INTO entry VALUES (?, ?, ?)", (self.seq, encode(fact), self.session))
+
+
+def _renumbered(db: sqlite3.Connection, after: int, upto: int) -> None:
+    db.execute("INSERT INTO renumbered VALUES (?1, ?2) ON CONFLICT DO UPDATE SET after = min(after, ?2)", (upto, after))
+    rows = db.execute("SELECT upto, after FROM renumbered ORDER BY upto").fetchall()
+    if len(rows) > RENUMBERINGS:
+        (oldest, _), (second, _) = rows[:2]
+        db.execute("DELETE FROM renumbered WHERE upto = ?", (oldest,))
+        db.execute("UPDATE renumbered SET after = 0 WHERE upto = ?", (second,))

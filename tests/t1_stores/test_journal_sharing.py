@@ -1,0 +1,327 @@
+"""Several journals on one ledger: one order everywhere, whoever did what when; and what becomes of what collides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from kgfs.domain import Place
+from kgfs.stores.journal import facts as f
+from kgfs.stores.journal.sharing.rebase import NotKeptError
+from kgfs.stores.journal.sqlite import SqliteJournal
+from kgfs.stores.waiting import waiting_key
+from tests.t1_stores.journal_building import Hand
+from tests.t1_stores.test_journal_oracle import OPS, SECOND, Life, tables
+
+
+class Everything:
+    """The garage has whatever is asked for."""
+
+    def __contains__(self, key: object) -> bool:
+        return True
+
+
+class Log:
+    """A ledger, in memory."""
+
+    def __init__(self) -> None:
+        self.entries: list[bytes] = []
+
+    def pull(self, journal: SqliteJournal) -> list[str]:
+        first, _ = journal.unshipped(1)
+        return journal.follow(list(enumerate(self.entries[first - 1 :], first)), Everything())
+
+    def deliver(self, journal: SqliteJournal, limit: int = 1000) -> list[str]:
+        """One attempt: what others delivered comes first, if there is anything."""
+        first, entries = journal.unshipped(limit)
+        if first - 1 == len(self.entries):
+            self.entries += entries
+        return self.pull(journal)
+
+
+class HomeLife(Life):
+    """What programs do in one of several homes; see ``Life``."""
+
+    def __init__(self, number: int) -> None:
+        self.journal = SqliteJournal(None)
+        self.journal.share()
+        self.journals = (self.journal,)
+        self.first = self.journal
+        self.at = (10 + 3600 * number) * SECOND  # clocks an hour apart
+        self.made = number << 40
+
+
+DOINGS = st.lists(
+    st.tuples(
+        st.integers(0, 2),
+        st.sampled_from((*OPS, *["deliver"] * 10, *["pull"] * 4, "ontology_made")),
+        *(st.integers(0, 11), st.integers(0, 11), st.integers(0, 3)),
+    ),
+    min_size=20,
+    max_size=80,
+)
+
+
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    phases=[Phase.reuse, Phase.generate],  # shrinking takes minutes
+)
+@given(DOINGS)
+def test_all_homes_come_to_the_same(doings: list[tuple[int, str, int, int, int]]) -> None:
+    homes, log, again = [HomeLife(number) for number in range(3)], Log(), SqliteJournal(None)
+    try:
+        for name in ("P", "Q"):
+            homes[0].record(f.OntologyMade(f"ontology-{name}", name, name.lower(), homes[0].new_id(), 0o755, 0, 0, 9))
+        log.deliver(homes[0].journal)
+        for home in homes:
+            log.pull(home.journal)
+        for number, op, i, j, k in doings:
+            home, before = homes[number], homes[number].journal.seq()
+            if op == "deliver":
+                log.deliver(home.journal, 1 + i)
+            elif op == "pull":
+                log.pull(home.journal)
+            elif op == "ontology_made":
+                made = f"ontology-{number}-{home.new_id()}"
+                home.record(f.OntologyMade(made, "RST"[i % 3], made, home.new_id(), 0o755, 0, 0, home.at))
+            elif home.first.names.ontologies():
+                home.step(op, i, j, k)
+            assert home.journal.seq() >= before
+        while any(home.journal.unshipped()[1] for home in homes):
+            for home in homes:
+                log.deliver(home.journal)
+        for home in homes:
+            log.pull(home.journal)
+        again.replay(iter(list(enumerate(log.entries, 1))))
+        for home in homes:
+            assert tables(home.journal) == tables(again)
+    finally:
+        for home in homes:
+            home.journal.close()
+        again.close()
+
+
+# ------------------------------------------------------------------------------------------------ collisions
+
+
+@dataclass
+class Two:
+    """Two homes that know the same, and their ledger."""
+
+    here: Hand
+    there: Hand
+    log: Log
+
+    def meet(self) -> list[str]:
+        """What was done there is delivered first, then what was done here; what people here are told."""
+        self.log.deliver(self.there.journal)  # type: ignore[arg-type]
+        told = self.log.pull(self.here.journal)  # type: ignore[arg-type]
+        told += self.log.deliver(self.here.journal)  # type: ignore[arg-type]
+        self.log.pull(self.there.journal)  # type: ignore[arg-type]
+        assert tables(self.here.journal) == tables(self.there.journal)  # type: ignore[arg-type]
+        return told
+
+    def tree(self) -> dict[str, str]:
+        """Paths below documents/ of P and their contents."""
+        found: dict[str, str] = {}
+        todo = [self.here.root]
+        while todo:
+            for child in self.here.names.children(todo.pop()):
+                path = self.here.names.path(child.id) or ""
+                found[path + "/" * (child.kind == "folder")] = child.sha256 or child.target
+                todo.append(child.id)
+        return found
+
+    def history(self, path: str) -> list[tuple[str, str]]:
+        name = self.here.names.resolve("id-P", path)
+        assert name is not None
+        return [(version.decision, version.sha256) for version in self.here.names.versions(name.id)]
+
+
+@pytest.fixture
+def two() -> Iterator[Two]:
+    log, journals = Log(), [SqliteJournal(None), SqliteJournal(None)]
+    for journal in journals:
+        journal.share()
+    here = Hand(journals[0], "here")
+    log.deliver(journals[0])
+    log.pull(journals[1])
+    there = Hand.__new__(Hand)
+    there.__dict__ |= here.__dict__ | {"journal": journals[1], "names": journals[1].names, "session": "there"}
+    yield Two(here, there, log)
+    for journal in journals:
+        journal.close()
+
+
+def test_folders_of_one_name_are_one(two: Two) -> None:
+    two.there.file("a", "theirs", two.there.folder("docs"))
+    ours = two.here.folder("docs")
+    two.here.file("b", "ours", two.here.folder("deep", ours))
+    assert two.meet() == []
+    assert two.tree() == {"docs/": "", "docs/a": "theirs", "docs/deep/": "", "docs/deep/b": "ours"}
+
+
+def test_ontologies_of_one_name_are_one(two: Two) -> None:
+    for hand in (two.there, two.here):
+        root = hand.journal.seq() << 30
+        made = f.OntologyMade(f"id-R-{hand.session}", "R", f"r-{hand.session}", root, 0o755, 0, 0, hand.tick())
+        hand.record(made)
+        hand.file(f"of-{hand.session}", "x", root) if hand is two.there else hand.file("ours", "y", root)
+        hand.tick()
+    two.meet()
+    (found,) = [one for one in two.here.names.ontologies() if one.name == "R"]
+    assert [name.name for name in two.here.names.children(found.root)] == ["of-there", "ours"]
+
+
+def test_of_two_files_of_one_name_the_first_delivered_is_current_and_the_other_a_conflict(two: Two) -> None:
+    two.there.file("a", "theirs")
+    two.here.file("a", "ours")
+    (told,) = two.meet()
+    assert "kgfs history" in told
+    assert two.tree() == {"a": "theirs"}
+    assert two.history("a") == [("conflict", "ours")]
+
+
+def test_a_conflict_is_copied_back_by_writing_it(two: Two) -> None:
+    two.there.file("a", "theirs")
+    two.here.file("a", "ours")
+    two.meet()
+    name = two.here.names.resolve("id-P", "a")
+    assert name is not None
+    two.here.write(name.id, "ours")
+    assert two.meet() == [] and two.tree() == {"a": "ours"}
+
+
+def test_the_same_bytes_twice_are_no_conflict(two: Two) -> None:
+    two.there.file("a", "same")
+    two.here.file("a", "same")
+    assert two.meet() == [] and two.tree() == {"a": "same"} and two.history("a") == []
+
+
+def test_a_file_made_empty_elsewhere_takes_what_is_written_here(two: Two) -> None:
+    two.there.empty("a")
+    two.here.file("a", "ours")
+    assert two.meet() == [] and two.tree() == {"a": "ours"}
+
+
+def test_writing_what_was_written_elsewhere_is_a_conflict_also_by_renaming_over(two: Two) -> None:
+    for name in ("a", "b"):
+        two.here.file(name, "old")
+    two.meet()
+    for name in ("a", "b"):
+        held = two.there.names.resolve("id-P", name)
+        assert held is not None
+        two.there.write(held.id, "theirs")
+    a, b = two.here.names.resolve("id-P", "a"), two.here.names.resolve("id-P", "b")
+    assert a is not None and b is not None
+    two.here.write(a.id, "ours, first")
+    two.here.write(a.id, "ours")
+    saved = two.here.file("b.tmp", "ours too")
+    two.here.record(f.Moved(saved, "id-P", two.here.root, "b", b.id, two.here.tick()))
+    assert len(two.meet()) == 2
+    assert two.tree() == {"a": "theirs", "b": "theirs"}
+    assert (two.history("a"), two.history("b")) == ([("conflict", "ours")], [("conflict", "ours too")])
+
+
+def test_a_file_that_was_renamed_over_elsewhere_is_still_its_path(two: Two) -> None:
+    old = two.here.file("a", "old")
+    two.meet()
+    saved = two.there.file("a.tmp", "theirs")
+    two.there.record(f.Moved(saved, "id-P", two.there.root, "a", old, two.there.tick()))
+    two.here.write(old, "ours")
+    two.meet()
+    assert two.tree() == {"a": "theirs"} and two.history("a") == [("conflict", "ours")]
+
+
+def test_what_is_written_here_follows_where_it_was_moved_elsewhere(two: Two) -> None:
+    name = two.here.file("a", "old")
+    two.meet()
+    two.there.record(f.Moved(name, "id-P", two.there.folder("f"), "b", 0, two.there.tick()))
+    two.here.write(name, "ours")
+    assert two.meet() == [] and two.tree() == {"f/": "", "f/b": "ours"}
+
+
+def test_what_was_removed_elsewhere_and_written_here_is_kept(two: Two) -> None:
+    plain, folder = two.here.file("a", "old"), two.here.folder("f")
+    two.meet()
+    for gone in (plain, folder):
+        two.there.record(f.Removed(gone, two.there.tick()))
+    two.here.write(plain, "ours")
+    two.here.file("b", "ours too", folder)
+    two.meet()
+    assert two.tree() == {"a": "ours", "f/": "", "f/b": "ours too"}
+
+
+def test_what_was_written_elsewhere_is_not_removed_unseen(two: Two) -> None:
+    name = two.here.file("a", "old")
+    two.meet()
+    two.there.write(name, "theirs")
+    two.here.record(f.Removed(name, two.here.tick()))
+    (told,) = two.meet()
+    assert "stays" in told and two.tree() == {"a": "theirs"}
+
+
+def test_names_of_different_kinds_stand_beside_one_another(two: Two) -> None:
+    two.there.folder("x")
+    two.here.file("x", "ours")
+    two.meet()
+    folder, file = sorted(two.tree(), key=len)
+    assert (folder, file[:2]) == ("x/", "x~") and two.tree()[file] == "ours"
+
+
+def test_lock_files_in_passing_leave_nothing(two: Two) -> None:
+    two.there.file(".a.swp", "theirs")
+    two.here.record(f.Removed(two.here.file(".a.swp", "ours"), two.here.tick()))
+    assert two.meet() == [] and two.tree() == {".a.swp": "theirs"}
+
+
+def test_a_conflict_waits_for_its_bytes(two: Two) -> None:
+    two.there.file("a", "theirs")
+    ours = two.here.file("a", "ours")
+    two.log.deliver(two.there.journal)  # type: ignore[arg-type]
+    before, journal = two.here.journal.seq(), two.here.journal
+    new = list(enumerate(two.log.entries, 1))
+    with pytest.raises(NotKeptError):
+        journal.follow(new)
+    assert journal.seq() == before and two.tree() == {"a": "ours"}
+    journal.follow(new, {waiting_key(ours, "ours")})
+    assert two.tree() == {"a": "theirs"}
+
+
+def test_who_followed_the_feed_into_what_was_renumbered_looks_anew(two: Two) -> None:
+    known = two.here.journal.seq()
+    two.here.file("b", "ours")
+    followed = two.here.journal.seq()
+    two.there.file("a", "theirs")
+    two.meet()
+    assert two.here.journal.facts(followed) is None
+    assert [type(fact).__name__ for _, fact in two.here.journal.facts(known) or ()] == ["FileMade", "ContentKept"] * 2
+    assert two.here.journal.facts(two.here.journal.seq()) == []
+
+
+def test_a_fact_that_was_not_accepted_is_taken_back(two: Two) -> None:
+    name = two.here.file("a", "old")
+    fact = f.ContentKept(name, "new", 3, Place.SPOOL, "s", 7, two.here.tick())
+    two.here.record(fact)
+    seq = two.here.journal.seq()
+    assert two.here.journal.withdraw(fact) and not two.here.journal.withdraw(fact)
+    assert two.tree() == {"a": "old"} and two.here.journal.seq() > seq
+    assert two.meet() == [] and two.tree() == {"a": "old"}
+
+
+def test_only_confirmed_work_is_handed_out(two: Two) -> None:
+    name = two.here.file("a.txt", "words")
+    row = two.here.names.name(name)
+    assert row is not None
+    minted = (1, "d" * 16, "words", row.size, "sources/p/x.txt", "id-P/a.txt", "a.txt", "insert", "new")
+    two.here.record(f.VersionMinted(name, "id-P", *minted, two.here.tick()))
+    assert two.here.journal.jobs.claim("w", 60) is None and two.here.journal.jobs.owed() == 1
+    two.meet()
+    job = two.here.journal.jobs.claim("w", 60)
+    assert job is not None and job.doc_id == "d" * 16
