@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 import pytest
 import trio
 import trio.testing
 
+from kgfs.errors import KgfsError, StoreError
 from kgfs.tree.threads import Threads
 
 
@@ -56,3 +58,43 @@ async def test_changes_beyond_the_threads_wait_for_their_turn() -> None:
             for _ in range(10):
                 nursery.start_soon(threads.change, change)
     assert (inside, most) == (0, 2)
+
+
+async def test_who_waits_to_be_told_takes_no_thread_and_hears_of_failures() -> None:
+    threads, count = Threads(1), 20
+    done: list[Callable[[KgfsError | None], None]] = []
+    ended: list[str] = []
+
+    async def wait(number: int) -> None:
+        try:
+            await threads.told(done.append)
+            ended.append("kept")
+        except StoreError:
+            ended.append("failed")
+
+    def tell() -> None:
+        for number, one in enumerate(done):
+            one(StoreError("The disk failed.") if number % 2 else None)
+
+    with trio.fail_after(10):
+        async with trio.open_nursery() as nursery:
+            for number in range(count):
+                nursery.start_soon(wait, number)
+            await trio.testing.wait_all_tasks_blocked()
+            assert len(done) == count
+            await threads.change(tell)
+    assert sorted(ended) == ["failed"] * (count // 2) + ["kept"] * (count // 2)
+
+
+async def test_who_is_told_before_it_waits_goes_on_and_the_cancelled_are_told_too() -> None:
+    threads = Threads()
+    with trio.fail_after(10):
+        await threads.told(lambda done: done(None))
+        done: list[Callable[[KgfsError | None], None]] = []
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(threads.told, done.append)
+            await trio.testing.wait_all_tasks_blocked()
+            nursery.cancel_scope.cancel()
+            with trio.CancelScope(shield=True):
+                await trio.testing.wait_all_tasks_blocked()
+            threading.Thread(target=done[0], args=(None,)).start()

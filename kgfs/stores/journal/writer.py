@@ -18,9 +18,9 @@ from kgfs.stores.journal.schema import BUSY_SECONDS, typed
 from kgfs.stores.journal.syncing import WalSync
 
 BULK_KIB = 256 << 10
-SLOW = 0.01
+SLOW = 0.05
 """Seconds for a commit, from which the disk keeps even those waiting who only write to the memory it is written from."""
-REST = 0.5
+REST = 0.25
 """Seconds for which nobody then commits who may not wait."""
 
 T = TypeVar("T")
