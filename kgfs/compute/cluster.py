@@ -164,6 +164,8 @@ def _connected(settings: Cluster) -> Any:
         options["address"] = settings.address
     else:
         options |= {"num_cpus": os.cpu_count(), "_node_ip_address": "127.0.0.1", "object_store_memory": STORE_BYTES}
+        # Without its head nothing of such a cluster can go on: what is left of it ends soon.
+        options["_system_config"] = {"gcs_rpc_server_reconnect_timeout_s": 5}
     try:
         with _signals_kept():
             ray.init(**options)

@@ -1,0 +1,124 @@
+"""A home whose documents are read on a Ray cluster that the worker starts on this machine."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from kgfs.app.home import open_stores
+from kgfs.config import load
+from tests.required import missing
+from tests.t6_whole.knowledge_of import knowledge_of
+
+pytestmark = pytest.mark.slow
+
+STATISTICS = {"KGFS_MODELS_EXTRACTOR": "statistics", "KGFS_MODELS_EMBEDDER": "none"}
+ON_RAY = {**STATISTICS, "KGFS_COMPUTE_ENGINE": "ray", "KGFS_COMPUTE_PLACES": "2", "KGFS_COMPUTE_CPUS_EACH": "0.5"}
+
+
+@pytest.fixture(autouse=True)
+def _ray() -> None:
+    if importlib.util.find_spec("ray") is None:
+        missing("ray", "it is not installed")
+
+
+@pytest.fixture
+def documents(tmp_path: Path) -> list[str]:
+    paths = []
+    for number in range(6):
+        path = tmp_path / f"{number}.txt"
+        path.write_text(
+            "\n\n".join(
+                f"Reference counting {number}{n} is a form of garbage collection. A tracing algorithm visits objects."
+                for n in range(30)
+            )
+        )
+        paths.append(str(path))
+    return paths
+
+
+def started(home: Path, *words: str, **environment: str) -> subprocess.Popen[str]:
+    everything = {**os.environ, "KGFS_HOME": str(home), "HOME": str(home.parent), **environment}
+    return subprocess.Popen(
+        [sys.executable, "-m", "kgfs", *words],
+        env=everything,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def kgfs(home: Path, *words: str, **environment: str) -> int:
+    process = started(home, *words, **environment)
+    _, complaint = process.communicate(timeout=180)
+    assert process.returncode in (0, -signal.SIGKILL), complaint
+    return process.returncode
+
+
+def fingerprints(home: Path) -> list[str]:
+    with open_stores(load(home)) as stores:
+        objects = stores.garage.objects
+        lines = [line for key, _ in objects.keys("records/") for line in objects.get(key).splitlines()]
+    return [json.loads(line)["fingerprint"] for line in lines]
+
+
+def others(worker: int, home: Path) -> set[int]:
+    """Processes, besides the worker, that have the environment it was given."""
+    mark, found = f"HOME={home.parent}".encode(), set()
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark in (folder / "environ").read_bytes().split(b"\0") and int(folder.name) != worker:
+                found.add(int(folder.name))
+        except OSError:
+            continue  # it ended, or is another user's
+    return found
+
+
+def test_a_killed_coordinator_loses_no_record_and_leaves_no_process(
+    home: Path, documents: list[str], tmp_path: Path
+) -> None:
+    wanted = tmp_path / "undisturbed"
+    assert kgfs(wanted, "ingest", *documents, "--ontology", "Test", **STATISTICS) == 0
+    assert kgfs(home, "ingest", *documents, "--ontology", "Test", "--no-wait", **ON_RAY) == 0
+    worker = started(home, "worker", "--until-idle", **ON_RAY, KGFS_FAIL_AT="decided:2")
+    cluster: set[int] = set()
+    while worker.poll() is None:
+        cluster |= others(worker.pid, home)
+        time.sleep(0.2)
+    worker.communicate()
+    assert worker.returncode == -signal.SIGKILL
+    assert len(cluster) > 2
+    until = time.monotonic() + 180
+    while others(worker.pid, home) and time.monotonic() < until:
+        time.sleep(0.2)
+    assert not [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in others(worker.pid, home)]
+    kept = fingerprints(home)
+    assert kept
+    assert kgfs(home, "worker", "--until-idle", **ON_RAY) == 0
+    after = fingerprints(home)
+    assert len(after) == len(set(after)) and set(kept) <= set(after)
+    assert knowledge_of(home) == knowledge_of(wanted)
+
+
+def test_a_worker_that_is_asked_to_end_gives_its_documents_back(home: Path, documents: list[str]) -> None:
+    assert kgfs(home, "ingest", *documents, "--ontology", "Test", "--no-wait", **ON_RAY) == 0
+    worker = started(home, "worker", **ON_RAY)
+    try:
+        until = time.monotonic() + 120
+        while not (home / "garage" / "objects" / "records").exists() and time.monotonic() < until:
+            time.sleep(0.1)
+        worker.send_signal(signal.SIGTERM)
+        _, complaint = worker.communicate(timeout=60)
+        assert worker.returncode == 0, complaint
+    finally:
+        worker.kill()
+    with open_stores(load(home)) as stores:
+        assert not stores.journal.jobs.working()
