@@ -15,7 +15,7 @@ from contextlib import contextmanager
 
 from kgfs.config import Config
 from kgfs.domain import Document, Name, NameKind, Place, extension_of, garage_key_of
-from kgfs.errors import BusyError, FullError, KgfsError, MissingError
+from kgfs.errors import AwayError, BusyError, FullError, KgfsError, MissingError, TimedOutError
 from kgfs.failpoints import border
 from kgfs.ingest.identify import Action, Decision, decide, identity
 from kgfs.ingest.lull import BACKLOG, PATIENCE, Lull
@@ -33,6 +33,9 @@ FACTS = 10_000
 """How many facts the journal has at hand for certain."""
 RETRY = 30 * 10**9
 """Nanoseconds until a name that could not be settled is looked at again."""
+AWAY = (AwayError, TimedOutError)
+AWAY_RETRY = 2 * 10**9
+"""Nanoseconds until a server is asked again that was away."""
 
 
 class Settler:
@@ -48,6 +51,8 @@ class Settler:
         self._copies = copies or WorkingCopies(stores, config.spool, session or "none")
         self._errors = ErrorLog(config.errors_log)
         self._failed: dict[int, int] = {}
+        self._away = False
+        self._resting_until = 0
         self._swept = False
         self._lull = Lull(lambda: self._copies.times_kept)
 
@@ -58,7 +63,10 @@ class Settler:
     def run_once(self, now: int, between: Callable[[], None] = lambda: None) -> int:
         """Settle what is due; how many names were. What fails is logged and tried again later. The first call also
         clears the spool. ``between`` is called now and then, since a large folder takes minutes. While writers of this
-        process are in a hurry only what has waited long is settled, and the rest is left for a later call."""
+        process are in a hurry only what has waited long is settled, and the rest is left for a later call. So is all
+        while the garage's server is away."""
+        if now < self._resting_until:
+            return 0
         if self._lull.over(time.monotonic_ns()):
             full = self._stores.journal.names.unsettled_count() > BACKLOG
             settled = self._settle(self.due(now if full else now - PATIENCE), now, between)
@@ -164,22 +172,37 @@ class Settler:
                 break
             part = names[start : start + BATCH]
             try:
-                settled += len(self.settle(part))
+                settled += self._settle_part(part, now)
+                self._away = False
             except FullError as error:
                 self._errors.add("settle", error, waiting=len(names) - start)
                 self._failed |= {name.id: now + RETRY for name in names[start:]}
                 break
-            except KgfsError:
-                # One of them is the trouble; each alone shows which, and the others are not held up by it.
-                settled += self._settle_each(part, now)
+            except AWAY as error:
+                # What is written later waits too, so that all become versions in the order in which they were written.
+                if not self._away:
+                    self._errors.add("settle", error, waiting=len(names) - start)
+                self._away, self._resting_until = True, time.time_ns() + AWAY_RETRY
+                break
         self._copies.drop_left()
         return settled
+
+    def _settle_part(self, names: Sequence[Name], now: int) -> int:
+        try:
+            return len(self.settle(names))
+        except (FullError, *AWAY):
+            raise
+        except KgfsError:
+            # One of them is the trouble; each alone shows which, and the others are not held up by it.
+            return self._settle_each(names, now)
 
     def _settle_each(self, names: Sequence[Name], now: int) -> int:
         settled = 0
         for name in names:
             try:
                 settled += len(self.settle([name]))
+            except AWAY:
+                raise
             except KgfsError as error:
                 self._failed[name.id] = now + RETRY
                 self._errors.add("settle", error, name=name.name, id=name.id)

@@ -1,0 +1,99 @@
+"""Servers that are killed under a home, and what its users see meanwhile."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kgfs.app.home import open_stores
+from kgfs.config import load
+from kgfs.ingest.ship import entries
+from kgfs.stores.journal.facts import VersionMinted, decode
+from scripts.servers import neo4j, process, qdrant_wire, seaweedfs
+
+TIMEOUT = 3
+"""Seconds that every server may be silent, as the homes of these tests have it."""
+
+SENTENCES = (
+    "Zen is a school of Buddhism. A koan is a riddle used in Zen practice.",
+    "A garbage collector is a program that reclaims memory. Reference counting is a form of garbage collection.",
+    "A stupa is a mound. The stupa holds relics.",
+    "The tracing algorithm visits reachable objects. A tracing algorithm requires a root set.",
+    "Direct experience comes before words. Zen practice stresses direct experience.",
+)
+
+
+def corpus(folder: Path, count: int, name: str) -> Path:
+    """So many files, some in folders, some larger than what goes through the inbox; no two alike."""
+    for number in range(count):
+        path = folder / ("deep" if number % 5 == 4 else ".") / f"{name}-{number:03d}.txt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        said = " ".join(SENTENCES[(number + step) % len(SENTENCES)] for step in range(3))
+        path.write_text(f"Note {number} of {name}. {said}\n" * (1500 if number % 10 == 9 else 1))
+    return folder
+
+
+@dataclass
+class Peer:
+    """A server of one's own, killed and started again with its data."""
+
+    name: str
+    folder: Path
+    module: object = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.module = {"s3": seaweedfs, "neo4j": neo4j, "qdrant": qdrant_wire}[self.name]
+        self.folder.mkdir(exist_ok=True)
+
+    def start(self) -> None:
+        self.module.start(self.folder, process.ports_before(self.folder))  # type: ignore[attr-defined]
+
+    def kill(self) -> None:
+        found = process.running(self.folder)
+        assert found
+        os.kill(found.pid, signal.SIGKILL)
+        process.end(self.folder)
+
+    def end(self) -> None:
+        process.end(self.folder)
+
+    def settings(self) -> str:
+        told: str = self.module.settings(self.folder, process.ports_before(self.folder))  # type: ignore[attr-defined]
+        return f"{told}timeout = {TIMEOUT}\n"
+
+
+def minted(home: Path) -> list[str]:
+    """The paths of all versions that were ever made, in order: a deposit that was carried out twice shows here."""
+    with open_stores(load(home)) as stores:
+        facts = map(decode, entries(stores.journal, stores.garage.ledger))
+        return [fact.path for fact in facts if isinstance(fact, VersionMinted)]
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """What is done meanwhile takes no longer; a machine that is busy with other tests has a second more."""
+    begun = time.monotonic()
+    yield
+    took = time.monotonic() - begun
+    assert took < seconds + 1, f"{took:.1f} s"
+
+
+def errno_of(do: Callable[[], object]) -> int:
+    """0 where it succeeds."""
+    try:
+        do()
+    except OSError as error:
+        return error.errno or -1
+    return 0
+
+
+def read_anew(path: Path) -> bytes:
+    """Not from the kernel's pages."""
+    with path.open("rb") as file:
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        return file.read()

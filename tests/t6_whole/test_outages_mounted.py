@@ -1,0 +1,116 @@
+"""Servers killed and started again under a mount, while ``cp -r`` writes and a worker reads: docs/servers.md shows the matrix."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.t6_whole.knowledge_of import knowledge_of
+from tests.t6_whole.outages import TIMEOUT, Peer, corpus, errno_of, minted, read_anew, within
+from tests.t6_whole.running import Place, until
+
+pytestmark = [pytest.mark.mounted, pytest.mark.slow]
+
+AWAY = "cannot be reached|no answer in time"
+MEANWHILE = "A torii is a gate.\n"
+FILES = 30
+MODELS = {"KGFS_MODELS_EXTRACTOR": "statistics"}
+NO_MODELS = MODELS | {"KGFS_MODELS_EMBEDDER": "none"}
+
+
+@pytest.fixture(params=["s3", "qdrant", "s3+qdrant"])
+def peers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, Peer]]:
+    """Of its own each: others are not to notice that they go."""
+    names = request.param.split("+")
+    if "qdrant" in names:
+        request.getfixturevalue("qdrant_wire_url")
+    if "s3" in names:
+        request.getfixturevalue("seaweedfs")
+    found = {name: Peer(name, tmp_path / name) for name in names}
+    for peer in found.values():
+        peer.start()
+    yield found
+    for peer in found.values():
+        peer.end()
+
+
+@pytest.fixture
+def far(place: Place, peers: dict[str, Peer]) -> Place:
+    place.environment |= MODELS if "qdrant" in peers else NO_MODELS
+    (place.home / "config.toml").write_text("".join(peer.settings() for peer in peers.values()))
+    return place
+
+
+def copied(place: Place, source: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(["cp", "-r", f"{source}/.", place.ontology("Notes") / "documents"])
+
+
+@pytest.fixture
+def undisturbed(far: Place, tmp_path: Path) -> Iterator[Place]:
+    """The same documents, in the same order, in a home of its own."""
+    found = Place(tmp_path / "undisturbed", tmp_path / "undisturbedmnt", dict(far.environment))
+    found.mountpoint.mkdir()
+    yield found
+    found.close()
+
+
+@pytest.mark.claim("AWAY-1", "AWAY-2", "AWAY-3")
+@pytest.mark.models
+@pytest.mark.logs(AWAY)
+def test_killed_and_started_again(far: Place, undisturbed: Place, peers: dict[str, Peer], tmp_path: Path) -> None:
+    first, second = corpus(tmp_path / "first", 5, "first"), corpus(tmp_path / "second", FILES, "second")
+    far.mount()
+    documents = far.ontology("Notes") / "documents"
+    assert copied(far, first).wait() == 0
+    far.wait()
+    listed = sorted(os.listdir(documents.parent / "concepts"))
+    evidence = documents.parent / "concepts" / listed[0] / "evidence/1/source.txt"
+    shown = evidence.read_bytes()
+
+    writer = copied(far, second)
+    until(lambda: len(os.listdir(documents)) > 12)
+    for peer in peers.values():
+        peer.kill()
+    assert writer.wait(60) == 0, "who writes sees nothing of it"
+    written = {path.name for source in (first, second) for path in source.rglob("*.txt")}
+
+    with within(2):
+        assert {path.name for path in documents.rglob("*.txt")} == written
+        assert set(listed) <= set(os.listdir(documents.parent / "concepts"))
+        assert evidence.read_bytes() == shown
+        (documents / "meanwhile.txt").write_text(MEANWHILE)
+        (documents / "meanwhile.txt").rename(documents / "later.txt")
+        assert (documents / "later.txt").read_text() == MEANWHILE
+    if "s3" in peers:
+        shutil.rmtree(far.home / "cache")
+        with within(2 * TIMEOUT):
+            assert errno_of(lambda: read_anew(documents / "first-000.txt")) in (errno.EIO, errno.ETIMEDOUT)
+    far.run("wait", "--timeout", "3", expect=8)
+    assert far.status()["documents"].get("failed", 0) == 0
+
+    for peer in peers.values():
+        peer.start()
+    far.wait()
+    for source in (first, second):
+        for path in source.rglob("*.txt"):
+            assert read_anew(documents / path.relative_to(source)) == path.read_bytes()
+    far.umount()
+    assert "0 findings" in far.run("check", "--deep").stderr
+    versions = minted(far.home)
+    assert len(versions) == len(set(versions)) == 5 + FILES + 1
+
+    undisturbed.mount()
+    for source in (first, second):
+        assert copied(undisturbed, source).wait() == 0
+        undisturbed.wait()
+    (undisturbed.mountpoint / "Notes/documents/later.txt").write_text(MEANWHILE)
+    undisturbed.wait()
+    undisturbed.umount()
+    assert versions == minted(undisturbed.home)
+    assert knowledge_of(far.home) == knowledge_of(undisturbed.home)
