@@ -5,10 +5,10 @@ import org.neo4j.configuration.connectors.BoltConnector;
 import org.neo4j.configuration.helpers.SocketAddress;
 import org.neo4j.dbms.api.DatabaseManagementServiceBuilder;
 
-/** A Neo4j Community server on one loopback port: java -cp 'lib/*' Neo4jServer.java DATA PORT. */
+/** A Neo4j Community server on one port: java -cp 'lib/*' Neo4jServer.java DATA HOST PORT. */
 class Neo4jServer {
     public static void main(String[] words) throws Exception {
-        var address = new SocketAddress("127.0.0.1", Integer.parseInt(words[1]));
+        var address = new SocketAddress(words[1], Integer.parseInt(words[2]));
         var server = new DatabaseManagementServiceBuilder(Path.of(words[0]))
             .setConfig(GraphDatabaseSettings.auth_enabled, true)
             .setConfig(BoltConnector.enabled, true)

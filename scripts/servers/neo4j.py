@@ -43,7 +43,7 @@ def install() -> Path:
 def start(folder: Path, ports: tuple[int, ...]) -> Running:
     jars, (runtime, _) = install(), java()
     (port,) = ports or free_ports(1)
-    command = [runtime, "-Xmx512m", "-cp", f"{jars}/*", HERE / "Neo4jServer.java", folder / "data", port]
+    command = [runtime, "-Xmx512m", "-cp", f"{jars}/*", HERE / "Neo4jServer.java", folder / "data", HOST, port]
     note = launch(folder, [str(word) for word in command], [port])
     wait_for_port(folder, note, port)
     _take_password(folder, port)

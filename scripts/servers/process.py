@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-HOST = "127.0.0.1"
+HOST = os.environ.get("KGFS_SERVERS_HOST", "127.0.0.1")
+"""Where servers listen: for this machine alone, unless a test of several machines says otherwise."""
 _children: dict[int, subprocess.Popen[bytes]] = {}
 """Those started by this very process, which must wait for them when they end."""
 
@@ -105,8 +106,9 @@ def wait_for_port(folder: Path, note: Running, port: int, seconds: float = 90.0)
     raise SystemExit(f"{folder.name} does not answer on port {port}:\n" + "\n".join(tail))
 
 
-def free_ports(count: int, *, below: int = 55_000) -> list[int]:
-    """Ports nobody listens on. ``below`` leaves room for servers that take each port + 10000 too."""
+def free_ports(count: int, *, below: int = 32_000) -> list[int]:
+    """Ports nobody listens on, whose number + 10000 nobody has either: some servers take both. ``below`` what systems give
+    to connections: looking whether a server is there could else connect to itself, and take the server's port."""
     found: list[int] = []
     while len(found) < count:
         port = 20_000 + secrets.randbelow(below - 20_000)
