@@ -20,9 +20,10 @@ import trio
 from pyfuse3 import EntryAttributes, FileInfo, FUSEError, ReaddirToken, RequestContext, SetattrFields, StatvfsData
 
 from kgfs.errors import KgfsError, StoreError, TimedOutError
-from kgfs.fuse.answers import absent, dot_attributes, entry_attributes, file_info, statvfs_data
+from kgfs.fuse.answers import absent, dot_attributes, entry_attributes, file_info, prepare, statvfs_data
 from kgfs.fuse.metrics import Requests
 from kgfs.fuse.serving import noticed
+from kgfs.tree.listing import Listing
 from kgfs.tree.node import AttrChange, Caller
 from kgfs.tree.vfs import Vfs
 
@@ -77,6 +78,8 @@ class Operations(pyfuse3.Operations):
         self._log_error = log_error
         self.requests = requests or Requests()
         self._absent = absent()
+        self._next: tuple[int, int, int] | None = None
+        """An open folder and the positions in its listing that it will be asked for next."""
         self._written: dict[tuple[str, str, str], float] = {}
         self.answered_first = trio.Event()
         """The kernel was greeted: the mount serves."""
@@ -273,20 +276,48 @@ class Operations(pyfuse3.Operations):
         for position, (name, inode) in enumerate(self._vfs.dots(fh)[start_id:], start_id):
             if not pyfuse3.readdir_reply(token, name, dot_attributes(inode), position + 1):
                 return
-        told, held = self._vfs.teller(fh), self._vfs.held
-        for position in range(max(start_id - DOTS, 0), len(listing)):
+        first = max(start_id - DOTS, 0)
+        if stale or self._vfs.held:
+            self._reply_anew(fh, listing, stale, first, token)
+            return
+        reply, prepared = pyfuse3.readdir_reply, listing.prepared
+        end = first
+        for end in range(first, len(listing)):
+            answer = prepared[end] or prepare(listing, end)
+            if answer is not None and not reply(token, answer[0], answer[1], DOTS + end + 1):
+                self._next = fh, end, 2 * end - first
+                break
+        else:
+            end = len(listing)
+        self._vfs.told_listed(fh, first, end)
+
+    def _reply_anew(self, fh: int, listing: Listing, stale: bool, first: int, token: ReaddirToken) -> None:
+        """Where entries may not be as they stand in the listing."""
+        held = self._vfs.held
+        for position in range(first, len(listing)):
             entry = self._vfs.fresh(fh, position) if stale else listing.entry(position)
             if entry is None:
                 continue
-            shown = held.listed(entry) if held else entry
-            answer = None if stale or shown is not entry else listing.prepared[position]
-            if answer is None:
-                answer = entry_attributes(shown.attr)
-                if not stale and shown is entry:
-                    listing.prepared[position] = answer
-            if not pyfuse3.readdir_reply(token, entry.name, answer, DOTS + position + 1):
+            shown = held.listed(entry)
+            if not pyfuse3.readdir_reply(token, shown.name, entry_attributes(shown.attr), DOTS + position + 1):
                 return
-            told(shown)
+            self._vfs.told(fh, shown)
+
+    def meanwhile(self) -> None:
+        """Called when an answer was given: prepares what is likely to be asked for next, while the client still looks at
+        what it has."""
+        expected, self._next = self._next, None
+        if expected is None:
+            return
+        fh, first, end = expected
+        try:
+            listing = self._vfs.listing_at_hand(fh)
+            if listing is not None:
+                for position in range(first, min(end, len(listing))):
+                    if listing.prepared[position] is None:
+                        prepare(listing, position)
+        except Exception:  # noqa: BLE001  # whoever asks for it meets the same failure, and is told
+            return
 
     @_handler
     async def fsyncdir(self, fh: int, datasync: bool) -> None:

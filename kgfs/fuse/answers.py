@@ -6,6 +6,7 @@ import stat
 
 import pyfuse3
 
+from kgfs.tree.listing import Listing
 from kgfs.tree.node import ROOT_INODE, Attr, Handle
 from kgfs.tree.vfs import Space
 
@@ -32,6 +33,15 @@ def entry_attributes(attr: Attr, timeout: float = TIMEOUT) -> pyfuse3.EntryAttri
     entry.st_ctime_ns = attr.ctime
     entry.entry_timeout = entry.attr_timeout = 0.0 if attr.direct_io else timeout
     return entry
+
+
+def prepare(listing: Listing, position: int) -> tuple[bytes, pyfuse3.EntryAttributes] | None:
+    """Name and attributes of an entry, made once for as long as the listing is used. None if it left."""
+    entry = listing.entry(position)
+    if entry is None:
+        return None
+    answer = listing.prepared[position] = entry.name, entry_attributes(entry.attr)
+    return answer
 
 
 def dot_attributes(inode: int) -> pyfuse3.EntryAttributes:

@@ -47,12 +47,16 @@ class Waiting(Protocol):
     waits: Callable[[], None]
     waited: Callable[[], None]
 
+    def meanwhile(self) -> None:
+        """Called after an answer, before the next request is looked for: for what is likely to be asked for next. Raises
+        nothing, and takes no longer than that would take."""
+
 
 async def serve(answering: Waiting) -> None:
     """Returns once nothing is mounted any more, or ``pyfuse3.terminate`` was called, and all requests are answered."""
     try:
         async with trio.open_nursery() as nursery:
-            device = Device(nursery)
+            device = Device(nursery, answering.meanwhile)
             answering.waits, answering.waited = device.pass_on, device.done
             _inside["trio"] = SimpleNamespace(
                 Lock=lambda: device,
@@ -67,8 +71,9 @@ async def serve(answering: Waiting) -> None:
 class Device:
     """What pyfuse3 takes for a lock: whoever holds it reads the next request. The event loop owns it."""
 
-    def __init__(self, nursery: trio.Nursery) -> None:
+    def __init__(self, nursery: trio.Nursery, meanwhile: Callable[[], None] = lambda: None) -> None:
         self._nursery = nursery
+        self._meanwhile = meanwhile
         self._held = False
         self._surplus = False
         """The task that runs is ended because there are enough."""
@@ -104,6 +109,7 @@ class Device:
 
     async def readable(self, descriptor: int) -> None:
         """Return when the device has a request."""
+        self._meanwhile()
         if not self._waiting and time.monotonic() < self._streak_ends:
             if self._poll is None:
                 self._poll = select.poll()

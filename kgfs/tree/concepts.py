@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from typing import overload
 
 from kgfs.domain import Ontology
 from kgfs.errors import MissingError
@@ -46,16 +47,35 @@ class ConceptsFolder(DerivedFolder):
 
     def entries(self) -> Sequence[tuple[str, Node]]:
         graph, ontology_id = self.world.stores.graph, self._ontology.id
-        listed: list[tuple[str, Node]] = []
+        rows: list[tuple[str, str, int]] = []
         if is_bare(self.world, ontology_id):
-            return listed
+            return ()
         page = graph.concept_names(ontology_id, limit=PAGE)
         while page:
-            listed += [
-                (name + SUFFIX, ConceptFolder(self.world, concept_id, mtime)) for name, concept_id, mtime in page
-            ]
+            rows += page
             page = graph.concept_names(ontology_id, after=page[-1][1], limit=PAGE) if len(page) == PAGE else []
-        return listed
+        return _Listed(self.world, rows)
+
+
+class _Listed(Sequence[tuple[str, Node]]):
+    """Concepts as ``entries`` gives them, each made when it is looked at: there may be a million."""
+
+    def __init__(self, world: World, rows: list[tuple[str, str, int]]) -> None:
+        self._world = world
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, at: int) -> tuple[str, Node]: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[tuple[str, Node]]: ...
+    def __getitem__(self, at: int | slice) -> tuple[str, Node] | Sequence[tuple[str, Node]]:
+        if isinstance(at, slice):
+            return _Listed(self._world, self._rows[at])
+        name, concept_id, mtime = self._rows[at]
+        return name + SUFFIX, ConceptFolder(self._world, concept_id, mtime)
 
 
 class ConceptFolder(DerivedFolder):

@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator
 
 from kgfs.errors import MissingError
+from kgfs.tree.listing import Listing
 from kgfs.tree.node import ROOT_INODE, Attr, Folder, Node
 
 MAX_NEGATIVE = 65_536
@@ -24,32 +25,37 @@ Watcher = Callable[[int, Node], None]
 
 
 class Known:
-    """One inode the kernel knows."""
+    """One inode the kernel knows. What is seldom needed stands in the class until it is: there may be a million."""
 
-    __slots__ = ("content", "count", "gone", "more", "name", "node", "opened", "parent", "size", "writers", "written")
+    writers = 0
+    """Open handles that may write."""
+    written = float("-inf")
+    """When it was last written through this mount (monotonic seconds)."""
+    opened = 0
+    """Open handles whose bytes have an id."""
+    content: Hashable | None = None
+    """The id of the bytes all pages that the kernel keeps are of; None where they may be of several."""
+    more: set[Place] | None = None
+    """Other places it was found at."""
+    gone: Attr | None = None
+    """Attributes from when its last name was removed: all that is left of an unlinked file for its holders."""
+    listing = 0
+    """The number of the listing that the kernel was told of it by last, while nothing else was told or happened since."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, count: int = 0, size: int = -1, parent: int = 0, name: bytes = b"") -> None:
         self.node = node
-        self.count = 0
+        self.count = count
         """Lookups not yet forgotten."""
-        self.size = -1
+        self.size = size
         """In bytes, as the kernel was told last: it reads no further than that, and asks again only when it is told to
         forget it. -1 where it was not told."""
-        self.writers = 0
-        """Open handles that may write."""
-        self.written = float("-inf")
-        """When it was last written through this mount (monotonic seconds)."""
-        self.opened = 0
-        """Open handles whose bytes have an id."""
-        self.content: Hashable | None = None
-        """The id of the bytes all pages that the kernel keeps are of; None where they may be of several."""
-        self.parent = 0
-        self.name = b""
+        self.parent = parent
+        self.name = name
         """Where the kernel last found it; parent 0 once that name is gone."""
-        self.more: set[Place] | None = None
-        """Other places it was found at."""
-        self.gone: Attr | None = None
-        """Attributes from when its last name was removed: all that is left of an unlinked file for its holders."""
+
+    def tell_size(self, size: int) -> None:
+        if size != self.size:
+            self.size, self.listing = size, 0
 
     def opens(self, content: Hashable) -> bool:
         """One more handle, on bytes with this id. Whether the pages the kernel has are of the same."""
@@ -112,23 +118,32 @@ class Inodes:
 
     # ------------------------------------------------------------------------------------ telling the kernel
 
-    def tell(self, node: Node, inode: int, parent: int, name: bytes, size: int = -1) -> None:
+    def tell(self, node: Node, inode: int, parent: int, name: bytes, size: int = -1) -> Known:
         """The kernel is told that ``name`` in ``parent`` is this node: one more lookup."""
         known = self._table.get(inode)
         if known is None:
-            known = self._table[inode] = Known(node)
-            known.count, known.size, known.parent, known.name = 1, size, parent, name
-            if len(self._table) > self._peak:
-                self._peak = len(self._table)
+            known = self._table[inode] = Known(node, 1, size, parent, name)
             if self._came is not None:
                 self._came(inode, node)
         else:
-            known.node, known.gone, known.size = node, None, size
+            known.node, known.gone, known.size, known.listing = node, None, size, 0
             known.count += 1
             if known.parent != parent or known.name != name:
                 self._place(known, parent, name)
         if self._negative:
             self._negative.pop((parent, name), None)
+        return known
+
+    def tell_listed(self, listing: Listing, parent: int, first: int, end: int) -> None:
+        """The kernel is told the entries of a listing of ``parent`` from position ``first`` to before ``end``. What it was
+        told by this very listing before, and nothing else since, takes next to no time."""
+        number, told = listing.number, listing.told
+        for position, known in enumerate(told[first:end], first):
+            if known is not None and known.listing == number:
+                known.count += 1
+            elif (entry := listing.entry(position)) is not None:
+                known = self.tell(entry.node, entry.attr.inode, parent, entry.name, entry.attr.size)
+                known.listing, told[position] = number, known
 
     def tell_absent(self, parent: int, name: bytes) -> Place | None:
         """The kernel is told that there is no such name. Returns a place it must be told to forget in exchange."""
@@ -151,6 +166,7 @@ class Inodes:
     def forget(self, counts: Iterable[tuple[int, int]]) -> list[Node]:
         """Take lookups back; returns the nodes the kernel no longer knows."""
         left = []
+        self._peak = max(self._peak, len(self._table))
         for inode, count in counts:
             known = self._table.get(inode)
             if known is None or inode == ROOT_INODE:
@@ -158,6 +174,7 @@ class Inodes:
             known.count -= count
             if known.count <= 0:
                 del self._table[inode]
+                known.listing = 0
                 left.append(known.node)
                 if self._went is not None:
                     self._went(inode, known.node)
@@ -187,6 +204,7 @@ class Inodes:
 
     @staticmethod
     def _place(known: Known, parent: int, name: bytes) -> None:
+        known.listing = 0
         if known.parent:
             known.more = known.more or set()
             known.more.add((known.parent, known.name))
@@ -196,6 +214,7 @@ class Inodes:
 
     @staticmethod
     def _leave(known: Known, place: Place) -> None:
+        known.listing = 0
         if known.more:
             known.more.discard(place)
         if (known.parent, known.name) == place:

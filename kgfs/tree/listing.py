@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kgfs.domain import decode_name
 from kgfs.errors import MissingError
 from kgfs.tree.node import Attr, Folder, Node
+
+if TYPE_CHECKING:
+    from kgfs.tree.inodes import Known
+
+_numbers = itertools.count(1)
 
 MAX_ENTRIES = 250_000
 """Over all cached listings (about half a KiB each, all told); a larger one is not kept, so that one look at a million names is
@@ -29,7 +35,7 @@ class Listing:
     """What a folder held at one moment. Attributes are asked for as they are needed, a page of them at a time, so that
     a large folder keeps nobody else waiting; they belong to the moment only while the folder's token stays."""
 
-    __slots__ = ("_entries", "_found", "prepared", "token")
+    __slots__ = ("_entries", "_found", "number", "prepared", "token", "told")
 
     def __init__(self, token: Hashable | None, found: Sequence[tuple[str, Node]]) -> None:
         self.token = token
@@ -38,6 +44,10 @@ class Listing:
         self._entries: list[Entry | None] = [None] * len(found)
         self.prepared: list[Any] = [None] * len(found)
         """What the caller made of each entry, kept along."""
+        self.told: list[Known | None] = [None] * len(found)
+        """What is known of each entry that the kernel was told of by this listing."""
+        self.number = next(_numbers)
+        """Of all listings only this one has it; never 0."""
 
     def __len__(self) -> int:
         return len(self._found)

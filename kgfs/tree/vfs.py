@@ -233,7 +233,7 @@ class Vfs:
             return known.gone
         try:
             attr = self.held.shown(inode, known.node.attr())
-            known.size = attr.size
+            known.tell_size(attr.size)
             return attr
         except MissingError:
             if self.handles.has_folder(inode):
@@ -398,12 +398,16 @@ class Vfs:
         if opened.kept:
             return opened.listing, False
         folder = self._folder(opened.inode)
-        token = opened.listing.token
-        stale = token is None or token != folder.token()
+        stale = _stale(opened.listing, folder)
         if start == 0 and stale:
             opened.listing = self._listings.current(opened.inode, folder)
             return opened.listing, False
         return opened.listing, stale
+
+    def listing_at_hand(self, fh: int) -> Listing | None:
+        """What :meth:`readdir` would answer from, if that is not stale."""
+        opened = self.handles.folder(fh)
+        return opened.listing if opened.kept or not _stale(opened.listing, self._folder(opened.inode)) else None
 
     def dots(self, fh: int) -> tuple[tuple[bytes, int], ...]:
         """The entries `.` and `..`; the root's parent is the root. An empty derived folder has none: whoever lists it
@@ -423,12 +427,13 @@ class Vfs:
 
     def told(self, fh: int, entry: Entry) -> None:
         """The kernel has accepted this entry: one more lookup."""
-        self.teller(fh)(entry)
+        parent = self.handles.folder(fh).inode
+        self.inodes.tell(entry.node, entry.attr.inode, parent, entry.name, entry.attr.size)
 
-    def teller(self, fh: int) -> Callable[[Entry], None]:
-        """:meth:`told` for many entries of one folder in a row."""
-        tell, parent = self.inodes.tell, self.handles.folder(fh).inode
-        return lambda entry: tell(entry.node, entry.attr.inode, parent, entry.name, entry.attr.size)
+    def told_listed(self, fh: int, first: int, end: int) -> None:
+        """The kernel has accepted all entries from position ``first`` to before ``end``, as they stand in the listing."""
+        opened = self.handles.folder(fh)
+        self.inodes.tell_listed(opened.listing, opened.inode, first, end)
 
     async def fsyncdir(self, fh: int) -> None:
         await self._threads.change(self._folder(self.handles.folder(fh).inode).sync)
@@ -529,6 +534,10 @@ class Vfs:
 
 
 _NOTHING = AttrChange()
+
+
+def _stale(listing: Listing, folder: Folder) -> bool:
+    return listing.token is None or listing.token != folder.token()
 
 
 def _lookup(folder: Folder, name: str) -> tuple[Node, Attr] | None:

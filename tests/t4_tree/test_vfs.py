@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Hashable, Sequence
+from contextlib import suppress
 
 import pytest
 import trio
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kgfs.domain import encode_name
@@ -24,7 +25,19 @@ from kgfs.errors import (
 )
 from kgfs.tree.inodes import Inodes
 from kgfs.tree.listing import Listings
-from kgfs.tree.node import FILE_MODE, FOLDER_MODE, ROOT_INODE, Attr, Caller, File, Folder, Handle, Node, Rendered
+from kgfs.tree.node import (
+    FILE_MODE,
+    FOLDER_MODE,
+    ROOT_INODE,
+    Attr,
+    AttrChange,
+    Caller,
+    File,
+    Folder,
+    Handle,
+    Node,
+    Rendered,
+)
 from kgfs.tree.stale import StaleEntry
 from kgfs.tree.vfs import Vfs, _encoded, space_of
 from tests.scenarios.small_tree import Fixed, FixedFile, Tree
@@ -78,6 +91,100 @@ async def test_a_listing_counts_only_what_was_accepted(vfs: Vfs) -> None:
         assert entry is not None
         vfs.told(fh, entry)
     assert len(vfs.inodes) == known + 10
+
+
+class Lagging(Fixed):
+    """documents/ with a token that moves only when news of it are heard."""
+
+    heard = 0
+
+    def __init__(self, tree: Tree) -> None:
+        super().__init__("lagging", {}, ROOT_INODE)
+        self._documents = tree.documents
+
+    def lookup(self, name: str) -> Node | None:
+        return self._documents.lookup(name)
+
+    def entries(self) -> Sequence[tuple[str, Node]]:
+        return self._documents.entries()
+
+    def token(self) -> Hashable:
+        return self.heard
+
+    def move(self, name: str, goal: Folder, new_name: str, *, replace: bool) -> None:
+        self._documents.move(name, self._documents, new_name, replace=replace)
+
+    def remove_file(self, name: str) -> None:
+        self._documents.remove_file(name)
+
+
+HAPPENINGS = st.lists(
+    st.sampled_from(
+        [
+            *(("page", 0, 2), ("page", 0, 2), ("page", 1, 2), ("forget", 0, 1), ("forget", 0, 2), ("lookup", 0, 0)),
+            *(("grow", 0, 0), ("getattr", 0, 0), ("move", 0, 0), ("remove", 0, 0), ("news", 0, 0)),
+        ]
+    ),
+    max_size=12,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@example([("page", 0, 2), ("grow", 0, 0), ("getattr", 0, 0), ("page", 0, 2)])
+@example([("page", 0, 2), ("grow", 0, 0), ("lookup", 0, 0), ("page", 0, 2)])
+@given(HAPPENINGS)
+def test_pages_of_a_listing_are_counted_as_their_entries_one_by_one(happenings: list[tuple[str, int, int]]) -> None:
+    def known_after(*, by_pages: bool) -> list[tuple[object, ...]]:
+        tree = Tree()
+        root = Lagging(tree)
+        vfs = Vfs(root, lambda: space_of("/"))
+        numbers: list[int] = []
+
+        async def live() -> None:
+            for name in ("a", "b"):
+                tree.put(name, b"x")
+            numbers.extend([await inode(vfs, "a"), await inode(vfs, "b")])
+            for what, first, end in happenings:
+                with suppress(MissingError, GoneError):
+                    await happen(what, first, end)
+
+        async def happen(what: str, first: int, end: int) -> None:
+            if what == "page":
+                await page(first, end)
+            elif what == "forget":
+                vfs.forget([(numbers[0], end)])
+            elif what == "grow":
+                await vfs.setattr(numbers[0], AttrChange(size=6))
+            elif what == "getattr":
+                await vfs.getattr(numbers[0])
+            elif what == "lookup":
+                await vfs.lookup(ROOT_INODE, b"a")
+            elif what == "move":
+                await vfs.rename(ROOT_INODE, b"a", ROOT_INODE, b"moved", 0)
+            elif what == "remove":
+                await vfs.unlink(ROOT_INODE, b"a")
+            else:
+                root.heard += 1
+
+        async def page(first: int, end: int) -> None:
+            fh = await vfs.opendir(ROOT_INODE)
+            listing, _ = await vfs.readdir(fh, 0)
+            end = min(end, len(listing))
+            if by_pages:
+                vfs.told_listed(fh, first, end)
+            else:
+                for entry in map(listing.entry, range(first, end)):
+                    if entry is not None:
+                        vfs.told(fh, entry)
+            await vfs.releasedir(fh)
+
+        trio.run(live)
+        return [
+            (known.count, known.size, sorted(known.places()), known.gone is None) if known is not None else ()
+            for known in map(vfs.inodes.get, numbers)
+        ]
+
+    assert known_after(by_pages=True) == known_after(by_pages=False)
 
 
 def test_the_table_shrinks_as_it_empties() -> None:

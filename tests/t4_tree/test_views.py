@@ -148,6 +148,15 @@ def test_relationships_are_seen_from_both_ends(library: Library) -> None:
         assert f"](related/{type_}/{there}/concept.md)" in page
 
 
+def test_concepts_are_listed_in_the_order_of_their_inode_numbers(library: Library) -> None:
+    folder = library.node("Zen/concepts")
+    assert isinstance(folder, Folder)
+    entries = folder.entries()
+    numbers = [node.inode for _, node in entries]
+    assert len(numbers) > 3 and numbers == sorted(numbers)
+    assert [name for name, _ in entries[1:3]] == [name for name, _ in entries][1:3]
+
+
 def test_shortcuts_are_unlisted(library: Library) -> None:
     listed = library.names("Zen")
     assert listed == ["documents", ".ignore", "about.md", "archive", "concepts", "text", "versions"]

@@ -240,3 +240,37 @@ async def test_the_caller_owns_what_it_makes(operations: Operations) -> None:
     documents = await operations.lookup(1, b"documents", CONTEXT)
     made = await operations.mkdir(documents.st_ino, b"mine", 0o750, CONTEXT)
     assert (made.st_uid, made.st_gid) == (Context.uid, Context.gid)
+
+
+async def test_what_a_listing_will_be_asked_for_next_is_prepared_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers: list[bytes] = []
+    monkeypatch.setattr(pyfuse3, "readdir_reply", lambda token, name, attr, position: _accept(answers, name, 10))
+    vfs, complaints = Vfs(Tree(many=100).root, lambda: space_of("/")), list[str]()
+    operations = Operations(vfs, lambda where, error: complaints.append(where))
+    derived = await vfs.lookup(1, b"derived")
+    assert derived is not None
+    many = await vfs.lookup(derived.inode, b"many")
+    assert many is not None
+    fh = await vfs.opendir(many.inode)
+    await operations.readdir(fh, 2, cast(Any, None))
+    listing, _ = await vfs.readdir(fh, 2)
+    assert (len(answers), sum(answer is not None for answer in listing.prepared)) == (10, 11)
+    operations.meanwhile()
+    assert [answer is not None for answer in listing.prepared] == [True] * 20 + [False] * 80
+    operations.meanwhile()
+    assert listing.prepared[20] is None, "what was not asked for since is not prepared for again"
+    before = listing.prepared[15]
+    answers.clear()
+    await operations.readdir(fh, 12, cast(Any, None))
+    assert (answers[0], listing.prepared[15]) == (b"name-000010.txt", before)
+    monkeypatch.setattr(vfs, "listing_at_hand", RaisingVfs(StoreError("the disk is away"))._raise)
+    operations.meanwhile()
+    assert complaints == []
+
+
+def _accept(answers: list[bytes], name: bytes, room: int) -> bool:
+    """The answer has room for so many."""
+    if len(answers) < room:
+        answers.append(name)
+        return True
+    return False

@@ -183,3 +183,18 @@ async def test_a_request_that_does_not_come_at_once_is_waited_for_in_the_loop() 
     finally:
         os.close(reading)
         os.close(writing)
+
+
+async def test_before_the_next_request_is_looked_for_there_is_time_for_what_it_may_ask() -> None:
+    reading, writing = os.pipe()
+    happened: list[str] = []
+    try:
+        async with trio.open_nursery() as nursery:
+            device = Device(nursery, lambda: happened.append("prepared"))
+            os.write(writing, b".")
+            await device.readable(reading)
+            happened.append("there")
+        assert happened == ["prepared", "there"]
+    finally:
+        os.close(reading)
+        os.close(writing)
