@@ -15,13 +15,13 @@ from kgfs.ingest.kin import first_source
 from kgfs.ingest.match import Numbers, name_for, relationships_of
 from kgfs.stores.graph.contract import Concept, Graph
 from kgfs.stores.journal.facts import ConceptsMerged, ConceptSplit
-from kgfs.stores.readings import Decisions, MatchedConcept, Reading, decode_decisions, load_reading
+from kgfs.stores.readings import Decisions, MatchedConcept, Reading, load_decisions, load_reading
 from kgfs.stores.stores import Stores
 
 
 @dataclass(frozen=True, slots=True)
-class _Speaker:
-    """A shown document and what it says."""
+class Speaker:
+    """A shown document and what it says of concepts that are shown."""
 
     document: Document
     reading: Reading
@@ -49,7 +49,7 @@ def plan_merge(stores: Stores, ontology: Ontology, into: str, others: Sequence[s
         raise BadInputError(f"'{into}' cannot be merged into itself.")
     ids = {concept.concept_id for concept in gone}
     goal = _Goal(kept.concept_id, kept.norm, kept.name)
-    speakers = [_speaker(stores, doc_id) for doc_id in _documents(stores.graph, ids)]
+    speakers = speakers_of(stores, ids)
     rewriting = _Rewriting(stores.graph, goal, lambda speaker, matched: matched.concept_id in ids)
     decisions = tuple(rewriting.rewrite(speaker) for speaker in speakers)
     moved = [(s.source, m.norm) for s in speakers for m in s.decisions.concepts if m.concept_id in ids]
@@ -82,7 +82,7 @@ def plan_split(
     graph = stores.graph
     split = _named(graph, ontology, concept)
     norms = {normalise_label(label) for label in labels}
-    speakers = [_speaker(stores, doc_id) for doc_id in _documents(graph, {split.concept_id})]
+    speakers = speakers_of(stores, {split.concept_id})
     heard = {found.norm: found.label for speaker in speakers for found in speaker.labels_of(split.concept_id)}
     known = ", ".join(f"'{label}'" for label in sorted(heard.values()))
     if unknown := [label for label in labels if normalise_label(label) not in heard]:
@@ -90,7 +90,7 @@ def plan_split(
     if not norms and not doc_ids:
         raise BadInputError(f"Say which mentions leave '{concept}', by --label or --document. Its labels are {known}.")
 
-    def leaves(speaker: _Speaker, matched: MatchedConcept) -> bool:
+    def leaves(speaker: Speaker, matched: MatchedConcept) -> bool:
         chosen = not norms or matched.norm in norms
         return matched.concept_id == split.concept_id and chosen and (not doc_ids or speaker.document.doc_id in doc_ids)
 
@@ -125,7 +125,7 @@ def plan_split(
 def speaking_of(stores: Stores, ontology: Ontology, name: str) -> list[tuple[str, str, int]]:
     """(doc_id, label, number of quotes) of each mention of a concept, in order of deposit."""
     concept = _named(stores.graph, ontology, name)
-    speakers = (_speaker(stores, doc_id) for doc_id in _documents(stores.graph, {concept.concept_id}))
+    speakers = speakers_of(stores, {concept.concept_id})
     return [
         (speaker.document.doc_id, found.label, len(found.quotes))
         for speaker in speakers
@@ -137,7 +137,7 @@ class _Rewriting:
     """New Decisions of documents, in which what is chosen is the goal."""
 
     def __init__(
-        self, graph: Graph, goal: _Goal, chosen: Callable[[_Speaker, MatchedConcept], bool], *, founds: bool = False
+        self, graph: Graph, goal: _Goal, chosen: Callable[[Speaker, MatchedConcept], bool], *, founds: bool = False
     ) -> None:
         self._graph = graph
         self._goal = goal
@@ -147,7 +147,7 @@ class _Rewriting:
         self._labels: dict[str, None] = {}
         self._evidence = 0
 
-    def rewrite(self, speaker: _Speaker) -> Decisions:
+    def rewrite(self, speaker: Speaker) -> Decisions:
         numbers = Numbers(self._graph, speaker.document.doc_id, self._following)
         concepts = tuple(
             self._moved(speaker, matched, numbers) if self._chosen(speaker, matched) else matched
@@ -159,9 +159,10 @@ class _Rewriting:
             relationships=relationships_of(speaker.reading, concepts, numbers),
             epoch=self._graph.epoch(),
             supersedes=(),
+            carried_out_as="",
         )
 
-    def _moved(self, speaker: _Speaker, matched: MatchedConcept, numbers: Numbers) -> MatchedConcept:
+    def _moved(self, speaker: Speaker, matched: MatchedConcept, numbers: Numbers) -> MatchedConcept:
         found, goal = speaker.found[matched.norm], self._goal
         self._labels[found.label] = None
         self._evidence += len(found.quotes)
@@ -180,25 +181,27 @@ def _named(graph: Graph, ontology: Ontology, name: str) -> Concept:
     return found
 
 
-def _documents(graph: Graph, concept_ids: set[str]) -> list[str]:
-    """In order of deposit."""
+def speakers_of(stores: Stores, concept_ids: set[str]) -> list[Speaker]:
+    """In order of deposit. BusyError where one is being published just now."""
+    graph = stores.graph
     found = {doc_id for concept_id in concept_ids for doc_id in graph.documents_of(concept_id)}
     rows = (graph.document(doc_id) for doc_id in found)
-    return [row.doc_id for row in sorted((row for row in rows if row), key=lambda row: (row.deposit, row.doc_id))]
+    ordered = sorted((row for row in rows if row), key=lambda row: (row.deposit, row.doc_id))
+    return [_speaker(stores, row.doc_id) for row in ordered]
 
 
-def _speaker(stores: Stores, doc_id: str) -> _Speaker:
+def _speaker(stores: Stores, doc_id: str) -> Speaker:
     document, row = stores.journal.names.document(doc_id), stores.graph.document(doc_id)
     if document is None or row is None or document.reading != row.reading or not document.commit_id:
         raise BusyError(f"Document {doc_id} is being published just now. Try again, with a worker alive (kgfs worker).")
-    decisions = decode_decisions(stores.garage.objects.get(document.decisions), document.decisions)
+    decisions = load_decisions(stores.garage.objects, document.decisions)
     reading = load_reading(stores.garage.objects, doc_id, row.reading)
     # Concepts may have left the graph alone (kgfs forget --cascade all): what is not said any more stays unsaid.
     shown = {concept.concept_id for concept in stores.graph.concepts_of(doc_id)}
     still = tuple(matched for matched in decisions.concepts if matched.concept_id in shown)
     found = {concept.norm: concept for concept in reading.concepts}
     source = first_source(stores.journal.names, document)
-    return _Speaker(document, reading, replace(decisions, concepts=still), found, source)
+    return Speaker(document, reading, replace(decisions, concepts=still), found, source)
 
 
 def _goal(graph: Graph, ontology: Ontology, split: Concept, found: FoundConcept, name: str) -> _Goal:

@@ -7,6 +7,7 @@ Later matching knows the word by its marks. The caller has the worker's place.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from kgfs.domain import Document
@@ -16,7 +17,7 @@ from kgfs.ingest import embeddings
 from kgfs.ingest.publication import said
 from kgfs.stores.graph.contract import Mark, Said
 from kgfs.stores.journal.facts import ConceptsMerged, ConceptSplit
-from kgfs.stores.readings import Decisions, Reading, decode_decisions, load_reading, text_of
+from kgfs.stores.readings import Decisions, Reading, key_of_decisions, load_decisions, load_reading, text_of
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter, Row
 
@@ -66,21 +67,26 @@ def _index(stores: Stores, word: Word) -> None:
 
 def say_in_graph(stores: Stores, word: Word) -> int:
     """Documents that are not shown (any more) are passed over."""
-    spoken: list[Said] = []
-    for key in word.decisions:
+    marks, unmarked = ([_mark(word.ontology, written) for written in some] for some in (word.marks, word.unmarked))
+    return stores.graph.reassign(word.commit_id, spoken(stores, word.decisions, word.at), word.at, marks, unmarked)
+
+
+def spoken(stores: Stores, keys: Sequence[str], at: int) -> list[Said]:
+    """What documents say by the Decisions of these keys, but for those that are not shown (any more)."""
+    found: list[Said] = []
+    for key in keys:
         document = stores.journal.names.document(key.split("/")[1])
         row = stores.graph.document(document.doc_id) if document else None
         if document is None or row is None:
             continue
-        decisions = decode_decisions(stores.garage.objects.get(key), key)
+        decisions = load_decisions(stores.garage.objects, key)
         if row.reading != decisions.reading:
             continue
         reading = load_reading(stores.garage.objects, document.doc_id, decisions.reading)
         text = _text(stores, document, reading, key)
         as_shown = replace(document, deposit=row.deposit)
-        spoken.append(said(stores.graph, as_shown, reading, decisions, text=text, at=word.at))
-    marks, unmarked = ([_mark(word.ontology, written) for written in some] for some in (word.marks, word.unmarked))
-    return stores.graph.reassign(word.commit_id, spoken, word.at, marks, unmarked)
+        found.append(said(stores.graph, as_shown, reading, decisions, text=text, at=at))
+    return found
 
 
 def _text(stores: Stores, document: Document, reading: Reading, key: str) -> str:
@@ -99,9 +105,9 @@ def founded_rows(stores: Stores, word: Word, model: str) -> list[Row]:
     if isinstance(word, ConceptsMerged):
         return []
     for key in word.decisions:
-        if not stores.garage.objects.exists(key):  # the document was purged since
+        if key_of_decisions(stores.garage.objects, key) is None:  # the document was purged since
             continue
-        decisions = decode_decisions(stores.garage.objects.get(key), key)
+        decisions = load_decisions(stores.garage.objects, key)
         founders = [m for m in decisions.concepts if m.concept_id == word.target and m.how == "new"]
         if not founders:
             continue

@@ -15,7 +15,7 @@ from kgfs.compute.contract import Compute
 from kgfs.domain import Chunk, FoundConcept, Verdict
 from kgfs.errors import StoreError
 from kgfs.stores.garage.contract import Objects
-from kgfs.stores.readings import Decisions, Reading
+from kgfs.stores.readings import FOUNDING, Decisions, Reading
 from kgfs.stores.vectors.contract import Row
 
 Windows = list[tuple[int, npt.NDArray[np.float32]]]
@@ -117,10 +117,10 @@ def source_rows(embeddings: Embeddings, ontology: str, doc_id: str) -> list[Row]
 
 
 def concept_rows(ontology: str, reading: Reading, decisions: Decisions, found: Embeddings) -> list[Row]:
-    """The label embedding of each concept that was founded by these decisions about the Reading."""
+    """The label embedding of each concept that was founded, or named anew, by these decisions about the Reading."""
     index = {concept.norm: at for at, concept in enumerate(reading.concepts)}
     return [
         Row("concept", matched.concept_id, 0, found.concepts[index[matched.norm]], ontology)
         for matched in decisions.concepts
-        if matched.how == "new"
+        if matched.how in FOUNDING
     ]

@@ -181,14 +181,14 @@ def _carry_out(config: Config, stores: Stores, owed: Forgetting) -> None:
     with Settler(config, stores).alone():
         # Nobody settles from here on, so none of these gets a name again before this is done.
         current = next(known for known in stores.journal.names.forgettings() if known.order == owed.order)
-        commit_id, redaction = f"forgetting-{current.order}", ""
+        commit_id, redaction, decisions = f"forgetting-{current.order}", "", tuple[str, ...]()
         if current.cascade == "none":
             _keep_texts(stores, current.doc_ids)
         else:
             _leave_graph(stores, current, commit_id)
             border("forgetting-committed")
             if current.purge:
-                redaction = purge(config, stores, current)
+                redaction, decisions = purge(config, stores, current)
         stores.journal.record(
             ForgettingDone(
                 order=current.order,
@@ -199,6 +199,7 @@ def _carry_out(config: Config, stores: Stores, owed: Forgetting) -> None:
                 concepts=current.concepts,
                 redaction=redaction,
                 at=current.at,
+                decisions=decisions,
             )
         )
         border("forgetting-done")

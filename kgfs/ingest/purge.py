@@ -19,11 +19,12 @@ from kgfs.failpoints import border
 from kgfs.ingest.kin import alike
 from kgfs.ingest.quarantine import erase
 from kgfs.ingest.records import fingerprint_of
+from kgfs.ingest.survivors import hide_names, load_renaming, name_anew
 from kgfs.models.contract import Passage
 from kgfs.stores.database import remove_database
 from kgfs.stores.graph.contract import Redaction, RelationshipRow
 from kgfs.stores.journal.contract import Forgetting
-from kgfs.stores.readings import Reading, decode_decisions, decode_reading, load_reading, text_of
+from kgfs.stores.readings import FOUNDING, Reading, decode_decisions, decode_reading, load_reading, text_of
 from kgfs.stores.stores import Stores
 
 FORMAT = 1
@@ -31,11 +32,15 @@ OWN = ("readings", "decisions", "records", "vectors", "texts")
 """What the garage has of a document beside its original: one folder a document in each."""
 
 
-def purge(config: Config, stores: Stores, owed: Forgetting) -> str:
-    """The garage key of the redaction. The documents left the graph before; the caller keeps everybody from settling,
-    and notes in the journal that it is done."""
-    key = _redacted(stores, owed)
+def purge(config: Config, stores: Stores, owed: Forgetting) -> tuple[str, tuple[str, ...]]:
+    """The garage keys of the redaction, and of what other documents say from now on. The documents left the graph
+    before; the caller keeps everybody from settling, and notes in the journal that it is done."""
+    key = f"redactions/{owed.order}.json"
+    if not stores.garage.objects.exists(key):  # made once, since what it is made from is erased after it
+        stores.garage.objects.put(key, encode_redaction(_redacted(stores, owed)))
     border("redacted")
+    hide_names(stores, decode_redaction(stores.garage.objects.get(key), key), owed.doc_ids)
+    border("names-hidden")
     if stores.vectors is not None:
         stores.vectors.erase(owed.doc_ids, sorted(_founded(stores, owed)))
     leaving = set(owed.doc_ids)
@@ -54,7 +59,7 @@ def purge(config: Config, stores: Stores, owed: Forgetting) -> str:
         _erase_lines(log, owed.doc_ids)
     erase(config, owed.doc_ids, hashes)
     border("scrubbed")
-    return key
+    return key, load_renaming(stores, owed.order).decisions
 
 
 def decided_about(stores: Stores, doc_id: str) -> tuple[set[str], dict[str, RelationshipRow]]:
@@ -89,26 +94,24 @@ def decode_redaction(raw: bytes, key: str) -> Redaction:
         raise StoreError(f"{key}: no redaction ({error}).") from error
 
 
-def _redacted(stores: Stores, owed: Forgetting) -> str:
-    """Made once, since what it is made from is erased after it."""
-    key, objects = f"redactions/{owed.order}.json", stores.garage.objects
-    if not objects.exists(key):
-        concepts: set[str] = set(owed.concepts)
-        relationships: dict[str, RelationshipRow] = {}
-        for doc_id in owed.doc_ids:
-            of_document = decided_about(stores, doc_id)
-            concepts |= of_document[0]
-            relationships |= of_document[1]
-        redaction = stores.graph.redact(sorted(concepts), [row for _, row in sorted(relationships.items())])
-        objects.put(key, encode_redaction(redaction))
-    return key
+def _redacted(stores: Stores, owed: Forgetting) -> Redaction:
+    """What only they had named is named by others first: what it was is dead then."""
+    concepts: set[str] = set(owed.concepts)
+    relationships: dict[str, RelationshipRow] = {}
+    for doc_id in owed.doc_ids:
+        of_document = decided_about(stores, doc_id)
+        concepts |= of_document[0]
+        relationships |= of_document[1]
+    renaming = name_anew(stores, owed, sorted(concepts))
+    concepts |= {became for _, became in renaming.concepts}
+    return stores.graph.redact(sorted(concepts), [row for _, row in sorted(relationships.items())])
 
 
 def _founded(stores: Stores, owed: Forgetting) -> set[str]:
     """Concepts that a label of theirs founded, whose vector is the embedding of that label; dead or alive."""
     objects = stores.garage.objects
     kept = [(key, objects.get(key)) for doc_id in owed.doc_ids for key, _ in list(objects.keys(f"decisions/{doc_id}/"))]
-    return {m.concept_id for key, raw in kept for m in decode_decisions(raw, key).concepts if m.how == "new"}
+    return {m.concept_id for key, raw in kept for m in decode_decisions(raw, key).concepts if m.how in FOUNDING}
 
 
 def _erase_objects(stores: Stores, doc_id: str) -> None:

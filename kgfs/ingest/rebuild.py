@@ -15,7 +15,7 @@ from functools import singledispatch
 from kgfs.domain import Document
 from kgfs.errors import MissingError, StoreError
 from kgfs.failpoints import border
-from kgfs.ingest import embeddings
+from kgfs.ingest import embeddings, survivors
 from kgfs.ingest.concepts import Word, founded_rows, say_in_graph
 from kgfs.ingest.publication import carry_out
 from kgfs.ingest.purge import decode_redaction
@@ -29,7 +29,15 @@ from kgfs.stores.journal.facts import (
     ForgettingDone,
     decode,
 )
-from kgfs.stores.readings import Decisions, Reading, decode_decisions, load_reading, reading_key, text_of
+from kgfs.stores.readings import (
+    Decisions,
+    Reading,
+    key_of_decisions,
+    load_decisions,
+    load_reading,
+    reading_key,
+    text_of,
+)
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter, Vectors
 
@@ -121,6 +129,7 @@ def _(fact: ForgettingDone, stores: Stores) -> None:
     if fact.cascade != "none":
         stores.graph.forget(fact.commit_id, fact.doc_ids, fact.at, fact.concepts)
     if fact.redaction:
+        survivors.say_in_graph(stores, fact.order, survivors.load_renaming(stores, fact.order), fact.at)
         stores.graph.impose(decode_redaction(stores.garage.objects.get(fact.redaction), fact.redaction))
 
 
@@ -175,6 +184,11 @@ def _(fact: DocumentForgotten, replayed: ReplayedVectors) -> None:
 def _(fact: ForgettingDone, replayed: ReplayedVectors) -> None:
     for doc_id in fact.doc_ids if fact.cascade != "none" else ():
         replayed.vectors.delete(Filter(kind="source", doc_id=doc_id))
+    if fact.decisions:
+        renaming = survivors.load_renaming(replayed.stores, fact.order)
+        rows = survivors.founded_rows(replayed.stores, renaming, replayed.vectors.model)
+        replayed.vectors.upsert(rows)
+        replayed.founded |= {row.item for row in rows}
 
 
 @replay_in_vectors.register
@@ -264,8 +278,8 @@ def _kept(stores: Stores, fact: DocumentRead) -> tuple[Document, Reading, Decisi
     document, objects = stores.journal.names.document(fact.doc_id), stores.garage.objects
     if document is None:
         raise StoreError(f"The ledger publishes document {fact.doc_id} that it never deposited.")
-    for needed in (reading_key(fact.doc_id, fact.reading), fact.decisions):
-        if not objects.exists(needed):
-            raise MissingError(f"The garage has lost {needed}. Run kgfs check --repair, which has it read again.")
-    reading = load_reading(objects, fact.doc_id, fact.reading)
-    return document, reading, decode_decisions(objects.get(fact.decisions), fact.decisions)
+    needed = reading_key(fact.doc_id, fact.reading)
+    for key, there in ((needed, objects.exists(needed)), (fact.decisions, key_of_decisions(objects, fact.decisions))):
+        if not there:
+            raise MissingError(f"The garage has lost {key}. Run kgfs check --repair, which has it read again.")
+    return document, load_reading(objects, fact.doc_id, fact.reading), load_decisions(objects, fact.decisions)

@@ -12,7 +12,7 @@ from typing import Any
 
 from kgfs.domain import Document, Ontology
 from kgfs.errors import MissingError
-from kgfs.stores.readings import Decisions, Reading, decode_decisions, load_reading
+from kgfs.stores.readings import Decisions, Reading, load_decisions, load_reading
 from kgfs.stores.stores import Stores
 
 PAGE = 1000
@@ -135,7 +135,7 @@ def _two(
     objects = stores.garage.objects
     try:
         found = [
-            (load_reading(objects, document.doc_id, reading), decode_decisions(objects.get(key), key))
+            (load_reading(objects, document.doc_id, reading), load_decisions(objects, key))
             for reading, key in (
                 (document.former_reading, document.former_decisions),
                 (document.reading, document.decisions),

@@ -11,7 +11,7 @@ from kgfs.domain import Document, Version
 from kgfs.errors import BadInputError, MissingError
 from kgfs.render.words import time_of
 from kgfs.stores.naming import Found, FoundKind
-from kgfs.stores.readings import Reading, decode_decisions, load_reading, text_of
+from kgfs.stores.readings import Reading, load_decisions, load_reading, text_of
 from kgfs.stores.stores import Stores
 
 NO_NEWLINE = "\\ No newline at end of file\n"
@@ -110,8 +110,7 @@ class _Side:
             return {}
         if not named:
             return {concept.norm: concept.label for concept in self.reading.concepts}
-        key = self.document.decisions
-        decisions = decode_decisions(self._objects.get(key), key)
+        decisions = load_decisions(self._objects, self.document.decisions)
         return {concept.concept_id: concept.name for concept in decisions.concepts}
 
     def text(self) -> str:

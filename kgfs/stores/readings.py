@@ -12,10 +12,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from kgfs.domain import Chunk, Document, FoundConcept, FoundRelationship, Quote, Verdict
-from kgfs.errors import RotError, StoreError
+from kgfs.errors import MissingError, RotError, StoreError
 from kgfs.stores.garage.contract import Objects
 
 FORMAT = 1
+
+FOUNDING = ("new", "named")
+"""How a mention was matched (``MatchedConcept.how``) that a concept has its words and its vector from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +140,8 @@ class MatchedConcept:
     name: str
     """Directory name the concept has, or was given now."""
     how: str
-    """new, exact, alias, embedding, or decided: a person said so, now or before."""
+    """new, exact, alias, embedding, or decided: a person said so, now or before; named: it is what gave its words to a
+    concept whose founder was purged."""
     similarity: float
     numbers: tuple[int, ...]
     """The evidence numbers of its quotes, in their order."""
@@ -167,20 +171,51 @@ class Decisions:
     """Of the graph they were decided on."""
     supersedes: tuple[str, ...] = ()
     """Documents that leave the graph in the publication that carries these out."""
+    carried_out_as: str = ""
+    """Their commit id, where words of others were taken out of them since (:func:`redact_decisions`)."""
 
     @property
     def key(self) -> str:
+        """What facts call them; see :func:`load_decisions`."""
         return f"{decisions_prefix(self.doc_id, self.reading)}{self.commit_id}.json"
 
     @property
     def commit_id(self) -> str:
         """Of the publication that carries them out: the same decisions twice are the same commit. Of all that was
         decided, since a rebuilt graph may count its epochs otherwise."""
-        return hashlib.sha256(self.encode()).hexdigest()[:24]
+        return self.carried_out_as or hashlib.sha256(self.encode()).hexdigest()[:24]
 
     def encode(self) -> bytes:
         body = {"format": FORMAT, **asdict(self)}
+        if not self.carried_out_as:
+            del body["carried_out_as"]  # they are what their commit id is the hash of
         return json.dumps(body, ensure_ascii=True, sort_keys=True, separators=(",", ":")).encode()
+
+
+def load_decisions(objects: Objects, key: str) -> Decisions:
+    """Those of this key, as they are or redacted since. MissingError if the garage has neither."""
+    kept = key_of_decisions(objects, key)
+    if kept is None:
+        raise MissingError(f"The garage has lost {key}. Run kgfs check --repair.")
+    return decode_decisions(objects.get(kept), kept)
+
+
+def key_of_decisions(objects: Objects, key: str) -> str | None:
+    """Where they stand: under their key, or beside it where they were redacted."""
+    if objects.exists(key):
+        return key
+    return next((redacted for redacted, _ in objects.keys(_redacted_prefix(key))), None)
+
+
+def redact_decisions(objects: Objects, key: str, redacted: Decisions) -> None:
+    """Put these in place of those that stand under ``key``. Killed in between, both are there."""
+    content = redacted.encode()
+    objects.put(f"{_redacted_prefix(redacted.key)}{hashlib.sha256(content).hexdigest()[:24]}.json", content)
+    objects.delete(key)
+
+
+def _redacted_prefix(key: str) -> str:
+    return f"{key.removesuffix('.json')}-"
 
 
 def decisions_prefix(doc_id: str, reading: str) -> str:

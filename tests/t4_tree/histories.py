@@ -17,7 +17,7 @@ from kgfs.app.home import open_deposits
 from kgfs.compute.contract import Compute
 from kgfs.compute.engine import LocalEngine
 from kgfs.config import Config
-from kgfs.domain import Name, NameKind, Ontology
+from kgfs.domain import Name, NameKind, Ontology, normalise_label
 from kgfs.errors import KgfsError
 from kgfs.ingest import forget, trash
 from kgfs.ingest.again import owe_again
@@ -32,6 +32,7 @@ from kgfs.ingest.strategy import STRATEGIES
 from kgfs.ingest.worker import Worker
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.naming import find_document
+from kgfs.stores.readings import decode_decisions, decode_reading
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter
 from kgfs.tree.node import File, Folder, Link
@@ -223,12 +224,52 @@ def forget_some(place: Place, chance: random.Random) -> None:
     _forget(place, chance, f"{ontology.name}/documents/{path}")
 
 
-def _forget(place: Place, chance: random.Random, words: str) -> None:
+def _forget(place: Place, chance: random.Random, words: str, *, purge: bool = False) -> None:
     target = find_document(place.stores, place.config.run, words)
-    cascade = chance.choice(["orphans", "orphans", "none", "all"])
-    planned = forget.plan(place.stores, [target], cascade, purge=cascade != "none" and chance.random() < 0.4)
+    cascade = chance.choice(["orphans", "orphans", "all"] if purge else ["orphans", "orphans", "none", "all"])
+    purge = purge or (cascade != "none" and chance.random() < 0.4)
+    planned = forget.plan(place.stores, [target], cascade, purge=purge)
+    said = words_said(place, {leaving.document.doc_id for leaving in planned.documents})
     forget.order(place.deposits, place.stores, planned)
     forget.carry_out(place.config, place.stores)
+    if planned.purge:
+        gone = said - words_said(place)
+        assert gone & words_used(place) == set(), "a word of what was purged names something"
+
+
+@operation
+def purge_who_named(place: Place, chance: random.Random) -> None:
+    """``kgfs forget --purge`` of a document that a concept has its name from, which others speak of by another one."""
+    ontology, graph = place.ontology(chance.choice(ONTOLOGIES)), place.stores.graph
+    living = [
+        (concept.name, frozenset(graph.documents_of(concept.concept_id))) for concept in graph.concepts(ontology.id)
+    ]
+    chance.shuffle(living)
+    for into, speakers in living:
+        others = [name for name, of in living if of - speakers][: chance.randint(1, 2)]
+        if len(speakers) == 1 and others:
+            decide(place.stores, plan_merge(place.stores, ontology, into, others))
+            place.settle()
+            _forget(place, chance, *speakers, purge=True)
+            return
+
+
+def words_said(place: Place, of: set[str] | None = None) -> set[str]:
+    """Normalised forms of concepts in all that was ever read, or in that of some documents."""
+    objects = place.stores.garage.objects
+    readings = [(key, objects.get(key)) for key, _ in list(objects.keys("readings/"))]
+    found = [decode_reading(raw, key) for key, raw in readings if of is None or key.split("/")[1] in of]
+    return {normalise_label(f) for r in found for concept in r.concepts for f in (concept.label, *concept.forms)}
+
+
+def words_used(place: Place) -> set[str]:
+    """What concepts were founded with or their directories are named by, as the garage and the graph have it."""
+    objects, graph = place.stores.garage.objects, place.stores.graph
+    decisions = [decode_decisions(objects.get(key), key) for key, _ in list(objects.keys("decisions/"))]
+    used = {(m.founded_norm, m.name) for one in decisions for m in one.concepts}
+    for ontology in place.stores.journal.names.ontologies():
+        used |= {(concept.norm, concept.name) for concept in graph.concepts(ontology.id)}
+    return {word for norm, name in used for word in (norm, name.partition("~")[0].replace("-", " "))}
 
 
 @operation

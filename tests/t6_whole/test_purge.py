@@ -120,13 +120,36 @@ def test_what_killed_processes_left_is_purged_too(small: Place, tmp_path: Path) 
     log.unlink()
 
 
+@pytest.mark.claim("GONE-9")
+def test_no_byte_is_left_of_a_name_that_others_joined(small: Place, tmp_path: Path) -> None:
+    ingest(small, tmp_path, "a.md", told("quxname").encode())
+    ingest(small, tmp_path, "kept.md", told("stays").encode())
+    small.run("concept", "merge", "Notes", "quxname-monastery", "stays-monastery", "--yes")
+    small.run("forget", "Notes/a.md", "--purge", "--yes")
+    assert traces(small.home, "quxname") == []
+    small.run("rebuild", "--yes")
+    assert traces(small.home, "quxname") == []
+    small.run("check", "--deep")
+
+
 def test_a_purge_keeps_no_knowledge(small: Place, tmp_path: Path) -> None:
     ingest(small, tmp_path, "a.md", told("quxa").encode())
     done = small.run("forget", "Notes/a.md", "--purge", "--cascade", "none", "--yes", expect=3)
     assert "choose one" in done.stderr
 
 
-BORDERS = ("forgetting-owed", "forgetting-committed", "redacted", "rescued", "erased", "scrubbed", "forgetting-done")
+BORDERS = (
+    "forgetting-owed",
+    "forgetting-committed",
+    "survivors-planned",
+    "survivors-named",
+    "redacted",
+    "names-hidden",
+    "rescued",
+    "erased",
+    "scrubbed",
+    "forgetting-done",
+)
 
 
 @pytest.mark.parametrize("border", BORDERS)
@@ -135,6 +158,7 @@ def test_killed_anywhere_a_purge_is_finished_by_the_next_worker(small: Place, tm
     ingest(small, tmp_path, "a.md", told("quxkill").encode())
     ingest(small, tmp_path, "b.md", told("quxkill").replace("abbot", "monk").encode())
     ingest(small, tmp_path, "kept.md", told("stays").encode())
+    small.run("concept", "merge", "Notes", "quxkill-monastery", "stays-monastery", "--yes")
     killed = small.run(
         "forget", "Notes/a.md", "Notes/b.md", "--purge", "--yes", expect=None, env={"KGFS_FAIL_AT": border}
     )

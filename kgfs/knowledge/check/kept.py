@@ -10,7 +10,7 @@ from kgfs.domain import Document
 from kgfs.errors import MissingError, RotError, StoreError
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.garage.contract import BLOCK
-from kgfs.stores.readings import decode_reading, reading_key
+from kgfs.stores.readings import decode_reading, key_of_decisions, reading_key
 from kgfs.stores.stores import Stores
 
 PARTS = ("readings", "decisions", "records", "vectors", "texts")
@@ -66,7 +66,7 @@ def _parts(stores: Stores, document: Document) -> Iterator[Damage]:
     objects, key = stores.garage.objects, reading_key(document.doc_id, document.reading)
     wanted = [key]
     if document.decisions:
-        wanted.append(document.decisions)
+        wanted.append(key_of_decisions(objects, document.decisions) or document.decisions)
     try:
         if not objects.has_sums(key) and objects.exists(key):
             return  # told of as an object

@@ -1,0 +1,160 @@
+"""What only purged documents had named lives on under the words of those who still speak of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from kgfs.compute.contract import Compute
+from kgfs.domain import Document
+from kgfs.ingest import forget
+from kgfs.ingest.concept_plans import plan_merge, plan_split
+from kgfs.ingest.concepts import decide
+from kgfs.ingest.rebuild import rebuild
+from kgfs.ingest.ship import ship_once
+from kgfs.stores.naming import find_document
+from tests.t4_tree.histories import Place, differences, seen
+from tests.t4_tree.library import ME, Library, library_at, reading_of
+
+FOUNDER = "The quxhall is a house. The quxhall uses bees.\n"
+SURVIVOR = "The abbey is a house of monks. The abbey keeps bees. Bees make honey.\n"
+LATER = "An abbey stands on the hill.\n"
+
+
+@pytest.fixture
+def library(home: Path) -> Iterator[Library]:
+    with library_at(home) as found:
+        found.root.make_folder("Zen", 0o755, ME)
+        yield found
+
+
+def told(library: Library, path: str, content: str, said: Mapping[str, str], **forms: str) -> Document:
+    """Deposited and read: what is ``said`` of each label, and another form that labels have."""
+    library.write(f"Zen/documents/{path}", content.encode())
+    library.settle()
+    document = library.document(f"Zen/documents/{path}")
+    reading = reading_of(document, path, content.encode(), {label: [quote] for label, quote in said.items()})
+    concepts = tuple(
+        replace(concept, forms=(concept.label, forms[concept.label])) if concept.label in forms else concept
+        for concept in reading.concepts
+    )
+    reading = replace(reading, concepts=concepts)
+    library.stores.garage.objects.put(reading.key, reading.encode())
+    library.pipeline.publish(document, reading, lambda: None)
+    return document
+
+
+def purge(library: Library, path: str) -> None:
+    world = library.world
+    planned = forget.plan(world.stores, [find_document(world.stores, world.config.run, path)], "orphans", purge=True)
+    forget.order(world.deposits, world.stores, planned)
+    forget.carry_out(world.config, world.stores)
+
+
+def traces(library: Library, word: str) -> list[str]:
+    files = [path for path in library.world.config.home.rglob("*") if path.is_file()]
+    return [path.name for path in files if word.encode() in path.read_bytes().lower()]
+
+
+def rebuilt_is_the_same(library: Library) -> None:
+    world = library.world
+    place = Place(world.config, world.stores, world.deposits, cast(Compute, None))
+    ship_once(world.stores.journal, world.stores.garage.ledger)
+    before = seen(place)
+    rebuild(world.stores)
+    assert differences(before, seen(place)) == {}
+
+
+def names(library: Library) -> list[str]:
+    return sorted(concept.name for concept in library.stores.graph.concepts(library.ontology().id))
+
+
+@pytest.mark.claim("GONE-9")
+def test_the_name_of_what_was_joined_by_an_alias_goes_with_its_document(library: Library) -> None:
+    told(library, "a.txt", FOUNDER, {"quxhall": "The quxhall is a house."}, quxhall="abbey")
+    said = {"abbey": "The abbey is a house of monks.", "bees": "Bees make honey."}
+    survivor = told(library, "b.txt", SURVIVOR, said)
+    assert names(library) == ["bees", "quxhall"]
+    assert library.names("Zen/concepts/quxhall.concept/evidence") == ["1", "2"]
+    purge(library, "Zen/documents/a.txt")
+    assert names(library) == ["abbey", "bees"]
+    assert library.names("Zen/concepts/abbey.concept/evidence") == ["2"], "its number is as it was"
+    cited = json.loads(library.read("Zen/concepts/abbey.concept/evidence/2/citation.json"))
+    assert (cited["concept"], cited["doc_id"]) == ("abbey", survivor.doc_id)
+    assert traces(library, "quxhall") == []
+    rebuilt_is_the_same(library)
+    # Both words are used on: the one by what it names now, the other by whoever says it again.
+    told(library, "c.txt", LATER, {"abbey": "An abbey stands on the hill."})
+    assert library.names("Zen/concepts/abbey.concept/evidence") == ["2", "3"]
+    told(library, "d.txt", FOUNDER.replace("bees", "wax"), {"quxhall": "The quxhall is a house."})
+    assert names(library) == ["abbey", "bees", "quxhall"]
+    assert library.names("Zen/concepts/quxhall.concept/evidence") == ["3"], "its numbers are not given again"
+    rebuilt_is_the_same(library)
+
+
+@pytest.mark.claim("GONE-9")
+def test_the_name_of_what_a_person_merged_goes_too_and_the_word_holds(library: Library) -> None:
+    told(library, "a.txt", FOUNDER, {"quxhall": "The quxhall is a house."})
+    said = {"abbey": "The abbey is a house of monks.", "bees": "Bees make honey."}
+    told(library, "b.txt", SURVIVOR, said)
+    decide(library.stores, plan_merge(library.stores, library.ontology(), "quxhall", ["abbey", "bees"]))
+    assert names(library) == ["quxhall"]
+    purge(library, "Zen/documents/a.txt")
+    [name] = names(library)
+    assert name in ("abbey~" + _id_of(library, name)[:8], "bees~" + _id_of(library, name)[:8]), "both names had owners"
+    assert traces(library, "quxhall") == []
+    rebuilt_is_the_same(library)
+    told(library, "c.txt", LATER, {"abbey": "An abbey stands on the hill."})
+    assert names(library) == [name], "merged is merged"
+    rebuilt_is_the_same(library)
+
+
+def _id_of(library: Library, name: str) -> str:
+    concept = library.stores.graph.concept_named(library.ontology().id, name)
+    assert concept is not None
+    return concept.concept_id
+
+
+def test_what_earlier_versions_and_removed_files_say_of_it_is_redacted(library: Library) -> None:
+    """A rebuild repeats what they did, though nothing of it is seen any more."""
+    told(library, "a.txt", FOUNDER, {"quxhall": "The quxhall is a house."}, quxhall="abbey")
+    said = {"abbey": "The abbey is a house of monks."}
+    told(library, "b.txt", SURVIVOR, said)
+    told(library, "b.txt", SURVIVOR + "More.\n", {"bees": "Bees make honey."})
+    removed = told(library, "c.txt", LATER, {"abbey": "An abbey stands on the hill."})
+    row = library.stores.journal.names.resolve(library.ontology().id, "c.txt")
+    assert row is not None
+    library.world.deposits.remove(row.id)
+    library.pipeline.forget(removed, "left")
+    assert names(library) == ["bees", "quxhall"]
+    purge(library, "Zen/documents/a.txt")
+    assert names(library) == ["bees"]
+    assert traces(library, "quxhall") == []
+    rebuilt_is_the_same(library)
+
+
+def test_a_label_that_another_document_says_too_stays(library: Library) -> None:
+    told(library, "a.txt", FOUNDER, {"quxhall": "The quxhall is a house."})
+    told(library, "b.txt", SURVIVOR, {"abbey": "The abbey is a house of monks."}, abbey="Quxhall")
+    purge(library, "Zen/documents/a.txt")
+    assert names(library) == ["quxhall"]
+    assert b'label: "abbey"\naliases: ["Quxhall"]' in library.read("Zen/concepts/quxhall.concept/concept.md")
+    rebuilt_is_the_same(library)
+
+
+def test_a_name_that_a_person_chose_is_still_to_be_seen(library: Library) -> None:
+    told(library, "a.txt", FOUNDER, {"quxhall": "The quxhall is a house.", "bees": "The quxhall uses bees."})
+    told(library, "b.txt", SURVIVOR, {"abbey": "The abbey is a house of monks."})
+    stores, ontology = library.stores, library.ontology()
+    decide(stores, plan_merge(stores, ontology, "bees", ["quxhall", "abbey"]))
+    decide(stores, plan_split(stores, ontology, "bees", ["quxhall", "abbey"], [], "the-house"))
+    assert names(library) == ["bees", "the-house"]
+    purge(library, "Zen/documents/a.txt")
+    assert [name.partition("~")[0] for name in names(library)] == ["the-house"]
+    assert traces(library, "quxhall") == []
+    rebuilt_is_the_same(library)
