@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import random
@@ -23,6 +24,7 @@ from kgfs.errors import BadInputError, ExistsError, MissingError, RotError, Stor
 from kgfs.stores.garage.contract import BLOCK
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.garage.s3 import names, objects, proof
+from kgfs.stores.garage.s3.behind import CacheBehind
 from kgfs.stores.garage.s3.bucket import Bucket
 from kgfs.stores.garage.s3.cache import Cache
 from kgfs.stores.garage.s3.garage import S3Garage
@@ -373,10 +375,69 @@ def test_killed_processes_leave_no_half_file_in_a_shared_cache(tmp_path: Path) -
                 wanted = b"%d" % number * 2000
                 assert cache.block(f"{who}/{number}", 0, sums_of(wanted)) in (None, wanted)
                 assert (folder / "state").exists()
-    cache.sweep_temporary()
     assert cache.used() <= 50 * 4096
     cache.keep_block("last", 0, b"last", cache.round())
     assert cache.block("last", 0, sums_of(b"last")) == b"last"
+
+
+def test_what_waits_to_be_cached_is_answered_and_written_later(tmp_path: Path) -> None:
+    behind, sums = CacheBehind(tmp_path / "cache", 8 << 20), sums_of(LONG[:BLOCK])
+    with (tmp_path / "cache/state").open("rb") as state:
+        fcntl.flock(state, fcntl.LOCK_EX)
+        behind.keep_block(KEY, 0, LONG[:BLOCK], behind.round())
+        assert files_of(tmp_path) == []
+        assert behind.block(KEY, 0, sums) == LONG[:BLOCK]
+        assert behind.at_hand(KEY, BLOCK) == LONG[:BLOCK]
+        assert not behind.flush(0.1)
+    behind.close()
+    assert Cache(tmp_path / "cache", 8 << 20).block(KEY, 0, sums) == LONG[:BLOCK]
+
+
+def test_what_was_forgotten_while_it_waited_is_neither_answered_nor_written(tmp_path: Path) -> None:
+    behind, other = (CacheBehind(tmp_path / "cache", 8 << 20) for _ in range(2))
+    before, sums = behind.round(), sums_of(LONG[:BLOCK])
+    other.forget(KEY)
+    behind.keep_block(KEY, 0, LONG[:BLOCK], before)
+    assert behind.block(KEY, 0, sums) is None
+    assert behind.flush(5)
+    assert files_of(tmp_path) == []
+    behind.keep_block(KEY, 0, LONG[:BLOCK], behind.round())
+    behind.forget(KEY)
+    assert behind.flush(5)
+    assert files_of(tmp_path) == []
+
+
+def test_more_than_may_wait_is_not_cached_but_holds_nobody_up_for_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kgfs.stores.garage.s3.behind.WAITING", 2 * BLOCK)
+    monkeypatch.setattr("kgfs.stores.garage.s3.behind.PATIENCE", 0.05)
+    behind = CacheBehind(tmp_path / "cache", 64 << 20)
+    with (tmp_path / "cache/state").open("rb") as state:
+        fcntl.flock(state, fcntl.LOCK_EX)
+        for number in range(5):
+            behind.keep_block(KEY, number, LONG[:BLOCK], behind.round())
+    behind.close()
+    assert len(files_of(tmp_path)) == 2
+
+
+def test_reading_on_and_on_asks_seldom(bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = random.Random(1).randbytes(40 * BLOCK)
+    S3Objects(bucket, Cache(tmp_path / "none", 0)).put(KEY, content)
+    asked = []
+    plain = Bucket.download
+    monkeypatch.setattr(
+        Bucket, "download", lambda self, name, at, size: asked.append(size) or plain(self, name, at, size)
+    )
+    for cache in (Cache(tmp_path / "none", 0), CacheBehind(tmp_path / "cache", 64 << 20)):
+        with closing(S3Objects(bucket, cache).open(KEY)) as reader:
+            pieces = [reader.read_at(at, 128 << 10) for at in range(0, len(content), 128 << 10)]
+        assert b"".join(pieces) == content
+        assert len(asked) <= 7
+        asked.clear()
+        cache.close()
+    S3Objects(bucket, Cache(tmp_path / "cache", 64 << 20)).get(KEY)
+    assert asked == [], "all of it is cached"
 
 
 # -------------------------------------------------------------------------------- settings and secrets

@@ -60,6 +60,20 @@ def away(server: Server, how: str) -> Iterator[None]:
         server.start()
 
 
+def test_reading_goes_on_where_a_server_that_was_restarted_broke_off(
+    server: Server, place: Place, tmp_path: Path
+) -> None:
+    content = os.urandom(40 * BLOCK)
+    with closing(S3Garage(place, tmp_path / "cache", 0)) as garage:
+        garage.objects.put("long", content)
+        with closing(garage.objects.open("long")) as reader:
+            for number in range(10):
+                assert reader.read_at(number * BLOCK, BLOCK) == content[number * BLOCK : (number + 1) * BLOCK]
+            with away(server, "killed"):
+                pass
+            assert reader.read_at(10 * BLOCK, 30 * BLOCK) == content[10 * BLOCK :]
+
+
 @pytest.mark.parametrize(("how", "error"), [("killed", AwayError), ("hangs", TimedOutError)])
 def test_an_outage_is_told_in_time_and_what_was_kept_is_there_afterwards(
     server: Server, place: Place, tmp_path: Path, how: str, error: type[KgfsError]

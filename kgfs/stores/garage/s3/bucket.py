@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from email.utils import parsedate_to_datetime
@@ -18,6 +18,7 @@ from minio.error import S3Error
 from urllib3 import BaseHTTPResponse
 
 from kgfs.errors import MissingError, StoreError, TimedOutError
+from kgfs.stores.garage.s3.download import Download
 from kgfs.stores.garage.s3.place import Place, client_of
 from kgfs.stores.garage.s3.speaking import NoBucketError, TakenError, spoken
 
@@ -136,20 +137,13 @@ class Bucket:
             response = self._execute("GET", name)
             return _found(name, response), response.data
 
-    @contextmanager
-    def stream(self, name: str, start: int, length: int) -> Iterator[tuple[Found, BaseHTTPResponse]]:
-        """A part of an object (``length`` at least 1), to be read in pieces. ShortError where it ends before ``start``."""
-        response: BaseHTTPResponse | None = None
+    def download(self, name: str, start: int, length: int) -> tuple[Found, Download]:
+        """A part of an object (``length`` at least 1), to be read in pieces and closed. ShortError where the object ends
+        before ``start``."""
         with self._spoken(name):
-            try:
-                headers = {"Range": f"bytes={start}-{start + length - 1}"}
-                response = self._execute("GET", name, None, headers, preload=False)
-                yield _found(name, response), response
-            finally:
-                if response is not None:
-                    # What was not read to its end cannot carry another request.
-                    response.drain_conn() if response.length_remaining == 0 else response.close()
-                    response.release_conn()
+            headers = {"Range": f"bytes={start}-{start + length - 1}"}
+            response = self._execute("GET", name, None, headers, preload=False)
+        return _found(name, response), Download(response, lambda: self._spoken(name))
 
     def listed(self, prefix: str, *, after: str = "", flat: bool = True, limit: int = PAGE) -> Iterator[Found]:
         """Objects whose name starts with ``prefix``, after the name ``after``, a page in memory at a time; not ``flat``:

@@ -1,15 +1,14 @@
 """Contents read from or put into the bucket, kept on the local disk for all processes of a home.
 
-``<folder>/<first two of h>/<h>`` holds the sums of the object with hash of key ``h``, ``<h>.<n>`` its block ``n``. A file
-appears whole, by rename; what a kill or a power cut left half is noticed by its sums and counts as absent, as does what
-rotted. Nothing here is needed: whatever cannot be written is not cached.
+``<folder>/<first two of h>/<h>`` holds the sums of the object with hash of key ``h``, ``<h>.<n>`` its block ``n``. What is
+being written, what a kill or a power cut left half and what rotted is noticed by its sums and counts as absent. Nothing here
+is needed: whatever cannot be written is not cached.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
-import secrets
 import struct
 import time
 from collections.abc import Iterator
@@ -40,11 +39,12 @@ class Cache:
 
     def __init__(self, folder: Path, limit: int) -> None:
         self._folder = folder
+        self._top = str(folder)
         self._limit = limit
         if limit:
             with os_errors(f"opening the cache {folder}"):
                 make_folder(folder)
-                descriptor = os.open(folder / "state", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                descriptor = os.open(f"{self._top}/state", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
                 os.close(descriptor)
 
     @property
@@ -56,7 +56,7 @@ class Cache:
         if not self._limit:
             return 0
         try:
-            descriptor = os.open(self._folder / "state", os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = os.open(f"{self._top}/state", os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             return -1  # somebody removed the cache: then nothing is kept
         try:
@@ -69,7 +69,7 @@ class Cache:
         raw = self._read(path)
         sums = decode_sums(raw) if raw is not None else None
         if raw is not None and sums is None:
-            path.unlink(missing_ok=True)
+            _remove(path)
         return sums
 
     def block(self, key: str, number: int, sums: Sums) -> bytes | None:
@@ -77,7 +77,7 @@ class Cache:
         raw = self._read(path)
         if raw is None or xxhash.xxh3_64_hexdigest(raw) == sums.blocks[number]:
             return raw
-        path.unlink(missing_ok=True)
+        _remove(path)
         return None
 
     def at_hand(self, key: str, size: int) -> bytes | None:
@@ -117,7 +117,7 @@ class Cache:
         """Nothing of the object is cached when this returns, nor will be by who is fetching it now."""
         if not self._limit:
             return
-        path = self._path(key)
+        path = Path(self._path(key))
         with os_errors(f"clearing {key} from the cache"), self._locked() as state:
             used, round_ = _read_state(state)
             for file in path.parent.glob(f"{path.name}*"):
@@ -126,61 +126,47 @@ class Cache:
                     file.unlink()
             _write_state(state, max(0, used), round_ + 1)
 
-    def sweep_temporary(self) -> None:
-        """Remove what killed processes were about to cache; what living ones are, is not cached then."""
-        for path in self._folder.glob("tmp-*"):
-            path.unlink(missing_ok=True)
+    def close(self) -> None:
+        """Nothing is held."""
 
     def used(self) -> int:
         """Bytes of disk that count."""
         return sum(_room(size) for _, size, _ in self._files())
 
-    def _path(self, key: str, number: int | None = None) -> Path:
+    def _path(self, key: str, number: int | None = None) -> str:
+        """A plain string: making paths would take longer than looking for them."""
         name = key_hash(key)
-        return self._folder / name[:2] / (name if number is None else f"{name}.{number}")
+        return f"{self._top}/{name[:2]}/{name}" if number is None else f"{self._top}/{name[:2]}/{name}.{number}"
 
-    def _read(self, path: Path) -> bytes | None:
+    def _read(self, path: str) -> bytes | None:
         if not self._limit:
             return None
         try:
-            with path.open("rb", buffering=0) as file:
+            with FileIO(path) as file:
                 if time.time() - os.fstat(file.fileno()).st_mtime > FRESH:
                     os.utime(file.fileno())
                 return file.readall()
         except OSError:
             return None  # not cached, or not readable any more: the bucket has it
 
-    def _keep(self, path: Path, content: bytes | memoryview, round_: int) -> None:
+    def _keep(self, path: str, content: bytes | memoryview, round_: int) -> None:
         room = _room(len(content))
-        if room > self._limit or path.exists():
+        if room > self._limit:
             return
-        temporary = self._folder / f"tmp-{secrets.token_hex(16)}"
-        try:
-            path.parent.mkdir(0o700, exist_ok=True)
-            if not self._reserve(room, round_):
-                return
-            with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
-                file.write(content)
-            with self._locked() as state:
-                used, now = _read_state(state)
-                if now == round_ and not path.exists():
-                    temporary.rename(path)
-                else:
-                    temporary.unlink()
-                    _write_state(state, max(0, used - room), now)
-        except OSError:
-            temporary.unlink(missing_ok=True)  # a full disk, most likely: the cache does without
-
-    def _reserve(self, room: int, round_: int) -> bool:
-        """Count bytes that are about to be written, and make room for them."""
-        with self._locked() as state:
+        # Written in its place while nobody can forget it: half of it is as good as nothing to who reads it.
+        with suppress(OSError), self._locked() as state:  # a full disk, most likely: the cache does without
             used, now = _read_state(state)
-            if now != round_:
-                return False
+            if now != round_ or Path(path).exists():
+                return
             if used + room > self._limit:
                 used = self._sweep(max(0, self._limit * 9 // 10 - room))
             _write_state(state, used + room, now)
-            return True
+            try:
+                with _made(path) as file:
+                    file.write(content)
+            except OSError:
+                _remove(path)
+                _write_state(state, used, now)
 
     def _sweep(self, wanted: int) -> int:
         """Remove what was used longest ago until ``wanted`` bytes are left; how many are. Holding the lock."""
@@ -204,12 +190,28 @@ class Cache:
 
     @contextmanager
     def _locked(self) -> Iterator[int]:
-        descriptor = os.open(self._folder / "state", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(f"{self._top}/state", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield descriptor
         finally:
             os.close(descriptor)
+
+
+def _made(path: str) -> FileIO:
+    try:
+        return FileIO(path, "x", opener=_private)
+    except FileNotFoundError:  # the first one in its folder
+        Path(path).parent.mkdir(0o700, exist_ok=True)
+        return FileIO(path, "x", opener=_private)
+
+
+def _remove(path: str) -> None:
+    Path(path).unlink(missing_ok=True)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def _room(size: int) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from kgfs.stores.garage.contract import Ledger
+from kgfs.stores.garage.s3.behind import CacheBehind
 from kgfs.stores.garage.s3.bucket import Bucket
-from kgfs.stores.garage.s3.cache import Cache
 from kgfs.stores.garage.s3.ledger import S3Ledger
 from kgfs.stores.garage.s3.objects import S3Objects
 from kgfs.stores.garage.s3.place import Place
@@ -17,7 +17,8 @@ class S3Garage:
 
     def __init__(self, place: Place, cache: Path, cache_bytes: int) -> None:
         self._bucket = Bucket(place)
-        self._objects = S3Objects(self._bucket, Cache(cache, cache_bytes))
+        self._cache = CacheBehind(cache, cache_bytes)
+        self._objects = S3Objects(self._bucket, self._cache)
         self._ledger = S3Ledger(self._bucket)
 
     @property
@@ -29,5 +30,6 @@ class S3Garage:
         return self._ledger
 
     def close(self) -> None:
-        """Connections only: whatever was acknowledged is durable already."""
+        """Connections, and what is not cached yet: whatever was acknowledged is durable already."""
+        self._cache.close()
         self._bucket.close()

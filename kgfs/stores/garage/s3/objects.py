@@ -155,8 +155,9 @@ class S3Objects:
         round_ = self._cache.round()
         first = b""
         try:
-            with self._bucket.stream(name, 0, BLOCK) as (found, response):
-                first = response.read(BLOCK)
+            found, download = self._bucket.download(name, 0, BLOCK)
+            with closing(download):
+                first = download.read(BLOCK)
         except ShortError:
             found = self._bucket.head(name)
         sums = self._sums(key, found)
@@ -238,7 +239,6 @@ class S3Objects:
 
     def sweep(self) -> None:
         self.abort_left_over()
-        self._cache.sweep_temporary()
 
     def left_over(self) -> Iterator[tuple[str, float]]:
         """(key, when it was begun) of uploads in parts that were not ended: their writer died, or is still at it. Their

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
 
 from kgfs.errors import RotError
 from kgfs.stores.garage.contract import BLOCK, Sums
@@ -18,8 +19,8 @@ def proven(bucket: Bucket, key: str, found: Found, proof: str) -> Sums:
     """The sums of what is there, read whole with flat memory; RotError if no hash proves it."""
     summer = Summer()
     if found.size:
-        with bucket.stream(object_name(key), 0, found.size) as (_, response):
-            while piece := response.read(BLOCK):
+        with closing(bucket.download(object_name(key), 0, found.size)[1]) as download:
+            while piece := download.read(BLOCK):
                 summer.update(piece)
     sums = summer.sums()
     name = key.rpartition("/")[2].partition(".")[0]

@@ -7,18 +7,19 @@ from threading import Lock
 
 import xxhash
 
-from kgfs.errors import MissingError, RotError
+from kgfs.errors import AwayError, MissingError, RotError, TimedOutError
 from kgfs.stores.garage.contract import BLOCK, Sums
 from kgfs.stores.garage.reader import end_of_span
 from kgfs.stores.garage.s3.bucket import Bucket
 from kgfs.stores.garage.s3.cache import Cache
+from kgfs.stores.garage.s3.download import Download
 from kgfs.stores.garage.s3.names import object_name, sha256_in
 from kgfs.stores.garage.s3.speaking import ShortError
 
 HELD = 8
 """Cached blocks of an object that stay open while it is read, so that deleting it does not end the reading."""
-AHEAD = 8
-"""Blocks of one request, at most, while somebody reads on and on and there is a cache to put them."""
+AHEAD = 64
+"""Blocks of one request, at most, while somebody reads on and on: each is answered when it is here."""
 
 
 class S3Reader:
@@ -41,7 +42,12 @@ class S3Reader:
         """The number of that block."""
         self._ahead = 1
         self._next = 0
-        """The block behind those of the last request."""
+        """The block behind the last one that came from the bucket."""
+        self._download: Download | None = None
+        """Blocks from ``_next`` on, on their way here."""
+        self._last = 0
+        """The last block of it."""
+        self._round = 0
         if first is not None:
             self._hold(0, first)
 
@@ -78,6 +84,7 @@ class S3Reader:
 
     def close(self) -> None:
         self._block, self._held = b"", -1
+        self._hang_up()
         for file in self._files.values():
             file.close()
 
@@ -89,27 +96,48 @@ class S3Reader:
         if cached is not None:
             self._block, self._held = cached, number
             return
-        self._ahead = min(self._ahead * 2, AHEAD) if number == self._next and number else 1
-        count = max(self._ahead, min(last - number + 1, AHEAD)) if self._cache.keeps else 1
-        self._fetch(number, min(count, len(self._sums.blocks) - number))
+        if not self._goes_on(number):
+            self._ask(number, last)
+            self._take(number)
 
-    def _fetch(self, number: int, count: int) -> None:
-        """Blocks ``number`` and following from the bucket; the first is held, all are cached."""
-        round_, name = self._cache.round(), object_name(self._key)
-        start, end = number * BLOCK, min((number + count) * BLOCK, self._sums.size)
-        self._next = number + count
+    def _goes_on(self, number: int) -> bool:
+        """Take the block from what is on its way here; where that broke off, it is to be asked for again."""
+        if self._download is None or number != self._next:
+            return False
         try:
-            with self._bucket.stream(name, start, end - start) as (_, response):
-                for at in range(number, number + count):
-                    block = response.read(min(BLOCK, end - at * BLOCK))
-                    if at == number:
-                        if not self._hold(at, block):
-                            raise self._wrong(number)
-                    elif xxhash.xxh3_64_hexdigest(block) != self._sums.blocks[at]:
-                        break  # who asks for it is told
-                    self._cache.keep_block(self._key, at, block, round_)
+            self._take(number)
+        except (AwayError, TimedOutError):
+            self._hang_up()
+            return False
+        return True
+
+    def _ask(self, number: int, last: int) -> None:
+        self._hang_up()
+        self._ahead = min(self._ahead * 2, AHEAD) if number == self._next and number else 1
+        count = min(max(self._ahead, min(last - number + 1, AHEAD)), len(self._sums.blocks) - number)
+        start, end = number * BLOCK, min((number + count) * BLOCK, self._sums.size)
+        self._round = self._cache.round()
+        try:
+            self._download = self._bucket.download(object_name(self._key), start, end - start)[1]
         except ShortError as error:
             raise self._wrong(number) from error
+        self._last = number + count - 1
+
+    def _take(self, number: int) -> None:
+        """Hold the next block of the download, and have it cached."""
+        assert self._download is not None
+        block = self._download.read(min(BLOCK, self._sums.size - number * BLOCK))
+        if not self._hold(number, block):
+            raise self._wrong(number)
+        self._cache.keep_block(self._key, number, block, self._round)
+        self._next = number + 1
+        if number == self._last:
+            self._hang_up()
+
+    def _hang_up(self) -> None:
+        if self._download is not None:
+            self._download.close()
+            self._download = None
 
     def _hold(self, number: int, block: bytes) -> bool:
         """Whether the bytes are those of the block; if so they are held."""

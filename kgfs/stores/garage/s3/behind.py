@@ -1,0 +1,111 @@
+"""The cache, written by a thread of its own: who reads an object has its bytes as they arrive, and does not wait for a disk."""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import dataclass
+from io import FileIO
+from pathlib import Path
+
+from kgfs.stores.garage.s3.cache import Cache
+
+SMALL = 64 << 10
+"""What is this long at most is written at once: to hand it over would cost more."""
+WAITING = 32 << 20
+"""Bytes that may wait to be written."""
+PATIENCE = 1.0
+"""Seconds that a reader waits for room among them; what finds none then is not cached."""
+LESS_URGENT = 10
+"""How nice the writer is: whoever reads, and a server on the same machine, come first."""
+CLOSING = 5.0
+"""Seconds that closing waits for what is still to be written."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    content: bytes | memoryview
+    round: int
+
+
+class CacheBehind(Cache):
+    """What waits to be written is answered from memory, as if it were written: until a forgetting, of any process, says that
+    it is not to be. A kill loses what waits, which is only fetched again."""
+
+    def __init__(self, folder: Path, limit: int) -> None:
+        super().__init__(folder, limit)
+        self._changed = threading.Condition()
+        self._waiting: dict[str, _Waiting] = {}
+        """In order of arrival; the first one may be about to be written."""
+        self._bytes = 0
+        self._writer: threading.Thread | None = None
+        self._closed = False
+
+    def at_hand(self, key: str, size: int) -> bytes | None:
+        waiting = self._unwritten(self._path(key, 0))
+        if waiting is not None:
+            return bytes(waiting) if len(waiting) == size else None
+        return super().at_hand(key, size)
+
+    def open_blocks(self, key: str, count: int) -> dict[int, FileIO]:
+        if any(self._path(key, number) in self._waiting for number in range(count)):
+            self.flush(PATIENCE)
+        return super().open_blocks(key, count)
+
+    def forget(self, key: str) -> None:
+        with self._changed:
+            whole = self._path(key)
+            for path in [path for path in self._waiting if path == whole or path.startswith(f"{whole}.")]:
+                self._bytes -= len(self._waiting.pop(path).content)
+            self._changed.notify_all()
+        super().forget(key)
+
+    def flush(self, seconds: float) -> bool:
+        """Wait until all is written that waits now; whether it is."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._waiting, seconds)
+
+    def close(self) -> None:
+        self.flush(CLOSING)
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def _keep(self, path: str, content: bytes | memoryview, round_: int) -> None:
+        if not self.keeps:
+            return
+        if len(content) <= SMALL:
+            super()._keep(path, content, round_)
+            return
+        with self._changed:
+            room = self._changed.wait_for(lambda: self._bytes + len(content) <= WAITING, PATIENCE)
+            if not room or self._closed or path in self._waiting:
+                return
+            self._waiting[path] = _Waiting(content, round_)
+            self._bytes += len(content)
+            if self._writer is None:
+                self._writer = threading.Thread(target=self._write, name="cache", daemon=True)
+                self._writer.start()
+            self._changed.notify_all()
+
+    def _read(self, path: str) -> bytes | None:
+        waiting = self._unwritten(path)
+        return super()._read(path) if waiting is None else bytes(waiting)
+
+    def _unwritten(self, path: str) -> bytes | memoryview | None:
+        waiting = self._waiting.get(path)
+        return waiting.content if waiting is not None and waiting.round == self.round() else None
+
+    def _write(self) -> None:
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LESS_URGENT)
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting or self._closed)
+                if not self._waiting:
+                    return
+                path, waiting = next(iter(self._waiting.items()))
+            super()._keep(path, waiting.content, waiting.round)
+            with self._changed:
+                if self._waiting.get(path) is waiting:
+                    self._bytes -= len(self._waiting.pop(path).content)
+                self._changed.notify_all()

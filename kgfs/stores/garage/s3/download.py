@@ -1,0 +1,27 @@
+"""A part of an object on its way here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from urllib3 import BaseHTTPResponse
+
+
+class Download:
+    """Not for several threads at once. Reading waits as long as the server may be silent; errors are those of the bucket."""
+
+    def __init__(self, response: BaseHTTPResponse, spoken: Callable[[], AbstractContextManager[None]]) -> None:
+        self._response = response
+        self._spoken = spoken
+
+    def read(self, size: int) -> bytes:
+        """The next bytes, fewer only where the part ends."""
+        with self._spoken():
+            return self._response.read(size)
+
+    def close(self) -> None:
+        # What was not read to its end cannot carry another request.
+        if self._response.length_remaining:
+            self._response.close()
+        self._response.release_conn()
