@@ -95,6 +95,10 @@ class Garage:
     """Seconds that the server may be silent."""
     cache_bytes: int = 1 << 30
     """Bytes of contents that are kept on the local disk; 0 for none."""
+    shared: bool = False
+    """Whether other homes, on other machines, use the same place in the bucket."""
+    durability: str = "local"
+    """What ``close()`` waits for where it is shared: ``local``, this machine's disk, or ``shared``, the bucket."""
 
     def __post_init__(self) -> None:
         if self.store not in ("files", "s3"):
@@ -103,6 +107,10 @@ class Garage:
             raise BadInputError(
                 "garage.endpoint holds a key. Put keys into files, and name them with garage.*_key_file."
             )
+        if self.shared and self.store == "files":
+            raise BadInputError("garage.shared is for a garage in a bucket (garage.store = 's3').")
+        if self.durability not in ("local", "shared") or (self.durability == "shared" and not self.shared):
+            raise BadInputError("garage.durability is 'local' or, with garage.shared, 'shared'.")
         if self.timeout <= 0 or self.cache_bytes < 0:
             raise BadInputError("garage.timeout is more than 0, garage.cache_bytes 0 or more.")
 

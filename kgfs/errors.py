@@ -148,6 +148,10 @@ class AwayError(StoreError):
     """A server of the home cannot be reached. What is on this machine can be used; trying later can succeed."""
 
 
+class OvertakenError(StoreError):
+    """Others have written under the numbers that were to be written; what they wrote comes first."""
+
+
 class LostLeaseError(StoreError):
     """A worker's lease ran out and somebody else took the job; the result must not be committed."""
 

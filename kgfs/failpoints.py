@@ -5,7 +5,8 @@ For tests of durability. Costs one comparison where nothing is set. Names are th
 ``decided``, ``staged``, ``published``, ``indexed``, ``noted``, ``shipped``, ``forgotten``, ``built-aside``,
 ``word-kept``, ``word-recorded``, ``word-carried-out``, ``owed``, ``graph-committing``, ``graph-committed``,
 ``upload-noted``, ``ledger-merged``, ``ledger-piece-removed``, ``migrate-begun``, ``migrate-entries``, ``migrate-ledger``,
-``migrate-object``, ``migrate-objects``, ``migrate-caught-up``, ``migrate-front``, ``migrate-derived``, ``migrate-proved``.
+``migrate-object``, ``migrate-objects``, ``migrate-caught-up``, ``migrate-front``, ``migrate-derived``, ``migrate-proved``,
+``waiting-put``, ``delivered``, ``confirmed``, ``followed``.
 
 With ``KGFS_SLOW_AT=name:seconds`` whoever passes ``name`` takes so much longer, each time: for tests of what is slow.
 Names are ``searching`` (a question in ``search/``, in the mount or ``kgfs search``) and ``answering`` (a question to the

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from kgfs.app.home import model_in_use, open_stores, ship_rest
 from kgfs.config import Config
 from kgfs.domain import Document
+from kgfs.ingest.exchange import meeting
 from kgfs.ingest.turns import only_changer
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.opening import may_hold_vectors
@@ -58,6 +59,6 @@ def _instead_of_worker(config: Config) -> Iterator[Stores]:
         with open_stores(config, make=False) as stores:
             model = model_in_use(config, stores) or ("none" if may_hold_vectors(config) else "")
         with open_stores(config, vectors_of=model, derive=False) as stores:
-            with only_changer(config, stores) as alone:
+            with only_changer(config, stores, meeting(config)) as alone:
                 yield alone
             ship_rest(config, stores)

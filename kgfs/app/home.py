@@ -12,8 +12,9 @@ from pathlib import Path
 from kgfs.config import Config
 from kgfs.errors import AwayError, BusyError, KgfsError, MissingError, TimedOutError, from_os_error
 from kgfs.ingest.deposit import Deposits
+from kgfs.ingest.exchange import Exchange, meeting, shipping
 from kgfs.ingest.sessions import open_session
-from kgfs.ingest.ship import embedding_model_of, ever_published, restore_journal, ship_once
+from kgfs.ingest.ship import embedding_model_of, ever_published, restore_journal
 from kgfs.ingest.turns import only_changer
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
@@ -55,6 +56,8 @@ def open_stores(
         if vectors_of:
             stores = replace(stores, vectors=open_vectors(config, vectors_of))
         stack.callback(stores.close)
+        if config.garage_store.shared:
+            stores.journal.share()
         _restore(config, stores, derive=derive)
         if derive and not vectors_later:
             derive_vectors(config, stores)
@@ -110,7 +113,7 @@ def ship_rest(config: Config, stores: Stores) -> None:
     """A process that ends leaves nothing to be shipped by another, which may be long in coming. What cannot be shipped
     now is durable all the same."""
     try:
-        ship_once(stores.journal, stores.garage.ledger)
+        shipping(config, stores)()
     except KgfsError as error:
         ErrorLog(config.errors_log).add("ship", error)
 
@@ -150,6 +153,8 @@ def _restore(config: Config, stores: Stores, *, derive: bool) -> None:
     with _restoring(config):
         try:
             restore_journal(stores.journal, stores.garage.ledger)
+            if stores.journal.sharing:
+                Exchange(config, stores).pull()
         except (AwayError, TimedOutError) as error:
             if not (stores.journal.seq() and stores.graph.epoch()):
                 raise  # what this home holds is not known without the ledger
@@ -158,7 +163,7 @@ def _restore(config: Config, stores: Stores, *, derive: bool) -> None:
         if derive and _graph_lost(stores):
             from kgfs.ingest.rebuild import rebuild_graph  # numpy and more: only where something is to be rebuilt
 
-            with only_changer(config, stores) as alone:
+            with only_changer(config, stores, meeting(config)) as alone:
                 if _graph_lost(alone):  # not where another machine just has derived it
                     rebuild_graph(alone)
 

@@ -13,7 +13,8 @@ from pathlib import Path
 from kgfs.app.home import make_home, open_deposits, open_stores
 from kgfs.app.working import chores_of
 from kgfs.config import Config
-from kgfs.errors import BusyError
+from kgfs.errors import BusyError, KgfsError
+from kgfs.ingest.exchange import shipping
 from kgfs.ingest.worker_keeper import WorkerKeeper
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.graph.opening import copy_graph
@@ -33,6 +34,12 @@ def prepare_mount(config: Config, progress: Callable[[int, int], None]) -> None:
     """What a mount needs and may take long the first time: a copy of a graph that stands on a server."""
     make_home(config)
     copy_graph(config, progress)
+
+
+EXCHANGE_EVERY = 0.5
+"""Seconds between looks at what other homes did, where they share a garage."""
+EXCHANGE_AGAIN = 5.0
+"""The same while the bucket does not answer."""
 
 
 def run_mount(
@@ -63,7 +70,8 @@ def run_mount(
         world = World(config, stores, deposits, session, os.getuid(), os.getgid(), time.time_ns())
         vfs = Vfs(Root(world, lambda: requests.text() + world.searches.text()), lambda: space_of(config.home))
         news = News(world, vfs)
-        chores = chores_of(config, stores, deposits.settler)
+        exchange = shipping(config, stores) if stores.journal.sharing else None
+        chores = chores_of(config, stores, deposits.settler, ship=_nothing if exchange else None)
         keeper = WorkerKeeper(config) if worker else None
 
         async def do_chores() -> None:
@@ -72,6 +80,19 @@ def run_mount(
                 if keeper:
                     keeper.look()
                 await trio.sleep(CHORES_EVERY)
+
+        async def do_exchange() -> None:
+            assert exchange is not None
+            away = False
+            while True:
+                try:
+                    await trio.to_thread.run_sync(exchange)
+                    away = False
+                except KgfsError as error:
+                    if not away:  # once is enough
+                        errors.add("exchange", error)
+                    away = True
+                await trio.sleep(EXCHANGE_AGAIN if away else EXCHANGE_EVERY)
 
         gc.freeze()
         gc.set_threshold(COLLECT_AFTER, 20, 100)
@@ -84,7 +105,7 @@ def run_mount(
                         options,
                         log_error=errors.add,
                         news=news.poll,
-                        tasks=[do_chores],
+                        tasks=[do_chores, *([do_exchange] if exchange else [])],
                         ready=ready,
                         requests=requests,
                     )
@@ -122,3 +143,7 @@ def _take_back(config: Config, stores: Stores) -> None:
     """What a worker held that was killed because its mount ends. It is not the document's fault, so no attempt counts."""
     with suppress(BusyError), WorkerLock(config.run):  # who works on the home by now has taken it
         stores.journal.jobs.free(counted=False)
+
+
+def _nothing() -> None:
+    """The exchange has a thread of its own: settling large files must not keep others' news waiting."""

@@ -106,7 +106,8 @@ def restore_home(config: Config, folder: Path, snapshot: str, progress: Callable
 def _kept_in_files(config: Config, what: str) -> None:
     if config.garage_store.store != "files":
         raise UnsupportedError(
-            f"A garage in a bucket cannot be {what} so. Copy the bucket with the server's own tools."
+            f"A garage in a bucket cannot be {what} so. kgfs migrate copies it into the files of another home; or let the"
+            " server keep it twice (docs/servers.md)."
         )
 
 
@@ -119,7 +120,8 @@ def _replace_front(config: Config) -> list[tuple[Damage, str]]:
     complaint, kind = fault_of(config.front_db), Kind.DAMAGED_DATABASE
     if not complaint:
         with closing(SqliteJournal(config.front_db)) as journal, closing(open_garage(config)) as garage:
-            if garage.ledger.faults() or journal.seq() >= garage.ledger.last_seq():
+            known = journal.sharing or journal.seq() >= garage.ledger.last_seq()
+            if garage.ledger.faults() or known:
                 return []
             complaint, kind = f"fact {journal.seq()} of {garage.ledger.last_seq()}", Kind.OLD_FRONT
     if alive_sessions(config.run):

@@ -15,6 +15,7 @@ from kgfs.app.home import derive_vectors, make_home, open_stores, ship_rest
 from kgfs.config import Config
 from kgfs.errors import KgfsError, MachineError
 from kgfs.ingest.chores import Chores
+from kgfs.ingest.exchange import meeting, shipping
 from kgfs.ingest.sessions import alive_sessions
 from kgfs.ingest.settle import Settler
 from kgfs.stores.error_log import ErrorLog
@@ -37,9 +38,16 @@ def request_settling(config: Config) -> None:
     (config.run / "settle.request").touch(mode=0o600)
 
 
-def chores_of(config: Config, stores: Stores, settler: Settler) -> Chores:
-    request = config.run / "settle.request"
-    return Chores(stores, settler, ErrorLog(config.errors_log), request, trash_days=config.tree.trash_days)
+def chores_of(config: Config, stores: Stores, settler: Settler, ship: Callable[[], object] | None = None) -> Chores:
+    """``ship`` in place of the usual way to the ledger."""
+    return Chores(
+        stores,
+        settler,
+        ErrorLog(config.errors_log),
+        config.run / "settle.request",
+        trash_days=config.tree.trash_days,
+        ship=ship or shipping(config, stores),
+    )
 
 
 def run_worker(
@@ -71,7 +79,9 @@ def run_worker(
             with (
                 open_stores(config, vectors_of=compute.embedding_model, vectors_later=True) as stores,
                 closing(_engine(config, compute, stores)) as engine,
-                taking_turns(pipeline := Pipeline(config, stores, compute, clock, engine)) as turns,
+                taking_turns(
+                    pipeline := Pipeline(config, stores, compute, clock, engine), meeting(config)
+                ) as turns,
             ):
                 chores = chores_of(config, stores, Settler(config, stores))
                 worker = Worker(pipeline, ErrorLog(config.errors_log), chores, turns)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from kgfs.errors import KgfsError
 from kgfs.ingest import trash
 from kgfs.ingest.settle import Settler
-from kgfs.ingest.ship import ship_once
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.stores import Stores
 
@@ -24,9 +24,19 @@ class Chores:
     """Call it often; quick when nothing is due. One thread. A store that fails is logged and tried again later: the
     bytes are durable already, and a full disk must not end the process that people delete files through."""
 
-    def __init__(self, stores: Stores, settler: Settler, errors: ErrorLog, request: Path, *, trash_days: int) -> None:
-        """``request`` is the file whose touching asks for settling at once."""
+    def __init__(
+        self,
+        stores: Stores,
+        settler: Settler,
+        errors: ErrorLog,
+        request: Path,
+        *,
+        trash_days: int,
+        ship: Callable[[], object],
+    ) -> None:
+        """``request`` is the file whose touching asks for settling at once; ``ship`` is how facts get to the ledger."""
         self._stores = stores
+        self._ship_now = ship
         self._settler = settler
         self._errors = errors
         self._request = request
@@ -57,7 +67,7 @@ class Chores:
 
     def _ship(self) -> None:
         if time.monotonic() >= self._next_ship:
-            ship_once(self._stores.journal, self._stores.garage.ledger)
+            self._ship_now()
             self._next_ship = time.monotonic() + SHIP_EVERY
 
     def _empty_trash(self) -> None:

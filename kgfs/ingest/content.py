@@ -17,6 +17,7 @@ from kgfs.errors import FullError, KgfsError, MissingError, RotError, StoreError
 from kgfs.stores.garage.contract import BLOCK, Objects, Reader, Sums
 from kgfs.stores.garage.sums import Summer, sums_of
 from kgfs.stores.stores import Stores
+from kgfs.stores.waiting import waiting_key
 
 SMALL = 64 << 10
 """Up to this size contents stay in memory and become durable as an inbox row."""
@@ -277,16 +278,22 @@ def open_at(stores: Stores, spool: Path, name: Name) -> Content | None:
         small = stores.journal.inbox(name.sha256)
         if small is not None and sums_of(small).sha256 != name.sha256:
             raise RotError(f"The kept bytes of '{name.name}' are damaged in the inbox.")
-        return None if small is None else Memory(small)
+        return _waiting(stores, name) if small is None else Memory(small)
     try:
         if name.place is Place.GARAGE:
             return _kept(stores, name.key, name)
         try:
             return SpoolFile.kept(spool / name.key, name.size)
         except FileNotFoundError:
-            return _kept(stores, key_on_the_way(stores, name), name)
+            return _waiting(stores, name) or _kept(stores, key_on_the_way(stores, name), name)
     except MissingError:
         return None
+
+
+def _waiting(stores: Stores, name: Name) -> Kept | None:
+    """What another host wrote and has not settled yet, where the garage has it already."""
+    key = waiting_key(name.id, name.sha256)
+    return _kept(stores, key, name) if stores.garage.objects.exists(key) else None
 
 
 def _kept(stores: Stores, key: str, name: Name) -> Kept:
@@ -297,6 +304,8 @@ def key_on_the_way(stores: Stores, name: Name) -> str:
     """The garage key of bytes that left the spool before the fact was recorded that says so. MissingError if they are
     not in the garage either."""
     names = stores.journal.names
+    if stores.garage.objects.exists(key := waiting_key(name.id, name.sha256)):
+        return key
     document = names.document_with(name.ontology, name.sha256)
     if document is not None and stores.garage.objects.exists(document.key):
         return document.key

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,12 +19,14 @@ from kgfs.errors import (
     BadInputError,
     ExistsError,
     IsAFolderError,
+    KgfsError,
     MissingError,
     RefusedError,
 )
 from kgfs.ingest.content import Content, open_content
 from kgfs.ingest.duplicates import Duplicates
-from kgfs.ingest.intake import Ingested, take_in
+from kgfs.ingest.intake import Ingested, take_in, take_in_many
+from kgfs.ingest.exchange import Exchange
 from kgfs.ingest.open_file import OpenFile
 from kgfs.ingest.rules import check_name, check_ontology_name, prefix_for
 from kgfs.ingest.settle import Settler
@@ -54,6 +56,8 @@ class Deposits:
         self.duplicates = Duplicates(config, stores, lambda name, alone: self.settler.settle_at_once(name, alone=alone))
         admit = self.duplicates.check_flush if self.duplicates.refused else None
         self.copies = WorkingCopies(stores, config.spool, session, admit)
+        if config.garage_store.durability == "shared":
+            self.copies.accept = Exchange(config, stores).accept
         self.settler = Settler(config, stores, session, self.copies)
         self._stores = stores
         self._names = stores.journal.names
@@ -274,6 +278,22 @@ class Deposits:
     ) -> Ingested:
         """Deposit a file without a mount, and settle it at once: see ``intake.take_in``. An ontology that there is not
         is made."""
+        found = self._ontology_called(ontology)
+        return take_in(self, found, source, source.name if as_path is None else as_path, progress, force=force)
+
+    def ingest_files(
+        self,
+        sources: Iterable[Path],
+        ontology: str,
+        progress: Callable[[int], None] = lambda size: None,
+        *,
+        force: bool = False,
+    ) -> Iterator[tuple[Path, Ingested | KgfsError]]:
+        """As ``ingest_file`` of each, at a fraction of the cost: see ``intake.take_in_many``."""
+        return take_in_many(self, self._ontology_called(ontology), sources, progress, force=force)
+
+    def _ontology_called(self, ontology: str) -> Ontology:
+        """Made if there is none."""
         found = find_ontology(self._stores, ontology)
         if found is None:
             try:
@@ -282,7 +302,7 @@ class Deposits:
                 found = find_ontology(self._stores, ontology)
                 if found is None:
                     raise
-        return take_in(self, found, source, source.name if as_path is None else as_path, progress, force=force)
+        return found
 
     def sync(self) -> None:
         """Everything that was changed is durable when this returns."""

@@ -23,7 +23,7 @@ from kgfs.ingest.settle import Settler
 from kgfs.stores.found import ontology_of
 from kgfs.stores.graph.contract import Concept
 from kgfs.stores.journal.contract import Forgetting
-from kgfs.stores.journal.facts import Fact, ForgettingDone, ForgettingOwed, OntologyRemoved, SearchRemoved
+from kgfs.stores.journal.facts import Fact, ForgettingDone, ForgettingOwed, OntologyRemoved, SearchRemoved, decode
 from kgfs.stores.naming import Found, FoundKind
 from kgfs.stores.readings import keep_text, load_reading
 from kgfs.stores.stores import Stores
@@ -169,12 +169,21 @@ def order(deposits: Deposits, stores: Stores, planned: Plan) -> str:
 
 def carry_out(config: Config, stores: Stores) -> int:
     """Carry out all that is owed; how many orders. For who is in the worker's place. What fails stays owed."""
-    owed = stores.journal.names.forgettings()
+    unconfirmed = _unconfirmed(stores)
+    owed = [one for one in stores.journal.names.forgettings() if one.order not in unconfirmed]
     if any(one.purge for one in owed):
         Settler(config, stores).sweep()
     for one in owed:
         _carry_out(config, stores, one)
     return len(owed)
+
+
+def _unconfirmed(stores: Stores) -> set[str]:
+    """Orders that may still turn out otherwise, since other homes have not been told of them."""
+    if not stores.journal.sharing:
+        return set()
+    facts = [decode(entry) for entry in stores.journal.unshipped(1 << 62)[1]]
+    return {fact.order for fact in facts if isinstance(fact, ForgettingOwed)}
 
 
 def _carry_out(config: Config, stores: Stores, owed: Forgetting) -> None:

@@ -43,6 +43,8 @@ def keep(copies: WorkingCopies, copy: WorkingCopy, session: str) -> bool:
             if journal.names.name(copy.name_id) is None:
                 return False
             raise
+        if copies.accept is not None:
+            copies.accept(_fact(after))
         copy.kept(after)
     border("kept")
     copies.leave(before, after)
@@ -52,7 +54,7 @@ def keep(copies: WorkingCopies, copy: WorkingCopy, session: str) -> bool:
 def keep_at_once(copies: WorkingCopies, copy: WorkingCopy, session: str) -> Pending | None:
     """As ``keep``, but that it is the caller who waits until what is recorded is durable. None, and nothing was done,
     where more is to be waited for, as with larger contents. Quick."""
-    if copies.admit is not None or not copy.lock.acquire(blocking=False):
+    if copies.admit is not None or copies.accept is not None or not copy.lock.acquire(blocking=False):
         return None
     try:
         if not copy.dirty:

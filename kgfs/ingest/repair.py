@@ -15,7 +15,7 @@ from kgfs.errors import RotError
 from kgfs.ingest.quarantine import quarantine, quarantine_file
 from kgfs.ingest.rebuild import rebuild_graph, rebuild_vectors
 from kgfs.ingest.restore_garage import lost, restore_original
-from kgfs.ingest.ship import ship_once
+from kgfs.ingest.exchange import shipping
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.journal.facts import ReadingOwed, encode
 from kgfs.stores.stores import Stores
@@ -23,6 +23,7 @@ from kgfs.stores.stores import Stores
 Progress = Callable[[int, int, str], None]
 
 BY_GRAPH = frozenset({Kind.NOT_IN_GRAPH, Kind.NOT_IN_JOURNAL, Kind.DANGLING, Kind.WRONG_SPAN, Kind.STALE_WORDS})
+A_DAY = 24 * 3600.0
 BY_VECTORS = frozenset({Kind.MISSING_VECTORS, Kind.STALE_VECTORS})
 
 
@@ -66,7 +67,7 @@ class _Mending:
             case Kind.TORN_LEDGER | Kind.ROTTEN_LEDGER:
                 return "" if self._stores.garage.ledger.mend(self._entry) else "mended"
             case Kind.UNSHIPPED:
-                ship_once(self._stores.journal, self._stores.garage.ledger)
+                shipping(self._config, self._stores)()
                 return "shipped"
             case Kind.STUCK_JOB:
                 return self._job(damage)
@@ -76,6 +77,11 @@ class _Mending:
             case Kind.LEFT_INBOX:
                 self._stores.journal.drop_inbox([damage.what])
                 return "dropped"
+            case Kind.LEFT_UPLOAD:
+                return self._upload(damage.what)
+            case Kind.LEFT_CACHE:
+                (self._config.garage_cache / damage.what).unlink(missing_ok=True)
+                return "removed"
             case _:
                 return ""
 
@@ -110,6 +116,11 @@ class _Mending:
                 return self._read_again(damage.doc_id) or "quarantined"
             objects.put(damage.what, content)  # the same content again proves it
         return "made again"
+
+    def _upload(self, key: str) -> str:
+        objects = self._stores.garage.objects
+        objects.sweep(time.time() - A_DAY)
+        return "" if key in {left for left, _ in objects.left_over()} else "aborted"
 
     def _entry(self, seq: int) -> bytes | None:
         found = self._stores.journal.facts(seq - 1, 1)

@@ -35,26 +35,26 @@ def ship_once(journal: Journal, ledger: Ledger) -> int:
 
 def restore_journal(journal: Journal, ledger: Ledger) -> int:
     """Fill an empty journal from a ledger that has facts; how many. Does nothing where there is nothing to restore.
-    StoreError where the journal is an older one than the ledger: it would give numbers a second time."""
+    StoreError where the journal is an older one than the ledger: it would give numbers a second time. Where homes share
+    the ledger that is nothing unusual, and its exchange brings what is missing."""
     last = ledger.last_seq()
     here = journal.seq()
     if here == 0 and last:
         return journal.replay(ledger.replay())
-    if here < last:
+    if here < last and not journal.sharing:
         raise _older(here, last)
     return 0
 
 
 def entries(journal: Journal, ledger: Ledger) -> Iterator[bytes]:
     """All facts in order, encoded: from the ledger, and those it does not have yet from its front."""
-    last = 0
     # Asked first: what is shipped while the ledger is read could be missed by both otherwise.
     first, waiting = journal.unshipped(limit=1 << 62)
-    for last, entry in ledger.replay():  # noqa: B007 - the last number is used after the loop
+    for seq, entry in ledger.replay():
+        if seq >= first:  # the same as what waits, or what other homes did that this one does not know yet
+            break
         yield entry
-    for number, entry in enumerate(waiting, first):
-        if number > last:
-            yield entry
+    yield from waiting
 
 
 def ever_published(journal: Journal, ledger: Ledger) -> bool:

@@ -22,6 +22,7 @@ from kgfs.stores.garage.contract import BLOCK, Sums
 from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.journal.contract import Pending
 from kgfs.stores.journal.pending import Durable
+from kgfs.stores.journal.facts import Fact
 from kgfs.stores.stores import Stores
 
 NOTHING: Pending = Durable()
@@ -230,6 +231,8 @@ class WorkingCopies:
         self.stores = stores
         self.spool = spool
         self.admit = admit
+        self.accept: Callable[[Fact], None] | None = None
+        """Told of each fact of a content that was recorded; its error ends the flush, and the fact is none."""
         self.generation = 0
         """Moves whenever size or times of an open file may have changed."""
         self.times_kept = 0

@@ -10,6 +10,7 @@ from functools import singledispatchmethod
 from kgfs.domain import NameKind
 from kgfs.stores.journal.facts import (
     AttributesSet,
+    ConflictKept,
     ContentKept,
     DocumentFailed,
     DocumentForgotten,
@@ -106,6 +107,11 @@ class NewsOfNames:
         if known is not None:
             ours = known.writers > 0 or self._clock() - known.written < OWN_WRITES
             self._stale.inode(fact.id, data=not ours)
+
+    @_hear.register
+    def _(self, fact: ConflictKept) -> None:
+        self._stale.key(keys.history(fact.id))
+        self._stale.key_left(keys.history(fact.id))
 
     @_hear.register
     def _(self, fact: AttributesSet) -> None:

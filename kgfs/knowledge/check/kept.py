@@ -25,7 +25,7 @@ def in_ledger(stores: Stores) -> Iterator[Damage]:
         torn = fault.startswith("torn")
         rotten |= not torn
         yield Damage(Kind.TORN_LEDGER if torn else Kind.ROTTEN_LEDGER, "ledger", fault)
-    if not rotten and stores.journal.seq() < stores.garage.ledger.last_seq():
+    if not rotten and not stores.journal.sharing and stores.journal.seq() < stores.garage.ledger.last_seq():
         yield Damage(Kind.OLD_FRONT, "front.sqlite", f"fact {stores.journal.seq()}")
     elif not rotten:
         first, waiting = stores.journal.unshipped(1)

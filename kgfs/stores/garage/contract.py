@@ -85,8 +85,14 @@ class Objects(Protocol):
         """The bytes as they are, verified by nothing: for repairing. MissingError if absent."""
         ...
 
-    def sweep(self) -> None:
-        """Remove what processes that died were about to put. For one who knows that nobody is putting now."""
+    def sweep(self, begun_before: float | None = None) -> None:
+        """Remove what processes that died were about to put: all of it, for one who knows that nobody is putting now, or
+        what was begun before a time (seconds, by the store's clock)."""
+        ...
+
+    def left_over(self) -> Iterator[tuple[str, float]]:
+        """(key, when it was begun) of puts that were not ended and take room on a server that no listing shows. Their
+        writer died, or is still at it."""
         ...
 
     def keys(self, prefix: str = "") -> Iterator[tuple[str, int]]:
@@ -152,12 +158,18 @@ class Ledger(Protocol):
 
     def append(self, first_seq: int, entries: Sequence[bytes]) -> int:
         """Make entries durable, the first with number ``first_seq``. Those whose number is already kept are skipped,
-        so a repeated send is harmless; a gap is a StoreError. Returns the last number kept. One writer at a time
+        so a repeated send is harmless; a gap is a StoreError. Where homes can share a ledger, OvertakenError if other
+        entries are kept under these numbers. Returns the last number kept. One writer at a time
         across processes (a lock file); a second one waits."""
         ...
 
     def last_seq(self) -> int:
         """0 for an empty ledger. A torn tail (a crash in mid-append) is not counted."""
+        ...
+
+    def beyond(self, seq: int) -> bool:
+        """Whether there are entries behind that one: cheap, for asking twice a second, so that a no may be some seconds
+        old."""
         ...
 
     def mend(self, known: Callable[[int], bytes | None]) -> list[int]:

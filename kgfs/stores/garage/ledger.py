@@ -66,6 +66,9 @@ class SegmentLedger:
             self._seen = tail = self._tail()
             return tail.last
 
+    def beyond(self, seq: int) -> bool:
+        return self.last_seq() > seq
+
     def faults(self) -> list[str]:
         with os_errors(f"reading the ledger {self._root}"), locked(self._root, shared=True):
             found = []

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from threading import Lock
 
-from kgfs.errors import BadInputError, ExistsError, MissingError, StoreError
+from kgfs.errors import BadInputError, ExistsError, MissingError, OvertakenError, StoreError
 from kgfs.stores.garage.contract import Ledger, Look, Objects, Reader, Segment, SegmentReader, Sums
 from kgfs.stores.garage.durable import os_errors
 from kgfs.stores.garage.keys import check_key
@@ -89,8 +89,11 @@ class MemoryObjects:
     def salvage(self, key: str) -> bytes:
         return self._find(key)[0]
 
-    def sweep(self) -> None:
+    def sweep(self, begun_before: float | None = None) -> None:
         """Nothing outlives a process."""
+
+    def left_over(self) -> Iterator[tuple[str, float]]:
+        return iter(())
 
     def keys(self, prefix: str = "") -> Iterator[tuple[str, int]]:
         with self._lock:
@@ -147,9 +150,15 @@ class MemoryLedger:
             last = len(self._entries)
             if first_seq > last + 1:
                 raise StoreError(f"the ledger ends with entry {last}, so {first_seq} cannot follow.")
+            kept = self._entries[first_seq - 1 :][: len(entries)]
+            if list(entries[: len(kept)]) != kept:
+                raise OvertakenError(f"the ledger has other entries from {first_seq} on.")
             self._entries.extend(entries[last + 1 - first_seq :])
             self._appended_at = time.time_ns()
             return len(self._entries)
+
+    def beyond(self, seq: int) -> bool:
+        return self.last_seq() > seq
 
     def mend(self, known: Callable[[int], bytes | None]) -> list[int]:
         return []

@@ -353,6 +353,10 @@ class Journal(Protocol):
         everything."""
         ...
 
+    def promises(self, key: str) -> bool:
+        """Whether a name, a version or the trash has the object ``key``. Quick."""
+        ...
+
     def left_inbox(self) -> list[str]:
         """SHA-256 of inbox rows that no name refers to. Such stand for a moment only, between two steps."""
         ...

@@ -304,6 +304,9 @@ class MemoryJournal:
         found |= {(gone.key, gone.sha256, gone.doc_id) for gone in tables.trash.values()}
         return iter(sorted(found, key=lambda one: (one[0], one[2], one[1])))
 
+    def promises(self, key: str) -> bool:
+        return any(key == promised for promised, _, _ in self.promised())
+
     def left_inbox(self) -> list[str]:
         tables = self.tables
         needed = {entry.name.sha256 for entry in tables.names.values() if entry.name.place is Place.INBOX}

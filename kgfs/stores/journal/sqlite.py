@@ -22,7 +22,7 @@ from kgfs.stores.journal.names import SqliteNames
 from kgfs.stores.journal.readers import Readers
 from kgfs.stores.journal.schema import connect_to_read, prepare, typed
 from kgfs.stores.journal.sharing.follow import follow, withdraw
-from kgfs.stores.journal.sharing.undo import FactNumber, install
+from kgfs.stores.journal.sharing.undo import FactNumber, install, installed
 from kgfs.stores.journal.syncing import WalSync
 from kgfs.stores.journal.writer import Work, Writer
 
@@ -150,7 +150,8 @@ class SqliteJournal:
             install(db)
             db.execute("UPDATE shipped SET sharing = 1")
 
-        self._writer.run(work)
+        if not (self.sharing and installed(self._readers.mine())):
+            self._writer.run(work)
 
     @property
     def sharing(self) -> bool:
@@ -174,6 +175,13 @@ class SqliteJournal:
             " UNION SELECT key, sha256, doc_id FROM trash WHERE place = 'garage' ORDER BY 1, 3, 2"
         )
         return iter(self._readers.mine().execute(sql).fetchall())
+
+    def promises(self, key: str) -> bool:
+        sql = (
+            "SELECT EXISTS (SELECT 1 FROM version WHERE key = ?1) OR EXISTS (SELECT 1 FROM trash WHERE key = ?1)"
+            " OR EXISTS (SELECT 1 FROM name WHERE key = ?1 AND place = 'garage')"
+        )
+        return bool(self._readers.mine().execute(sql, (key,)).fetchone()[0])
 
     def left_inbox(self) -> list[str]:
         sql = (

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from threading import Lock
 
-from kgfs.errors import AwayError, MissingError, StoreError, TimedOutError
+from kgfs.errors import AwayError, MissingError, OvertakenError, StoreError, TimedOutError
 from kgfs.stores.garage.contract import Segment, SegmentReader
 from kgfs.stores.garage.s3.bucket import Bucket
 from kgfs.stores.garage.s3.merging import merge
@@ -18,6 +18,8 @@ MERGE_EVERY = 64
 """Appends of one object after which it merges what is loose."""
 LOOK_EVERY = 1.0
 """Seconds between two listings of segments: a mount asks ten times a second."""
+LIST_AFTER = 8
+"""Looks by name alone at what follows an entry until one lists: in between it cannot be merged, unless that was long ago."""
 PAUSE = 5.0
 """Seconds without one after the server did not answer."""
 PATIENCE = 20
@@ -38,6 +40,7 @@ class S3Ledger:
         self._known = 0
         """An entry that is kept; there may be more."""
         self._loose = 0
+        self._looks = 0
         self._segments: list[Segment] = []
         self._look_again = 0.0
 
@@ -84,13 +87,13 @@ class S3Ledger:
         return True
 
     def _same(self, first_seq: int, entries: Sequence[bytes]) -> None:
-        """StoreError where other entries are kept under these numbers."""
+        """OvertakenError where other entries are kept under these numbers."""
         kept = self.replay(first_seq - 1)
         for (seq, found), entry in zip(kept, entries, strict=False):
             if found != entry:
-                raise StoreError(
+                raise OvertakenError(
                     f"the ledger {self._bucket.place.shown} has another entry {seq}: two homes write to one bucket. "
-                    "Give each a garage.prefix of its own."
+                    "Give each a garage.prefix of its own, or set garage.shared for all of them."
                 )
 
     def _merge_sometimes(self, last: int) -> None:
@@ -120,6 +123,14 @@ class S3Ledger:
                 self._known = max(self._known, last)
                 return last
         raise AssertionError
+
+    def beyond(self, seq: int) -> bool:
+        try:
+            self._bucket.head(entries_name(seq + 1))
+        except MissingError:  # nothing there, or merged already
+            self._looks += 1
+            return self._looks % LIST_AFTER == 0 and self.last_seq() > seq
+        return True
 
     def replay(self, after: int = 0) -> Iterator[tuple[int, bytes]]:
         patience = PATIENCE

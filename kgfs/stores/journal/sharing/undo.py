@@ -34,13 +34,20 @@ class FactNumber:
 
 
 def install(db: sqlite3.Connection) -> None:
-    """From now on what facts do can be taken back. In a transaction; quick where it is so already."""
-    sql = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND name LIKE 'undo!_%' ESCAPE '!'"
-    known = dict(db.execute(sql).fetchall())
-    for name, wanted in _triggers(db):
-        if known.get(name) != wanted:
-            db.execute(f"DROP TRIGGER IF EXISTS {name}")
-            db.execute(wanted)
+    """From now on what facts do can be taken back. In a transaction."""
+    for name, wanted in _lacking(db):
+        db.execute(f"DROP TRIGGER IF EXISTS {name}")
+        db.execute(wanted)
+
+
+def installed(db: sqlite3.Connection) -> bool:
+    return not _lacking(db)
+
+
+def _lacking(db: sqlite3.Connection) -> list[tuple[str, str]]:
+    """Triggers that are not there, or of a table that has got columns since."""
+    known = set(db.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall())
+    return [trigger for trigger in _triggers(db) if trigger not in known]
 
 
 def _triggers(db: sqlite3.Connection) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,195 @@
+"""Two homes that share one garage: what each wrote is read by the other, whatever was cut off in between."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from kgfs.config import Config
+from kgfs.config import Garage as GarageSettings
+from kgfs.errors import AwayError, BadInputError
+from kgfs.ingest.deposit import Deposits
+from kgfs.ingest.exchange import Exchange
+from kgfs.ingest.sessions import open_session
+from kgfs.stores.garage.contract import Garage
+from kgfs.stores.garage.memory import MemoryGarage
+from kgfs.stores.graph.memory import MemoryGraph
+from kgfs.stores.journal.sqlite import SqliteJournal
+from kgfs.stores.stores import Stores
+from kgfs.stores.waiting import WAITING
+from tests.t1_stores.test_journal_oracle import tables
+from tests.t3_ingest.depositing import Desk
+
+LARGE = bytes(random.Random(4).randbytes(300_000))
+
+
+@dataclass
+class Host(Desk):
+    exchange: Exchange
+
+    def read_at(self, path: str) -> bytes:
+        name = self.journal.names.resolve(self.ontology().id, path)
+        assert name is not None, path
+        return self.read(name.id)
+
+    def settle(self) -> None:
+        self.deposits.settler.settle_now()
+
+    def history(self, path: str) -> list[tuple[str, bytes]]:
+        name = self.journal.names.resolve(self.ontology().id, path)
+        assert name is not None
+        found = self.journal.names.versions(name.id)
+        return [(version.decision, self.stores.garage.objects.get(version.key)) for version in found]
+
+
+def host(home: Path, garage: Garage, durability: str = "local") -> Host:
+    settings = GarageSettings(store="s3", endpoint="http://localhost", shared=True, durability=durability)
+    config = Config(home=home, garage_store=settings)
+    for folder in (config.home, config.spool, config.run):
+        folder.mkdir(parents=True, exist_ok=True)
+    stores = Stores(garage, SqliteJournal(config.front_db), MemoryGraph())
+    stores.journal.share()
+    session = open_session(config.run)
+    return Host(config, stores, session, Deposits(config, stores, session.id), Exchange(config, stores))
+
+
+@pytest.fixture
+def garage() -> MemoryGarage:
+    return MemoryGarage()
+
+
+@pytest.fixture
+def here(tmp_path: Path, garage: MemoryGarage) -> Iterator[Host]:
+    made = host(tmp_path / "here", garage)
+    made.ontology()
+    made.exchange()
+    yield made
+    made.session.close()
+    made.stores.journal.close()
+
+
+@pytest.fixture
+def there(tmp_path: Path, garage: MemoryGarage, here: Host) -> Iterator[Host]:
+    made = host(tmp_path / "there", garage)
+    made.exchange()
+    yield made
+    made.session.close()
+    made.stores.journal.close()
+
+
+def same(here: Host, there: Host) -> None:
+    for one in (here, there, here):
+        one.exchange.meet()
+    assert tables(here.journal) == tables(there.journal)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("content", [b"small", LARGE, b""])
+def test_what_one_writes_the_other_reads_before_it_is_settled_and_after(
+    here: Host, there: Host, content: bytes
+) -> None:
+    here.file("a.txt", content)
+    here.exchange()
+    there.exchange()
+    assert there.read_at("a.txt") == content
+    here.settle()
+    same(here, there)
+    assert there.read_at("a.txt") == content
+    assert list(here.stores.garage.objects.keys(WAITING)) == []
+
+
+@pytest.mark.logs("kgfs history")
+def test_of_two_contents_of_one_name_none_is_lost(here: Host, there: Host) -> None:
+    here.file("a.txt", b"ours")
+    there.file("a.txt", LARGE)
+    here.exchange()
+    there.exchange()
+    assert b"kgfs history" in there.config.errors_log.read_bytes()
+    for one in (here, there):
+        one.settle()
+        one.exchange.meet()
+    same(here, there)
+    for one in (here, there):
+        assert one.read_at("a.txt") == b"ours"
+        assert one.history("a.txt") == [("conflict", LARGE), ("update", b"ours")]
+    name = here.journal.names.resolve(here.ontology().id, "a.txt")
+    assert name is not None
+    here.write(name.id, LARGE)
+    here.settle()
+    same(here, there)
+    assert there.read_at("a.txt") == LARGE
+
+
+def test_both_settle_at_once(here: Host, there: Host) -> None:
+    for one, name in ((here, "a.txt"), (there, "b.txt")):
+        one.file(name, b"the same bytes")
+        one.settle()
+    same(here, there)
+    for one in (here, there):
+        one.settle()
+        one.exchange.meet()
+    same(here, there)
+    documents = here.journal.names.documents(here.ontology().id)
+    assert len({document.sha256 for document in documents}) == 1
+    names = [here.journal.names.resolve(here.ontology().id, name) for name in ("a.txt", "b.txt")]
+    assert [(name.settled, name.doc_id != "") for name in names if name] == [(True, True)] * 2
+
+
+@pytest.mark.logs("kgfs history")
+def test_a_day_without_the_bucket(here: Host, there: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = {f"f{n}": b"offline %d" % n for n in range(30)}
+
+    def away(*_: object) -> None:
+        raise AwayError("no route")
+
+    with monkeypatch.context() as cut:
+        for name in ("append", "beyond", "replay"):
+            cut.setattr(type(here.stores.garage.ledger), name, away)
+        for name, content in kept.items():
+            there.file(name, content)
+        with pytest.raises(AwayError):
+            there.exchange()
+        assert there.read_at("f7") == b"offline 7"
+    here.file("f3", b"online")
+    here.exchange()
+    same(here, there)
+    for name, content in kept.items():
+        assert here.read_at(name) == (b"online" if name == "f3" else content)
+    assert here.history("f3") == [("conflict", b"offline 3")]
+
+
+def test_shared_durability_delivers_before_a_file_is_closed_or_keeps_nothing(
+    tmp_path: Path, garage: MemoryGarage, here: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    strict = host(tmp_path / "strict", garage, durability="shared")
+    strict.exchange()
+    strict.file("a.txt", b"delivered")
+    here.exchange()
+    assert here.read_at("a.txt") == b"delivered"
+    name = strict.journal.names.resolve(strict.ontology().id, "a.txt")
+    assert name is not None
+
+    def away(*_: object) -> None:
+        raise AwayError("no route")
+
+    with monkeypatch.context() as cut:
+        cut.setattr(type(garage.ledger), "append", away)
+        with pytest.raises(AwayError):
+            strict.write(name.id, b"refused")
+    assert strict.read_at("a.txt") == b"delivered"
+    strict.exchange()
+    here.exchange()
+    assert here.read_at("a.txt") == b"delivered"
+    strict.session.close()
+    strict.stores.journal.close()
+
+
+def test_settings_of_sharing_are_for_a_bucket() -> None:
+    settings = GarageSettings(store="s3", shared=True)
+    assert replace(settings, durability="shared").durability == "shared"
+    for wrong in ({"shared": True}, {"store": "s3", "durability": "shared"}, {"durability": "both"}):
+        with pytest.raises(BadInputError, match="garage"):
+            GarageSettings(**wrong)  # type: ignore[arg-type]
