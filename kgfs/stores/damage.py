@@ -29,6 +29,8 @@ class Kind(StrEnum):
     LEFT_SPOOL = "left spool file"
     LOST_SPOOL = "lost working copy"
     LEFT_INBOX = "left inbox row"
+    LEFT_UPLOAD = "left upload"
+    LEFT_CACHE = "left cache file"
 
 
 REMEDIES: dict[Kind, str] = {
@@ -54,6 +56,8 @@ REMEDIES: dict[Kind, str] = {
     Kind.LEFT_SPOOL: "quarantined",
     Kind.LOST_SPOOL: "none: write the file again, or take it from a backup",
     Kind.LEFT_INBOX: "dropped",
+    Kind.LEFT_UPLOAD: "aborted once it is a day old: until then somebody may be at it",
+    Kind.LEFT_CACHE: "removed",
 }
 """What repairing does."""
 

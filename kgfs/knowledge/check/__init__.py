@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from kgfs.config import Config
+from kgfs.knowledge.check.bucket import in_bucket
 from kgfs.knowledge.check.derived import in_graph, in_vectors
 from kgfs.knowledge.check.kept import in_garage, in_ledger
 from kgfs.knowledge.check.owed import in_journal
@@ -46,6 +47,7 @@ def _once(
         yield from _databases(config)
     yield from in_ledger(stores)
     yield from in_garage(stores, deep=deep, progress=progress)
+    yield from in_bucket(config, stores)
     yield from in_journal(config, stores, alive, worker=worker)
     yield from in_graph(stores, deep=deep, progress=progress)
     yield from in_vectors(stores)

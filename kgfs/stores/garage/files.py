@@ -128,10 +128,15 @@ class FileObjects:
             except FileNotFoundError:
                 raise MissingError(f"{key}: no such object.") from None
 
-    def sweep(self) -> None:
+    def sweep(self, begun_before: float | None = None) -> None:
         with os_errors(f"clearing {self._temporary}"):
             for path in list(self._temporary.iterdir()):
-                path.unlink(missing_ok=True)
+                if begun_before is None or path.stat().st_mtime < begun_before:
+                    path.unlink(missing_ok=True)
+
+    def left_over(self) -> Iterator[tuple[str, float]]:
+        """None: who opens the garage removes what is a day old."""
+        return iter(())
 
     def keys(self, prefix: str = "") -> Iterator[tuple[str, int]]:
         """Sizes are those of the files. Objects put or deleted meanwhile may be listed or not."""

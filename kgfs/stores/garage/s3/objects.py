@@ -237,12 +237,11 @@ class S3Objects:
 
     # --------------------------------------------------------------------------------- left-over uploads
 
-    def sweep(self) -> None:
-        self.abort_left_over()
+    def sweep(self, begun_before: float | None = None) -> None:
+        self.abort_left_over(begun_before)
 
     def left_over(self) -> Iterator[tuple[str, float]]:
-        """(key, when it was begun) of uploads in parts that were not ended: their writer died, or is still at it. Their
-        parts take room on the server that no listing shows. The time is the server's."""
+        """Of uploads in parts."""
         for note in self._bucket.listed(UPLOADS):
             try:
                 key = self._bucket.get(note.name)[1].decode()
