@@ -24,13 +24,11 @@ from kgfs.ingest.sessions import alive_sessions
 from kgfs.ingest.spool import WorkingCopies
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.contract import Sums
-from kgfs.stores.journal.facts import ContentKept, Fact, ReadingOwed, Settled, VersionMinted
+from kgfs.stores.journal.facts import Fact, ReadingOwed, Settled, VersionMinted
 from kgfs.stores.stores import Stores
 
 BATCH = 64
 """Decisions that become durable together."""
-FACTS = 10_000
-"""How many facts the journal has at hand for certain."""
 RETRY = 30 * 10**9
 """Nanoseconds until a name that could not be settled is looked at again."""
 AWAY = (AwayError, TimedOutError)
@@ -128,8 +126,7 @@ class Settler:
             os.close(descriptor)
 
     def sweep(self) -> int:
-        """Remove what dead sessions left and no fact speaks of: spool files, and inbox rows of the facts that are still
-        at hand. How many spool files."""
+        """Remove what dead sessions left and no fact speaks of: spool files and inbox rows. How many spool files."""
         journal = self._stores.journal
         with self.alone():
             # In this order: a file seen first is a living session's, or a fact speaks of it already, or it is nobody's.
@@ -139,9 +136,8 @@ class Settler:
             left = [path for path in paths if path.name not in wanted and path.name.partition("-")[0] not in alive]
             for path in left:
                 path.unlink(missing_ok=True)
-            facts = journal.facts(max(0, journal.seq() - FACTS), FACTS) or []
-            inbox = {fact.sha256 for _, fact in facts if isinstance(fact, ContentKept) and fact.place == Place.INBOX}
-            journal.drop_inbox([sha256 for sha256 in sorted(inbox) if journal.inbox(sha256) is not None])
+            if inbox := journal.left_inbox():
+                journal.drop_inbox(inbox)
         return len(left)
 
     # ------------------------------------------------------------------------------------- inside
