@@ -9,10 +9,9 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
-from itertools import takewhile
 from typing import Protocol
 
 from kgfs.config import Config
@@ -21,6 +20,7 @@ from kgfs.errors import BusyError, MissingError, RotError, StoreError, from_os_e
 from kgfs.failpoints import border
 from kgfs.ingest.rebuild import purged, rebuild_vectors, replay_in_graph, told
 from kgfs.ingest.settle import Settler
+from kgfs.ingest.ship import entries
 from kgfs.stores.backup.layout import opened
 from kgfs.stores.database import copy_database, remove_database
 from kgfs.stores.garage.contract import BLOCK, Garage, Ledger, Objects
@@ -33,6 +33,7 @@ from kgfs.stores.journal.facts import Fact, ForgettingDone
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Vectors
+from kgfs.stores.waiting import waiting_key
 
 ATTEMPTS = 5
 """How often what was written in the middle is met by beginning the last pass again."""
@@ -141,7 +142,7 @@ class Migration:
         place; settling waits while bytes are on their way."""
         source, goal = self._source, self._goal
         with closing(self._caught_up()) as journal:
-            copy_ledger(_told(journal, source.garage.ledger), goal.garage.ledger)
+            copy_ledger(entries(journal, source.garage.ledger), goal.garage.ledger)
             border("migrate-caught-up")
             remove_database(goal.config.front_db)
             with closing(SqliteJournal(goal.config.front_db)) as front:
@@ -171,7 +172,7 @@ class Migration:
                 try:
                     copy_news(self._source.garage.objects, self._goal.garage.objects, self._room)
                     for name in _unsettled(journal):
-                        if name.place is Place.SPOOL:
+                        if name.place is Place.SPOOL and not self._waits_in_garage(name):
                             self._bring_working_copy(name)
                     return journal
                 except _LeftMeanwhileError:
@@ -182,6 +183,10 @@ class Migration:
         raise BusyError(
             f"{self._config.home}: files are being written too quickly to be copied. Repeat when it is quieter."
         )
+
+    def _waits_in_garage(self, name: Name) -> bool:
+        """Where homes share it, it has what waits for its settling; there it may be another home's alone."""
+        return self._goal.garage.objects.exists(waiting_key(name.id, name.sha256))
 
     def _bring_working_copy(self, name: Name) -> None:
         """The kept part of a spool file, which never changes while its name has these bytes."""
@@ -207,7 +212,8 @@ class Migration:
 
     def _bring_waiting(self, journal: Journal, front: Journal) -> None:
         """Contents that are in no garage yet, and what is owed though no fact says so."""
-        waiting = sorted({name.sha256 for name in _unsettled(journal) if name.place is Place.INBOX})
+        names = [name for name in _unsettled(journal) if name.place is Place.INBOX]
+        waiting = sorted({name.sha256 for name in names if not self._waits_in_garage(name)})
         for start in range(0, len(waiting), INBOX_AT_ONCE):
             found = {sha256: journal.inbox(sha256) for sha256 in waiting[start : start + INBOX_AT_ONCE]}
             if lost := [sha256 for sha256, content in found.items() if content is None]:
@@ -245,7 +251,7 @@ class Migration:
         )
 
     def _prove(self, journal: Journal, front: Journal) -> None:
-        prove_ledger(_told(journal, self._source.garage.ledger), self._goal.garage.ledger)
+        prove_ledger(entries(journal, self._source.garage.ledger), self._goal.garage.ledger)
         if list(journal.promised()) != list(front.promised()):
             raise StoreError(f"{self._config.front_db}: the names are not those that the ledger tells. Run kgfs check.")
         ontologies = [*journal.names.ontologies(), *journal.names.removed_ontologies()]
@@ -265,10 +271,3 @@ class Migration:
 
 def _unsettled(journal: Journal) -> list[Name]:
     return journal.names.unsettled(quiet_before=EVERYTHING)
-
-
-def _told(journal: Journal, ledger: Ledger) -> Iterator[bytes]:
-    """The facts that this journal knows, encoded: those it has shipped from the ledger, then its own."""
-    first, waiting = journal.unshipped(limit=1 << 62)
-    yield from (entry for _, entry in takewhile(lambda found: found[0] < first, ledger.replay()))
-    yield from waiting
