@@ -18,6 +18,7 @@ from urllib.parse import quote
 
 from kgfs.errors import BadInputError, BusyError, FullError, KgfsError, StoreError, from_os_error
 from kgfs.stores.migrations import bring_up, format_of, newest
+from kgfs.stores.pacing import STEPS, Pacing
 
 BUSY_SECONDS = 30.0
 """How long a writer waits for the writers of other processes before it gives up with BusyError."""
@@ -47,6 +48,7 @@ class Database:
         except OSError as error:
             raise from_os_error(error, str(path)) from error
         self._writer = self._connect()
+        self._pacing = Pacing(path.with_name(f"{path.name}-wal"))
         try:
             self._prepare(schema, version, migrations)
         except BaseException:
@@ -65,9 +67,10 @@ class Database:
                 raise StoreError(
                     f"{self._path}: this file system cannot share a database. Put the home on a local disk."
                 )
-            self._writer.execute("PRAGMA wal_autocheckpoint=4000")
+            self._writer.execute("PRAGMA wal_autocheckpoint=2000")
             self._writer.execute("PRAGMA cache_size=-32000")
             found = format_of(self._writer)
+        self._writer.set_progress_handler(self._pacing.step, STEPS)
         wanted = newest(base, migrations)
         # Only a new or an older file is written to, so that opening never waits for a writer and works on a full disk.
         if found == 0 or base <= found < wanted:
@@ -146,6 +149,7 @@ class Database:
             if self._closed:
                 raise StoreError(f"{self._path}: closed.")
             connection = self._writer
+            self._pacing.go_on()
             connection.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -187,6 +191,7 @@ class Database:
             for reader in list(self._readers):
                 reader.connection.close()
             self._local = threading.local()
+            self._pacing.close()
             self._writer.close()
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from kgfs.errors import BadInputError
 from kgfs.stores.garage.contract import BLOCK, Sums
 from kgfs.stores.garage.sums import Summer
+from kgfs.stores.pacing import PIECE
 
 KEPT_MODE = 0o400
 """Kept files are read-only for their owner, and nobody's else."""
@@ -26,6 +27,7 @@ def staged(folder: Path, content: bytes | Path, sums: Sums | None = None) -> Ite
     while copying). Rename it to keep it; else it is gone afterwards."""
     path = folder / secrets.token_hex(16)
     summer = None if sums else Summer()
+    written = 0
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, KEPT_MODE)
         with os.fdopen(descriptor, "wb", buffering=0) as file:
@@ -36,6 +38,10 @@ def staged(folder: Path, content: bytes | Path, sums: Sums | None = None) -> Ite
                     view = view[file.write(view) :]
                 if summer:
                     summer.update(piece)
+                if len(piece) == BLOCK:  # more is to come
+                    written += BLOCK
+                    if written % PIECE == 0:
+                        os.fdatasync(descriptor)
             os.fsync(descriptor)
             found = sums or (summer or Summer()).sums()
             check_size(content, os.fstat(descriptor).st_size, found)
@@ -72,7 +78,7 @@ def sweep(folder: Path) -> None:
 
 def _pieces(content: bytes | Path) -> Iterator[bytes]:
     if isinstance(content, bytes):
-        yield content
+        yield from (content[start : start + BLOCK] for start in range(0, len(content), BLOCK))
         return
     with content.open("rb", buffering=0) as file:
         while piece := file.read(BLOCK):
