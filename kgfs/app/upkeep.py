@@ -120,8 +120,7 @@ def _replace_front(config: Config) -> list[tuple[Damage, str]]:
     complaint, kind = fault_of(config.front_db), Kind.DAMAGED_DATABASE
     if not complaint:
         with closing(SqliteJournal(config.front_db)) as journal, closing(open_garage(config)) as garage:
-            known = journal.sharing or journal.seq() >= garage.ledger.last_seq()
-            if garage.ledger.faults() or known:
+            if journal.sharing or garage.ledger.faults() or journal.seq() >= garage.ledger.last_seq():
                 return []
             complaint, kind = f"fact {journal.seq()} of {garage.ledger.last_seq()}", Kind.OLD_FRONT
     if alive_sessions(config.run):

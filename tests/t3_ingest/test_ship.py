@@ -111,6 +111,10 @@ def test_a_large_folder_that_is_settled_does_not_hold_up_the_shipping(
     monkeypatch.setattr(
         ledger, "append", lambda *entries, send=ledger.append: shipped.append(send(*entries)) or shipped[-1]
     )
-    Chores(desk.stores, desk.deposits.settler, ErrorLog(desk.config.errors_log), request, trash_days=30)()
+
+    def ship() -> int:
+        return ship_once(desk.journal, ledger)
+
+    Chores(desk.stores, desk.deposits.settler, ErrorLog(desk.config.errors_log), request, trash_days=30, ship=ship)()
     unsettled = 1 + 2 * 2 * BATCH
     assert shipped == [unsettled, unsettled + BATCH, unsettled + 2 * BATCH]
