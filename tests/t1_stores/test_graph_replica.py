@@ -1,0 +1,425 @@
+"""A copy of a graph on a server: made page by page, followed by the feed, made anew where no feed leads on.
+
+What it answers is held against the server, or against the plain graph in memory, by the suites that all graphs pass.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kgfs.errors import AwayError, StoreError, TimedOutError
+from kgfs.stores.error_log import ErrorLog
+from kgfs.stores.graph.contract import Graph, Mark, Said
+from kgfs.stores.graph.memory import MemoryGraph
+from kgfs.stores.graph.replica import filling
+from kgfs.stores.graph.replica.feeder import fed
+from kgfs.stores.graph.replica.file import is_usable
+from kgfs.stores.graph.replica.graph import Replica, being_made, turn
+from kgfs.stores.graph.replica.opening import make_replica, open_replica
+from kgfs.stores.graph.replica.outage import Outage
+from scripts.servers import neo4j as server
+from scripts.servers import process
+from tests.peers.knowledge_server import need_neo4j, place_of
+from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, cid, prepared, publish
+from tests.t1_stores.graph_stores import copied, own
+from tests.t1_stores.test_graph_stateful import seen
+
+if TYPE_CHECKING:
+    from kgfs.stores.graph.neo4j.graph import Neo4jGraph
+    from kgfs.stores.graph.neo4j.place import Place
+
+A, B, C = "a" * 16, "b" * 16, "c" * 16
+ZEN = Doc(A, [Told("Zen", 2), Told("Koan")], [("Zen", "USES", "Koan", 0.8)], ["Zen uses koans.\n", "Sit.\n"])
+WAY = Doc(B, [Told("Way"), Told("Zen", 1, ("chan",))], [("Way", "IS_A", "Zen", 0.4)], ["The way of Zen."], deposit=2)
+LONG = "very " * 300 + "long label"
+
+
+@pytest.fixture
+def place(neo4j_place: Place) -> Place:
+    return own(neo4j_place)
+
+
+@pytest.fixture
+def graph(place: Place) -> Iterator[Neo4jGraph]:
+    with closing(connect(place)()) as store:
+        yield store
+
+
+def connect(place: Place) -> Callable[[], Neo4jGraph]:
+    from kgfs.stores.graph.neo4j.graph import Neo4jGraph
+
+    return lambda: Neo4jGraph(place)
+
+
+def shown(graph: Graph) -> dict[str, object]:
+    """All that readers see, but what a copy does not know: the feed before it was made."""
+    everything = seen(graph)
+    del everything["changes"], everything["epoch"]
+    return {**everything, "at": graph.epoch()}
+
+
+def until(happened: Callable[[], bool], seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.01)
+
+
+# ------------------------------------------------------------------------------------------------ making
+
+
+def test_a_copy_of_what_is_there_shows_it_all(place: Place, graph: Neo4jGraph, tmp_path: Path) -> None:
+    publish(graph, ZEN)
+    publish(graph, replace(WAY, gated={0: "only links"}))
+    publish(graph, Doc(C, [Told("Koan"), Told(LONG)], deposit=3), at=3000)
+    graph.forget("gone", [A], 4000)
+    batch, publication = prepared(graph, ZEN, "word", at=5000)
+    said = Said(B, publication.concepts[:1], [], [replace(batch.instances[0], n=9, doc_id=B)])
+    graph.reassign("word", [said], 5000, [Mark("m", ONTOLOGY, cid("Zen"), True)])
+    with closing(copied(place, tmp_path / "replica.sqlite")) as replica:
+        assert shown(replica) == shown(graph)
+        assert replica.match(ONTOLOGY, [LONG]) == graph.match(ONTOLOGY, [LONG]) == {LONG: cid(LONG)}
+        assert replica.marks_of(cid("Zen")) == graph.marks_of(cid("Zen")) != []
+        assert replica.name_taken(ONTOLOGY, "zen") == cid("Zen"), "also dead concepts keep their names"
+        assert replica.changes(replica.epoch() - 1) == graph.changes(graph.epoch() - 1), (
+            "for who died in the last commit"
+        )
+
+
+def test_pages_of_any_size_give_the_same(
+    place: Place, graph: Neo4jGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(7):
+        publish(
+            graph,
+            Doc(f"{number:016x}", [Told(f"Zen {number}", number), Told("Way")], deposit=number, texts=["t"] * number),
+        )
+    monkeypatch.setattr(filling, "OWNERS_AT_ONCE", 2)
+    monkeypatch.setattr(filling, "DOCUMENTS_AT_ONCE", 2)
+    monkeypatch.setattr(filling, "ROWS_AT_ONCE", 3)
+    with closing(copied(place, tmp_path / "replica.sqlite")) as replica:
+        assert shown(replica) == shown(graph)
+        assert {row.doc_id for row, _ in replica.find_text("t", limit=100)} == {
+            f"{number:016x}" for number in range(1, 7)
+        }
+
+
+MAKE = """
+import sys
+from pathlib import Path
+from kgfs.stores.graph.neo4j.place import Place
+from kgfs.stores.graph.replica import filling
+from tests.t1_stores.graph_stores import copied
+filling.OWNERS_AT_ONCE = filling.DOCUMENTS_AT_ONCE = 1
+uri, password, namespace, path = sys.argv[1], open(sys.argv[2]).read(), sys.argv[3], Path(sys.argv[4])
+copied(Place(uri, password=password, namespace=namespace), path)
+"""
+
+
+def test_one_that_was_killed_goes_on_where_it_was(
+    place: Place, graph: Neo4jGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(graph, ZEN)
+    publish(graph, WAY)
+    (tmp_path / "password").write_text(place.password)
+    path = tmp_path / "replica.sqlite"
+    words = [sys.executable, "-c", MAKE, place.uri, str(tmp_path / "password"), place.namespace, str(path)]
+    for _ in range(3):
+        killed = subprocess.run(
+            words, env={**os.environ, "KGFS_FAIL_AT": "replica-page"}, cwd=Path(__file__).parents[2]
+        )
+        assert killed.returncode == -signal.SIGKILL
+    assert is_usable(being_made(path))
+    assert not path.exists(), "nobody reads half a copy"
+    publish(graph, Doc(C, [Told("Zen"), Told("Late")], deposit=3))
+    graph.forget("gone", [A], 4000)
+    told: list[int] = []
+    from kgfs.stores.graph.neo4j.origin import Origin
+
+    with closing(Origin(place)) as origin:
+        make_replica(origin, path, tmp_path / "lock", connect(place), lambda done, total: told.append(done))
+    assert told[0] == 3, "the pages of the three that were killed"
+    assert told == sorted(told)
+    with closing(copied(place, path)) as replica:
+        assert shown(replica) == shown(graph)
+
+
+def test_a_file_of_another_format_is_made_anew(place: Place, graph: Neo4jGraph, tmp_path: Path) -> None:
+    publish(graph, ZEN)
+    path = tmp_path / "replica.sqlite"
+    path.write_bytes(b"SQLite format 4, perhaps" * 100)
+    assert not is_usable(path)
+    with closing(copied(place, path)) as replica:
+        assert shown(replica) == shown(graph)
+
+
+# --------------------------------------------------------------------------------------------- following
+
+
+def test_what_others_commit_is_followed(place: Place, graph: Neo4jGraph, tmp_path: Path) -> None:
+    """Each epoch's feed in order and without a gap, and nothing but what was committed."""
+    with closing(copied(place, tmp_path / "replica.sqlite")) as replica:
+        publish(graph, ZEN)
+        publish(graph, WAY)
+        batch, _ = prepared(graph, Doc(C, [Told("Staged")]), "later")
+        graph.stage("later", C, batch)
+        graph.forget("nothing", ["unknown"], 3000)
+        publish(graph, replace(ZEN, title="A new title"), "again", supersedes=[B], at=4000)
+        assert replica.epoch() == 0
+        replica.refresh()
+        assert replica.changed()
+        assert not replica.changed()
+        assert shown(replica) == shown(graph)
+        assert replica.changes(0) == graph.changes(0)
+        assert replica.lag().server_epoch == replica.epoch() == 4
+
+
+def test_readers_see_a_version_whole_or_not_at_all(place: Place, graph: Neo4jGraph, tmp_path: Path) -> None:
+    docs = [replace(ZEN, doc_id=doc_id, texts=[f"text of {doc_id}"] * 30) for doc_id in (A, B)]
+    publish(graph, docs[0], "first")
+    found: set[tuple[object, ...]] = set()
+    over = threading.Event()
+    with closing(copied(place, tmp_path / "replica.sqlite")) as replica, fed(replica):
+
+        def look() -> None:
+            while not over.is_set():
+                page = replica.page(cid("Zen"))
+                assert page is not None
+                counts = replica.counts()
+                found.add((page.documents, len(page.evidence), counts["sources"], len(replica.documents(ONTOLOGY))))
+
+        reader = threading.Thread(target=look)
+        reader.start()
+        try:
+            for n in range(1, 7):
+                publish(graph, docs[n % 2], f"commit {n}", supersedes=[docs[(n + 1) % 2].doc_id], at=1000 + n)
+            until(lambda: replica.epoch() == 7)
+        finally:
+            over.set()
+            reader.join()
+    assert found == {(1, 2, 30, 1)}
+
+
+def test_while_many_commit_it_comes_to_an_end(place: Place, graph: Neo4jGraph, tmp_path: Path) -> None:
+    """There is never a pause between commits, in which all could be read again."""
+    over = threading.Event()
+
+    def commit() -> None:
+        with closing(connect(place)()) as mine:
+            number = 0
+            while not over.is_set():
+                mine.forget(f"nothing {number}", ["unknown"], 1000)
+                number += 1
+
+    with closing(copied(place, tmp_path / "replica.sqlite")) as replica:
+        busy = threading.Thread(target=commit)
+        busy.start()
+        try:
+            for number in range(3):
+                publish(graph, replace(ZEN, title=f"title {number}"), f"commit {number}")
+                least = graph.epoch()
+                replica.refresh()
+                assert replica.epoch() >= least
+                assert replica.document(A) == graph.document(A)
+        finally:
+            over.set()
+            busy.join()
+        replica.refresh()
+        assert shown(replica) == shown(graph)
+
+
+def test_its_own_writes_are_seen_when_they_return(place: Place, tmp_path: Path) -> None:
+    with closing(copied(place, tmp_path / "replica.sqlite")) as replica:
+        epoch = publish(replica, ZEN)
+        assert replica.epoch() == epoch == replica.published(f"commit of {A} at 1000")
+        assert replica.document(A) is not None
+        replica.forget("gone", [A], 2000)
+        assert replica.document(A) is None
+        lease = replica.leases(5.0)
+        with closing(lease):
+            held = lease.take("matching", "me", 30)
+            assert held is not None
+            assert publish(replica.fenced(held), WAY) == 3 == replica.epoch()
+
+
+def test_one_follows_and_others_read(place: Place, graph: Neo4jGraph, tmp_path: Path) -> None:
+    path = tmp_path / "replica.sqlite"
+    with closing(copied(place, path)) as one, closing(copied(place, path)) as other:
+        publish(graph, ZEN)
+        with turn(tmp_path / "replica.lock", 0):
+            assert not one.follow()
+            assert one.epoch() == 0
+        assert one.follow()
+        assert shown(other) == shown(one) == shown(graph)
+        assert publish(other, WAY) == one.epoch()
+
+
+# ----------------------------------------------------------------------------- where no feed leads on
+
+
+def restore(graph: Neo4jGraph, epoch: int) -> None:
+    """What a copy sees of a server that was restored to the day of that epoch."""
+    graph._speaking.write(
+        lambda tx: tx.run(
+            "MATCH (g:Graph {name: $graph}) OPTIONAL MATCH (c:Commit {space: g.space}) WHERE c.epoch > $epoch"
+            " OPTIONAL MATCH (told:Change {space: g.space}) WHERE told.epoch > $epoch"
+            " OPTIONAL MATCH (last:Commit {space: g.space, epoch: $epoch})"
+            " SET g.epoch = $epoch, g.newest = last.commit_id DETACH DELETE c, told",
+            graph=graph._graph,
+            epoch=epoch,
+        ).consume()
+    )
+
+
+@pytest.mark.parametrize("went_on", [0, 1, 2])
+def test_a_server_that_was_restored_to_yesterday_is_noticed(
+    place: Place, graph: Neo4jGraph, tmp_path: Path, went_on: int
+) -> None:
+    """Also where it has gone on since, to the same epoch or beyond."""
+    publish(graph, ZEN)
+    with closing(copied(place, tmp_path / "replica.sqlite")) as replica:
+        publish(graph, WAY)
+        replica.refresh()
+        restore(graph, 1)
+        graph.forget("undo", [B], 3000)
+        restore(graph, 1)
+        assert graph.epoch() == 1
+        for number in range(went_on):
+            publish(graph, Doc(C, [Told(f"Other {number}")], deposit=3 + number), f"other {number}")
+        before = replica.epoch()
+        replica.refresh()
+        assert (before, replica.epoch()) == (2, 1 + went_on)
+        assert replica.changed()
+        assert shown(replica) == shown(graph)
+        assert replica.changes(before - 1) is None or replica.epoch() == before - 1
+
+
+@pytest.mark.parametrize("ontology", ["", ONTOLOGY])
+def test_a_rebuilt_graph_is_copied_anew(place: Place, graph: Neo4jGraph, tmp_path: Path, ontology: str) -> None:
+    publish(graph, ZEN)
+    path = tmp_path / "replica.sqlite"
+    with closing(copied(place, path)) as replica:
+        with closing(graph.aside()) as built:
+            publish(built, WAY)
+            graph.adopt(built, ontology)
+        replica.refresh()
+        assert replica.document(A) is None
+        assert shown(replica) == shown(graph)
+        assert replica.changes(0) is None
+        assert not being_made(path).exists()
+        graph.clear()
+        replica.refresh()
+        assert replica.epoch() == 0 == replica.counts()["documents"]
+
+
+def test_a_feed_that_does_not_reach_back_is_no_feed(
+    place: Place, graph: Neo4jGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kgfs.stores.graph.neo4j import feed
+
+    monkeypatch.setattr(feed, "KEPT_CHANGES", 10)
+    with closing(copied(place, tmp_path / "replica.sqlite")) as replica:
+        for n in range(5):
+            publish(graph, replace(ZEN, title=f"title {n}"), f"commit {n}")
+        replica.refresh()
+        assert shown(replica) == shown(graph)
+
+
+def test_of_what_is_purged_no_word_stays_in_the_file(place: Place, graph: Neo4jGraph, tmp_path: Path) -> None:
+    path = tmp_path / "replica.sqlite"
+    secret = Doc(B, [Told("Secretword")], texts=["the Secretword is here"])
+
+    def words() -> bool:
+        return any(b"ecretword" in file.read_bytes() for file in tmp_path.iterdir())
+
+    publish(graph, ZEN)
+    with closing(copied(place, path)) as replica:
+        publish(graph, secret)
+        replica.refresh()
+        assert words()
+        graph.forget("gone", [B], 2000)
+        replica.refresh()
+        graph.redact([cid("Secretword")], [])
+        replica.refresh()
+        assert not words()
+        assert replica.changes(0) is None
+        assert replica.name_taken(ONTOLOGY, "secretword") == cid("Secretword")
+        assert shown(replica) == shown(graph)
+
+
+# ----------------------------------------------------------------------------------------------- outages
+
+
+@pytest.fixture
+def mortal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The folder of a server that the test may kill."""
+    need_neo4j()
+    folder = tmp_path_factory.mktemp("mortal")
+    server.start(folder, ())
+    yield folder
+    process.end(folder)
+
+
+@pytest.mark.slow
+@pytest.mark.logs("replica: AwayError")
+def test_while_the_server_is_away_reading_goes_on(mortal: Path, tmp_path: Path) -> None:
+    from kgfs.stores.graph.neo4j.origin import Origin
+
+    place = own(place_of(mortal))
+    path, errors = tmp_path / "replica.sqlite", ErrorLog(tmp_path / "errors.ndjson")
+
+    def opened() -> Replica:
+        found = open_replica(
+            Origin(place),
+            path,
+            tmp_path / "lock",
+            connect(replace(place, timeout=5.0)),
+            Outage(tmp_path / "away", errors),
+            refill=False,
+        )
+        assert found is not None
+        return found
+
+    with closing(connect(place)()) as graph:
+        publish(graph, ZEN)
+    with closing(Origin(place)) as origin:
+        make_replica(origin, path, tmp_path / "lock", connect(place))
+    with closing(opened()) as replica, fed(replica):
+        assert replica.lag().away_since is None
+        found = process.running(mortal)
+        assert found is not None
+        os.kill(found.pid, signal.SIGKILL)
+        until(lambda: replica.lag().away_since is not None)
+        time.sleep(2.5)
+        [line] = errors.read().splitlines()
+        assert b"AwayError" in line, "one line an outage, not one a look"
+        assert replica.document(A) is not None
+        assert replica.lag().seconds > 2
+        with pytest.raises(AwayError):
+            replica.refresh()
+        with closing(opened()) as second:
+            assert second.page(cid("Zen")) == replica.page(cid("Zen"))
+            with pytest.raises((StoreError, TimedOutError)):
+                second.published("c1")
+        server.start(mortal, process.ports_before(mortal))
+        with closing(connect(place)()) as graph:
+            publish(graph, WAY)
+        until(lambda: replica.document(B) is not None)
+        until(lambda: replica.lag().away_since is None)
+        oracle = MemoryGraph()
+        publish(oracle, ZEN)
+        publish(oracle, WAY)
+        assert replica.concepts(ONTOLOGY) == oracle.concepts(ONTOLOGY)
+    assert len(errors.read().splitlines()) == 1
