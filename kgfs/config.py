@@ -218,6 +218,11 @@ class Config:
     cluster: Cluster = field(default_factory=Cluster)
     """Section ``[compute]``."""
 
+    @property
+    def on_servers(self) -> bool:
+        """Whether anything stands on a server, which is asked with a secret."""
+        return (self.garage_store.store, self.graph.store, self.vectors.store) != ("files", "sqlite", "sqlite")
+
     def words(self) -> list[str]:
         """The options that give another process of this machine the same configuration."""
         return ["--home", str(self.home), *(["--config", str(self.file)] if self.file else [])]

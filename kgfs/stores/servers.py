@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 import logging
+import resource
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -42,6 +43,12 @@ def warn_of_plain_text(config: Config, url: str, remedy: str) -> None:
     if config.run.is_dir() and not note.exists():
         note.touch(mode=0o600)
         ErrorLog(config.errors_log).add("servers", warning)
+
+
+def keep_secrets_from_core_dumps(config: Config) -> None:
+    """A process that may hold a secret leaves no image of its memory behind, nor do those that it starts."""
+    if config.on_servers:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def is_open_to_others(url: str, encrypted: bool) -> bool:

@@ -19,10 +19,20 @@ def start(folder: Path, ports: tuple[int, ...]) -> Running:
     program = install()
     (port,) = ports or free_ports(1)
     words = ["-m", "tests.peers.qdrant_wire", "--folder", folder / "data", "--port", port]
-    note = launch(folder, [program, *words], [port], {"PYTHONPATH": str(ROOT)})
+    env = {
+        "PYTHONPATH": str(ROOT),
+        "QDRANT__SERVICE__API_KEY": key.read_text() if (key := _key(folder)).exists() else "",
+    }
+    note = launch(folder, [program, *words], [port], env)
     wait_for_port(folder, note, port)
     return note
 
 
 def settings(folder: Path, ports: tuple[int, ...]) -> str:
-    return f'[vectors]\nstore = "qdrant"\nurl = "http://{HOST}:{ports[0]}"\n'
+    key = f'api_key_file = "{_key(folder)}"\n' if _key(folder).exists() else ""
+    return f'[vectors]\nstore = "qdrant"\nurl = "http://{HOST}:{ports[0]}"\n{key}'
+
+
+def _key(folder: Path) -> Path:
+    """Where it is there, nobody is answered without what stands in it."""
+    return folder / "api_key"

@@ -505,14 +505,6 @@ def test_only_half_of_the_keys_is_refused() -> None:
         client_of(replace(LOCAL, secret_key_file=None))
 
 
-def test_plain_text_to_another_machine_warns(caplog: pytest.LogCaptureFixture) -> None:
-    for endpoint in ("http://127.0.0.1:9", "http://localhost:9", "http://[::1]:9", "https://s3.example.org"):
-        client_of(replace(LOCAL, endpoint=endpoint))
-    assert caplog.records == []
-    client_of(replace(LOCAL, endpoint="http://s3.example.org"))
-    assert "not encrypted" in caplog.text
-
-
 def test_host_style_asks_the_bucket_s_own_host() -> None:
     for path_style, wanted in ((True, "https://s3.example.org/kgfs/a"), (False, "https://kgfs.s3.example.org/a")):
         client = client_of(replace(LOCAL, endpoint="https://s3.example.org", path_style=path_style))

@@ -8,6 +8,7 @@ from kgfs.config import Config
 from kgfs.errors import MachineError
 from kgfs.stores.garage.contract import Garage
 from kgfs.stores.garage.embedded import FileGarage
+from kgfs.stores.servers import is_open_to_others, warn_of_plain_text
 
 
 def open_garage(config: Config, *, cached: bool = True) -> Garage:
@@ -33,6 +34,8 @@ def open_garage(config: Config, *, cached: bool = True) -> Garage:
         ca_file=_path(settings.ca_file),
         timeout=settings.timeout,
     )
+    if is_open_to_others(place.endpoint, place.endpoint.startswith("https://")):
+        warn_of_plain_text(config, place.endpoint, "Use https:// (garage.endpoint).")
     return S3Garage(place, config.garage_cache, settings.cache_bytes if cached else 0)
 
 

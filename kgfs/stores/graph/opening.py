@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -13,12 +12,12 @@ from kgfs.errors import BadInputError, MachineError
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.servers import secret_in, warn_of_plain_text
 
 if TYPE_CHECKING:
     from kgfs.stores.graph.neo4j.graph import Neo4jGraph
     from kgfs.stores.graph.neo4j.origin import Origin
-
-LOG = logging.getLogger("kgfs.graph")
+    from kgfs.stores.graph.neo4j.place import Place
 
 
 def open_graph(config: Config, *, mounted: bool = False) -> Graph:
@@ -38,12 +37,13 @@ def open_graph(config: Config, *, mounted: bool = False) -> Graph:
         from kgfs.stores.graph.replica.opening import open_replica
         from kgfs.stores.graph.replica.outage import Outage
 
-        origin, connect = _server(config)
+        origin, connect = _origin(config), _connecting(config)
         outage = Outage(config.run / "replica.away", ErrorLog(config.errors_log))
         replica = open_replica(origin, config.replica_db, _lock(config), connect, outage, refill=mounted)
         if replica is not None:
             return replica
-    return _server(config)[1]()
+        origin.close()
+    return _connecting(config)()
 
 
 def copy_graph(config: Config, progress: Callable[[int, int], None] = lambda done, total: None) -> None:
@@ -56,22 +56,35 @@ def copy_graph(config: Config, progress: Callable[[int, int], None] = lambda don
 
     if is_usable(config.replica_db):
         return
-    origin, connect = _server(config)
-    with closing(origin):
-        make_replica(origin, config.replica_db, _lock(config), connect, progress)
+    with closing(_origin(config)) as origin:
+        make_replica(origin, config.replica_db, _lock(config), _connecting(config), progress)
 
 
 def _lock(config: Config) -> Path:
     return config.run / "replica.lock"
 
 
-def _server(config: Config) -> tuple[Origin, Callable[[], Neo4jGraph]]:
-    """What copies are made from, and what opens the graph itself. Nothing is asked yet."""
+def _origin(config: Config) -> Origin:
+    """What copies are made from. Nothing is asked yet."""
+    place = _place(config)
+    from kgfs.stores.graph.neo4j.origin import Origin
+
+    return Origin(place)
+
+
+def _connecting(config: Config) -> Callable[[], Neo4jGraph]:
+    """What opens the graph itself."""
+    place = _place(config)
+    from kgfs.stores.graph.neo4j.graph import Neo4jGraph
+
+    return lambda: Neo4jGraph(place)
+
+
+def _place(config: Config) -> Place:
     settings = config.graph
     try:
-        from kgfs.stores.graph.neo4j.graph import Neo4jGraph
-        from kgfs.stores.graph.neo4j.origin import Origin
         from kgfs.stores.graph.neo4j.place import Place
+        from kgfs.stores.graph.neo4j.speaking import Speaking  # noqa: F401 - whether the driver is there
     except ModuleNotFoundError as error:
         raise MachineError(
             f"graph.store is 'neo4j', and the package {error.name} is not installed. Install kgfs[servers]."
@@ -87,15 +100,11 @@ def _server(config: Config) -> tuple[Origin, Callable[[], Neo4jGraph]]:
         bookmarks=config.run / "graph.bookmarks" if settings.uri.startswith("neo4j") else None,
     )
     if place.open_to_others:
-        LOG.warning(f"{place.uri}: password and knowledge go there unencrypted. Use bolt+s:// or neo4j+s://.")
-    return Origin(place), lambda: Neo4jGraph(place)
+        warn_of_plain_text(config, place.uri, "Use bolt+s:// or neo4j+s:// (graph.uri).")
+    return place
 
 
 def _secret(named: str) -> str:
     if not named:
         raise BadInputError("graph.store is 'neo4j', and graph.password_file names no file.")
-    path = Path(named).expanduser()
-    try:
-        return path.read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInputError(f"{path}: the password (graph.password_file) cannot be read: {error}") from error
+    return secret_in(named, "graph.password_file")

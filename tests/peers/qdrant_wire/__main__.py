@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import signal
 import threading
@@ -21,6 +22,8 @@ from tests.peers.qdrant_wire.engine import Engine, NotCarriedOverError, NotFound
 
 VERSION = "1.18.0"
 """The server whose interface this is."""
+KEY = "QDRANT__SERVICE__API_KEY"
+"""The server's own variable for the key that it wants; without one it wants none."""
 Answer = Callable[[Engine, str, Any], Any]
 
 
@@ -45,7 +48,7 @@ ROUTES: list[tuple[str, str, Any, Answer]] = [
 ]
 
 
-def handler(engine: Engine) -> type[BaseHTTPRequestHandler]:
+def handler(engine: Engine, key: str) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
@@ -53,6 +56,9 @@ def handler(engine: Engine) -> type[BaseHTTPRequestHandler]:
             started = time.perf_counter()
             path = unquote(urlsplit(self.path).path)
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            if key and self.headers.get("api-key") != key:
+                self.send(401, {"status": {"error": "Must provide an API key or an Authorization bearer token"}})
+                return
             if path == "/":
                 self.send(200, {"title": "qdrant - vector search engine (wire front of a test)", "version": VERSION})
                 return
@@ -100,7 +106,7 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0)
     arguments = parser.parse_args()
     engine = Engine(arguments.folder)
-    server = ThreadingHTTPServer(("127.0.0.1", arguments.port), handler(engine))
+    server = ThreadingHTTPServer(("127.0.0.1", arguments.port), handler(engine, os.environ.get(KEY, "")))
     server.daemon_threads = True
     signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=server.shutdown).start())
     print(server.server_address[1], flush=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import logging
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +16,6 @@ from urllib3.exceptions import ReadTimeoutError
 from urllib3.util import Retry, Timeout
 
 from kgfs.errors import BadInputError
-
-log = logging.getLogger(__name__)
 
 CONNECTIONS = 32
 """Kept open to the server; more may be open for a while."""
@@ -92,15 +89,12 @@ class _Patience(Retry):
 
 
 def client_of(place: Place) -> Minio:
-    """Speaks to nobody yet. BadInputError for settings that cannot be; a warning for keys and contents sent in the
-    clear to another machine. Certificates are verified, always."""
+    """Speaks to nobody yet. BadInputError for settings that cannot be. Certificates are verified, always."""
     parts = urlsplit(place.endpoint)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/") or parts.username:
         raise BadInputError(f"garage.endpoint is http://host:port or https://host, not '{place.endpoint}'.")
     if not place.bucket:
         raise BadInputError("garage.bucket is empty. Name the bucket that holds the garage.")
-    if parts.scheme == "http" and not _is_loopback(parts.hostname):
-        log.warning("%s: the connection is not encrypted. Use https.", place.endpoint)
     if place.ca_file and not place.ca_file.is_file():
         raise BadInputError(f"garage.ca_file: {place.ca_file} is no file.")
     # Each retry would be a warning of its own; who asked is told how it ended.
@@ -145,10 +139,3 @@ def _credentials(place: Place) -> Provider:
         return KeyFiles(place.access_key_file, place.secret_key_file)
     asking = urllib3.PoolManager(timeout=Timeout(2.0), retries=False)
     return ChainedProvider([EnvAWSProvider(), AWSConfigProvider(), _Instance(http_client=asking)])
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ipaddress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from kgfs.errors import BadInputError
+from kgfs.stores.servers import is_open_to_others
 
 SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 WRITING = 10
@@ -49,7 +49,7 @@ class Place:
     @property
     def open_to_others(self) -> bool:
         """Whether words and password go unencrypted to another machine."""
-        return not self.encrypted and not is_loopback(urlsplit(self.uri).hostname or "")
+        return is_open_to_others(self.uri, self.encrypted)
 
     def options(self) -> dict[str, Any]:
         """Of the driver, without who we are."""
@@ -67,10 +67,3 @@ class Place:
     def address(self) -> str:
         """The URI as the driver wants it beside an own list of authorities, which excludes the short schemes of TLS."""
         return self.uri.replace("+s", "", 1) if self.ca_file else self.uri
-
-
-def is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -1,0 +1,175 @@
+"""Secrets of a home on servers are shown nowhere, and what goes to other machines in the clear is said."""
+
+from __future__ import annotations
+
+import os
+import resource
+import secrets
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kgfs.config import load
+from kgfs.errors import AwayError, BadInputError, StoreError, TimedOutError
+from kgfs.stores import servers
+from kgfs.stores.garage.opening import open_garage
+from kgfs.stores.graph.opening import open_graph
+from kgfs.stores.vectors.opening import open_vectors
+from scripts.servers import process, qdrant_wire
+from tests.peers.buckets import Server
+from tests.t6_whole.conftest import ZEN
+from tests.t6_whole.running import Place
+
+REFUSED = "refuses the key"
+
+
+@pytest.fixture
+def qdrant(tmp_path: Path, qdrant_wire_url: str) -> Iterator[Path]:
+    """The folder of one that wants a key."""
+    folder = tmp_path / "qdrant-wire"
+    folder.mkdir()
+    (folder / "api_key").write_text(secrets.token_hex(16))
+    qdrant_wire.start(folder, ())
+    yield folder
+    process.end(folder)
+
+
+@pytest.fixture
+def far(place: Place, seaweedfs: Server, qdrant: Path) -> Place:
+    bucket = seaweedfs.place
+    (place.home / "config.toml").write_text(
+        f'[garage]\nstore = "s3"\nendpoint = "{bucket.endpoint}"\nprefix = "{bucket.prefix}"\ntimeout = 10\n'
+        f'access_key_file = "{bucket.access_key_file}"\nsecret_key_file = "{bucket.secret_key_file}"\n'
+        + qdrant_wire.settings(qdrant, process.ports_before(qdrant))
+    )
+    return place
+
+
+def everything_below(top: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in top.rglob("*") if path.is_file())
+
+
+@pytest.mark.mounted
+@pytest.mark.models
+@pytest.mark.logs(REFUSED)
+def test_no_secret_is_shown(far: Place, seaweedfs: Server, qdrant: Path) -> None:
+    hidden = [
+        (folder / name).read_bytes().strip()
+        for folder, name in ((seaweedfs.folder, "access_key"), (seaweedfs.folder, "secret_key"), (qdrant, "api_key"))
+    ]
+    far.mount()
+    documents = far.ontology("Zen") / "documents"
+    (documents / "zen.md").write_text(ZEN)
+    far.wait()
+    said = [far.run(*words.split()) for words in ("status", "status --json", "config show", "doctor", "search koans")]
+    (qdrant / "api_key").write_text("wrong-key-for-once")
+    (documents / "more.md").write_text(ZEN * 2)
+    far.run("check", expect=7)
+    said.append(far.run("rebuild", "--yes", expect=7))
+    assert REFUSED in said[-1].stderr
+    hidden.append(b"wrong-key-for-once")
+    (qdrant / "api_key").write_bytes(hidden[2])
+    shown = "".join(done.stdout + done.stderr for done in said).encode() + everything_below(far.mountpoint / ".kgfs")
+    for pid in far.pids():
+        shown += Path(f"/proc/{pid}/cmdline").read_bytes() + Path(f"/proc/{pid}/environ").read_bytes()
+        assert resource.prlimit(pid, resource.RLIMIT_CORE) == (0, 0)
+    far.wait()
+    far.umount()
+    shown += everything_below(far.home)
+    for secret in hidden:
+        assert secret not in shown
+
+
+def test_memory_is_not_dumped_where_it_may_hold_a_secret(home: Path) -> None:
+    plain = load(home)
+    far = replace(plain, vectors=replace(plain.vectors, store="qdrant", url="http://127.0.0.1:1"))
+    assert (plain.on_servers, far.on_servers) == (False, True)
+    child = os.fork()
+    if child == 0:
+        resource.setrlimit(resource.RLIMIT_CORE, (4096, 4096))
+        servers.keep_secrets_from_core_dumps(plain)
+        kept = resource.getrlimit(resource.RLIMIT_CORE) == (4096, 4096)
+        servers.keep_secrets_from_core_dumps(far)
+        os._exit(0 if kept and resource.getrlimit(resource.RLIMIT_CORE) == (0, 0) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+SERVERS = {
+    "s3": {
+        "KGFS_GARAGE_STORE": "s3",
+        "KGFS_GARAGE_ENDPOINT": "http://HOST:1",
+        "KGFS_GARAGE_ACCESS_KEY_FILE": "FILE",
+        "KGFS_GARAGE_SECRET_KEY_FILE": "FILE",
+    },
+    "qdrant": {
+        "KGFS_VECTORS_STORE": "qdrant",
+        "KGFS_VECTORS_URL": "http://HOST:1",
+        "KGFS_VECTORS_API_KEY_FILE": "FILE",
+    },
+    "neo4j": {
+        "KGFS_GRAPH_STORE": "neo4j",
+        "KGFS_GRAPH_URI": "bolt://HOST:1",
+        "KGFS_GRAPH_PASSWORD_FILE": "FILE",
+        "KGFS_GRAPH_TIMEOUT": "1",
+    },
+}
+
+
+@pytest.mark.parametrize("kind", SERVERS)
+def test_what_goes_to_others_in_the_clear_is_said_once(
+    home: Path, tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(servers, "_told", set())
+    (tmp_path / "secret").write_text("s3cret-word")
+    (home / "run").mkdir()
+    log = home / "log/errors.ndjson"
+
+    def opened(host: str) -> None:
+        environ = {
+            name: value.replace("HOST", host).replace("FILE", str(tmp_path / "secret"))
+            for name, value in SERVERS[kind].items()
+        }
+        config = load(home, environ=environ)
+        for open_ in (open_garage, open_graph, lambda config: open_vectors(config, "model/1")):
+            with suppress(AwayError, StoreError, TimedOutError):
+                open_(config).close()
+
+    for host in ("127.0.0.1", "localhost", "[::1]"):
+        opened(host)
+    assert "unencrypted" not in caplog.text
+    assert not log.exists() or "unencrypted" not in log.read_text()
+    opened("server.invalid")
+    opened("server.invalid")
+    assert caplog.text.count("unencrypted") == 1
+    monkeypatch.setattr(servers, "_told", set())  # another process
+    opened("server.invalid")
+    assert caplog.text.count("unencrypted") == 2
+    assert log.read_text().count("unencrypted") == 1
+    assert "s3cret-word" not in caplog.text + log.read_text()
+    log.unlink()
+
+
+@pytest.mark.parametrize(("kind", "setting"), [("qdrant", "vectors.api_key_file"), ("neo4j", "graph.password_file")])
+@pytest.mark.parametrize("content", [None, b"", b"\xff\xfe"])
+def test_a_secret_that_cannot_be_read_is_named_by_its_setting(
+    home: Path, tmp_path: Path, kind: str, setting: str, content: bytes | None
+) -> None:
+    if content is not None:
+        (tmp_path / "secret").write_bytes(content)
+    environ = {
+        name: value.replace("HOST", "127.0.0.1").replace("FILE", str(tmp_path / "secret"))
+        for name, value in SERVERS[kind].items()
+    }
+    config = load(home, environ=environ)
+    with pytest.raises(BadInputError, match=setting):
+        open_vectors(config, "model/1") if kind == "qdrant" else open_graph(config)
+
+
+def test_a_key_in_an_address_is_refused(home: Path) -> None:
+    for name in ("KGFS_GARAGE_ENDPOINT", "KGFS_GRAPH_URI", "KGFS_VECTORS_URL"):
+        with pytest.raises(BadInputError, match="file") as caught:
+            load(home, environ={name: "http://me:s3cret-word@host"})
+        assert "s3cret-word" not in str(caught.value)
