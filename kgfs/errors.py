@@ -145,7 +145,8 @@ class FullError(StoreError):
 
 
 class AwayError(StoreError):
-    """A server of the home cannot be reached. What is on this machine can be used; trying later can succeed."""
+    """A server of the home cannot be used: it is not reached, is not ready, or takes our keys no more. What is on this
+    machine can be used; trying later, or with other keys, can succeed."""
 
 
 class OvertakenError(StoreError):

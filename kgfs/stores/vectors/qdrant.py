@@ -293,7 +293,7 @@ def _ours(url: str, error: Exception) -> KgfsError:
         if status == 404:
             return _NoCollectionError(f"{url}: {said}")
         if status in (401, 403):
-            return StoreError(
+            return AwayError(
                 f"{url}: Qdrant refuses the key. Check the one that vectors.api_key_file or QDRANT_API_KEY gives."
             )
         if status in (400, 409, 422):

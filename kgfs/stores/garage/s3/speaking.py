@@ -97,7 +97,7 @@ def _refused(where: str, what: str, code: str) -> KgfsError:
     if code == "InvalidRange":
         return ShortError(f"{what}: ends before what was asked for.")
     if code in _KEYS:
-        return StoreError(f"{where}: the server refuses the keys ({code}). Check those that garage.* or AWS_* name.")
+        return AwayError(f"{where}: the server refuses the keys ({code}). Check those that garage.* or AWS_* name.")
     if code in _FULL:
         return FullError(f"{where}: no space is left for {what}.")
     if code in _NOT_READY:
