@@ -13,6 +13,7 @@ from kgfs.app.deciding import carry_out_forgetting
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
+from kgfs.domain import Name
 from kgfs.errors import BadInputError
 from kgfs.ingest.forget import Plan, order, plan, unsettled
 from kgfs.stores.naming import Found, find_document
@@ -58,23 +59,42 @@ def command(
                 "With - the list comes from stdin, so nobody can be asked there. Give --yes or --dry-run."
             )
     with open_stores(config, make=False) as stores, open_deposits(config, stores) as (deposits, _):
-        targets = _targets(config, stores, words, purge)
-        if waiting := unsettled(stores, targets):
-            if dry_run:
-                told = f"{count(len(waiting), 'file')} waiting to become versions are not counted; kgfs wait has them settled."
-                click.echo(f"kgfs: {told}", err=True)
+
+        def planned_now() -> tuple[Plan, list[Name]]:
+            targets = _targets(config, stores, words, purge)
+            return plan(stores, targets, cascade, purge=purge), unsettled(stores, targets)
+
+        def told(planned: Plan) -> None:
+            if as_json:
+                click.echo(json.dumps(_data(planned)))
             else:
-                deposits.settler.settle(waiting)
-                targets = _targets(config, stores, words, purge)
-        planned = plan(stores, targets, cascade, purge=purge)
-        if as_json:
-            click.echo(json.dumps(_data(planned)))
-        else:
-            _print(stores, planned)
+                _print(stores, planned)
+
+        def ask() -> None:
+            click.confirm("Erase them for good?" if purge else "Forget them?", abort=True, err=True)
+
+        planned, waiting = planned_now()
+        if not (yes and waiting):
+            told(planned)
+        if waiting and not yes:
+            number = count(len(waiting), "file")
+            click.echo(
+                f"kgfs: {number} waiting to become versions go as what they become; kgfs wait settles them.", err=True
+            )
         if dry_run or planned.nothing:
             return
         if not yes:
-            click.confirm("Erase them for good?" if purge else "Forget them?", abort=True, err=True)
+            ask()
+        if waiting:  # nothing is changed before the answer, what a file becomes least of all
+            deposits.settler.settle(waiting)
+            seen = {name.id for name in planned.names}
+            planned, _ = planned_now()
+            more = any(name.id not in seen for name in planned.names)
+            if yes or more:
+                told(planned)
+            if more and not yes:
+                click.echo("kgfs: with what they became more names leave.", err=True)
+                ask()
         order(deposits, stores, planned)
     carry_out_forgetting(config)
     done = "erased" if purge else "forgotten"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -74,25 +75,38 @@ def command(
             bar.show(kept, total, "bytes kept")
 
         with Bar() as bar:
-            for path in files:
-                try:
-                    if ontology:
-                        ingested = deposits.ingest_file(path, ontology, as_path, progress, force=force)
-                        if strategy and ingested.doc_id and ingested.decision == Action.SKIP:
-                            ingested = replace(ingested, decision=Action.REPROCESS.value, reason=ASKED)
-                    else:
-                        ingested = _known(config, stores, path, again=force or strategy is not None)
-                    _print(path, ingested, as_json)
-                    if ingested.doc_id and (strategy or (force and not ontology)):
-                        again.append(ingested.doc_id)
-                except KgfsError as error:
-                    failures.append(error)
-                    click.echo(f"kgfs: {error}", err=True)
+            done: Iterable[tuple[Path, Ingested | KgfsError]]
+            if ontology and as_path:
+                done = [(files[0], deposits.ingest_file(files[0], ontology, as_path, progress, force=force))]
+            elif ontology:
+                done = deposits.ingest_files(files, ontology, progress, force=force)
+            else:
+                done = _all_known(config, stores, files, again=force or strategy is not None)
+            for path, ingested in done:
+                if isinstance(ingested, KgfsError):
+                    failures.append(ingested)
+                    click.echo(f"kgfs: {ingested}", err=True)
+                    continue
+                if ontology and strategy and ingested.doc_id and ingested.decision == Action.SKIP:
+                    ingested = replace(ingested, decision=Action.REPROCESS.value, reason=ASKED)
+                _print(path, ingested, as_json)
+                if ingested.doc_id and (strategy or (force and not ontology)):
+                    again.append(ingested.doc_id)
         owe_again(stores, again, strategy or "")
         if not no_wait:
             read_owed(config, stores)
     if failures:
         raise SystemExit(failures[0].exit_code)
+
+
+def _all_known(
+    config: Config, stores: Stores, files: Iterable[Path], *, again: bool
+) -> Iterator[tuple[Path, Ingested | KgfsError]]:
+    for path in files:
+        try:
+            yield path, _known(config, stores, path, again=again)
+        except KgfsError as error:
+            yield path, error
 
 
 def _known(config: Config, stores: Stores, path: Path, *, again: bool) -> Ingested:

@@ -25,8 +25,8 @@ from kgfs.errors import (
 )
 from kgfs.ingest.content import Content, open_content
 from kgfs.ingest.duplicates import Duplicates
-from kgfs.ingest.intake import Ingested, take_in, take_in_many
 from kgfs.ingest.exchange import Exchange
+from kgfs.ingest.intake import Ingested, take_in, take_in_many
 from kgfs.ingest.open_file import OpenFile
 from kgfs.ingest.rules import check_name, check_ontology_name, prefix_for
 from kgfs.ingest.settle import Settler

@@ -1,4 +1,4 @@
-"""Taking in one file from outside, without a mount: read once, kept, and settled at once."""
+"""Taking in files from outside, without a mount: read once, kept, and settled at once, alone or many together."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import errno
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from kgfs.domain import Name, NameKind, Ontology, Place, new_id
 from kgfs.errors import (
@@ -34,7 +35,12 @@ from kgfs.stores.journal.facts import ContentKept, Fact, FileMade, Moved
 
 if TYPE_CHECKING:
     from kgfs.ingest.deposit import Deposits
+    from kgfs.ingest.identify import Decision
 
+T = TypeVar("T")
+
+TOGETHER = 64
+"""Files that are decided about, and made durable, in one step."""
 ATTEMPTS = 5
 """How often a change by somebody else in the middle of ours is met by beginning again."""
 
@@ -72,12 +78,71 @@ def take_in(
     under another path and is to have each content once; nothing was changed.
     """
     names = check_path(as_path)
+
+    def deposit(taken: _Taken) -> Ingested:
+        name = _placed(deposits, ontology, names, taken)
+        decision = deposits.settler.decide([name], again=True, force=force).get(name.id)
+        if decision is None:
+            raise BusyError(f"'{'/'.join(names)}' in {ontology.name} is being written. Try again when that is done.")
+        return _ingested(deposits, name, names, decision)
+
+    return _with_bytes(deposits, source, progress, deposit)
+
+
+def take_in_many(
+    deposits: Deposits, ontology: Ontology, sources: Iterable[Path], progress: Callable[[int], None], *, force: bool
+) -> Iterator[tuple[Path, Ingested | KgfsError]]:
+    """As :func:`take_in` of each in turn, under its own name, but :data:`TOGETHER` are decided about at a time: each is
+    durable, and known to be, when it is told of. Killed before that, what was kept is settled by whoever settles next.
+    A failure is told of in place of what became of that file."""
+    kept: dict[str, tuple[Path, Name]] = {}
+    for source in sources:
+        if source.name in kept or len(kept) == TOGETHER:
+            yield from _decided(deposits, ontology, kept, progress, force=force)
+            kept = {}
+        try:
+            if deposits.duplicates.refused:  # whether it is one depends on what was decided about those before
+                yield source, take_in(deposits, ontology, source, source.name, progress, force=force)
+                continue
+            placed = partial(_placed, deposits, ontology, check_path(source.name))
+            name = _with_bytes(deposits, source, progress, placed)
+        except KgfsError as error:
+            yield source, error
+            continue
+        kept[source.name] = (source, name)
+    yield from _decided(deposits, ontology, kept, progress, force=force)
+
+
+def _decided(
+    deposits: Deposits,
+    ontology: Ontology,
+    kept: dict[str, tuple[Path, Name]],
+    progress: Callable[[int], None],
+    *,
+    force: bool,
+) -> Iterator[tuple[Path, Ingested | KgfsError]]:
+    try:
+        decisions = deposits.settler.settle([name for _, name in kept.values()], again=True, force=force)
+    except KgfsError:
+        decisions = {}  # which of them is the trouble each shows alone
+    for source, name in kept.values():
+        try:
+            if decision := decisions.get(name.id):
+                yield source, _ingested(deposits, name, check_path(source.name), decision)
+            else:
+                yield source, take_in(deposits, ontology, source, source.name, lambda size: None, force=force)
+        except KgfsError as error:
+            yield source, error
+
+
+def _with_bytes(deposits: Deposits, source: Path, progress: Callable[[int], None], do: Callable[[_Taken], T]) -> T:
+    """What ``do`` makes of the source, alone among those who settle; begun again where somebody else came between."""
     try:
         with _taken(deposits, source, progress) as taken:
             for attempt in range(ATTEMPTS):
                 try:
                     with deposits.settler.alone():
-                        return _deposit(deposits, ontology, names, taken, force=force)
+                        return do(taken)
                 except DuplicateError:
                     raise
                 except (BusyError, ExistsError, MissingError):
@@ -88,7 +153,8 @@ def take_in(
     raise AssertionError("unreachable")
 
 
-def _deposit(deposits: Deposits, ontology: Ontology, names: tuple[str, ...], taken: _Taken, *, force: bool) -> Ingested:
+def _placed(deposits: Deposits, ontology: Ontology, names: tuple[str, ...], taken: _Taken) -> Name:
+    """The name that has these bytes at this path from now on; it may have had them before."""
     journal = deposits.copies.stores.journal
     parent = _folder(deposits, ontology, names[:-1])
     standing = journal.names.child(parent, names[-1])
@@ -96,13 +162,12 @@ def _deposit(deposits: Deposits, ontology: Ontology, names: tuple[str, ...], tak
         raise IsAFolderError(f"'{'/'.join(names)}' is a folder in {ontology.name}. Choose another path with --as.")
     sha256 = taken.sums.sha256 if taken.sums.size else ""
     if standing is not None and standing.kind is NameKind.FILE and standing.sha256 == sha256:
-        name = standing
-    else:
-        name = _keep(deposits, ontology, parent, "/".join(names), standing, taken)
-    decision = deposits.settler.decide([name], again=True, force=force).get(name.id)
-    if decision is None:
-        raise BusyError(f"'{'/'.join(names)}' in {ontology.name} is being written. Try again when that is done.")
-    settled = journal.names.name(name.id)
+        return standing
+    return _keep(deposits, ontology, parent, "/".join(names), standing, taken)
+
+
+def _ingested(deposits: Deposits, name: Name, names: tuple[str, ...], decision: Decision) -> Ingested:
+    settled = deposits.copies.stores.journal.names.name(name.id)
     return Ingested("/".join(names), settled.doc_id if settled else "", decision.action.value, decision.reason)
 
 

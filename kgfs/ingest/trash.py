@@ -56,7 +56,8 @@ def find(stores: Stores, run: Path, words: str) -> Trashed:
 
 def restore(deposits: Deposits, stores: Stores, gone: Trashed, as_path: str = "") -> str:
     """Put it back where it was, or at ``Ontology/path``; that path. Folders that are missing are made, so is the
-    ontology. ExistsError if something stands there. Its knowledge comes back from its Reading, without a model."""
+    ontology it was in; MissingError if another one does not exist. ExistsError if something stands there. Its knowledge
+    comes back from its Reading, without a model."""
     ontology_name, parts = ontology_shown(stores, gone), tuple(gone.path.split("/"))
     if as_path:
         ontology_name, _, path = encode_name(os.fsencode(as_path)).partition("/")
@@ -64,6 +65,9 @@ def restore(deposits: Deposits, stores: Stores, gone: Trashed, as_path: str = ""
             raise BadInputError(f"--as '{as_path}' names no file. Give ONTOLOGY/PATH.")
         parts = check_path(os.fsdecode(decode_name(path.removeprefix("documents/"))))
     ontology = stores.journal.names.ontology_named(ontology_name)
+    if ontology is None and as_path and ontology_name != ontology_shown(stores, gone):
+        known = ", ".join(sorted(one.name for one in stores.journal.names.ontologies()))
+        raise MissingError(f"--as '{as_path}': there is no ontology '{ontology_name}'. There are: {known or 'none'}.")
     if ontology is None:
         ontology = deposits.make_ontology(ontology_name, 0o755, os.getuid(), os.getgid())
     with deposits.settler.alone():

@@ -199,6 +199,14 @@ def test_lost_sums_are_made_again(damaged: Home, folder: str) -> None:
     assert damaged.know() == damaged.knowledge
 
 
+@pytest.mark.parametrize("folder", ["readings", "records"])
+def test_one_damage_is_told_of_once(damaged: Home, folder: str) -> None:
+    flip(damaged.object(folder))
+    assert [kind for kind, _ in damaged.found(deep=True)] == [Kind.ROTTEN_PART]
+    remove_with_sums(damaged.object(folder))
+    assert [kind for kind, _ in damaged.found(deep=True)] == [Kind.MISSING_PART]
+
+
 def test_an_orphan(damaged: Home) -> None:
     with open_stores(damaged.config) as stores:
         stores.garage.objects.put(f"sources/Test/{'0' * 32}.txt", b"nobody's")

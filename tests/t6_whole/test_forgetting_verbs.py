@@ -73,10 +73,14 @@ def test_what_was_removed_comes_back_or_goes_for_good(two: Place) -> None:
     two.run("forget", "Notes", "--yes")
     assert states(two) == {}
     first, second = in_trash(two)
-    two.run("trash", "restore", str(first["id"]), "--as", "Other/sub/a.md")
+    refused = two.run("trash", "restore", str(first["id"]), "--as", "Other/sub/a.md", expect=4)
+    assert "no ontology 'Other'" in one_line(refused.stderr), (
+        "a folder's name without its ontology is no order to make one"
+    )
+    two.run("trash", "restore", str(first["id"]), "--as", "Notes/sub/a.md")
     two.run("trash", "restore", second["path"])
     two.run("worker", "--until-idle")
-    assert states(two) == {"Other": {"done": 1}, "Notes": {"done": 1}}
+    assert states(two) == {"Notes": {"done": 2}}
     assert in_trash(two) == []
     two.run("forget", "Notes/b.md", "--yes")
     assert "b.md" in two.run("trash", "empty", "--dry-run").stdout
@@ -118,3 +122,23 @@ def test_a_dry_run_settles_nothing(two: Place) -> None:
     assert "1 file waiting" in planned.stderr
     assert json.loads(two.run("status", "--json", new).stdout)["version"] in (0, None)
     assert states(two) == {"Notes": {"done": 2}}
+    # Nor does a question that is answered with no: here by an end of the answers.
+    assert two.run("forget", new, expect=None).returncode != 0
+    assert json.loads(two.run("status", "--json", new).stdout)["version"] in (0, None)
+    two.run("forget", new, "--yes")
+    assert not new.exists()
+    assert states(two) == {"Notes": {"done": 2, "trashed": 1}}
+
+
+@pytest.mark.mounted
+def test_a_folder_leaves_with_all_that_stands_below_it(two: Place) -> None:
+    two.mount("--no-worker", env={"KGFS_PIPELINE_SETTLE": "600"})
+    documents = two.mountpoint / "Notes" / "documents"
+    (documents / "sub" / "deep").mkdir(parents=True)
+    for path in ("sub/c.md", "sub/deep/d.md", "e.md"):
+        (documents / path).write_text(ZEN.replace("koan", path[-4]))
+    (documents / "sub" / "empty").touch()
+    (documents / "sub" / "link").symlink_to("c.md")
+    two.run("forget", documents / "sub", "--yes")
+    assert sorted(path.name for path in documents.iterdir()) == ["a.md", "b.md", "e.md"]
+    assert [gone["path"] for gone in in_trash(two)] == ["Notes/documents/sub/c.md", "Notes/documents/sub/deep/d.md"]

@@ -31,8 +31,10 @@ def check(
     progress: Progress = lambda *_: None,
 ) -> list[Damage]:
     """Quick looks at what should be there and what refers to what; ``deep`` reads and verifies every byte. ``alive`` are
-    the ids of living sessions, ``worker`` says whether one lives. Works while the home is in use: a finding is what was found twice."""
-    found = list(_once(config, stores, alive, worker, deep, progress))
+    the ids of living sessions, ``worker`` says whether one lives. Works while the home is in use: a finding is what was found twice. Each is told of once
+    for each document that is concerned."""
+    looked = _once(config, stores, alive, worker, deep, progress)
+    found = list({(damage.kind, damage.what, damage.doc_id): damage for damage in looked}.values())
     if not found:
         return []
     time.sleep(SECOND_LOOK)

@@ -80,7 +80,8 @@ def _parts(stores: Stores, document: Document) -> Iterator[Damage]:
         yield Damage(Kind.ROTTEN_PART, key, str(error), document.doc_id)
     for part in wanted:
         if not objects.exists(part):
-            yield Damage(Kind.MISSING_PART, part, doc_id=document.doc_id)
+            own = part.split("/")[1] == document.doc_id
+            yield Damage(Kind.MISSING_PART, part, "" if own else f"document {document.doc_id}", document.doc_id)
 
 
 def _object(stores: Stores, key: str, size: int, held: set[str], deep: bool) -> Iterator[Damage]:
