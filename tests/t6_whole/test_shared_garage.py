@@ -1,0 +1,170 @@
+"""Two homes on one bucket, as two machines have them: each mounts, writes and reads; what one does the other sees."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from kgfs.app.home import open_stores
+from kgfs.config import load
+from kgfs.stores.waiting import WAITING
+from tests.peers.buckets import S3, Server, started
+from tests.t1_stores.test_journal_oracle import tables
+from tests.t6_whole.running import Place, until
+
+COLLIDED = "sharing"
+SEEN = 20.0
+"""Seconds for what others did to be seen, on a machine that does much else; half a second where it does not."""
+
+
+@pytest.fixture(params=[*S3])
+def server(request: pytest.FixtureRequest) -> Server:
+    found: Server = request.getfixturevalue(request.param)
+    return found
+
+
+def settings_of(server: Server, more: str = "") -> str:
+    place = server.place
+    return (
+        f'[garage]\nstore = "s3"\nshared = true\nendpoint = "{place.endpoint}"\nprefix = "{place.prefix}"\ntimeout = 5\n'
+        f'access_key_file = "{place.access_key_file}"\nsecret_key_file = "{place.secret_key_file}"\n{more}'
+    )
+
+
+def host(folder: Path, settings: str) -> Place:
+    made = Place(folder / "home", folder / "mnt", {"KGFS_MODELS_EMBEDDER": "none"})
+    made.home.mkdir(parents=True)
+    made.mountpoint.mkdir()
+    (made.home / "config.toml").write_text(settings)
+    return made
+
+
+@pytest.fixture
+def hosts(server: Server, tmp_path: Path) -> Iterator[tuple[Place, Place]]:
+    settings = settings_of(server)
+    with ExitStack() as stack:
+        made = [host(tmp_path / name, settings) for name in ("here", "there")]
+        for one in made:
+            stack.callback(one.close)
+        yield made[0], made[1]
+
+
+def mounted(hosts: tuple[Place, Place]) -> tuple[Path, Path]:
+    """Their ``documents/`` of one ontology."""
+    here, there = hosts
+    here.mount("--no-worker").ontology("Notes")
+    there.mount("--no-worker")
+    found = [one.mountpoint / "Notes/documents" for one in hosts]
+    until(found[1].is_dir, SEEN)
+    return found[0], found[1]
+
+
+def tree(documents: Path) -> dict[str, tuple[int, bytes]]:
+    return {
+        str(path.relative_to(documents)): (path.stat().st_mode, path.read_bytes() if path.is_file() else b"")
+        for path in sorted(documents.rglob("*"))
+    }
+
+
+def alike(hosts: tuple[Place, Place]) -> None:
+    """Both have the same rows, once all is delivered."""
+    for one in hosts:
+        one.umount()
+    found = []
+    for one in (*hosts, hosts[0]):
+        with open_stores(load(one.home)) as stores:
+            assert stores.journal.unshipped(1)[1] == []
+            found.append(tables(stores.journal))  # type: ignore[arg-type]
+    assert found[1] == found[2]
+
+
+@pytest.mark.mounted
+def test_what_one_does_the_other_sees(hosts: tuple[Place, Place]) -> None:
+    here, there = mounted(hosts)
+    (here / "a.txt").write_text("words")
+    (here / "folder").mkdir()
+    (here / "folder/large.bin").write_bytes(os.urandom(1 << 20))
+    until(lambda: (there / "folder/large.bin").exists(), SEEN)
+    assert tree(there) == tree(here)
+    (there / "a.txt").write_text("other words")
+    os.chmod(there / "a.txt", 0o600)
+    (there / "folder").rename(there / "renamed")
+    until(lambda: (here / "renamed").exists(), SEEN)
+    assert tree(there) == tree(here) and (here / "a.txt").read_text() == "other words"
+    (here / "a.txt").unlink()
+    until(lambda: not (there / "a.txt").exists(), SEEN)
+    for one in hosts:
+        one.run("wait", "--timeout", "30", expect=None)
+    until(lambda: tree(there) == tree(here), SEEN)
+    alike(hosts)
+
+
+@pytest.mark.mounted
+@pytest.mark.logs(COLLIDED)
+def test_both_write_one_path(hosts: tuple[Place, Place]) -> None:
+    here, there = mounted(hosts)
+    writers = [
+        subprocess.Popen(["sh", "-c", f"for n in 1 2 3 4 5 6 7 8; do echo {name} > {folder}/$n.txt; done"])
+        for name, folder in (("here", here), ("there", there))
+    ]
+    assert [writer.wait(60) for writer in writers] == [0, 0]
+    until(lambda: len(os.listdir(here)) == len(os.listdir(there)) == 8 and tree(here) == tree(there), SEEN)
+    shown = tree(here)
+    for one in hosts:
+        one.run("wait", "--timeout", "30", expect=None)
+    alike(hosts)
+    with open_stores(load(hosts[0].home)) as stores:
+        names = stores.journal.names
+        (ontology,) = names.ontologies()
+        for name in names.children(ontology.root):
+            versions = names.versions(name.id)
+            kept = {version.decision == "conflict": stores.garage.objects.get(version.key) for version in versions}
+            assert kept[False] == shown[name.name][1]
+            # Written after the other's was seen here, it is no conflict but the next version.
+            assert set(kept.values()) <= {b"here\n", b"there\n"}
+
+
+@pytest.mark.parametrize("border", ["waiting-put", "delivered", "confirmed"])
+def test_killed_while_delivering(hosts: tuple[Place, Place], border: str, tmp_path: Path) -> None:
+    here, there = hosts
+    (tmp_path / "a.txt").write_text("first")
+    (tmp_path / "b.txt").write_text("second")
+    here.run("ingest", tmp_path / "a.txt", "--ontology", "Notes")
+    there.run("ingest", tmp_path / "b.txt", "--ontology", "Notes", expect=-9, env={"KGFS_FAIL_AT": border})
+    here.run("ingest", tmp_path / "a.txt", "--ontology", "Notes", "--as", "c.txt")
+    there.run("ingest", tmp_path / "b.txt", "--ontology", "Notes", "--as", "b.txt")
+    found = []
+    for one in (here, there, here):
+        with open_stores(load(one.home)) as stores:
+            found.append(tables(stores.journal))  # type: ignore[arg-type]
+            (ontology,) = stores.journal.names.ontologies()
+            listed = [name.name for name in stores.journal.names.children(ontology.root)]
+            waits = [key for key, _ in stores.garage.objects.keys(WAITING)]
+    assert found[1] == found[2] and listed == ["a.txt", "b.txt", "c.txt"] and waits == []
+
+
+@pytest.mark.mounted
+@pytest.mark.logs("exchange|cannot be reached|no answer")
+@pytest.mark.parametrize("name", [*S3])
+def test_durable_in_the_bucket_or_refused(name: str, tmp_path: Path) -> None:
+    for server in started(name, tmp_path / name):  # of its own: others are not to notice that it goes
+        strict = host(tmp_path / "strict", settings_of(server, 'durability = "shared"\n'))
+        try:
+            documents = strict.mount("--no-worker").ontology("Notes") / "documents"
+            (documents / "a.txt").write_text("delivered")
+            server.end()
+            with pytest.raises(OSError) as refused, (documents / "a.txt").open("w") as file:
+                file.write("refused")
+            assert refused.value.errno in (errno.EIO, errno.ETIMEDOUT)
+            server.start()
+            assert (documents / "a.txt").read_text() == "delivered"
+            until(lambda: (documents / "a.txt").write_text("delivered again") > 0)
+            assert (documents / "a.txt").read_text() == "delivered again"
+        finally:
+            strict.close()
