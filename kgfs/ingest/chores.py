@@ -16,6 +16,8 @@ SHIP_EVERY = 0.5
 """Seconds between looks at what the ledger does not have yet; the promise is one second."""
 TRASH_EVERY = 600.0
 """Seconds between looks at what has been in the trash for long enough."""
+ROOM_EVERY = 1.0
+"""Seconds between looks at whether the disk is nearly full."""
 RETRY = 5.0
 """Seconds before a store that failed is tried again."""
 
@@ -44,17 +46,23 @@ class Chores:
         self._next_ship = 0.0
         self._trash_days = trash_days
         self._next_trash = 0.0
+        self._next_room = 0.0
         self._resting_until = 0.0
+        self._failing: type[KgfsError] | None = None
 
     def __call__(self) -> None:
         if time.monotonic() < self._resting_until:
             return
         try:
+            self._leave_room()
             self._settle()
             self._ship()
             self._empty_trash()
+            self._failing = None
         except KgfsError as error:
-            self._errors.add("chores", error)
+            if type(error) is not self._failing:  # once while it lasts
+                self._errors.add("chores", error)
+            self._failing = type(error)
             self._resting_until = time.monotonic() + RETRY
 
     def _settle(self) -> None:
@@ -64,6 +72,11 @@ class Chores:
             self._settler.settle_now(self._ship_meanwhile)
         else:
             self._settler.run_once(time.time_ns(), self._ship_meanwhile)
+
+    def _leave_room(self) -> None:
+        if time.monotonic() >= self._next_room:
+            self._next_room = time.monotonic() + ROOM_EVERY
+            self._stores.garage.objects.leave_room()
 
     def _ship(self) -> None:
         if time.monotonic() >= self._next_ship:

@@ -95,6 +95,10 @@ class Objects(Protocol):
         writer died, or is still at it."""
         ...
 
+    def leave_room(self) -> None:
+        """Give up what is on this machine for speed alone, where its disk is nearly full. Quick where it is not."""
+        ...
+
     def keys(self, prefix: str = "") -> Iterator[tuple[str, int]]:
         """(key, size) of all objects whose key starts with ``prefix``, in order of key, lazily."""
         ...

@@ -138,6 +138,9 @@ class FileObjects:
         """None: who opens the garage removes what is a day old."""
         return iter(())
 
+    def leave_room(self) -> None:
+        """Everything here is needed."""
+
     def keys(self, prefix: str = "") -> Iterator[tuple[str, int]]:
         """Sizes are those of the files. Objects put or deleted meanwhile may be listed or not."""
         with os_errors(f"listing {prefix}*"):

@@ -95,6 +95,9 @@ class MemoryObjects:
     def left_over(self) -> Iterator[tuple[str, float]]:
         return iter(())
 
+    def leave_room(self) -> None:
+        """Everything here is needed."""
+
     def keys(self, prefix: str = "") -> Iterator[tuple[str, int]]:
         with self._lock:
             found = sorted((key, sums.size) for key, (_, sums) in self._kept.items() if key.startswith(prefix))

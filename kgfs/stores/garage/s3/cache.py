@@ -25,6 +25,9 @@ from kgfs.stores.garage.sidecar import decode_sums, encode_sums
 
 PAGE = 4096
 """What a file takes of the disk is a multiple of it."""
+SPARE = 256 << 20
+"""Bytes of the disk that are left to the rest of the home: what it records and writes comes first. Of a small disk a
+quarter."""
 FRESH = 60.0
 """Seconds in which a second use of a file is not noted again."""
 _STATE = struct.Struct("<qq")
@@ -129,6 +132,17 @@ class Cache:
     def close(self) -> None:
         """Nothing is held."""
 
+    def leave_room(self) -> None:
+        """Keep as much less as the disk is fuller than it should be."""
+        if not self._limit:
+            return
+        with suppress(OSError):
+            if (lacking := _lacking(self._top)) > 0:
+                with self._locked() as state:
+                    used, now = _read_state(state)
+                    if used:
+                        _write_state(state, self._sweep(max(0, used - lacking)), now)
+
     def used(self) -> int:
         """Bytes of disk that count."""
         return sum(_room(size) for _, size, _ in self._files())
@@ -160,6 +174,8 @@ class Cache:
                 return
             if used + room > self._limit:
                 used = self._sweep(max(0, self._limit * 9 // 10 - room))
+            if _lacking(self._top) + room > 0:
+                return
             _write_state(state, used + room, now)
             try:
                 with _made(path) as file:
@@ -196,6 +212,12 @@ class Cache:
             yield descriptor
         finally:
             os.close(descriptor)
+
+
+def _lacking(folder: str) -> int:
+    """Bytes that the disk should have free and has not; below 0 where it has more."""
+    disk = os.statvfs(folder)
+    return min(SPARE, disk.f_blocks * disk.f_frsize // 4) - disk.f_bavail * disk.f_frsize
 
 
 def _made(path: str) -> FileIO:

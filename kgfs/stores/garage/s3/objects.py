@@ -235,6 +235,9 @@ class S3Objects:
             return None
         return sums if sums and sums.sha256 == sha256 else None
 
+    def leave_room(self) -> None:
+        self._cache.leave_room()
+
     # --------------------------------------------------------------------------------- left-over uploads
 
     def sweep(self, begun_before: float | None = None) -> None:
