@@ -45,6 +45,8 @@ def command(config: Config, words: str | None, as_json: bool) -> None:
     for note in found["worker"]["note"].get("notes", ()):
         click.echo(f"         {note}")
     click.echo(f"owed     {found['owed']}")
+    if found["conflicts"]:
+        click.echo(f"conflicts {found['conflicts']}, versions that nobody's current file is (kgfs history FILE)")
     if found["replica"]:
         click.echo(f"replica  {_replica(found['replica'])}")
     for mount in found["mounts"]:

@@ -22,6 +22,7 @@ from kgfs.ingest.ship import ship_once
 from kgfs.ingest.waiting import put_waiting, take_away
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.journal.facts import ContentKept, Fact, Settled, VersionMinted, decode
+from kgfs.stores.journal.sharing.follow import OVERDUE
 from kgfs.stores.journal.sharing.rebase import NotKeptError
 from kgfs.stores.stores import Stores
 from kgfs.stores.waiting import waiting_key
@@ -82,6 +83,9 @@ class Exchange:
                     return
                 self._put_waiting(entries)
                 border("waiting-put")
+                if any(OVERDUE in entry for entry in entries):
+                    self._follow([])
+                    continue
                 try:
                     self._stores.garage.ledger.append(first, entries)
                 except OvertakenError:

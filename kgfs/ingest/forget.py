@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kgfs.config import Config
-from kgfs.domain import Document, Name, NameKind, Ontology, concept_id_of, normalise_label
+from kgfs.domain import Document, Name, NameKind, Ontology, Version, concept_id_of, normalise_label
 from kgfs.errors import BadInputError
 from kgfs.failpoints import border
 from kgfs.ingest.deposit import Deposits
@@ -266,14 +266,19 @@ def _deepest_first(stores: Stores, found: Iterable[Name]) -> list[Name]:
     return sorted(found, key=lambda name: (-paths[name.id].count("/"), name.kind is NameKind.FOLDER, paths[name.id]))
 
 
+def _newest(history: Sequence[Version]) -> str:
+    """The Document of its newest version that is no conflict."""
+    return next((version.doc_id for version in reversed(history) if version.doc_id), "")
+
+
 def _versions_with(stores: Stores, wanted: dict[str, Document]) -> dict[str, Document]:
     """The other versions of the paths that have these Documents now or had them last, but for those that another path
     has, or had, too."""
     names = stores.journal.names
     own: set[int] = set()
     for doc_id in wanted:
-        own |= {lineage for lineage in names.lineages(doc_id) if names.history(lineage)[-1].doc_id in wanted}
-    found = {version.doc_id for lineage in own for version in names.history(lineage)} - set(wanted)
+        own |= {lineage for lineage in names.lineages(doc_id) if _newest(names.history(lineage)) in wanted}
+    found = {version.doc_id for lineage in own for version in names.history(lineage)} - {*wanted, ""}
     documents = [names.document(doc_id) for doc_id in found if set(names.lineages(doc_id)) <= own]
     return {document.doc_id: document for document in documents if document is not None}
 

@@ -38,13 +38,13 @@ def keep(copies: WorkingCopies, copy: WorkingCopy, session: str) -> bool:
             copies.remember(sums)
         after, inbox = _told(before, copy, kept, sums)
         try:
-            journal.record(_fact(after), inbox=inbox, session=session)
+            journal.record(_fact(after, before, copy.sha256), inbox=inbox, session=session)
         except MissingError:
             if journal.names.name(copy.name_id) is None:
                 return False
             raise
         if copies.accept is not None:
-            copies.accept(_fact(after))
+            copies.accept(_fact(after, before, copy.sha256))
         copy.kept(after)
     border("kept")
     copies.leave(before, after)
@@ -68,7 +68,7 @@ def keep_at_once(copies: WorkingCopies, copy: WorkingCopy, session: str) -> Pend
         if small is None or before.place is Place.SPOOL:
             return None
         after, inbox = _told(before, copy, small, copy.sums())
-        pending = journal.record_at_once(_fact(after), inbox=inbox, session=session)
+        pending = journal.record_at_once(_fact(after, before, copy.sha256), inbox=inbox, session=session)
         if pending is None:
             return None
         copy.kept(after, pending)
@@ -91,5 +91,7 @@ def _told(before: Name, copy: WorkingCopy, kept: SpoolFile | bytes, sums: Sums) 
     return replace(content, mtime=copy.mtime, ctime=time.time_ns()), inbox
 
 
-def _fact(after: Name) -> ContentKept:
-    return ContentKept(after.id, after.sha256, after.size, after.place, after.key, after.mtime, after.ctime)
+def _fact(after: Name, before: Name, known: str) -> ContentKept:
+    """``known`` is the content that was written on."""
+    base = known if known != before.sha256 else None
+    return ContentKept(after.id, after.sha256, after.size, after.place, after.key, after.mtime, after.ctime, base)

@@ -15,7 +15,9 @@ def kin_of(names: Names, document: Document) -> list[str]:
     earlier = [
         version.doc_id
         for name in names.names_of(document.doc_id)
-        for version in reversed([one for one in names.versions(name.id) if one.doc_id != document.doc_id][-VERSIONS:])
+        for version in reversed(
+            [one for one in names.versions(name.id) if one.doc_id not in (document.doc_id, "")][-VERSIONS:]
+        )
     ]
     return list(dict.fromkeys([*earlier, *_elsewhere(names, document)]))
 
@@ -36,7 +38,7 @@ def alike(names: Names, doc_id: str) -> set[str]:
     """All whose kin this Document is or was, and those that are or were its own."""
     document = names.document(doc_id)
     same_path = {version.doc_id for lineage in names.lineages(doc_id) for version in names.history(lineage)}
-    return (same_path | set(_elsewhere(names, document) if document else ())) - {doc_id}
+    return (same_path | set(_elsewhere(names, document) if document else ())) - {doc_id, ""}
 
 
 def _elsewhere(names: Names, document: Document) -> list[str]:

@@ -233,7 +233,7 @@ class _Batch:
         if name.settled and not again:
             return None
         now = time.time_ns()
-        newest = next(reversed(names.versions(name.id)), None)
+        newest = next((one for one in reversed(names.versions(name.id)) if one.doc_id), None)
         document = names.document_with(name.ontology, name.sha256) if name.sha256 else None
         lineage, n = names.lineage_for(name.id) if name.kind is NameKind.FILE else (0, 1)
         if lineage in self._lineages:

@@ -20,7 +20,8 @@ def status(config: Config, stores: Stores) -> dict[str, Any]:
 
     ``worker.note`` is what the newest worker wrote about itself, its models among it; ``worker.alive`` says whether it
     still works. ``mounts`` are those that noted themselves and did not take their note back; one that was killed is not
-    ``alive``. ``replica`` is None where the graph itself is read. ``documents`` counts by state, states without any left out.
+    ``alive``. ``replica`` is None where the graph itself is read. ``documents`` counts by state, states without any left out;
+    ``conflicts`` the versions that were written on a content which another machine had changed.
     """
     names = stores.journal.names
     return {
@@ -35,6 +36,7 @@ def status(config: Config, stores: Stores) -> dict[str, Any]:
         "epoch": stores.graph.epoch(),
         "replica": _replica(stores),
         "seq": stores.journal.seq(),
+        "conflicts": names.conflicts(),
         "documents": _by_state(names.counts()),
         "ontologies": [
             {

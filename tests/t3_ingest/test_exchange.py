@@ -193,3 +193,21 @@ def test_settings_of_sharing_are_for_a_bucket() -> None:
     for wrong in ({"shared": True}, {"store": "s3", "durability": "shared"}, {"durability": "both"}):
         with pytest.raises(BadInputError, match="garage"):
             GarageSettings(**wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.logs("kgfs history")
+def test_a_file_that_stays_open_while_another_host_writes_it(here: Host, there: Host) -> None:
+    name = here.file("a.txt", b"old")
+    same(here, there)
+    open_here = here.deposits.open(name.id, write=True)
+    open_here.read(0, 10)
+    there.write(name.id, b"theirs")
+    same(here, there)
+    open_here.write(0, b"our")
+    open_here.flush()
+    open_here.release()
+    seq = here.journal.seq()
+    same(here, there)
+    assert here.journal.seq() > seq
+    assert here.read_at("a.txt") == there.read_at("a.txt") == b"theirs"
+    assert there.history("a.txt")[-1] == ("conflict", b"our")

@@ -139,6 +139,10 @@ class Names(Protocol):
         """Of the path's lineage, in order of n. Works for trashed names too."""
         ...
 
+    def conflicts(self) -> int:
+        """How many versions are conflicts (``journal.conflicts``), of all paths."""
+        ...
+
     def version_of(self, doc_id: str) -> tuple[Version, Name | None] | None:
         """The newest version that was this Document, with the live name that now continues its lineage, if any."""
         ...

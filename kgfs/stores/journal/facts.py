@@ -95,6 +95,8 @@ class ContentKept:
     """The spool file's name with place ``spool``; the garage key with ``garage``; else empty."""
     mtime: int
     at: int
+    base: str | None = None
+    """The content that whoever wrote had before, where the name had got another one meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)

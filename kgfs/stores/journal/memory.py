@@ -89,6 +89,9 @@ class MemoryNames:
         trashed = self._tables.trash.get(name_id)
         return self._tables.history(entry.lineage if entry else trashed.lineage if trashed else 0)
 
+    def conflicts(self) -> int:
+        return sum(version.decision == "conflict" for version, _ in self._tables.versions.values())
+
     def version_of(self, doc_id: str) -> tuple[Version, Name | None] | None:
         found = [(deposit, version) for version, deposit in self._tables.versions.values() if version.doc_id == doc_id]
         if not found:

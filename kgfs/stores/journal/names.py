@@ -119,6 +119,10 @@ class SqliteNames:
         )
         return [version_from(row) for row in self._db.execute(sql, (name_id,)).fetchall()]
 
+    def conflicts(self) -> int:
+        found: int = self._db.execute("SELECT count(*) FROM version WHERE decision = 'conflict'").fetchone()[0]
+        return found
+
     def version_of(self, doc_id: str) -> tuple[Version, Name | None] | None:
         sql = f"SELECT {VERSION} FROM version WHERE doc_id = ? ORDER BY deposit DESC LIMIT 1"
         row = self._db.execute(sql, (doc_id,)).fetchone()

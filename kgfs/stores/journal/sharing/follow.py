@@ -15,6 +15,8 @@ from kgfs.stores.journal.sharing.rebase import Rebase
 
 ELSEWHERE = "elsewhere"
 """The session of what other homes do: they settle it."""
+OVERDUE = b'"base":'
+"""In an own fact that others' had overtaken when it was recorded."""
 RENUMBERINGS = 100
 """So many are told from one another; of older ones only that they were."""
 
@@ -35,9 +37,9 @@ def follow(
     while same < min(len(tail), len(entries)) and tail[same][1] == entries[same][1]:
         same += 1
     undo.confirm(db, upto + same)
-    if same == len(entries):
-        return []
     tail = tail[same:]
+    if same == len(entries) and not any(OVERDUE in body for _, body, _ in tail):
+        return []
     rebase = _carried(db, number, tail, upto + same, entries[same:], kept)
     return rebase.notes
 

@@ -287,8 +287,8 @@ class Rebase:
             self._not_done(fact, "these bytes were purged elsewhere")
         elif row is None and self._names.trashed(fact.id) is None:
             self._written_again(fact)
-        elif row is not None and fact.id not in self._outdated:
-            self._try(fact)
+        elif row is not None and not self._overtaken(fact, row):
+            self._try(replace(fact, base=None))
         elif (row is not None and row.sha256 == fact.sha256) or not self._tail.last_word():
             self._not_done(fact, "it is there, or was written again", quiet=True)
         elif not fact.size:
@@ -296,6 +296,11 @@ class Rebase:
         else:
             key = fact.key if fact.place == Place.GARAGE else self._tail.key(self._original, fact.sha256)
             self._conflict(fact, fact.id, fact.sha256, fact.size, key)
+            if fact.base is not None:  # numbers must grow, and no fact of others makes them
+                self._not_done(fact, "it is a conflict", quiet=True)
+
+    def _overtaken(self, fact: ContentKept, row: Name) -> bool:
+        return fact.id in self._outdated or (fact.base is not None and fact.base != row.sha256)
 
     def _written_again(self, fact: ContentKept) -> None:
         """What was removed elsewhere, without having a version, and written here stands again."""
