@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.peers.knowledge_server import need_neo4j
 from tests.t6_whole.knowledge_of import knowledge_of
 from tests.t6_whole.outages import TIMEOUT, Peer, corpus, errno_of, minted, read_anew, within
 from tests.t6_whole.running import Place, until
@@ -24,7 +25,7 @@ MODELS = {"KGFS_MODELS_EXTRACTOR": "statistics"}
 NO_MODELS = MODELS | {"KGFS_MODELS_EMBEDDER": "none"}
 
 
-@pytest.fixture(params=["s3", "qdrant", "s3+qdrant"])
+@pytest.fixture(params=["s3", "neo4j", "qdrant", "s3+neo4j+qdrant"])
 def peers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, Peer]]:
     """Of its own each: others are not to notice that they go."""
     names = request.param.split("+")
@@ -32,6 +33,8 @@ def peers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, 
         request.getfixturevalue("qdrant_wire_url")
     if "s3" in names:
         request.getfixturevalue("seaweedfs")
+    if "neo4j" in names:
+        need_neo4j()
     found = {name: Peer(name, tmp_path / name) for name in names}
     for peer in found.values():
         peer.start()
