@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from neo4j import ManagedTransaction
@@ -35,7 +36,8 @@ _CHECK = f"{_HELD} AND l.until > timestamp() RETURN l.token AS token"
 class Neo4jLeases:
     def __init__(self, place: Place, patience: float) -> None:
         self._graph = place.namespace
-        self._speaking = Speaking(replace(place, timeout=min(place.timeout, patience)))
+        self._patience = min(place.timeout, patience)
+        self._speaking = Speaking(replace(place, timeout=self._patience))
 
     def take(self, what: str, holder: str, seconds: float, *, urgent: bool = False) -> Lease | None:
         # Unlike any other, so that one whose acknowledgement was lost is known again.
@@ -60,7 +62,8 @@ class Neo4jLeases:
         self._speaking.close()
 
     def _do(self, statement: str, **words: Any) -> Row | None:
-        return self._speaking.write(lambda tx: tx.run(statement, graph=self._graph, **words).single())
+        work = partial(_one, statement=statement, words={"graph": self._graph, **words})
+        return self._speaking.write(work, self._patience)
 
 
 def check(tx: ManagedTransaction, graph: str, lease: Lease) -> None:
@@ -71,3 +74,7 @@ def check(tx: ManagedTransaction, graph: str, lease: Lease) -> None:
 
 def lost(lease: Lease) -> LostLeaseError:
     return LostLeaseError(f"The lease of '{lease.what}' ran out: another machine may have it now.")
+
+
+def _one(tx: ManagedTransaction, statement: str, words: dict[str, Any]) -> Row | None:
+    return tx.run(statement, words).single()

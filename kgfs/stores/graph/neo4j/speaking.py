@@ -34,6 +34,7 @@ from neo4j.exceptions import (
 
 from kgfs.errors import AwayError, KgfsError, StoreError, TimedOutError
 from kgfs.stores.graph.neo4j.bookmarks import kept_in
+from kgfs.stores.graph.neo4j.patience import Patience
 from kgfs.stores.graph.neo4j.place import WRITING, Place
 
 Answer = TypeVar("Answer")
@@ -68,6 +69,7 @@ class Speaking:
             self._driver: Driver = GraphDatabase.driver(place.address(), auth=(place.user, place.password), **options)
         self._bookmarks = kept_in(place.bookmarks)
         self._fence: Callable[[ManagedTransaction], None] = lambda tx: None
+        self._patience = Patience()
 
     def fenced(self, fence: Callable[[ManagedTransaction], None]) -> Speaking:
         """The same driver; every transaction that writes begins with ``fence``, which may raise one of our errors."""
@@ -75,32 +77,49 @@ class Speaking:
         found._fence = fence
         return found
 
-    def write(self, work: Callable[[ManagedTransaction], Answer]) -> Answer:
-        """``work`` may be carried out several times, the last time in the transaction that is committed; where the
+    def write(self, work: Callable[[ManagedTransaction], Answer], seconds: float = 0.0) -> Answer:
+        """In one transaction, which may take so long; ten times the place's time-out where nothing is said. ``work`` may be carried out several times, the last time in the transaction that is committed; where the
         acknowledgement is lost, once more after a commit. So it must find out itself whether it was done."""
+        seconds = seconds or self.place.timeout * WRITING
 
         def behind_fence(tx: ManagedTransaction) -> Answer:
             self._fence(tx)
             return work(tx)
 
-        timed = unit_of_work(timeout=self.place.timeout * WRITING)(_steady(behind_fence))
-        with self._spoken():
+        timed = unit_of_work(timeout=seconds)(_steady(behind_fence))
+
+        def written() -> Answer:
+            with self._session() as session:
+                answer: Answer = session.execute_write(timed)
+                return answer
+
+        def written_for_certain() -> Answer:
             for _ in range(COMMITTED_AGAIN):
                 try:
-                    return self._written(timed)
+                    return written()
                 except IncompleteCommit:
                     continue  # nobody knows whether it was done; the work finds out
-            return self._written(timed)
+            return written()
 
-    def _written(self, work: Callable[[ManagedTransaction], Answer]) -> Answer:
-        with self._session() as session:
-            answer: Answer = session.execute_write(work)
-            return answer
+        return self._answered(seconds, written_for_certain)
 
     def read(self, work: Callable[[ManagedTransaction], Answer]) -> Answer:
-        with self._spoken(), self._session() as session:
-            answer: Answer = session.execute_read(unit_of_work(timeout=self.place.timeout)(work))
-            return answer
+        def read() -> Answer:
+            with self._session() as session:
+                answer: Answer = session.execute_read(unit_of_work(timeout=self.place.timeout)(work))
+                return answer
+
+        return self._answered(self.place.timeout, read)
+
+    def _answered(self, seconds: float, call: Callable[[], Answer]) -> Answer:
+        with self._spoken():
+            try:
+                # A little more: what the driver finds out by itself says more.
+                return self._patience.within(1.2 * seconds + 5.0, call)
+            except TimeoutError as error:
+                raise TimedOutError(
+                    f"{self.place.uri}: Neo4j does not answer within {seconds:g} s ([graph] timeout)."
+                ) from error
 
     def once(self, work: Callable[[ManagedTransaction], Answer], *, writes: bool = False) -> Answer:
         """``work`` in one transaction, never tried again: fails at once where the server is away."""
@@ -185,7 +204,7 @@ def _steady(work: Callable[[ManagedTransaction], Answer]) -> Callable[[ManagedTr
 
 def ours(place: Place, error: Exception) -> KgfsError:
     if isinstance(error, AuthError):
-        return StoreError(
+        return AwayError(
             f"{place.uri}: Neo4j does not let '{place.user}' in. Set [graph] user and password_file, or KGFS_GRAPH_USER"
             " and KGFS_GRAPH_PASSWORD_FILE."
         )

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from secrets import token_hex
+
+import pytest
+
+from scripts.servers import process
+from tests.peers.knowledge_server import need_neo4j
+from tests.t5_mount.mounting import STATISTICS
+from tests.t6_whole.running import ROOT, Place
+from tests.t7_machines.network import SERVERS, Host, inside, need_namespaces, network
+
+PEERS = ("neo4j", "seaweedfs")
+TIMEOUT = 5.0
+"""Seconds that hosts give a server: what they say when it is silent is to come within some of these."""
+
+
+@dataclass
+class Machines:
+    """Two hosts and the servers' machine."""
+
+    hosts: list[Host]
+    folder: Path
+    """Of the servers."""
+
+    def settings(self, prefix: str) -> str:
+        """For a home whose garage is a part of the bucket, and whose graph is one of its own, that no other test has."""
+        found = tomllib.loads((self.folder / "kgfs.toml").read_text())
+        found["garage"] |= {"prefix": prefix, "timeout": TIMEOUT}
+        found["graph"] |= {"namespace": prefix, "timeout": TIMEOUT}
+        return "".join(
+            f"[{name}]\n"
+            + "".join(f"{key} = {value if isinstance(value, float) else repr(value)}\n" for key, value in table.items())
+            for name, table in found.items()
+        )
+
+
+@pytest.fixture(scope="session")
+def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
+    need_namespaces()
+    need_neo4j()
+    tag = f"kg{os.getpid() % 100_000}"
+    folder = tmp_path_factory.mktemp("servers")
+    with network(f"{tag}s", (f"{tag}a", f"{tag}b")) as hosts:
+        try:
+            subprocess.run(
+                [*inside(f"{tag}s"), sys.executable, "-m", "scripts.servers", "start", *PEERS, "--folder", str(folder)],
+                env={**os.environ, "KGFS_SERVERS_HOST": SERVERS},
+                cwd=ROOT,
+                check=True,
+                capture_output=True,
+                timeout=300,
+            )
+            yield Machines(hosts, folder)
+        finally:
+            for name in PEERS:
+                process.end(folder / name)
+
+
+@pytest.fixture
+def homes(machines: Machines, tmp_path: Path) -> Iterator[list[Place]]:
+    """A home on each host, of one garage and one graph."""
+    prefix = token_hex(6)
+    found = []
+    for host in machines.hosts:
+        home = tmp_path / host.name[-1] / "home"
+        home.mkdir(parents=True, mode=0o700)
+        (home / "config.toml").write_text(machines.settings(prefix))
+        place = Place(home, tmp_path / host.name[-1] / "mnt", dict(STATISTICS), before=host.inside)
+        place.mountpoint.mkdir()
+        found.append(place)
+    yield found
+    for host in machines.hosts:
+        host.wire("join")
+        host.wire("delay", 0)
+        host.wire("loss", 0)
+    for place in found:
+        place.close()
