@@ -1,24 +1,33 @@
-"""A home whose graph stands on a Neo4j server: what works without a mount, and what says why it does not."""
+"""A home whose graph stands on a Neo4j server: its verbs, its mount, and both while the server is away."""
 
 from __future__ import annotations
 
 import json
+import os
 import secrets
+import shutil
+import signal
 import time
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from kgfs.config import load
+from kgfs.stores.graph.opening import open_graph
+from scripts.servers import neo4j, process
+from tests.peers.knowledge_server import need_neo4j, place_of
 from tests.t1_stores.graph_building import Doc, Told, publish
 from tests.t1_stores.graph_stores import on_server
-from tests.t6_whole.conftest import ZEN
-from tests.t6_whole.running import Place
+from tests.t6_whole.conftest import GARBAGE, ZEN
+from tests.t6_whole.running import Place, until
 
 if TYPE_CHECKING:
     from kgfs.stores.graph.neo4j.place import Place as Server
 
+MORE = "A telescope is an instrument that gathers light. The telescope uses a mirror. The mirror gathers light.\n"
 QUICK = {"KGFS_MODELS_EMBEDDER": "none", "KGFS_MODELS_EXTRACTOR": "statistics"}
 
 
@@ -74,11 +83,103 @@ def test_documents_are_read_found_rebuilt_and_forgotten(served: Place, tmp_path:
     assert set(read(served).values()) == {0}
 
 
+def walked(tree: Path) -> dict[str, tuple[object, ...]]:
+    """Every file and link below, with all that programs see of it."""
+    found: dict[str, tuple[object, ...]] = {}
+    for path in sorted(tree.rglob("*")):
+        about = path.lstat()
+        content = os.readlink(path) if path.is_symlink() else path.read_bytes() if path.is_file() else b""
+        size, mtime = (0, 0) if path.is_dir() else (about.st_size, about.st_mtime_ns)
+        found[str(path.relative_to(tree))] = (about.st_mode, size, mtime, content)
+    return found
+
+
 @pytest.mark.mounted
-def test_a_mount_says_what_it_waits_for(served: Place) -> None:
-    told = served.run("mount", served.mountpoint, expect=3)
-    assert "replica" in told.stderr
-    assert not served.mountpoint.is_mount()
+@pytest.mark.slow
+def test_a_mounted_tree_is_that_of_an_embedded_home(served: Place, tmp_path: Path) -> None:
+    """The same garage twice: once with the graph in a file, once with one that was derived on the server and copied."""
+    embedded = Place(tmp_path / "embedded", tmp_path / "mnt-embedded", dict(QUICK))
+    embedded.mountpoint.mkdir()
+    embedded.mount()
+    try:
+        documents = embedded.ontology("Knowledge") / "documents"
+        (documents / "zen.md").write_text(ZEN)
+        (documents / "deep" / "er").mkdir(parents=True)
+        (documents / "deep" / "er" / "garbage.txt").write_text(GARBAGE)
+        embedded.wait()
+        (documents / "zen.md").write_text(ZEN.replace("riddle", "question") * 3)
+        embedded.wait()
+        before = walked(embedded.mountpoint / "Knowledge")
+    finally:
+        embedded.close()
+    assert sum(name.endswith("source.txt") for name in before) > 10
+    for name in ("front.sqlite", "front.sqlite-wal", "garage"):
+        source, target = embedded.home / name, served.home / name
+        if source.is_dir():
+            shutil.copytree(source, target)
+        elif source.exists():
+            shutil.copy(source, target)
+    served.mount()
+    assert walked(served.mountpoint / "Knowledge") == before
+    replica = served.status()["replica"]
+    assert replica["epoch"] == replica["server_epoch"] > 0
+    assert replica["away_since"] is None
+
+    concepts = served.mountpoint / "Knowledge" / "concepts"
+    known = set(os.listdir(concepts))
+    (served.mountpoint / "Knowledge" / "documents" / "more.txt").write_text(MORE)
+    served.wait()
+    until(lambda: any("telescope" in name for name in set(os.listdir(concepts)) - known))
+    # What another machine forgets, without a word to this home.
+    config = load(tmp_path / "elsewhere", environ=served.environment)
+    with closing(open_graph(config)) as graph:
+        [ontology] = [row["id"] for row in served.status()["ontologies"]]
+        gone = [row.doc_id for row in graph.documents(ontology) if row.original_filename == "more.txt"]
+        graph.forget("from elsewhere", gone, time.time_ns())
+    until(lambda: set(os.listdir(concepts)) == known)
+
+
+@pytest.fixture
+def mortal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The folder of a server that the test may kill."""
+    need_neo4j()
+    folder = tmp_path_factory.mktemp("mortal")
+    neo4j.start(folder, ())
+    yield folder
+    process.end(folder)
+
+
+@pytest.mark.mounted
+@pytest.mark.slow
+@pytest.mark.logs("AwayError", "TimedOutError", "cannot be reached", "Neo4j")
+def test_while_the_server_is_away_the_mount_lists_and_reads(place: Place, mortal: Path) -> None:
+    place.environment |= QUICK | {
+        "KGFS_GRAPH_STORE": "neo4j",
+        "KGFS_GRAPH_URI": place_of(mortal).uri,
+        "KGFS_GRAPH_PASSWORD_FILE": str(mortal / "password"),
+        "KGFS_GRAPH_TIMEOUT": "60",
+    }
+    place.mount()
+    knowledge = place.ontology("Knowledge")
+    (knowledge / "documents" / "zen.md").write_text(ZEN)
+    place.run("wait", "--timeout", "85")
+    until(lambda: bool(os.listdir(knowledge / "concepts")))
+    before = walked(knowledge)
+
+    found = process.running(mortal)
+    assert found is not None
+    os.kill(found.pid, signal.SIGKILL)
+    status = place.mountpoint / ".kgfs" / "status.json"
+    until(lambda: json.loads(status.read_text())["replica"]["away_since"] is not None)
+    assert walked(knowledge) == before
+    assert "away since" in place.run("status").stdout
+    (knowledge / "documents" / "garbage.txt").write_text(GARBAGE)
+    assert (knowledge / "documents" / "garbage.txt").read_text() == GARBAGE
+    assert (place.home / "log" / "errors.ndjson").read_text().count('"where": "replica"') == 1
+
+    neo4j.start(mortal, process.ports_before(mortal))
+    until(lambda: json.loads(status.read_text())["replica"]["away_since"] is None)
+    until(lambda: "reference-counting.concept" in os.listdir(knowledge / "concepts"), seconds=85)
 
 
 def test_what_is_wrong_with_the_settings_is_said(served: Place, secret: Path, neo4j_place: Server) -> None:

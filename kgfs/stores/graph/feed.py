@@ -31,7 +31,9 @@ class Feed:
 
 def prune(connection: sqlite3.Connection) -> None:
     """Forget the oldest epochs where more is kept than was promised."""
-    oldest, newest = connection.execute("SELECT (SELECT min(key) FROM change), (SELECT max(key) FROM change)").fetchone()
+    oldest, newest = connection.execute(
+        "SELECT (SELECT min(key) FROM change), (SELECT max(key) FROM change)"
+    ).fetchone()
     if oldest is None or newest - oldest < KEPT_CHANGES * 11 // 10:
         return
     (epoch,) = connection.execute("SELECT epoch FROM change WHERE key = ?", (newest - KEPT_CHANGES,)).fetchone()

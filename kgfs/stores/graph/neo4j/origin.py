@@ -5,6 +5,7 @@ Nothing here is tried again: whoever copies gives up the whole step and takes it
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -16,6 +17,9 @@ from kgfs.stores.graph.neo4j.place import Place
 from kgfs.stores.graph.neo4j.speaking import Speaking
 from kgfs.stores.graph.replica.standing import Standing
 from kgfs.stores.graph.rows import DOCUMENT, INSTANCE, MENTION, SOURCE
+
+# What the driver complains of is raised, and told once an outage; it would tell it at each look.
+logging.getLogger("neo4j").setLevel(logging.CRITICAL)
 
 Answer = TypeVar("Answer")
 Row = Sequence[Any]
@@ -36,8 +40,9 @@ class Origin:
         self._graph = place.namespace
 
     def standing(self) -> Standing | None:
-        """None where there is no such graph (yet, or any more). AwayError within the time that a connection may take."""
-        return self._speaking.once(lambda tx: _standing(tx, self._graph))
+        """None where there is no such graph (yet, or any more). AwayError or TimedOutError within some
+        seconds."""
+        return self._speaking.glance(lambda tx: _standing(tx, self._graph))
 
     def look(self, work: Callable[[Look], Answer], *, alone: bool = False) -> Answer:
         """``work`` in one transaction. ``alone``: nobody commits meanwhile; for what takes no long time."""

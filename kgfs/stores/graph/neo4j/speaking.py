@@ -42,6 +42,8 @@ Row = Mapping[str, Any]
 
 COMMITTED_AGAIN = 3
 """How often a transaction is repeated whose acknowledgement was lost, which the driver leaves to us."""
+GLANCE = 15.0
+"""Seconds that whoever only looks in waits; a server that has just started takes some to answer its first question."""
 ASKED_AGAIN = 40
 """How often a question is asked while commits come in between."""
 
@@ -122,13 +124,22 @@ class Speaking:
                 ) from error
 
     def once(self, work: Callable[[ManagedTransaction], Answer], *, writes: bool = False) -> Answer:
-        """``work`` in one transaction, never tried again: fails at once where the server is away."""
+        """``work`` in one transaction and in this thread, never tried again: fails at once where the server is away."""
         access = WRITE_ACCESS if writes else READ_ACCESS
         with self._spoken(), self._session(access) as session:
             with session.begin_transaction(timeout=self.place.timeout * WRITING) as tx:
                 answer = work(tx)
                 tx.commit()
             return answer
+
+    def glance(self, work: Callable[[ManagedTransaction], Answer]) -> Answer:
+        """As :meth:`once`, for a question that takes no time: TimedOutError where nothing is heard for some seconds."""
+        seconds = min(self.place.timeout, GLANCE)
+        with self._spoken():
+            try:
+                return self._patience.within(seconds, lambda: self.once(work))
+            except TimeoutError as error:
+                raise TimedOutError(f"{self.place.uri}: Neo4j does not answer within {seconds:g} s.") from error
 
     def ask(self, graph: str, question: str, **words: Any) -> list[Any]:
         """The rows of one question, all of one epoch."""
