@@ -273,7 +273,7 @@ class Operations(pyfuse3.Operations):
     @_handler
     async def readdir(self, fh: int, start_id: int, token: ReaddirToken) -> None:
         listing, stale = await self._vfs.readdir(fh, start_id)
-        for position, (name, inode) in enumerate(self._vfs.dots(fh)[start_id:], start_id):
+        for position, (name, inode) in enumerate(self._vfs.folders.dots(fh)[start_id:], start_id):
             if not pyfuse3.readdir_reply(token, name, dot_attributes(inode), position + 1):
                 return
         first = max(start_id - DOTS, 0)
@@ -289,19 +289,19 @@ class Operations(pyfuse3.Operations):
                 break
         else:
             end = len(listing)
-        self._vfs.told_listed(fh, first, end)
+        self._vfs.folders.told_listed(fh, first, end)
 
     def _reply_anew(self, fh: int, listing: Listing, stale: bool, first: int, token: ReaddirToken) -> None:
         """Where entries may not be as they stand in the listing."""
         held = self._vfs.held
         for position in range(first, len(listing)):
-            entry = self._vfs.fresh(fh, position) if stale else listing.entry(position)
+            entry = self._vfs.folders.fresh(fh, position) if stale else listing.entry(position)
             if entry is None:
                 continue
             shown = held.listed(entry)
             if not pyfuse3.readdir_reply(token, shown.name, entry_attributes(shown.attr), DOTS + position + 1):
                 return
-            self._vfs.told(fh, shown)
+            self._vfs.folders.told(fh, shown)
 
     def meanwhile(self) -> None:
         """Called when an answer was given: prepares what is likely to be asked for next, while the client still looks at
@@ -311,7 +311,7 @@ class Operations(pyfuse3.Operations):
             return
         fh, first, end = expected
         try:
-            listing = self._vfs.listing_at_hand(fh)
+            listing = self._vfs.folders.at_hand(fh)
             if listing is not None:
                 for position in range(first, min(end, len(listing))):
                     if listing.prepared[position] is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator
 
-from kgfs.errors import MissingError
+from kgfs.errors import MissingError, NotAFolderError
 from kgfs.tree.listing import Listing
 from kgfs.tree.node import ROOT_INODE, Attr, Folder, Node
 
@@ -101,6 +101,13 @@ class Inodes:
             return self._table[inode]
         except KeyError:
             raise MissingError(f"Inode {inode} is not known.") from None
+
+    def folder(self, inode: int) -> Folder:
+        """NotAFolderError for anything else."""
+        node = self.known(inode).node
+        if not isinstance(node, Folder):
+            raise NotAFolderError("Not a folder.")
+        return node
 
     def get(self, inode: int) -> Known | None:
         return self._table.get(inode)

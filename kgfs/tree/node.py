@@ -13,7 +13,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from kgfs.compute.patience import Patience
-from kgfs.errors import DerivedError, NoSuchAttributeError, UnsupportedError
+from kgfs.errors import DerivedError, MissingError, NoSuchAttributeError, UnsupportedError
 from kgfs.stores.journal.contract import Pending
 
 ROOT_INODE = 1
@@ -116,6 +116,16 @@ class Folder(Node):
     def lookup(self, name: str) -> Node | None:
         """*Quick*. Also finds unlisted entries."""
         raise NotImplementedError
+
+    def find(self, name: str) -> tuple[Node, Attr] | None:
+        """What ``lookup`` finds, with its attributes. *Quick*."""
+        node = self.lookup(name)
+        if node is None:
+            return None
+        try:
+            return node, node.attr()
+        except MissingError:  # it left between the two questions
+            return None
 
     def entries(self) -> Sequence[tuple[str, Node]]:
         """The whole listing in a stable order, without ``.`` and ``..``. *Quick* in proportion to its length."""

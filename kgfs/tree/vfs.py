@@ -29,20 +29,19 @@ from kgfs.errors import (
     KgfsError,
     MissingError,
     NameTooLongError,
-    NotAFolderError,
     RefusedError,
     StoppingError,
     UnsupportedError,
 )
+from kgfs.tree.folders import OpenFolders
 from kgfs.tree.gone import changed, left_open, unlinked, written_to
-from kgfs.tree.handles import Handles, OpenFile, OpenFolder
+from kgfs.tree.handles import Handles, OpenFile
 from kgfs.tree.held import HeldFiles
 from kgfs.tree.inodes import Inodes
-from kgfs.tree.listing import Entry, Listing, Listings, name_bytes
+from kgfs.tree.listing import Listing
 from kgfs.tree.node import (
     FILE_MODE,
     FOLDER_MODE,
-    ROOT_INODE,
     Attr,
     AttrChange,
     Caller,
@@ -104,7 +103,7 @@ class Vfs:
     def __init__(self, root: Folder, space: Callable[[], Space], threads: int = THREADS) -> None:
         self.inodes = Inodes(root)
         self.handles = Handles()
-        self._listings = Listings()
+        self.folders = OpenFolders(self.inodes, self.handles)
         self._space = space
         self._threads = Threads(threads)
         self._questions = Questions()
@@ -116,8 +115,8 @@ class Vfs:
     async def lookup(self, parent: int, name: bytes, pid: int = 0) -> Attr | None:
         """None: there is no such name, and the kernel may remember that. MissingError: it may not. ``pid`` is who asks;
         0 where that is not known."""
-        folder = self._folder(parent).ready() or await self._worked_out(parent, pid)
-        found = _lookup(folder, _encoded(name))
+        folder = self.inodes.folder(parent).ready() or await self._worked_out(parent, pid)
+        found = folder.find(_encoded(name))
         if found is None:
             if folder.token() is None:
                 raise MissingError(f"{encode_name(name)} does not exist.")
@@ -133,10 +132,10 @@ class Vfs:
     def forget(self, counts: Sequence[tuple[int, int]]) -> None:
         for node in self.inodes.forget(counts):
             if isinstance(node, Folder):
-                self._listings.drop(node.inode)
+                self.folders.forgotten(node.inode)
 
     async def mkdir(self, parent: int, name: bytes, mode: int, caller: Caller) -> Attr:
-        folder = self._folder(parent)
+        folder = self.inodes.folder(parent)
         inherited, caller = _inherited(folder, caller)
         return await self._make(
             parent, name, lambda encoded: folder.make_folder(encoded, stat.S_IMODE(mode) | inherited, caller)
@@ -145,18 +144,18 @@ class Vfs:
     async def mknod(self, parent: int, name: bytes, mode: int, caller: Caller) -> Attr:
         if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
             raise RefusedError("kgfs keeps files, folders and symbolic links; no devices, pipes or sockets.")
-        folder = self._folder(parent)
+        folder = self.inodes.folder(parent)
         caller = _inherited(folder, caller)[1]
         return await self._make(parent, name, lambda encoded: folder.make_file(encoded, stat.S_IMODE(mode), caller))
 
     async def symlink(self, parent: int, name: bytes, target: bytes, caller: Caller) -> Attr:
-        folder = self._folder(parent)
+        folder = self.inodes.folder(parent)
         caller = _inherited(folder, caller)[1]
         return await self._make(parent, name, lambda encoded: folder.make_link(encoded, encode_name(target), caller))
 
     async def create(self, parent: int, name: bytes, mode: int, flags: int, caller: Caller) -> tuple[int, Attr]:
         """Make and open. A file that somebody else made meanwhile is opened, unless O_EXCL forbids it."""
-        folder = self._folder(parent)
+        folder = self.inodes.folder(parent)
         caller = _inherited(folder, caller)[1]
         handles: list[Handle] = []
 
@@ -191,21 +190,21 @@ class Vfs:
         raise RefusedError("kgfs has no hard links. Copy the file, or make a symbolic link.")
 
     async def unlink(self, parent: int, name: bytes) -> None:
-        await self._remove(parent, name, self._folder(parent).remove_file)
+        await self._remove(parent, name, self.inodes.folder(parent).remove_file)
 
     async def rmdir(self, parent: int, name: bytes) -> None:
-        await self._remove(parent, name, self._folder(parent).remove_folder)
+        await self._remove(parent, name, self.inodes.folder(parent).remove_folder)
 
     async def rename(self, parent: int, name: bytes, goal: int, new_name: bytes, flags: int) -> None:
         if flags & ~RENAME_NOREPLACE:
             raise BadInputError("kgfs cannot exchange two names in one step.")
-        source, target = self._folder(parent), self._folder(goal)
+        source, target = self.inodes.folder(parent), self.inodes.folder(goal)
         old, new = _encoded(name), _encoded(new_name)
-        moved = _lookup(source, old)
+        moved = source.find(old)
         if moved is None:
             self._stale.append(StaleEntry(parent, name))
             raise MissingError(f"{old} does not exist.")
-        replaced = _lookup(target, new)
+        replaced = target.find(new)
         believed_absent = self.inodes.take_absent(goal, new_name)
         try:
             await self._threads.change(lambda: source.move(old, target, new, replace=not flags & RENAME_NOREPLACE))
@@ -381,62 +380,15 @@ class Vfs:
     @_by_inode
     async def opendir(self, inode: int, pid: int = 0) -> int:
         """``pid`` as with ``lookup``."""
-        folder = self._folder(inode)
-        ready = folder.ready() or await self._worked_out(inode, pid)
-        if ready is folder:
-            return self.handles.add(OpenFolder(inode, self._listings.current(inode, folder)))
-        listing = Listing(None, ready.entries())
-        for position in range(len(listing)):
-            listing.entry(position)
-        return self.handles.add(OpenFolder(inode, listing, kept=True))
+        ready = self.inodes.folder(inode).ready() or await self._worked_out(inode, pid)
+        return self.folders.open(inode, ready)
 
     async def readdir(self, fh: int, start: int) -> tuple[Listing, bool]:
-        """The listing to answer from, and whether it may be stale: then the entries to be told must be asked for with
-        :meth:`fresh`. Positions count entries and stay good however the folder changes; ``start`` 0 looks at the folder
-        anew, as rewinddir wants it."""
-        opened = self.handles.folder(fh)
-        if opened.kept:
-            return opened.listing, False
-        folder = self._folder(opened.inode)
-        stale = _stale(opened.listing, folder)
-        if start == 0 and stale:
-            opened.listing = self._listings.current(opened.inode, folder)
-            return opened.listing, False
-        return opened.listing, stale
-
-    def listing_at_hand(self, fh: int) -> Listing | None:
-        """What :meth:`readdir` would answer from, if that is not stale."""
-        opened = self.handles.folder(fh)
-        return opened.listing if opened.kept or not _stale(opened.listing, self._folder(opened.inode)) else None
-
-    def dots(self, fh: int) -> tuple[tuple[bytes, int], ...]:
-        """The entries `.` and `..`; the root's parent is the root. An empty derived folder has none: whoever lists it
-        would ask a second time for its end, and nearly every concept has an empty ``related/``."""
-        opened = self.handles.folder(fh)
-        inode = opened.inode
-        if not len(opened.listing) and not inode >> 61:
-            return ()
-        return (b".", inode), (b"..", self.inodes.known(inode).parent or ROOT_INODE)
-
-    def fresh(self, fh: int, position: int) -> Entry | None:
-        """The entry as it is now; None if the name is gone."""
-        opened = self.handles.folder(fh)
-        name = opened.listing.name(position)
-        found = _lookup(self._folder(opened.inode), name)
-        return Entry(name_bytes(name), *found) if found is not None else None
-
-    def told(self, fh: int, entry: Entry) -> None:
-        """The kernel has accepted this entry: one more lookup."""
-        parent = self.handles.folder(fh).inode
-        self.inodes.tell(entry.node, entry.attr.inode, parent, entry.name, entry.attr.size)
-
-    def told_listed(self, fh: int, first: int, end: int) -> None:
-        """The kernel has accepted all entries from position ``first`` to before ``end``, as they stand in the listing."""
-        opened = self.handles.folder(fh)
-        self.inodes.tell_listed(opened.listing, opened.inode, first, end)
+        """See :meth:`OpenFolders.listing`."""
+        return self.folders.listing(fh, start)
 
     async def fsyncdir(self, fh: int) -> None:
-        await self._threads.change(self._folder(self.handles.folder(fh).inode).sync)
+        await self._threads.change(self.inodes.folder(self.handles.folder(fh).inode).sync)
 
     async def releasedir(self, fh: int) -> None:
         self.handles.take_folder(fh)
@@ -465,14 +417,8 @@ class Vfs:
 
     # ------------------------------------------------------------------------------------------- inside
 
-    def _folder(self, inode: int) -> Folder:
-        node = self.inodes.node(inode)
-        if not isinstance(node, Folder):
-            raise NotAFolderError("Not a folder.")
-        return node
-
     async def _worked_out(self, inode: int, pid: int) -> Folder:
-        return await self._questions.ask(self._folder(inode).work_out, pid)
+        return await self._questions.ask(self.inodes.folder(inode).work_out, pid)
 
     def _look_up_again(self, inode: int) -> None:
         known = self.inodes.get(inode)
@@ -506,7 +452,7 @@ class Vfs:
 
     async def _remove(self, parent: int, name: bytes, remove: Callable[[str], None]) -> None:
         encoded = _encoded(name)
-        found = _lookup(self._folder(parent), encoded)
+        found = self.inodes.folder(parent).find(encoded)
         try:
             await self._threads.change(lambda: remove(encoded))
         except MissingError:
@@ -534,20 +480,6 @@ class Vfs:
 
 
 _NOTHING = AttrChange()
-
-
-def _stale(listing: Listing, folder: Folder) -> bool:
-    return listing.token is None or listing.token != folder.token()
-
-
-def _lookup(folder: Folder, name: str) -> tuple[Node, Attr] | None:
-    node = folder.lookup(name)
-    if node is None:
-        return None
-    try:
-        return node, node.attr()
-    except MissingError:  # it left between the two questions
-        return None
 
 
 def _at_once(opened: OpenFile, call: Callable[[], T]) -> T | None:

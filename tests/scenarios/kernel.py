@@ -62,7 +62,7 @@ class Kernel:
         listing, _ = await self.vfs.readdir(fh, 0)
         entries = [entry for entry in map(listing.entry, range(len(listing))) if entry is not None]
         for entry in entries:
-            self.vfs.told(fh, entry)
+            self.vfs.folders.told(fh, entry)
             self._told(entry.attr)
             if not entry.attr.direct_io:
                 self.entries[folder, entry.name] = entry.attr.inode

@@ -107,7 +107,7 @@ class MemoryFolder:
             names: list[bytes] = []
             while len(names) < count and self._position < len(listing):
                 position, self._position = self._position, self._position + 1
-                entry = vfs.fresh(self._fh, position) if stale else listing.entry(position)
+                entry = vfs.folders.fresh(self._fh, position) if stale else listing.entry(position)
                 if entry is not None:
                     names.append(entry.name)
             return names

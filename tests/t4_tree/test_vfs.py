@@ -89,7 +89,7 @@ async def test_a_listing_counts_only_what_was_accepted(vfs: Vfs) -> None:
     for position in range(10):
         entry = listing.entry(position)
         assert entry is not None
-        vfs.told(fh, entry)
+        vfs.folders.told(fh, entry)
     assert len(vfs.inodes) == known + 10
 
 
@@ -171,11 +171,11 @@ def test_pages_of_a_listing_are_counted_as_their_entries_one_by_one(happenings: 
             listing, _ = await vfs.readdir(fh, 0)
             end = min(end, len(listing))
             if by_pages:
-                vfs.told_listed(fh, first, end)
+                vfs.folders.told_listed(fh, first, end)
             else:
                 for entry in map(listing.entry, range(first, end)):
                     if entry is not None:
-                        vfs.told(fh, entry)
+                        vfs.folders.told(fh, entry)
             await vfs.releasedir(fh)
 
         trio.run(live)
@@ -280,9 +280,9 @@ async def test_an_entry_that_changed_under_a_listing_is_told_as_it_is_now(tree: 
     tree.take_away("c")
     _, stale = await vfs.readdir(fh, 1)
     assert stale
-    now = vfs.fresh(fh, 1)
+    now = vfs.folders.fresh(fh, 1)
     assert now is not None and now.attr.size == 6
-    assert vfs.fresh(fh, 2) is None
+    assert vfs.folders.fresh(fh, 2) is None
 
 
 # -------------------------------------------------------------------------------------- races, refusals

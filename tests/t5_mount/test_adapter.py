@@ -263,7 +263,7 @@ async def test_what_a_listing_will_be_asked_for_next_is_prepared_meanwhile(monke
     answers.clear()
     await operations.readdir(fh, 12, cast(Any, None))
     assert (answers[0], listing.prepared[15]) == (b"name-000010.txt", before)
-    monkeypatch.setattr(vfs, "listing_at_hand", RaisingVfs(StoreError("the disk is away"))._raise)
+    monkeypatch.setattr(vfs.folders, "at_hand", RaisingVfs(StoreError("the disk is away"))._raise)
     operations.meanwhile()
     assert complaints == []
 
