@@ -18,6 +18,9 @@ from kgfs.stores.journal.schema import BUSY_SECONDS, typed
 from kgfs.stores.journal.syncing import WalSync
 
 BULK_KIB = 256 << 10
+MOMENT = 0.002
+"""Seconds to wait for the turn of another thread where nobody may wait: one commit ends in that time, while handing the
+work to yet another thread would make those that come next find that one at work, and so on."""
 SLOW = 0.05
 """Seconds for a commit, from which the disk keeps even those waiting who only write to the memory it is written from."""
 REST = 0.25
@@ -42,7 +45,9 @@ class Writer:
     """Runs pieces of work on the one writing connection. Any thread may call.
 
     Whoever comes first does the work of all who came while the disk was busy with those before; no thread of its own,
-    so a lone caller pays no switch of threads, and nothing is left running when the process ends."""
+    so a lone caller pays no switch of threads, and nothing is left running when the process ends. The event loop of a
+    mount commits here itself (:meth:`run_at_once`): the many threads that it would hand its changes to would take the
+    interpreter from each other at every statement."""
 
     def __init__(self, db: sqlite3.Connection, path: Path, syncing: WalSync | None) -> None:
         """``syncing`` makes commits durable; without it nothing is."""
@@ -83,10 +88,10 @@ class Writer:
 
     def run_at_once(self, work: Work[T]) -> Pending | None:
         """The same, committed and not waited for; its changes are durable within a second in any case. None, and nothing
-        was done, where another thread or process is writing, or the disk was slow just now. Quick: it writes to the
-        memory that the kernel keeps of the WAL."""
+        was done, where another process is writing, another thread for longer than a moment, or the disk was slow just
+        now. Quick: it writes to the memory that the kernel keeps of the WAL."""
         began = time.monotonic()
-        if began < self._slow_until or not self._turn.acquire(blocking=False):
+        if began < self._slow_until or not self._turn.acquire(timeout=MOMENT):
             return None
         try:
             if not self._begin(patient=False):
