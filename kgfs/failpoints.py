@@ -8,6 +8,8 @@ For tests of durability. Costs one comparison where nothing is set. Names are th
 ``migrate-object``, ``migrate-objects``, ``migrate-caught-up``, ``migrate-front``, ``migrate-derived``, ``migrate-proved``,
 ``waiting-put``, ``delivered``, ``confirmed``, ``followed``.
 
+With ``KGFS_STOP_AT=name[:n]`` it is stopped there (SIGSTOP), until somebody has it go on.
+
 With ``KGFS_SLOW_AT=name:seconds`` whoever passes ``name`` takes so much longer, each time: for tests of what is slow.
 Names are ``searching`` (a question in ``search/``, in the mount or ``kgfs search``) and ``answering`` (a question to the
 worker's models).
@@ -19,20 +21,34 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
-_name, _, _count = os.environ.get("KGFS_FAIL_AT", "").partition(":")
-_left = int(_count or 1)
+
+@dataclass
+class _Way:
+    sent: signal.Signals
+    left: int
+
+
+def _ways_told() -> dict[str, list[_Way]]:
+    found: dict[str, list[_Way]] = {}
+    for variable, number in (("KGFS_FAIL_AT", signal.SIGKILL), ("KGFS_STOP_AT", signal.SIGSTOP)):
+        if told := os.environ.get(variable):
+            name, _, count = told.partition(":")
+            found.setdefault(name, []).append(_Way(number, int(count or 1)))
+    return found
+
+
+_ways = _ways_told()
 _slow, _, _seconds = os.environ.get("KGFS_SLOW_AT", "").partition(":")
 
 
 def border(name: str) -> None:
     """The process has just passed this border of a stage."""
-    global _left
-    if name != _name:
-        return
-    _left -= 1
-    if _left == 0:
-        os.kill(os.getpid(), signal.SIGKILL)
+    for way in _ways.get(name, ()):
+        way.left -= 1
+        if way.left == 0:
+            os.kill(os.getpid(), way.sent)
 
 
 def slowly(name: str, wait: Callable[[float], object] = time.sleep) -> None:

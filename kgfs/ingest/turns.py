@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from kgfs.config import Config
 from kgfs.errors import BusyError, KgfsError
-from kgfs.ingest.ship import ship_once
 from kgfs.stores.leases.contract import Lease, SharedGraph
 from kgfs.stores.leases.holding import RENEWALS, Holding
 from kgfs.stores.stores import Stores
@@ -31,10 +30,6 @@ LOOK = 0.5
 """Seconds between looks whether another has let go."""
 PATIENCE = 10.0
 """Seconds that a call about a lease may wait for the server at most."""
-
-
-def _deliver(stores: Stores) -> None:
-    ship_once(stores.journal, stores.garage.ledger)
 
 
 class Turns(Protocol):
@@ -160,7 +155,7 @@ class Together:
 
 
 @contextmanager
-def taking_turns(pipeline: Pipeline, exchange: Exchange = _deliver) -> Iterator[Turns]:
+def taking_turns(pipeline: Pipeline, exchange: Exchange) -> Iterator[Turns]:
     """For a worker: those that its graph asks for."""
     graph = pipeline.stores.graph
     if not isinstance(graph, SharedGraph):
@@ -176,9 +171,7 @@ def taking_turns(pipeline: Pipeline, exchange: Exchange = _deliver) -> Iterator[
 
 
 @contextmanager
-def only_changer(
-    config: Config, stores: Stores, exchange: Exchange = _deliver, patience: float = 120.0
-) -> Iterator[Stores]:
+def only_changer(config: Config, stores: Stores, exchange: Exchange, patience: float = 120.0) -> Iterator[Stores]:
     """For a verb that has its home's worker's place: the stores to change the graph with, while no other machine does.
     BusyError if that is not to be had within ``patience`` seconds."""
     graph = stores.graph

@@ -21,6 +21,9 @@ from kgfs.stores.journal.facts import (
     AttributesSet,
     ConflictKept,
     ContentKept,
+    DocumentFailed,
+    DocumentForgotten,
+    DocumentRead,
     Fact,
     FileMade,
     FolderMade,
@@ -74,6 +77,8 @@ class Rebase:
         self._ignored: set[int] = set()
         """Names in passing that were never seen elsewhere."""
         self._purged: set[str] = set()
+        self._ended: set[str] = set()
+        """Documents whose work others have ended."""
         self._original = 0
 
     def _remember(self, name_id: int) -> None:
@@ -87,6 +92,8 @@ class Rebase:
 
     def comes(self, fact: Fact) -> None:
         """A fact of others is about to be folded."""
+        if isinstance(fact, (DocumentRead, DocumentForgotten, DocumentFailed)):
+            self._ended.add(fact.doc_id)
         if isinstance(fact, ForgettingDone) and fact.purge:
             found = [self._names.document(doc_id) for doc_id in fact.doc_ids]
             self._purged |= {document.sha256 for document in found if document is not None}
@@ -251,6 +258,8 @@ class Rebase:
                 key = row.key if row.place is Place.GARAGE else self._tail.key(row.id, row.sha256)
                 self._conflict(fact, standing.id, row.sha256, row.size, key)
             self._record(Removed(row.id, fact.at))
+            self._into[self._original] = standing.id
+            self._outdated.add(standing.id)
         else:
             self._try(replace(fact, replaces=0, name=self._aside(folder.id, fact.name, row.id)))
 
@@ -346,6 +355,16 @@ class Rebase:
             self._record(ContentKept(row.id, row.sha256, row.size, Place.GARAGE, fact.key, row.mtime, fact.at))
         else:
             self._not_done(fact, "it is decided again", quiet=True)
+
+    @_carry.register(DocumentRead)
+    @_carry.register(DocumentForgotten)
+    @_carry.register(DocumentFailed)
+    def _(self, fact: DocumentRead | DocumentForgotten | DocumentFailed) -> None:
+        """Of what a host did to the shared graph and had no time to tell, another made up for: what it tells now is past."""
+        if fact.doc_id in self._ended:
+            self._not_done(fact, "another host has ended it", quiet=True)
+        else:
+            self._try(fact)
 
     # ------------------------------------------------------------------------------------------ the trash
 

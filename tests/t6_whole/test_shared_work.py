@@ -1,0 +1,136 @@
+"""Workers of two homes, as two machines have them, on one bucket and one graph: they share the work, and one that stands
+still or ends is made up for."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kgfs.app.home import open_stores
+from kgfs.config import load
+from tests.peers.buckets import Server
+from tests.t6_whole.knowledge_of import knowledge_in
+from tests.t6_whole.running import Place, until
+
+if TYPE_CHECKING:
+    from kgfs.stores.graph.neo4j.place import Place as Neo4j
+
+THINGS = ("garbage collector", "reference counting", "tracing algorithm", "memory cell", "weak reference", "root set")
+COUNT = 8
+LEASE = "4"
+QUICK = {"KGFS_MODELS_EMBEDDER": "none", "KGFS_MODELS_EXTRACTOR": "statistics", "KGFS_PIPELINE_LEASE": LEASE}
+pytestmark = [pytest.mark.slow, pytest.mark.logs("cannot be reached", "does not answer", "exchange", "sharing")]
+
+
+def corpus(folder: Path) -> list[Path]:
+    found = []
+    for n in range(COUNT):
+        one, other, third = (THINGS[(n + step) % len(THINGS)] for step in range(3))
+        path = folder / f"{n:02}.txt"
+        path.write_text(f"A {one} is a form of {other}. The {one} uses a {third}. Chapter {n} ends.")
+        found.append(path)
+    return found
+
+
+def home(folder: Path, settings: str = "") -> Place:
+    made = Place(folder / "home", folder / "mnt", dict(QUICK))
+    made.home.mkdir(parents=True)
+    (made.home / "config.toml").write_text(settings)
+    return made
+
+
+@pytest.fixture
+def homes(seaweedfs: Server, neo4j_place: Neo4j, tmp_path: Path) -> Iterator[tuple[Place, Place]]:
+    place = seaweedfs.place
+    (tmp_path / "password").write_text(neo4j_place.password)
+    settings = (
+        f'[garage]\nstore = "s3"\nshared = true\nendpoint = "{place.endpoint}"\nprefix = "{place.prefix}"\ntimeout = 20\n'
+        f'access_key_file = "{place.access_key_file}"\nsecret_key_file = "{place.secret_key_file}"\n'
+        f'[graph]\nstore = "neo4j"\nuri = "{neo4j_place.uri}"\npassword_file = "{tmp_path / "password"}"\n'
+        f'namespace = "test-{secrets.token_hex(6)}"\ntimeout = 60\n'
+    )
+    made = [home(tmp_path / name, settings) for name in ("here", "there")]
+    yield made[0], made[1]
+    for one in made:
+        one.close()
+
+
+def known(place: Place) -> tuple[dict[str, Any], list[int], int]:
+    """What it knows, the epochs of its documents in order of deposit, and how many Readings the garage has."""
+    with open_stores(load(place.home)) as stores:
+        (ontology,) = stores.journal.names.ontologies()
+        rows = sorted((d.deposit, d.commit_id) for d in stores.journal.names.documents(ontology.id))
+        epochs = [stores.graph.published(commit_id) or 0 for _, commit_id in rows]
+        assert stores.graph.staged() == stores.graph.faults() == []
+        return knowledge_in(stores), epochs, len(list(stores.garage.objects.keys("readings/")))
+
+
+@pytest.fixture
+def undisturbed(tmp_path: Path) -> dict[str, Any]:
+    """What one worker on stores of its own knows of the same."""
+    alone = home(tmp_path / "alone")
+    alone.run("ingest", *corpus(tmp_path), "--ontology", "Memory")
+    with open_stores(load(alone.home)) as stores:
+        return knowledge_in(stores)
+
+
+def work(place: Place) -> None:
+    worker = place.start("worker", "--until-idle")
+    _, said = worker.communicate(timeout=240)
+    assert worker.returncode == 0, said
+
+
+def deposited(homes: tuple[Place, Place], tmp_path: Path) -> None:
+    homes[0].run("ingest", *corpus(tmp_path), "--ontology", "Memory", "--no-wait")
+
+
+def test_two_workers_share_the_work(homes: tuple[Place, Place], undisturbed: dict[str, Any], tmp_path: Path) -> None:
+    deposited(homes, tmp_path)
+    workers = [one.start("worker", "--until-idle") for one in homes]
+    said = [worker.communicate(timeout=240) for worker in workers]
+    assert [worker.returncode for worker in workers] == [0, 0], said
+    finished = [json.loads((one.home / "run/worker.json").read_text())["finished"] for one in homes]
+    assert sum(finished) == COUNT
+    for one in homes:
+        assert known(one) == (undisturbed, list(range(1, COUNT + 1)), COUNT)
+
+
+@pytest.mark.parametrize("border", ["recorded", "staged"])
+def test_one_that_stands_still_past_its_lease_commits_nothing(
+    homes: tuple[Place, Place], undisturbed: dict[str, Any], tmp_path: Path, border: str
+) -> None:
+    """Stopped in the middle of a document: while it is read, or with all of it prepared in the graph."""
+    here, there = homes
+    deposited(homes, tmp_path)
+    still = here.start("worker", "--until-idle", env={"KGFS_STOP_AT": f"{border}:3"})
+    until(lambda: "T" in Path(f"/proc/{still.pid}/stat").read_text().rpartition(")")[2].split()[0], 120)
+    work(there)
+    os.kill(still.pid, signal.SIGCONT)
+    _, said = still.communicate(timeout=240)
+    assert still.returncode == 0, said
+    for one in homes:
+        found, epochs, readings = known(one)
+        assert (found, epochs) == (undisturbed, list(range(1, COUNT + 1)))
+        assert readings in (COUNT, COUNT + 1)
+    if border == "staged":
+        assert "ran out" in said
+
+
+def test_one_that_is_killed_is_made_up_for(
+    homes: tuple[Place, Place], undisturbed: dict[str, Any], tmp_path: Path
+) -> None:
+    """It had committed to the graph, and told nobody."""
+    here, there = homes
+    deposited(homes, tmp_path)
+    here.run("worker", "--until-idle", expect=-9, env={"KGFS_FAIL_AT": "published:3"})
+    work(there)
+    work(here)
+    for one in homes:
+        assert known(one) == (undisturbed, list(range(1, COUNT + 1)), COUNT)
