@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -124,11 +124,14 @@ def model_in_use(config: Config, stores: Stores) -> str:
     return str(worker_note(config.run).get("embedder", "")) or embedding_model_of(stores)
 
 
-def derive_vectors(config: Config, stores: Stores) -> None:
+def derive_vectors(config: Config, stores: Stores, embed_again: Callable[[], object] = lambda: None) -> None:
     """Make the vectors anew from what is kept, where they were lost, are another model's, or were half made by one that was
-    killed. One process does, others wait. AwayError and TimedOutError as their server has it."""
+    killed. One process does, others wait; ``embed_again`` is called before, and nobody waits for it. AwayError and
+    TimedOutError as their server has it."""
     if stores.vectors is None:
         return
+    if not stores.vectors.complete():
+        embed_again()
     with _restoring(config):
         known = any(stores.journal.names.counts().values())
         with _begun(config.run / "vectors.rebuilding", known and not stores.vectors.complete()) as due:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from kgfs.app.home import derive_vectors, make_home, open_stores, ship_rest
 from kgfs.config import Config
-from kgfs.errors import KgfsError, MachineError
+from kgfs.errors import KgfsError, LostLeaseError, MachineError
 from kgfs.ingest.chores import Chores
 from kgfs.ingest.exchange import meeting, shipping
 from kgfs.ingest.sessions import alive_sessions
@@ -64,6 +64,7 @@ def run_worker(
     killed cannot stop the worker it started."""
     from kgfs.compute.local import LocalCompute
     from kgfs.ingest.clock import StageClock
+    from kgfs.ingest.embed_again import embed_again
     from kgfs.ingest.pipeline import Pipeline
     from kgfs.ingest.turns import taking_turns
     from kgfs.ingest.worker import Worker
@@ -79,11 +80,10 @@ def run_worker(
             with (
                 open_stores(config, vectors_of=compute.embedding_model, vectors_later=True) as stores,
                 closing(_engine(config, compute, stores)) as engine,
-                taking_turns(
-                    pipeline := Pipeline(config, stores, compute, clock, engine), meeting(config)
-                ) as turns,
+                taking_turns(pipeline := Pipeline(config, stores, compute, clock, engine), meeting(config)) as turns,
             ):
                 chores = chores_of(config, stores, Settler(config, stores))
+                go_on = partial(_go_on, config, stopped)
                 worker = Worker(pipeline, ErrorLog(config.errors_log), chores, turns)
                 stop = _both(stopped.set, worker.stop)
                 stoppable(stop)
@@ -101,7 +101,7 @@ def run_worker(
                         until_idle=until_idle,
                         watch=looks,
                         give_way=lambda: place_wanted(config.run),
-                        prepare=partial(derive_vectors, config, stores),
+                        prepare=partial(derive_vectors, config, stores, partial(embed_again, stores, compute, go_on)),
                     )
                 ship_rest(config, stores)
                 state = "waiting for another verb" if gave_way else "stopped"
@@ -135,6 +135,12 @@ def place_of(config: Config) -> Place:
     threads = config.models.threads or max(1, round(config.cluster.cpus_each))
     compute = LocalCompute(replace(config.models, threads=threads))
     return Place(compute, open_garage(config).objects)
+
+
+def _go_on(config: Config, stopped: threading.Event) -> None:
+    """LostLeaseError where what lasts for long is to be left to the next worker."""
+    if stopped.is_set() or place_wanted(config.run):
+        raise LostLeaseError("The worker is stopping.")
 
 
 class _Abandoned:

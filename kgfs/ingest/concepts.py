@@ -112,8 +112,8 @@ def founded_rows(stores: Stores, word: Word, model: str) -> list[Row]:
         if not founders:
             continue
         reading = load_reading(stores.garage.objects, decisions.doc_id, decisions.reading)
-        found = embeddings.load(stores.garage.objects, reading)
-        if found is None or reading.embedding_model != model:
+        found = embeddings.load(stores.garage.objects, reading, model)
+        if found is None:
             return []
         founding = replace(decisions, concepts=tuple(founders))
         return embeddings.concept_rows(word.ontology, reading, founding, found)

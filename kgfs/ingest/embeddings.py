@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from kgfs.compute.contract import Compute
 from kgfs.domain import Chunk, FoundConcept, Verdict
 from kgfs.errors import StoreError
 from kgfs.stores.garage.contract import Objects
-from kgfs.stores.readings import FOUNDING, Decisions, Reading
+from kgfs.stores.readings import FOUNDING, Decisions, Reading, later_vectors
 from kgfs.stores.vectors.contract import Row
 
 Windows = list[tuple[int, npt.NDArray[np.float32]]]
@@ -95,15 +95,24 @@ def assemble(
     )
 
 
-def load(objects: Objects, reading: Reading) -> Embeddings | None:
-    """None where the Reading was made without an embedder."""
-    if not reading.vectors_key:
+def load(objects: Objects, reading: Reading, model: str = "") -> Embeddings | None:
+    """Those by ``model`` or, without one, by the model it was made with: None where it was made without an embedder, or was
+    not given any by that model. Of what was not shown when it was given them, it has no windows."""
+    if not model or model == reading.embedding_model:
+        return _decoded(objects, reading.vectors_key) if reading.vectors_key else None
+    labels_key, windows_key = later_vectors(reading, model)
+    if not objects.exists(labels_key):
         return None
+    labels = _decoded(objects, labels_key)
+    return replace(_decoded(objects, windows_key), concepts=labels.concepts) if objects.exists(windows_key) else labels
+
+
+def _decoded(objects: Objects, key: str) -> Embeddings:
     try:
-        with np.load(io.BytesIO(objects.get(reading.vectors_key)), allow_pickle=False) as arrays:
+        with np.load(io.BytesIO(objects.get(key)), allow_pickle=False) as arrays:
             return Embeddings(arrays["windows"], arrays["window_chunks"], arrays["window_numbers"], arrays["concepts"])
     except (ValueError, KeyError, OSError) as error:
-        raise StoreError(f"{reading.vectors_key}: not the vectors of a Reading ({error}).") from error
+        raise StoreError(f"{key}: not the vectors of a Reading ({error}).") from error
 
 
 def source_rows(embeddings: Embeddings, ontology: str, doc_id: str) -> list[Row]:

@@ -37,7 +37,7 @@ def _add(found: Former, objects: Objects, document: Document, model: str) -> Non
     if not document.reading:
         return
     reading = load_reading(objects, document.doc_id, document.reading)
-    kept = embeddings.load(objects, reading) if reading.embedding_model == model else None
+    kept = embeddings.load(objects, reading, model)
     if kept is None:
         return
     text = text_of(objects, document, reading)

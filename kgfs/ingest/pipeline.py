@@ -23,6 +23,7 @@ from kgfs.failpoints import border
 from kgfs.ingest import embeddings
 from kgfs.ingest.clock import StageClock
 from kgfs.ingest.concepts import catch_up
+from kgfs.ingest.embed_again import give
 from kgfs.ingest.forget import carry_out as carry_out_forgetting
 from kgfs.ingest.kin import first_source, kin_of
 from kgfs.ingest.match import match
@@ -91,7 +92,7 @@ class Pipeline:
         it is asked last before the graph changes. In order of deposit, one at a time. Without a job only what the graph
         shows already is made complete."""
         journal, graph = self.stores.journal, self.stores.graph
-        vectors_of_reading = embeddings.load(self.stores.garage.objects, reading)
+        vectors_of_reading = self._embedded(document, reading)
         decisions = self._carried_out(document, reading)
         if decisions is None:
             superseded = tuple(journal.names.predecessors(document.doc_id))
@@ -212,6 +213,13 @@ class Pipeline:
             )
         return published[max(published)]
 
+    def _embedded(self, document: Document, reading: Reading) -> embeddings.Embeddings | None:
+        """By the model of the vectors, which is asked where the Reading was made with another."""
+        objects, vectors = self.stores.garage.objects, self.stores.vectors
+        if vectors is not None and vectors.model == self.compute.embedding_model:
+            give(objects, self.compute, document, reading, windows=True)
+        return embeddings.load(objects, reading, vectors.model if vectors is not None else "")
+
     def _index(
         self,
         document: Document,
@@ -222,7 +230,7 @@ class Pipeline:
         touched: Sequence[str],
     ) -> None:
         self._unindex((*superseded, document.doc_id), touched)
-        if found is None or self.stores.vectors is None or self.stores.vectors.model != reading.embedding_model:
+        if found is None or self.stores.vectors is None:
             return
         rows = embeddings.source_rows(found, document.ontology, document.doc_id)
         founded = embeddings.concept_rows(document.ontology, reading, decisions, found)

@@ -163,12 +163,12 @@ def _(fact: DocumentRead, replayed: ReplayedVectors) -> None:
         vectors.delete(Filter(kind="source", doc_id=doc_id))
     try:
         document, reading, decisions = _kept(stores, fact)
-        found = embeddings.load(stores.garage.objects, reading)
+        found = embeddings.load(stores.garage.objects, reading, vectors.model)
     except MissingError:
         if not _made_up_for(stores, fact):
             raise
         return
-    if found is None or vectors.model != reading.embedding_model:
+    if found is None:
         return
     concepts = embeddings.concept_rows(document.ontology, reading, decisions, found)
     vectors.upsert(embeddings.source_rows(found, document.ontology, document.doc_id) + concepts)

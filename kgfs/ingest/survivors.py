@@ -96,7 +96,7 @@ def founded_rows(stores: Stores, renaming: Renaming, model: str) -> list[Row]:
         decisions = load_decisions(objects, key)
         founders = tuple(m for m in decisions.concepts if m.concept_id in new and m.how == "named")
         reading = load_reading(objects, document.doc_id, decisions.reading)
-        found = embeddings.load(objects, reading) if founders and reading.embedding_model == model else None
+        found = embeddings.load(objects, reading, model) if founders else None
         if found is not None:
             founding = replace(decisions, concepts=founders)
             rows += embeddings.concept_rows(document.ontology, reading, founding, found)

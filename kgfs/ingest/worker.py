@@ -137,6 +137,8 @@ class Worker:
         try:
             prepare()
             self._turns.prepare()
+        except LostLeaseError:  # somebody wants the place, or it ends
+            return False
         except AWAY as error:
             self._waits_for(error)
             self._stopping.wait(RETRY)

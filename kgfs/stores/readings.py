@@ -102,6 +102,12 @@ def keep_text(objects: Objects, document: Document, reading: Reading) -> None:
         objects.put(_kept_text_key(document, reading), text.encode("utf-8", "surrogatepass"))
 
 
+def later_vectors(reading: Reading, model: str) -> tuple[str, str]:
+    """Keys of vectors that a Reading was given later, by another model than its own: of its labels, and of its Sources."""
+    stem = f"vectors/{reading.doc_id}/{reading.id}-{hashlib.sha256(model.encode()).hexdigest()[:12]}"
+    return f"{stem}-labels.npz", f"{stem}-windows.npz"
+
+
 def _kept_text_key(document: Document, reading: Reading) -> str:
     return f"texts/{document.doc_id}/{reading.text_sha256[:32]}.txt"
 

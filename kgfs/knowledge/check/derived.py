@@ -8,7 +8,7 @@ from kgfs.domain import State
 from kgfs.errors import MissingError, StoreError
 from kgfs.knowledge.check.kept import documents
 from kgfs.stores.damage import Damage, Kind
-from kgfs.stores.readings import load_reading
+from kgfs.stores.readings import later_vectors, load_reading
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter
 
@@ -56,7 +56,10 @@ def _embedded(stores: Stores, doc_id: str, reading_id: str) -> bool:
         reading = load_reading(stores.garage.objects, doc_id, reading_id)
     except (MissingError, StoreError):
         return False  # found wanting elsewhere
-    return stores.vectors is not None and reading.embedding_model == stores.vectors.model
+    if stores.vectors is None:
+        return False
+    later = later_vectors(reading, stores.vectors.model)[1]
+    return reading.embedding_model == stores.vectors.model or stores.garage.objects.exists(later)
 
 
 def _shown(stores: Stores, ontology: str) -> Iterator[str]:

@@ -1,0 +1,153 @@
+"""Another embedding model over a home that was read with one: what it takes, what it leaves, and where a kill leaves it."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from kgfs.app.home import derive_vectors, open_deposits, open_stores
+from kgfs.config import Config
+from kgfs.errors import LostLeaseError
+from kgfs.ingest.embed_again import embed_again
+from kgfs.ingest.rebuild import rebuild
+from kgfs.stores.stores import Stores
+from kgfs.stores.vectors.contract import Filter, Row
+from tests.t3_ingest.test_worker import TEXT, Counting, deposit, documents, work
+
+TEXTS = {"a": TEXT, "b": "A tracing algorithm visits reachable objects. Reachable objects stay.", "c": TEXT + " Zen."}
+
+
+@dataclass
+class Embedding(Counting):
+    model: str = "one"
+    embedded: list[str] = field(default_factory=list)
+
+    @property
+    def embedding_model(self) -> str:
+        return self.model
+
+    def embed(self, texts: Sequence[str]) -> list[npt.NDArray[np.float32]]:
+        self.embedded += texts
+        return [vector_of(self.model, text) for text in texts]
+
+
+def vector_of(model: str, text: str) -> npt.NDArray[np.float32]:
+    """One window of a length of the model's own."""
+    raw = np.frombuffer(hashlib.sha512(f"{model} {text}".encode()).digest(), np.uint8)
+    vector = raw[: 8 if model == "one" else 12].astype(np.float32) + 1
+    return (vector / np.linalg.norm(vector))[np.newaxis]
+
+
+@pytest.fixture(params=["sqlite", "qdrant-wire"])
+def config(request: pytest.FixtureRequest, home: Path) -> Config:
+    plain = Config(home=home)
+    if request.param == "sqlite":
+        return plain
+    url = request.getfixturevalue("qdrant_wire_url")
+    settings = replace(plain.vectors, store="qdrant", url=url, prefix=f"test-{secrets.token_hex(6)}")
+    return replace(plain, vectors=settings)
+
+
+def rows(stores: Stores) -> list[Row]:
+    assert stores.vectors is not None
+    return stores.vectors.fetch(Filter())
+
+
+def keyed(found: list[Row]) -> dict[tuple[str, str, int], list[float]]:
+    return {(row.kind, row.item, row.window): np.round(row.vector, 5).tolist() for row in found}
+
+
+def switch(config: Config, stores: Stores, compute: Embedding) -> None:
+    derive_vectors(config, stores, partial(embed_again, stores, compute))
+
+
+def test_another_model_takes_over_without_an_extractor_being_asked(config: Config, tmp_path: Path) -> None:
+    with open_stores(config, vectors_of="one") as stores:
+        deposit(config, stores, tmp_path, **TEXTS)
+        work(config, stores, Embedding())
+        before = keyed(rows(stores))
+        assert {len(vector) for vector in before.values()} == {8}
+    compute = Embedding(model="two")
+    with open_stores(config, vectors_of="two", vectors_later=True) as stores:
+        assert rows(stores) == []
+        switch(config, stores, compute)
+        found = keyed(rows(stores))
+        assert found.keys() == before.keys()
+        assert {len(vector) for vector in found.values()} == {12}
+        assert compute.asked == []
+        asked = len(compute.embedded)
+        switch(config, stores, compute)
+        rebuild(stores)
+        assert keyed(rows(stores)) == found
+        assert len(compute.embedded) == asked, "each word was asked for once"
+        deposit(config, stores, tmp_path, d="Cycles are found by tracing. Tracing finds cycles of objects.")
+        work(config, stores, compute)
+        assert len(rows(stores)) > len(found)
+    with open_stores(config, vectors_of="one", derive=False) as stores:
+        assert rows(stores) == [], "the former model's are gone"
+
+
+def test_a_kill_in_between_is_resumed_and_leaves_the_former_in_use(config: Config, tmp_path: Path) -> None:
+    with open_stores(config, vectors_of="one") as stores:
+        deposit(config, stores, tmp_path, **TEXTS)
+        work(config, stores, Embedding())
+        before = keyed(rows(stores))
+    first, second, looks = Embedding(model="two"), Embedding(model="two"), iter(range(100))
+
+    def interrupt() -> None:
+        if next(looks) == 2:
+            raise LostLeaseError("killed")
+
+    with open_stores(config, vectors_of="two", vectors_later=True) as stores:
+        with pytest.raises(LostLeaseError):
+            derive_vectors(config, stores, partial(embed_again, stores, first, interrupt))
+        assert first.embedded
+    with open_stores(config, vectors_of="one", derive=False) as stores:
+        assert keyed(rows(stores)) == before
+    with open_stores(config, vectors_of="two", vectors_later=True) as stores:
+        switch(config, stores, second)
+        assert keyed(rows(stores)).keys() == before.keys()
+    whole = Embedding(model="three")
+    with open_stores(config, vectors_of="three", vectors_later=True) as stores:
+        switch(config, stores, whole)
+    assert len(first.embedded) + len(second.embedded) == len(whole.embedded)
+
+
+def test_what_was_forgotten_then_is_embedded_when_it_comes_back(config: Config, tmp_path: Path) -> None:
+    with open_stores(config, vectors_of="one") as stores:
+        deposit(config, stores, tmp_path, **TEXTS)
+        work(config, stores, Embedding())
+        remove(config, stores, "b.txt")
+        work(config, stores, Embedding())
+    compute = Embedding(model="two")
+    with open_stores(config, vectors_of="two", vectors_later=True) as stores:
+        switch(config, stores, compute)
+        without = keyed(rows(stores))
+        assert TEXTS["b"] not in compute.embedded
+        deposit(config, stores, tmp_path, b=TEXTS["b"])
+        work(config, stores, compute)
+        back = keyed(rows(stores))
+        assert back.keys() > without.keys()
+        assert TEXTS["b"] in compute.embedded
+        assert compute.asked == []
+        rebuild(stores)
+        assert keyed(rows(stores)) == back
+        [doc_id] = {document.doc_id for document in documents(stores)} & {
+            item.partition(":")[0] for kind, item, _ in back.keys() - without.keys() if kind == "source"
+        }
+        assert len(list(stores.garage.objects.keys(f"vectors/{doc_id}/"))) == 3
+
+
+def remove(config: Config, stores: Stores, name: str) -> None:
+    root = stores.journal.names.ontologies()[0].root
+    found = next(child for child in stores.journal.names.children(root) if child.name == name)
+    with open_deposits(config, stores) as (deposits, _):
+        deposits.remove(found.id)
