@@ -77,3 +77,5 @@ class OpenFolders:
         """The kernel has accepted all entries from position ``first`` to before ``end``, as they stand in the listing."""
         opened = self._handles.folder(fh)
         self._inodes.tell_listed(opened.listing, opened.inode, first, end)
+        if opened.listing.once:
+            opened.listing.give_up(first, end)

@@ -19,7 +19,7 @@ _numbers = itertools.count(1)
 
 MAX_ENTRIES = 250_000
 """Over all cached listings (about half a KiB each, all told); a larger one is not kept, so that one look at a million names is
-not paid for as long as the mount stands."""
+not paid for as long as the mount stands, and of no more than a page at a time while it lasts."""
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class Listing:
     """What a folder held at one moment. Attributes are asked for as they are needed, a page of them at a time, so that
     a large folder keeps nobody else waiting; they belong to the moment only while the folder's token stays."""
 
-    __slots__ = ("_entries", "_found", "number", "prepared", "token", "told")
+    __slots__ = ("_entries", "_found", "number", "once", "prepared", "token", "told")
 
     def __init__(self, token: Hashable | None, found: Sequence[tuple[str, Node]]) -> None:
         self.token = token
@@ -48,6 +48,8 @@ class Listing:
         """What is known of each entry that the kernel was told of by this listing."""
         self.number = next(_numbers)
         """Of all listings only this one has it; never 0."""
+        self.once = False
+        """Whether it is too large to be answered from again: what was told of it is given up."""
 
     def __len__(self) -> int:
         return len(self._found)
@@ -65,6 +67,11 @@ class Listing:
             except MissingError:
                 return None
         return entry
+
+    def give_up(self, first: int, end: int) -> None:
+        """Keep nothing of the entries from position ``first`` to before ``end``. They are made again if asked for."""
+        for kept in (self._entries, self.prepared, self.told):
+            kept[first:end] = [None] * (end - first)
 
 
 def name_bytes(name: str) -> bytes:
@@ -88,7 +95,8 @@ class Listings:
             return cached
         self.drop(inode)
         listing = Listing(token, folder.entries())
-        if token is not None and len(listing) <= self._max:
+        listing.once = token is None or len(listing) > self._max
+        if not listing.once:
             self._by_inode[inode] = listing
             self._held += len(listing)
             while self._held > self._max:

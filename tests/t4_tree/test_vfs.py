@@ -269,6 +269,22 @@ def test_cached_listings_are_bounded() -> None:
     assert (listings._held, 9 in listings._by_inode) == (30, False)
 
 
+async def test_of_a_listing_that_is_too_large_to_be_kept_nothing_is_kept_once_it_was_told(vfs: Vfs) -> None:
+    many = await inode(vfs, "derived/many")
+    for listings, kept in ((Listings(), 10), (Listings(max_entries=99), 0)):
+        vfs.folders._listings = listings
+        fh = await vfs.opendir(many)
+        listing, _ = await vfs.readdir(fh, 0)
+        first = listing.entry(0)
+        assert first is not None
+        vfs.folders.told_listed(fh, 0, 10)
+        assert sum(entry is not None for entry in listing._entries) == kept
+        assert sum(known is not None for known in listing.told) == kept
+        again = listing.entry(0)
+        assert again is not None and again.attr == first.attr
+        assert vfs.inodes.known(first.attr.inode).count == (1 if kept else 2)
+
+
 async def test_an_entry_that_changed_under_a_listing_is_told_as_it_is_now(tree: Tree, vfs: Vfs) -> None:
     documents = await inode(vfs, "documents")
     for name in ("a", "b", "c"):
