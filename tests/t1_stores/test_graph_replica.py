@@ -128,6 +128,7 @@ copied(Place(uri, password=password, namespace=namespace), path)
 """
 
 
+@pytest.mark.claim("GRAPH-5")
 def test_one_that_was_killed_goes_on_where_it_was(
     place: Place, graph: Neo4jGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,6 +169,7 @@ def test_a_file_of_another_format_is_made_anew(place: Place, graph: Neo4jGraph, 
 # --------------------------------------------------------------------------------------------- following
 
 
+@pytest.mark.claim("GRAPH-3", "GRAPH-4")
 def test_what_others_commit_is_followed(place: Place, graph: Neo4jGraph, tmp_path: Path) -> None:
     """Each epoch's feed in order and without a gap, and nothing but what was committed."""
     with closing(copied(place, tmp_path / "replica.sqlite")) as replica:
@@ -186,6 +188,7 @@ def test_what_others_commit_is_followed(place: Place, graph: Neo4jGraph, tmp_pat
         assert replica.lag().server_epoch == replica.epoch() == 4
 
 
+@pytest.mark.claim("GRAPH-4")
 def test_readers_see_a_version_whole_or_not_at_all(place: Place, graph: Neo4jGraph, tmp_path: Path) -> None:
     docs = [replace(ZEN, doc_id=doc_id, texts=[f"text of {doc_id}"] * 30) for doc_id in (A, B)]
     publish(graph, docs[0], "first")
@@ -240,6 +243,7 @@ def test_while_many_commit_it_comes_to_an_end(place: Place, graph: Neo4jGraph, t
         assert shown(replica) == shown(graph)
 
 
+@pytest.mark.claim("GRAPH-3")
 def test_its_own_writes_are_seen_when_they_return(place: Place, tmp_path: Path) -> None:
     with closing(copied(place, tmp_path / "replica.sqlite")) as replica:
         epoch = publish(replica, ZEN)
@@ -284,6 +288,7 @@ def restore(graph: Neo4jGraph, epoch: int) -> None:
 
 
 @pytest.mark.parametrize("went_on", [0, 1, 2])
+@pytest.mark.claim("GRAPH-6")
 def test_a_server_that_was_restored_to_yesterday_is_noticed(
     place: Place, graph: Neo4jGraph, tmp_path: Path, went_on: int
 ) -> None:
@@ -307,6 +312,7 @@ def test_a_server_that_was_restored_to_yesterday_is_noticed(
 
 
 @pytest.mark.parametrize("ontology", ["", ONTOLOGY])
+@pytest.mark.claim("GRAPH-6")
 def test_a_rebuilt_graph_is_copied_anew(place: Place, graph: Neo4jGraph, tmp_path: Path, ontology: str) -> None:
     publish(graph, ZEN)
     path = tmp_path / "replica.sqlite"
@@ -337,6 +343,7 @@ def test_a_feed_that_does_not_reach_back_is_no_feed(
         assert shown(replica) == shown(graph)
 
 
+@pytest.mark.claim("GRAPH-7")
 def test_of_what_is_purged_no_word_stays_in_the_file(place: Place, graph: Neo4jGraph, tmp_path: Path) -> None:
     path = tmp_path / "replica.sqlite"
     secret = Doc(B, [Told("Secretword")], texts=["the Secretword is here"])
@@ -374,6 +381,7 @@ def mortal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.mark.slow
 @pytest.mark.logs("replica: AwayError")
+@pytest.mark.claim("GRAPH-2")
 def test_while_the_server_is_away_reading_goes_on(mortal: Path, tmp_path: Path) -> None:
     from kgfs.stores.graph.neo4j.origin import Origin
 

@@ -96,6 +96,7 @@ def walked(tree: Path) -> dict[str, tuple[object, ...]]:
 
 @pytest.mark.mounted
 @pytest.mark.slow
+@pytest.mark.claim("GRAPH-1", "GRAPH-3")
 def test_a_mounted_tree_is_that_of_an_embedded_home(served: Place, tmp_path: Path) -> None:
     """The same garage twice: once with the graph in a file, once with one that was derived on the server and copied."""
     embedded = Place(tmp_path / "embedded", tmp_path / "mnt-embedded", dict(QUICK))
@@ -152,6 +153,7 @@ def mortal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.mark.mounted
 @pytest.mark.slow
 @pytest.mark.logs("AwayError", "TimedOutError", "cannot be reached", "Neo4j")
+@pytest.mark.claim("GRAPH-2")
 def test_while_the_server_is_away_the_mount_lists_and_reads(place: Place, mortal: Path) -> None:
     place.environment |= QUICK | {
         "KGFS_GRAPH_STORE": "neo4j",
