@@ -78,6 +78,7 @@ def lie(bucket: Bucket, key: str, content: bytes) -> None:
     bucket.replace(name, content, bucket.head(name).meta)
 
 
+@pytest.mark.claim("BUCKET-2")
 def test_a_flipped_byte_is_rot_in_its_block_only(kept: S3Objects, bucket: Bucket) -> None:
     kept.put(KEY, LONG)
     lie(bucket, KEY, LONG[: BLOCK + 9] + bytes([LONG[BLOCK + 9] ^ 1]) + LONG[BLOCK + 10 :])
@@ -92,6 +93,7 @@ def test_a_flipped_byte_is_rot_in_its_block_only(kept: S3Objects, bucket: Bucket
         assert reader.read_at(2 * BLOCK, 9) == LONG[2 * BLOCK : 2 * BLOCK + 9]
 
 
+@pytest.mark.claim("BUCKET-2")
 @pytest.mark.parametrize("size", [0, 1, BLOCK, BLOCK + 1, len(LONG) - 1])
 def test_a_truncated_object_is_rot_from_its_end_on(kept: S3Objects, bucket: Bucket, size: int) -> None:
     kept.put(KEY, LONG)
@@ -102,6 +104,7 @@ def test_a_truncated_object_is_rot_from_its_end_on(kept: S3Objects, bucket: Buck
         kept.get(KEY, whole, 1)
 
 
+@pytest.mark.claim("BUCKET-2")
 def test_an_object_that_is_gone_is_missing_under_its_reader_too(kept: S3Objects, bucket: Bucket) -> None:
     kept.put(KEY, LONG)
     with closing(kept.open(KEY)) as reader:
@@ -172,6 +175,7 @@ def test_a_bucket_that_is_not_there_is_empty_and_made_by_the_first_put(
         assert kept.get(KEY) == content
 
 
+@pytest.mark.claim("BUCKET-1")
 @pytest.mark.usefixtures("small_parts")
 def test_of_two_who_put_long_contents_one_wins_whole(kept: S3Objects) -> None:
     contents = [LONGER, LONGER[::-1]]
@@ -284,6 +288,7 @@ def files_of(tmp_path: Path) -> list[Path]:
     return [path for path in (tmp_path / "cache").rglob("*") if path.is_file() and path.name != "state"]
 
 
+@pytest.mark.claim("BUCKET-3")
 def test_what_was_read_once_is_read_without_the_server(cached: S3Objects, bucket: Bucket, tmp_path: Path) -> None:
     kept = S3Objects(bucket, Cache(tmp_path / "none", 0))
     kept.put(KEY, LONG)
@@ -294,6 +299,7 @@ def test_what_was_read_once_is_read_without_the_server(cached: S3Objects, bucket
         cached.get(KEY, 2 * BLOCK, 1)
 
 
+@pytest.mark.claim("BUCKET-3")
 @pytest.mark.parametrize("how", ["flip", "cut", "empty"])
 def test_a_cached_file_that_is_not_right_is_fetched_again(
     cached: S3Objects, bucket: Bucket, tmp_path: Path, how: str
@@ -311,6 +317,7 @@ def test_a_cached_file_that_is_not_right_is_fetched_again(
     assert cached.get(KEY) == LONG
 
 
+@pytest.mark.claim("BUCKET-5")
 def test_a_deleted_object_is_not_in_the_cache_of_any_process_nor_comes_back(
     cached: S3Objects, bucket: Bucket, tmp_path: Path
 ) -> None:
@@ -328,6 +335,7 @@ def test_a_deleted_object_is_not_in_the_cache_of_any_process_nor_comes_back(
             ask(KEY)
 
 
+@pytest.mark.claim("BUCKET-3")
 def test_the_cache_keeps_within_its_bytes_what_was_used_last(tmp_path: Path) -> None:
     cache, limit = Cache(tmp_path / "cache", 40 * 4096), 40 * 4096
     content = b"x" * 3000
@@ -357,6 +365,7 @@ for number in range(10**9):
 """
 
 
+@pytest.mark.claim("BUCKET-3")
 def test_killed_processes_leave_no_half_file_in_a_shared_cache(tmp_path: Path) -> None:
     folder, cache = tmp_path / "cache", Cache(tmp_path / "cache", 50 * 4096)
     for _ in range(4):

@@ -49,6 +49,7 @@ def found_in(config: Config, *, mend: bool = False) -> list[tuple[Kind, str]]:
     ]
 
 
+@pytest.mark.claim("BUCKET-6")
 def test_an_upload_that_was_not_ended(config: Config, place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     with closing(Bucket(place)) as bucket:
         bucket.replace(upload_name(KEY), KEY.encode(), {})
@@ -64,6 +65,7 @@ def test_an_upload_that_was_not_ended(config: Config, place: Place, monkeypatch:
         assert bucket.uploads(object_name(KEY)) == []
 
 
+@pytest.mark.claim("BUCKET-5")
 def test_cached_files_of_what_is_not_in_the_bucket(config: Config, place: Place) -> None:
     with open_stores(config) as stores:
         for name in ("staying", "going"):

@@ -69,6 +69,7 @@ def switch(config: Config, stores: Stores, compute: Embedding) -> None:
     derive_vectors(config, stores, partial(embed_again, stores, compute))
 
 
+@pytest.mark.claim("VEC-4")
 def test_another_model_takes_over_without_an_extractor_being_asked(config: Config, tmp_path: Path) -> None:
     with open_stores(config, vectors_of="one") as stores:
         deposit(config, stores, tmp_path, **TEXTS)
@@ -95,6 +96,7 @@ def test_another_model_takes_over_without_an_extractor_being_asked(config: Confi
         assert rows(stores) == [], "the former model's are gone"
 
 
+@pytest.mark.claim("VEC-4")
 def test_a_kill_in_between_is_resumed_and_leaves_the_former_in_use(config: Config, tmp_path: Path) -> None:
     with open_stores(config, vectors_of="one") as stores:
         deposit(config, stores, tmp_path, **TEXTS)

@@ -46,6 +46,7 @@ def tree(top: Path) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.claim("BUCKET-4")
 @pytest.mark.mounted
 @pytest.mark.logs(AWAY)
 def test_a_home_in_a_bucket(far: Place, server: Server) -> None:

@@ -52,6 +52,7 @@ def everything_below(top: Path) -> bytes:
     return b"".join(path.read_bytes() for path in top.rglob("*") if path.is_file())
 
 
+@pytest.mark.claim("SECRET-1", "SECRET-3")
 @pytest.mark.mounted
 @pytest.mark.models
 @pytest.mark.logs(REFUSED)
@@ -83,6 +84,7 @@ def test_no_secret_is_shown(far: Place, seaweedfs: Server, qdrant: Path) -> None
         assert secret not in shown
 
 
+@pytest.mark.claim("SECRET-3")
 def test_memory_is_not_dumped_where_it_may_hold_a_secret(home: Path) -> None:
     plain = load(home)
     far = replace(plain, vectors=replace(plain.vectors, store="qdrant", url="http://127.0.0.1:1"))
@@ -118,6 +120,7 @@ SERVERS = {
 }
 
 
+@pytest.mark.claim("SECRET-2")
 @pytest.mark.parametrize("kind", SERVERS)
 def test_what_goes_to_others_in_the_clear_is_said_once(
     home: Path, tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch

@@ -81,6 +81,7 @@ def alike(one: list[Row], other: list[Row]) -> bool:
     return shown(one) == shown(other)
 
 
+@pytest.mark.claim("VEC-1")
 def test_the_whole_way(far: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     near = Place(tmp_path / "near", tmp_path / "unused")
     files = {"zen.md": ZEN, "garbage.txt": GARBAGE}
@@ -106,6 +107,7 @@ def test_the_whole_way(far: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     far.run("check")
 
 
+@pytest.mark.claim("VEC-2")
 @pytest.mark.mounted
 @pytest.mark.logs(AWAY)
 def test_while_the_server_is_away(far: Place, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,6 +141,7 @@ def test_while_the_server_is_away(far: Place, server: Server, monkeypatch: pytes
     assert len(told) < 10, "that it is away is said once, not each time it is asked"
 
 
+@pytest.mark.claim("VEC-2")
 @pytest.mark.logs(AWAY)
 def test_one_run_ends_with_the_work_still_owed(far: Place, tmp_path: Path) -> None:
     (tmp_path / "zen.md").write_text(ZEN)
@@ -152,6 +155,7 @@ def test_one_run_ends_with_the_work_still_owed(far: Place, tmp_path: Path) -> No
     assert far.status()["owed"] == 0
 
 
+@pytest.mark.claim("VEC-3")
 def test_what_the_server_lost_is_derived_and_a_kill_resumed(
     far: Place, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
