@@ -10,6 +10,7 @@ from kgfs.app.home import as_they_are, make_home, model_in_use, open_stores
 from kgfs.config import Config
 from kgfs.errors import BusyError, UnsupportedError
 from kgfs.ingest.sessions import alive_sessions
+from kgfs.ingest.exchange import meeting
 from kgfs.ingest.turns import only_changer
 from kgfs.stores.backup.layout import Manifest
 from kgfs.stores.backup.making import BackedUp, back_up
@@ -37,7 +38,7 @@ def rebuild_home(config: Config, ontology: str, progress: Callable[[int, int], N
         vectors_lost = config.run / "vectors.rebuilding"
         with (
             open_stores(config, vectors_of=model, derive=False) as stores,
-            only_changer(config, stores) as stores,
+            only_changer(config, stores, meeting(config)) as stores,
         ):
             vectors_lost.touch(mode=0o600)  # so that, killed before the end, they are derived when they are next opened
             done = rebuild(stores, progress, found.id if found else "")
@@ -59,7 +60,7 @@ def check_home(
             mended = [*_remove_unusable(config), *_replace_front(config)]
         stores = stack.enter_context(as_they_are(config))
         if mend:
-            stores = stack.enter_context(only_changer(config, stores))
+            stores = stack.enter_context(only_changer(config, stores, meeting(config)))
         worker = not mend and worker_alive(config.run)
         found = check(config, stores, alive_sessions(config.run), worker=worker, deep=deep, progress=progress)
         return [*mended, *repair(config, stores, found, progress)] if mend else [(damage, "") for damage in found]
