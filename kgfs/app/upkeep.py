@@ -9,8 +9,8 @@ from pathlib import Path
 from kgfs.app.home import as_they_are, make_home, model_in_use, open_stores
 from kgfs.config import Config
 from kgfs.errors import BusyError, UnsupportedError
-from kgfs.ingest.sessions import alive_sessions
 from kgfs.ingest.exchange import meeting
+from kgfs.ingest.sessions import alive_sessions
 from kgfs.ingest.turns import only_changer
 from kgfs.stores.backup.layout import Manifest
 from kgfs.stores.backup.making import BackedUp, back_up
@@ -98,10 +98,12 @@ def back_up_home(config: Config, folder: Path, keep: int, progress: Callable[[in
 def restore_home(config: Config, folder: Path, snapshot: str, progress: Callable[[int, int, str], None]) -> Manifest:
     """Make the home from a backup, its graph and index too."""
     _kept_in_files(config, "restored from a backup")
-    manifest = restore(folder, snapshot, config, lambda done, total: progress(done, total, "objects restored"))
-    make_home(config)
-    rebuild_home(config, "", lambda done, total: progress(done, total, "documents derived"))
-    return manifest
+
+    def derive(there: Config) -> None:
+        make_home(there)
+        rebuild_home(there, "", lambda done, total: progress(done, total, "documents derived"))
+
+    return restore(folder, snapshot, config, lambda done, total: progress(done, total, "objects restored"), derive)
 
 
 def _kept_in_files(config: Config, what: str) -> None:
@@ -128,7 +130,9 @@ def _replace_front(config: Config) -> list[tuple[Damage, str]]:
         raise BusyError(
             f"{config.front_db}: {complaint}. Unmount (kgfs umount) and repeat, so that it can be replaced."
         )
-    for path in config.home.glob(f"{config.front_db.name}*"):
+    for path in sorted(
+        config.home.glob(f"{config.front_db.name}*")
+    ):  # the database first: killed then, it is made anew
         quarantine_file(config, path, complaint)
     with open_stores(config):
         return [(Damage(kind, config.front_db.name, complaint), "made anew from the ledger")]

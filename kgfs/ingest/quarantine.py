@@ -9,6 +9,7 @@ from pathlib import Path
 
 from kgfs.config import Config
 from kgfs.errors import MissingError, from_os_error
+from kgfs.failpoints import border
 from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.stores import Stores
 
@@ -20,6 +21,7 @@ def quarantine(config: Config, stores: Stores, key: str, why: str) -> None:
     except MissingError:
         return
     _keep(config, key, content, why)
+    border("quarantined")
     stores.garage.objects.delete(key)
 
 
@@ -30,6 +32,7 @@ def quarantine_file(config: Config, path: Path, why: str) -> None:
     except FileNotFoundError:
         return
     _keep(config, str(path.relative_to(config.home)), content, why)
+    border("quarantined")
     path.unlink(missing_ok=True)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 from kgfs.config import Config
 from kgfs.errors import RotError
+from kgfs.failpoints import border
 from kgfs.ingest.quarantine import quarantine, quarantine_file
 from kgfs.ingest.rebuild import rebuild_graph, rebuild_vectors
 from kgfs.ingest.restore_garage import lost, restore_original
@@ -51,6 +52,11 @@ class _Mending:
         """Documents that are to be read again: once is enough."""
 
     def one(self, damage: Damage) -> str:
+        done = self._mended(damage)
+        border("mended")
+        return done
+
+    def _mended(self, damage: Damage) -> str:
         match damage.kind:
             case Kind.MISSING_ORIGINAL | Kind.ROTTEN_ORIGINAL:
                 return self._original(damage)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from kgfs.config import Config
 from kgfs.errors import MissingError, StoreError
+from kgfs.failpoints import border
 from kgfs.ingest.quarantine import quarantine
 from kgfs.stores.readings import load_reading
 from kgfs.stores.stores import Stores
@@ -49,7 +50,9 @@ def restore_original(config: Config, stores: Stores, original: Lost) -> str:
         return ""
     if stores.garage.objects.exists(original.key):
         quarantine(config, stores, original.key, "rotten original, made again")
+    border("original-wanted")
     stores.garage.objects.put(original.key, found[1])
+    border("original-made")
     return found[0]
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from kgfs.config import Config
@@ -14,9 +16,10 @@ from kgfs.stores.garage.files import FileObjects
 from kgfs.stores.garage.sums import sums_of
 
 
-def restore(folder: Path, name: str, config: Config, progress: Progress) -> Manifest:
+def restore(folder: Path, name: str, config: Config, progress: Progress, derive: Callable[[Config], None]) -> Manifest:
     """Put the snapshot (the newest without a ``name``) where ``config.home`` is to be, which must be empty or absent.
-    Every byte is verified; RotError leaves nothing there. Graph and vectors are still to be derived."""
+    Every byte is verified, then ``derive`` makes graph and vectors, all in a folder beside it: until the end, also after
+    a RotError or a kill, nothing is there, and the next call begins anew."""
     if config.home.exists() and any(config.home.iterdir()):
         raise NotEmptyError(f"{config.home} is not empty. Give another place with --home, or move it away.")
     found = [manifest for manifest in snapshots(folder) if not name or manifest.name == name]
@@ -28,10 +31,13 @@ def restore(folder: Path, name: str, config: Config, progress: Progress) -> Mani
         shutil.rmtree(fresh, ignore_errors=True)
         make_folder(fresh.absolute())
         _fill(fresh, folder, manifest, progress)
+        border("restored-files")
+        derive(replace(config, home=fresh))
         border("restored-aside")
         if config.home.exists():
             config.home.rmdir()
         fresh.rename(config.home)
+        border("restored")
         sync_folder(config.home.parent)
     except OSError as error:
         raise from_os_error(error, f"Restoring {config.home}") from error
