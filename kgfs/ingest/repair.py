@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from kgfs.config import Config
 from kgfs.errors import RotError
 from kgfs.failpoints import border
+from kgfs.ingest.exchange import shipping
 from kgfs.ingest.quarantine import quarantine, quarantine_file
 from kgfs.ingest.rebuild import rebuild_graph, rebuild_vectors
 from kgfs.ingest.restore_garage import lost, restore_original
-from kgfs.ingest.exchange import shipping
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.journal.facts import ReadingOwed, encode
 from kgfs.stores.stores import Stores
