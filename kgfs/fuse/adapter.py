@@ -273,9 +273,10 @@ class Operations(pyfuse3.Operations):
     @_handler
     async def readdir(self, fh: int, start_id: int, token: ReaddirToken) -> None:
         listing, stale = await self._vfs.readdir(fh, start_id)
-        for position, (name, inode) in enumerate(self._vfs.folders.dots(fh)[start_id:], start_id):
-            if not pyfuse3.readdir_reply(token, name, dot_attributes(inode), position + 1):
-                return
+        if start_id < DOTS:
+            for position, (name, inode) in enumerate(self._vfs.folders.dots(fh)[start_id:], start_id):
+                if not pyfuse3.readdir_reply(token, name, dot_attributes(inode), position + 1):
+                    return
         first = max(start_id - DOTS, 0)
         if stale or self._vfs.held:
             self._reply_anew(fh, listing, stale, first, token)
@@ -285,7 +286,8 @@ class Operations(pyfuse3.Operations):
         for end in range(first, len(listing)):
             answer = prepared[end] or prepare(listing, end)
             if answer is not None and not reply(token, answer[0], answer[1], DOTS + end + 1):
-                self._next = fh, end, 2 * end - first
+                if prepared[min(2 * end - first, len(listing)) - 1] is None:
+                    self._next = fh, end, 2 * end - first
                 break
         else:
             end = len(listing)
