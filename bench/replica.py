@@ -5,6 +5,7 @@
 with three quotes and half a relationship, a thousand to a document; then copies it in a process of its own and prints
 seconds, CPU seconds, rows and the highest memory of that process. ``latency`` publishes small documents in one process and
 prints after how many milliseconds another one's replica showed each, counted from when ``publish`` returned.
+Without ``--server`` ``fill`` measures what this machine does with rows that are made up: see ``replica_generated``.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from bench.replica_generated import Generated
 from kgfs.domain import RELATIONSHIP_TYPES, chunk_id_of, concept_id_of, instance_id_of, relationship_id_of
 from kgfs.stores.database import Database
 from kgfs.stores.error_log import ErrorLog
@@ -46,10 +48,13 @@ PUBLISHED = 100
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--server", type=Path, required=True)
+    parser.add_argument("--server", type=Path)
     parser.add_argument("what", choices=("fill", "latency"))
     parser.add_argument("--concepts", type=int, default=100_000)
     options = parser.parse_args()
+    if options.server is None:
+        measure_fill(Generated(options.concepts), options.concepts)
+        return
     found = process.running(options.server)
     assert found is not None, f"no server runs in {options.server}"
     password = (options.server / "password").read_text().strip()
@@ -68,7 +73,7 @@ def main() -> None:
 # ------------------------------------------------------------------------------------------------- fill
 
 
-def measure_fill(place: Place, concepts: int) -> None:
+def measure_fill(place: Place | Generated, concepts: int) -> None:
     with tempfile.TemporaryDirectory(prefix="kgfs-bench-replica-") as folder:
         path = Path(folder) / "replica.sqlite"
         at_start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -79,8 +84,8 @@ def measure_fill(place: Place, concepts: int) -> None:
                 tenth.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
         started = time.perf_counter()
-        with closing(Origin(place)) as origin:
-            make_replica(origin, path, Path(folder) / "lock", lambda: Neo4jGraph(place), progress)
+        with closing(place if isinstance(place, Generated) else Origin(place)) as origin:
+            make_replica(origin, path, Path(folder) / "lock", _no_graph, progress)
         used = resource.getrusage(resource.RUSAGE_SELF)
         rows = sum(counted(path).values())
         print(
@@ -99,6 +104,10 @@ def measure_fill(place: Place, concepts: int) -> None:
                 }
             )
         )
+
+
+def _no_graph() -> Neo4jGraph:
+    raise SystemExit("There is no graph to copy.")
 
 
 def counted(path: Path) -> dict[str, int]:

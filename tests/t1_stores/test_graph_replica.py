@@ -258,13 +258,20 @@ def test_its_own_writes_are_seen_when_they_return(place: Place, tmp_path: Path) 
             assert publish(replica.fenced(held), WAY) == 3 == replica.epoch()
 
 
-def test_one_follows_and_others_read(place: Place, graph: Neo4jGraph, tmp_path: Path) -> None:
+def test_one_follows_and_others_read(
+    place: Place, graph: Neo4jGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kgfs.stores.graph.replica import graph as replicas
+
+    monkeypatch.setattr(replicas, "PATIENCE", 0.05)
     path = tmp_path / "replica.sqlite"
     with closing(copied(place, path)) as one, closing(copied(place, path)) as other:
         publish(graph, ZEN)
         with turn(tmp_path / "replica.lock", 0):
             assert not one.follow()
             assert one.epoch() == 0
+            with pytest.raises(TimedOutError, match="copying"):
+                one.refresh()
         assert one.follow()
         assert shown(other) == shown(one) == shown(graph)
         assert publish(other, WAY) == one.epoch()

@@ -13,7 +13,7 @@ from copy import copy
 from pathlib import Path
 from typing import Any
 
-from kgfs.errors import StoreError
+from kgfs.errors import StoreError, TimedOutError
 from kgfs.stores.database import remove_database
 from kgfs.stores.graph.adopting import BUILT, adopt
 from kgfs.stores.graph.contract import (
@@ -36,15 +36,16 @@ from kgfs.stores.leases.contract import Lease, Leases, SharedGraph
 
 PATIENCE = 10.0
 """Seconds that whoever wrote waits for another process which is following the server just then. Where that makes the copy
-anew it takes longer, and shows what was written when it is done."""
+anew it takes longer: TimedOutError, though what was to be done is done; doing it again finds that out."""
 LOOK = 0.01
+"""Seconds between two tries for the turn."""
 HEARD = 0.3
 """Seconds that readers of the epoch 'nothing that I know' have to notice it: three times what a mount takes."""
 
 
 class Replica(GraphReads):
     """Any number of threads and processes. Writing raises AwayError while the server is away; it is done when it
-    returned, and reads of this home show it then."""
+    returned, and reads of this home show it then. Of several processes only one follows the server at a time."""
 
     def __init__(
         self, origin: Source, path: Path, lock: Path, connect: Callable[[], SharedGraph], outage: Outage
@@ -85,13 +86,14 @@ class Replica(GraphReads):
             return True
 
     def _follow(self, refill: bool) -> None:
-        try:
-            standing = follow(self._origin, self._database)
-        except OutdatedError:
-            if not refill:
-                raise
-            self._make_anew()
-            standing = follow(self._origin, self._database)
+        while True:
+            try:
+                standing = follow(self._origin, self._database)
+                break
+            except OutdatedError:
+                if not refill:
+                    raise
+                self._make_anew()
         self._current_at, self._server_epoch = time.time(), standing.epoch
         if Notes(self._database).all().get(SCRUB_OWED):
             self._database.scrub()
@@ -118,7 +120,8 @@ class Replica(GraphReads):
         remove_database(beside)
 
     def refresh(self) -> None:
-        self.follow(patience=PATIENCE)
+        if not self.follow(patience=PATIENCE):
+            raise TimedOutError(f"{self._path}: another process is copying the graph anew. Trying again can succeed.")
 
     def lag(self) -> Lag:
         seconds = None if self._current_at is None else time.time() - self._current_at

@@ -43,8 +43,8 @@ def open_replica(
         if origin.standing() is None:
             connect().close()
         replica.follow(refill=refill)
-    except (AwayError, TimedOutError):
-        pass  # noted; what was known last is shown
+    except (AwayError, TimedOutError) as error:
+        outage.begins(error)  # what was known last is shown
     except OutdatedError:
         replica.close()
         return None
