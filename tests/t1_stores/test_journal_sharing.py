@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from kgfs.domain import Place
+from kgfs.domain import NameKind, Place
 from kgfs.stores.journal import facts as f
 from kgfs.stores.journal.sharing.rebase import NotKeptError
 from kgfs.stores.journal.sqlite import SqliteJournal
@@ -105,6 +105,104 @@ def test_all_homes_come_to_the_same(doings: list[tuple[int, str, int, int, int]]
         for home in homes:
             home.journal.close()
         again.close()
+
+
+class Writers(HomeLife):
+    """Writes, saves by renaming, and renames; never removes. Every content is one of its own."""
+
+    superseded: set[str]
+    """Contents that were written over by one who saw them."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.written: set[str] = set()
+
+    def content(self, name_id: int, content: str) -> f.ContentKept:
+        self.written.add(content)
+        return super().content(name_id, content)
+
+    def name_file(self, i: int, j: int) -> None:
+        folder = self.pick(i, NameKind.FOLDER)
+        made = f.FileMade(self.new_id(), folder.ontology, folder.id, "abc"[j % 3], 0o644, 1, 1, self.at)
+        if self.first.names.child(folder.id, made.name) is None:
+            self.record(made, self.content(made.id, f"content {made.id}"))
+
+    def name_folder(self, i: int, j: int) -> None:
+        folder = self.pick(i, NameKind.FOLDER)
+        self.record(f.FolderMade(self.new_id(), folder.ontology, folder.id, "cd"[j % 2], 0o755, 1, 1, self.at))
+
+    def write(self, i: int, j: int) -> None:
+        if name := self.pick(i, NameKind.FILE):
+            self.superseded.add(name.sha256)
+            self.record(self.content(name.id, f"content {self.new_id()}"))
+
+    def save(self, i: int, j: int) -> None:
+        if name := self.pick(i, NameKind.FILE):
+            self.superseded.add(name.sha256)
+            made = f.FileMade(self.new_id(), name.ontology, name.parent, f"{self.made}.tmp", 0o644, 1, 1, self.at)
+            self.record(made, self.content(made.id, f"content {made.id}"))
+            self.record(f.Moved(made.id, name.ontology, name.parent, name.name, name.id, self.at))
+
+    def rename(self, i: int, j: int) -> None:
+        name, folder = self.pick(i), self.pick(j, NameKind.FOLDER)
+        if name.parent:
+            self.record(f.Moved(name.id, folder.ontology, folder.id, "abcd"[j % 4], 0, self.at))
+
+    def mint(self, i: int, j: int) -> None:
+        self.settle(i, j, 0)
+
+    def held(self) -> set[str]:
+        """Contents that can be read: of files, and of all their versions, of files in the trash too."""
+        files = [name for name in self.all_names() if name.kind is NameKind.FILE]
+        gone = self.first.names.trash()
+        versions = [version.sha256 for name in (*files, *gone) for version in self.first.names.versions(name.id)]
+        return {name.sha256 for name in files} | set(versions)
+
+
+WRITINGS = st.lists(
+    st.tuples(
+        st.integers(0, 2),
+        st.sampled_from(
+            ("name_file", "name_file", "name_folder", "write", "write", "save", "rename", "mint", "deliver", "pull")
+        ),
+        *(st.integers(0, 11), st.integers(0, 11)),
+    ),
+    min_size=20,
+    max_size=80,
+)
+
+
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    phases=[Phase.reuse, Phase.generate],
+)
+@given(WRITINGS)
+def test_no_content_is_lost_that_nobody_wrote_over(doings: list[tuple[int, str, int, int]]) -> None:
+    homes, log, superseded = [Writers(number) for number in range(3)], Log(), set[str]()
+    try:
+        homes[0].record(f.OntologyMade("ontology-P", "P", "p", homes[0].new_id(), 0o755, 0, 0, 9))
+        log.deliver(homes[0].journal)
+        for home in homes:
+            home.superseded = superseded
+            log.pull(home.journal)
+        for number, op, i, j in doings:
+            home = homes[number]
+            if op in ("deliver", "pull"):
+                getattr(log, op)(home.journal)
+            else:
+                getattr(home, op)(i, j)
+        written = set[str]().union(*(home.written for home in homes))
+        while any(home.journal.unshipped()[1] for home in homes):
+            for home in homes:
+                log.deliver(home.journal)
+        for home in homes:
+            log.pull(home.journal)
+            assert written - superseded <= home.held()
+    finally:
+        for home in homes:
+            home.journal.close()
 
 
 # ------------------------------------------------------------------------------------------------ collisions

@@ -308,6 +308,16 @@ class Rebase:
             if fact.base is not None:  # numbers must grow, and no fact of others makes them
                 self._not_done(fact, "it is a conflict", quiet=True)
 
+    @_carry.register
+    def _(self, fact: ConflictKept) -> None:
+        row = self._names.name(fact.id)
+        if (row is not None and row.kind is NameKind.FILE) or self._names.trashed(fact.id) is not None:
+            self._record(fact)
+        else:
+            about = (Place.GARAGE, fact.key, fact.at, fact.at)
+            self._written_again(ContentKept(fact.id, fact.sha256, fact.size, *about))
+            self._outdated.add(self._into.get(self._original, fact.id))
+
     def _overtaken(self, fact: ContentKept, row: Name) -> bool:
         return fact.id in self._outdated or (fact.base is not None and fact.base != row.sha256)
 
@@ -429,6 +439,8 @@ class _Tail:
             elif isinstance(fact, ContentKept):
                 self._contents.add(waiting_key(fact.id, fact.sha256))
                 written[fact.id] = at
+            elif isinstance(fact, ConflictKept):
+                self._last.add(at)
             elif isinstance(fact, (VersionMinted, Settled)) and fact.key and fact.sha256:
                 self._minted[fact.id, fact.sha256] = fact.key
                 if fact.id in written:
