@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 
 import click
 
+from kgfs.app.asking import asked
 from kgfs.cli.options import as_json, with_config
 from kgfs.config import Config
 from kgfs.fuse import machine, probe
@@ -42,7 +43,7 @@ def command(config: Config, quiet: bool, as_json: bool) -> None:
     Example:
       kgfs doctor
     """
-    lines = [*_mounting(), *_models(), *_home(config), *_mounts(config)]
+    lines = [*_mounting(), *_models(), *_home(config), *_servers(config), *_mounts(config)]
     if as_json:
         click.echo(json.dumps([asdict(line) for line in lines], indent=2))
     else:
@@ -90,6 +91,12 @@ def _home(config: Config) -> Iterator[Line]:
     yield Line("space", level, f"{gigabytes:.1f} GB free.", "" if level == "ok" else "Free space on that disk.")
     alive = worker_alive(config.run)
     yield Line("worker", "ok", "A worker is alive." if alive else "No worker is alive; a mount starts one.")
+
+
+def _servers(config: Config) -> Iterator[Line]:
+    for found in asked(config):
+        level = "missing" if found.error else "ok"
+        yield Line(found.what, level, found.error or f"{found.where} answers.")
 
 
 def _mounts(config: Config) -> Iterator[Line]:

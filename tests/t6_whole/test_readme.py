@@ -103,11 +103,9 @@ def test_packages_are_those_of_the_makefile() -> None:
 
 
 def test_settings_are_those_of_the_configuration() -> None:
-    expected = [
-        row
-        for kind in (config.Pipeline, config.Tree, config.Models, config.Garage, config.Graph)
-        for row in settings(kind)
-    ]
+    kinds = (config.Pipeline, config.Tree, config.Models, config.Garage, config.Graph, config.Vectors, config.Cluster)
+    assert set(kinds) == set(config._SECTIONS.values())
+    expected = [row for kind in kinds for row in settings(kind)]
     assert table(section("Configuration")) == expected
     assert {name for name, _ in inspect.getmembers(config.Config) if name in ("pipeline", "tree", "models")}
 
@@ -121,7 +119,7 @@ def settings(kind: type) -> Iterator[list[str]]:
         if isinstance(at, ast.AnnAssign) and isinstance(following, ast.Expr):
             assert isinstance(at.target, ast.Name)
             texts[at.target.id] = " ".join(ast.literal_eval(following.value).split()).replace("``", "`")
-    name = kind.__name__.lower()
+    name = next(name for name, known in config._SECTIONS.items() if known is kind)
     for item in fields(kind):
         assert item.name in texts, f"{name}.{item.name} does not say what it means"
         variable = f"KGFS_{name}_{item.name}".upper()

@@ -66,7 +66,10 @@ def test_no_secret_is_shown(far: Place, seaweedfs: Server, qdrant: Path) -> None
     (documents / "zen.md").write_text(ZEN)
     far.wait()
     said = [far.run(*words.split()) for words in ("status", "status --json", "config show", "doctor", "search koans")]
+    assert said[3].stdout.count(" answers.\n") == 2
     (qdrant / "api_key").write_text("wrong-key-for-once")
+    said.append(far.run("doctor", expect=6))
+    assert REFUSED in said[-1].stdout
     (documents / "more.md").write_text(ZEN * 2)
     far.run("check", expect=7)
     said.append(far.run("rebuild", "--yes", expect=7))

@@ -1,0 +1,67 @@
+"""Asks each server that a configuration names whether it answers, and whether it takes the secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from kgfs.config import Config
+from kgfs.errors import KgfsError
+from kgfs.stores.garage.opening import open_garage
+from kgfs.stores.graph.opening import open_graph
+from kgfs.stores.vectors.opening import open_vectors
+
+SECONDS = 10.0
+"""Who asks whether a server answers does not wait for longer, whatever the settings say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    what: str
+    where: str
+    error: str
+    """'' where it answers."""
+
+
+def asked(config: Config) -> Iterator[Asked]:
+    """Changes nothing in the home; a Neo4j server gets the constraints that it lacks. Nothing for what stands in files."""
+    with TemporaryDirectory() as elsewhere:  # the copy of the graph in the home would answer in place of the server
+        yield from _asked(replace(config, home=Path(elsewhere)))
+
+
+def _asked(config: Config) -> Iterator[Asked]:
+    garage, graph, vectors = config.garage_store, config.graph, config.vectors
+    config.run.mkdir()
+    hasty = replace(
+        config,
+        garage_store=replace(garage, timeout=min(garage.timeout, SECONDS)),
+        graph=replace(graph, timeout=min(graph.timeout, SECONDS)),
+        vectors=replace(vectors, timeout=min(vectors.timeout, SECONDS)),
+    )
+    if garage.store != "files":
+        yield _answer("bucket", f"{garage.endpoint}/{garage.bucket}", lambda: _ask_garage(hasty))
+    if graph.store != "sqlite":
+        yield _answer("graph", graph.uri, lambda: open_graph(hasty).close())
+    if vectors.store != "sqlite":
+        yield _answer("vectors", vectors.url, lambda: _ask_vectors(hasty))
+
+
+def _answer(what: str, where: str, ask: Callable[[], None]) -> Asked:
+    try:
+        ask()
+    except KgfsError as error:
+        return Asked(what, where, str(error))
+    return Asked(what, where, "")
+
+
+def _ask_garage(config: Config) -> None:
+    with closing(open_garage(config, cached=False)) as garage:
+        garage.objects.exists("sources/asked")
+
+
+def _ask_vectors(config: Config) -> None:
+    with closing(open_vectors(config, "none")) as vectors:
+        vectors.count()
