@@ -21,7 +21,7 @@ from kgfs.ingest.settle import Settler
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.stores import Stores
-from kgfs.stores.worker_lock import WorkerLock
+from kgfs.stores.worker_lock import WorkerLock, worker_note
 from kgfs.stores.worker_turn import LOOK, place_wanted
 
 if TYPE_CHECKING:  # models, which a mount that asks for chores does not need
@@ -75,7 +75,8 @@ def run_worker(
     gave_way = True
     while gave_way and not stopped.is_set():
         with WorkerLock(config.run) as lock:
-            lock.note({"state": "loading models"})
+            # Until another is loaded, vectors are by the former one's model for everybody who asks.
+            lock.note({"state": "loading models", "embedder": worker_note(config.run).get("embedder", "")})
             compute = compute or LocalCompute(config.models)
             with (
                 open_stores(config, vectors_of=compute.embedding_model, vectors_later=True) as stores,

@@ -41,7 +41,8 @@ def on_server(url: str, model: str = MODEL, prefix: str = "") -> Vectors:
     """A store of its own on a server that others use too."""
     from kgfs.stores.vectors.qdrant import Place, QdrantVectors
 
-    return QdrantVectors(Place(url, prefix=prefix or f"test-{secrets.token_hex(6)}"), model)
+    key = os.environ.get("QDRANT_API_KEY", "")
+    return QdrantVectors(Place(url, api_key=key, prefix=prefix or f"test-{secrets.token_hex(6)}"), model)
 
 
 def vector(*numbers: float) -> Vector:
