@@ -108,6 +108,8 @@ class Together:
         return
 
     def publisher(self) -> Pipeline | None:
+        from kgfs.ingest import own_vectors
+
         if self._ours is not None:
             lease, fenced = self._ours
             if self._holding.holds(lease) and not self._holding.wanted(lease):
@@ -122,9 +124,12 @@ class Together:
         if lease_now is None:
             return None
         try:
-            self._exchange(self._pipeline.stores)
-            fenced = replace(self._pipeline, stores=_fenced(self._pipeline.stores, self._graph, lease_now))
+            stores = self._pipeline.stores
+            self._exchange(stores)
+            fenced = replace(self._pipeline, stores=_fenced(stores, self._graph, lease_now))
             self._graph.refresh()
+            if own_vectors.has_own(self._pipeline.config, stores):
+                own_vectors.follow_vectors(self._pipeline.config, stores)
             fenced.recover()
             fenced.finish_forgetting()
         except BaseException:
@@ -136,11 +141,16 @@ class Together:
     def pass_on(self) -> None:
         if self._ours is None:
             return
+        from kgfs.ingest import own_vectors
+
         lease, _ = self._ours
         self._ours = None
         try:
             if self._holding.holds(lease):
-                self._exchange(self._pipeline.stores)
+                stores = self._pipeline.stores
+                self._exchange(stores)
+                if own_vectors.has_own(self._pipeline.config, stores) and self._holding.surely_holds(lease):
+                    own_vectors.conclude_vectors(self._pipeline.config, stores)
         finally:
             self._holding.release(lease)
 

@@ -18,25 +18,14 @@ from kgfs.config import load
 from tests.peers.buckets import Server
 from tests.t6_whole.knowledge_of import knowledge_in
 from tests.t6_whole.running import Place, until
+from tests.t6_whole.sharing import COUNT, corpus, known
 
 if TYPE_CHECKING:
     from kgfs.stores.graph.neo4j.place import Place as Neo4j
 
-THINGS = ("garbage collector", "reference counting", "tracing algorithm", "memory cell", "weak reference", "root set")
-COUNT = 8
 LEASE = "4"
 QUICK = {"KGFS_MODELS_EMBEDDER": "none", "KGFS_MODELS_EXTRACTOR": "statistics", "KGFS_PIPELINE_LEASE": LEASE}
 pytestmark = [pytest.mark.slow, pytest.mark.logs("cannot be reached", "does not answer", "exchange", "sharing")]
-
-
-def corpus(folder: Path) -> list[Path]:
-    found = []
-    for n in range(COUNT):
-        one, other, third = (THINGS[(n + step) % len(THINGS)] for step in range(3))
-        path = folder / f"{n:02}.txt"
-        path.write_text(f"A {one} is a form of {other}. The {one} uses a {third}. Chapter {n} ends.")
-        found.append(path)
-    return found
 
 
 def home(folder: Path, settings: str = "") -> Place:
@@ -60,16 +49,6 @@ def homes(seaweedfs: Server, neo4j_place: Neo4j, tmp_path: Path) -> Iterator[tup
     yield made[0], made[1]
     for one in made:
         one.close()
-
-
-def known(place: Place) -> tuple[dict[str, Any], list[int], int]:
-    """What it knows, the epochs of its documents in order of deposit, and how many Readings the garage has."""
-    with open_stores(load(place.home)) as stores:
-        (ontology,) = stores.journal.names.ontologies()
-        rows = sorted((d.deposit, d.commit_id) for d in stores.journal.names.documents(ontology.id))
-        epochs = [stores.graph.published(commit_id) or 0 for _, commit_id in rows]
-        assert stores.graph.staged() == stores.graph.faults() == []
-        return knowledge_in(stores), epochs, len(list(stores.garage.objects.keys("readings/")))
 
 
 @pytest.fixture
@@ -99,7 +78,7 @@ def test_two_workers_share_the_work(homes: tuple[Place, Place], undisturbed: dic
     finished = [json.loads((one.home / "run/worker.json").read_text())["finished"] for one in homes]
     assert sum(finished) == COUNT
     for one in homes:
-        assert known(one) == (undisturbed, list(range(1, COUNT + 1)), COUNT)
+        assert known(one.home) == (undisturbed, list(range(1, COUNT + 1)), COUNT)
 
 
 @pytest.mark.parametrize("border", ["recorded", "staged"])
@@ -116,7 +95,7 @@ def test_one_that_stands_still_past_its_lease_commits_nothing(
     _, said = still.communicate(timeout=240)
     assert still.returncode == 0, said
     for one in homes:
-        found, epochs, readings = known(one)
+        found, epochs, readings = known(one.home)
         assert (found, epochs) == (undisturbed, list(range(1, COUNT + 1)))
         assert readings in (COUNT, COUNT + 1)
     if border == "staged":
@@ -133,4 +112,4 @@ def test_one_that_is_killed_is_made_up_for(
     work(there)
     work(here)
     for one in homes:
-        assert known(one) == (undisturbed, list(range(1, COUNT + 1)), COUNT)
+        assert known(one.home) == (undisturbed, list(range(1, COUNT + 1)), COUNT)

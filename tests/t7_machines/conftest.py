@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -33,11 +34,10 @@ class Machines:
     def settings(self, prefix: str) -> str:
         """For a home whose garage is a part of the bucket, and whose graph is one of its own, that no other test has."""
         found = tomllib.loads((self.folder / "kgfs.toml").read_text())
-        found["garage"] |= {"prefix": prefix, "timeout": TIMEOUT}
+        found["garage"] |= {"prefix": prefix, "shared": True, "timeout": TIMEOUT}
         found["graph"] |= {"namespace": prefix, "timeout": TIMEOUT}
         return "".join(
-            f"[{name}]\n"
-            + "".join(f"{key} = {value if isinstance(value, float) else repr(value)}\n" for key, value in table.items())
+            f"[{name}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in table.items())
             for name, table in found.items()
         )
 

@@ -43,6 +43,14 @@ class Holding:
         """As far as is known here: what must not be done by two is fenced."""
         return lease in self._held
 
+    def surely_holds(self, lease: Lease) -> bool:
+        """As who gives it says now. Blocks."""
+        try:
+            self._leases.renew(lease, self._seconds)
+        except KgfsError:
+            return False
+        return True
+
     def wanted(self, lease: Lease) -> bool:
         """Whether another asked urgently for it since it was taken. Known when it is renewed."""
         return self._held.get(lease, False)

@@ -1,0 +1,39 @@
+"""A corpus that several workers read, and what a home knows of it: printed by ``python -m tests.t6_whole.sharing HOME``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from kgfs.app.home import open_stores
+from kgfs.config import load
+from tests.t6_whole.knowledge_of import knowledge_in
+
+THINGS = ("garbage collector", "reference counting", "tracing algorithm", "memory cell", "weak reference", "root set")
+COUNT = 8
+
+
+def corpus(folder: Path, count: int = COUNT) -> list[Path]:
+    found = []
+    for n in range(count):
+        one, other, third = (THINGS[(n + step) % len(THINGS)] for step in range(3))
+        path = folder / f"{n:02}.txt"
+        path.write_text(f"A {one} is a form of {other}. The {one} uses a {third}. Chapter {n} ends.")
+        found.append(path)
+    return found
+
+
+def known(home: Path) -> tuple[dict[str, Any], list[int], int]:
+    """What it knows, the epochs of its documents in order of deposit, and how many Readings the garage has."""
+    with open_stores(load(home)) as stores:
+        (ontology,) = stores.journal.names.ontologies()
+        rows = sorted((d.deposit, d.commit_id) for d in stores.journal.names.documents(ontology.id))
+        epochs = [stores.graph.published(commit_id) or 0 for _, commit_id in rows]
+        assert stores.graph.staged() == stores.graph.faults() == []
+        return knowledge_in(stores), epochs, len(list(stores.garage.objects.keys("readings/")))
+
+
+if __name__ == "__main__":
+    print(json.dumps(known(Path(sys.argv[1]))))
