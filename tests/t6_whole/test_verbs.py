@@ -8,9 +8,12 @@ import signal
 import tomllib
 from pathlib import Path
 
+import click
 import pytest
+from click.testing import CliRunner
 
-from kgfs.cli import VERBS
+from kgfs.cli import VERBS, cli
+from kgfs.errors import BadInputError
 from tests.t6_whole.conftest import GARBAGE, ZEN
 from tests.t6_whole.running import Place, one_line, shell, until
 
@@ -37,6 +40,19 @@ def test_help_shows_an_example(verb: str, bare: Place) -> None:
     assert "Example" in said.stdout
     assert f"kgfs {verb}".strip() in said.stdout
     assert said.stderr == ""
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_takes_another_home_and_configuration(verb: str, tmp_path: Path) -> None:
+    command = cli.get_command(click.Context(cli), verb)
+    assert command is not None
+    for each in command.commands.values() if isinstance(command, click.Group) else [command]:
+        assert {"--home", "--config"} <= {word for parameter in each.params for word in parameter.opts}
+        needed = [["1"] if isinstance(p, click.Argument) else [p.opts[0], "1"] for p in each.params if p.required]
+        words = ["--config", str(tmp_path / "no.toml"), *(word for words in needed for word in words)]
+        said = CliRunner().invoke(each, words)
+        assert isinstance(said.exception, BadInputError), said.output
+        assert "no.toml" in str(said.exception)
 
 
 def test_version_and_wrong_words(bare: Place) -> None:

@@ -38,6 +38,8 @@ class CacheBehind(Cache):
         self._waiting: dict[str, _Waiting] = {}
         """In order of arrival; the first one may be about to be written."""
         self._bytes = 0
+        self._stuck = False
+        """Whether somebody has waited for room in vain: until there is some nobody waits again."""
         self._writer: threading.Thread | None = None
         self._closed = False
 
@@ -78,8 +80,9 @@ class CacheBehind(Cache):
             super()._keep(path, content, round_)
             return
         with self._changed:
-            room = self._changed.wait_for(lambda: self._bytes + len(content) <= WAITING, PATIENCE)
-            if not room or self._closed or path in self._waiting:
+            patience = 0.0 if self._stuck else PATIENCE
+            self._stuck = not self._changed.wait_for(lambda: self._bytes + len(content) <= WAITING, patience)
+            if self._stuck or self._closed or path in self._waiting:
                 return
             self._waiting[path] = _Waiting(content, round_)
             self._bytes += len(content)
