@@ -67,7 +67,7 @@ def shown(graph: Graph) -> dict[str, object]:
     """All that readers see, but what a copy does not know: the feed before it was made."""
     everything = seen(graph)
     del everything["changes"], everything["epoch"]
-    return {**everything, "at": graph.epoch()}
+    return {**everything, "at": graph.epoch(), "faults": graph.faults()}
 
 
 def until(happened: Callable[[], bool], seconds: float = 20.0) -> None:

@@ -222,5 +222,41 @@ def test_histories_of_a_replica(neo4j_place: Place) -> None:
     run_state_machine_as_test(Copied, settings=settings(max_examples=4, stateful_step_count=8, deadline=None))  # type: ignore[no-untyped-call]
 
 
+@pytest.mark.slow
+def test_histories_that_a_replica_follows_now_and_then(neo4j_place: Place) -> None:
+    """Whatever came together since it last looked."""
+
+    class Followed(Histories):
+        def made(self) -> Graph:
+            place = own(neo4j_place)
+            self.folder = tempfile.TemporaryDirectory()
+            self.copy = copied(place, Path(self.folder.name) / "replica.sqlite")
+            from kgfs.stores.graph.neo4j.graph import Neo4jGraph
+
+            return Neo4jGraph(place)
+
+        @invariant()
+        def answers_are_equal(self) -> None:
+            """Asked of the copy, when it follows."""
+
+        @rule()
+        def follow(self) -> None:
+            self.copy.refresh()
+            found, wanted = seen(self.copy), seen(self.oracle)
+            for one in (found, wanted):
+                del one["changes"]  # which a copy made anew has none of
+                one["epoch"] = one["epoch"][0]
+            assert found == wanted
+            assert self.copy.faults() == []
+
+        def teardown(self) -> None:
+            super().teardown()
+            if hasattr(self, "copy"):
+                self.copy.close()
+                self.folder.cleanup()
+
+    run_state_machine_as_test(Followed, settings=settings(max_examples=4, stateful_step_count=12, deadline=None))  # type: ignore[no-untyped-call]
+
+
 TestHistories = Histories.TestCase
 TestHistories.settings = settings(max_examples=40, stateful_step_count=10, deadline=None)

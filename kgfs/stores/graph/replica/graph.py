@@ -188,7 +188,8 @@ class Replica(GraphReads):
         return self._server.published(commit_id)
 
     def faults(self) -> list[Fault]:
-        return self._server.faults()
+        """Those of the graph, and those of the copy, which is made anew with it."""
+        return [*self._server.faults(), *super().faults()]
 
     def leases(self, patience: float) -> Leases:
         return self._server.leases(patience)
