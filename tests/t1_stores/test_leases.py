@@ -118,6 +118,7 @@ def test_of_many_at_once_one_gets_it(leases: Leases) -> None:
     assert tokens == sorted(set(tokens))
 
 
+@pytest.mark.claim("MACH-4")
 @pytest.mark.parametrize("leases", ["neo4j"], indirect=True)
 def test_a_holders_clock_is_not_looked_at(leases: Leases, monkeypatch: pytest.MonkeyPatch) -> None:
     """An hour later here is no later there, nor is an hour before."""
@@ -131,6 +132,7 @@ def test_a_holders_clock_is_not_looked_at(leases: Leases, monkeypatch: pytest.Mo
         leases.renew(lease, LONG)
 
 
+@pytest.mark.claim("MACH-2")
 def test_whatever_writes_is_fenced(neo4j_place: Place) -> None:
     """The lease is looked at in the transaction that writes: who lost it has done nothing, and readers see nothing of it."""
     from kgfs.stores.graph.neo4j.graph import Neo4jGraph

@@ -144,6 +144,7 @@ def undisturbed(tmp_path: Path, opened: ExitStack) -> Machine:
     return machine
 
 
+@pytest.mark.claim("MACH-1")
 def test_two_machines_read_each_document_once_and_publish_in_order(
     machines: list[Machine], undisturbed: Machine
 ) -> None:
@@ -159,6 +160,7 @@ def test_two_machines_read_each_document_once_and_publish_in_order(
         assert knowledge_in(machine.stores) == knowledge_in(undisturbed.stores)
 
 
+@pytest.mark.claim("MACH-2")
 def test_who_lost_its_lease_publishes_nothing_and_the_other_all(
     machines: list[Machine], undisturbed: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
     from kgfs.stores.graph.neo4j.place import Place as Neo4j
 
 LEASE = "4"
+AHEAD = """
+import time
+_time, _time_ns = time.time, time.time_ns
+time.time, time.time_ns = lambda: _time() + 3600, lambda: _time_ns() + 3600 * 10**9
+"""
 QUICK = {"KGFS_MODELS_EMBEDDER": "none", "KGFS_MODELS_EXTRACTOR": "statistics", "KGFS_PIPELINE_LEASE": LEASE}
 pytestmark = [pytest.mark.slow, pytest.mark.logs("cannot be reached", "does not answer", "exchange", "sharing")]
 
@@ -70,9 +75,14 @@ def deposited(homes: tuple[Place, Place], tmp_path: Path) -> None:
     homes[0].run("ingest", *corpus(tmp_path), "--ontology", "Memory", "--no-wait")
 
 
+@pytest.mark.claim("MACH-1", "MACH-4")
 def test_two_workers_share_the_work(homes: tuple[Place, Place], undisturbed: dict[str, Any], tmp_path: Path) -> None:
+    """One of them has a clock that is an hour ahead."""
     deposited(homes, tmp_path)
-    workers = [one.start("worker", "--until-idle") for one in homes]
+    (tmp_path / "ahead").mkdir()
+    (tmp_path / "ahead/sitecustomize.py").write_text(AHEAD)
+    clocks = ({"PYTHONPATH": str(tmp_path / "ahead")}, {})
+    workers = [one.start("worker", "--until-idle", env=clock) for one, clock in zip(homes, clocks, strict=True)]
     said = [worker.communicate(timeout=240) for worker in workers]
     assert [worker.returncode for worker in workers] == [0, 0], said
     finished = [json.loads((one.home / "run/worker.json").read_text())["finished"] for one in homes]
@@ -81,6 +91,7 @@ def test_two_workers_share_the_work(homes: tuple[Place, Place], undisturbed: dic
         assert known(one.home) == (undisturbed, list(range(1, COUNT + 1)), COUNT)
 
 
+@pytest.mark.claim("MACH-2", "MACH-3")
 @pytest.mark.parametrize("border", ["recorded", "staged"])
 def test_one_that_stands_still_past_its_lease_commits_nothing(
     homes: tuple[Place, Place], undisturbed: dict[str, Any], tmp_path: Path, border: str
@@ -102,6 +113,7 @@ def test_one_that_stands_still_past_its_lease_commits_nothing(
         assert "ran out" in said
 
 
+@pytest.mark.claim("MACH-3")
 def test_one_that_is_killed_is_made_up_for(
     homes: tuple[Place, Place], undisturbed: dict[str, Any], tmp_path: Path
 ) -> None:

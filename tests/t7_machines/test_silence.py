@@ -31,6 +31,7 @@ def tree(top: Path) -> dict[str, bytes]:
     return {str(path.relative_to(top)): path.read_bytes() for path in sorted(top.rglob("*")) if path.is_file()}
 
 
+@pytest.mark.claim("MACH-5")
 @pytest.mark.mounted
 def test_a_host_that_is_cut_off_goes_on_and_makes_up(machines: Machines, homes: list[Place]) -> None:
     place, wire = homes[0], machines.hosts[0].wire
@@ -75,6 +76,7 @@ def undisturbed(folder: Path) -> Any:
         return json.loads(json.dumps(knowledge_in(stores)))
 
 
+@pytest.mark.claim("MACH-1", "MACH-3")
 def test_two_hosts_work_over_wires_that_delay_and_lose_and_are_cut(
     machines: Machines, homes: list[Place], tmp_path: Path
 ) -> None:
