@@ -73,6 +73,7 @@ DOINGS = st.lists(
     phases=[Phase.reuse, Phase.generate],  # shrinking takes minutes
 )
 @given(DOINGS)
+@pytest.mark.claim("SHARE-1")
 def test_all_homes_come_to_the_same(doings: list[tuple[int, str, int, int, int]]) -> None:
     homes, log, again = [HomeLife(number) for number in range(3)], Log(), SqliteJournal(None)
     try:
@@ -179,6 +180,7 @@ WRITINGS = st.lists(
     phases=[Phase.reuse, Phase.generate],
 )
 @given(WRITINGS)
+@pytest.mark.claim("SHARE-3")
 def test_no_content_is_lost_that_nobody_wrote_over(doings: list[tuple[int, str, int, int]]) -> None:
     homes, log, superseded = [Writers(number) for number in range(3)], Log(), set[str]()
     try:
@@ -257,6 +259,7 @@ def two() -> Iterator[Two]:
         journal.close()
 
 
+@pytest.mark.claim("SHARE-4")
 def test_folders_of_one_name_are_one(two: Two) -> None:
     two.there.file("a", "theirs", two.there.folder("docs"))
     ours = two.here.folder("docs")
@@ -265,6 +268,7 @@ def test_folders_of_one_name_are_one(two: Two) -> None:
     assert two.tree() == {"docs/": "", "docs/a": "theirs", "docs/deep/": "", "docs/deep/b": "ours"}
 
 
+@pytest.mark.claim("SHARE-4")
 def test_ontologies_of_one_name_are_one(two: Two) -> None:
     for hand in (two.there, two.here):
         root = hand.journal.seq() << 30
@@ -337,6 +341,7 @@ def test_a_file_that_was_renamed_over_elsewhere_is_still_its_path(two: Two) -> N
     assert two.tree() == {"a": "theirs"} and two.history("a") == [("conflict", "ours")]
 
 
+@pytest.mark.claim("SHARE-4")
 def test_what_is_written_here_follows_where_it_was_moved_elsewhere(two: Two) -> None:
     name = two.here.file("a", "old")
     two.meet()
@@ -345,6 +350,7 @@ def test_what_is_written_here_follows_where_it_was_moved_elsewhere(two: Two) -> 
     assert two.meet() == [] and two.tree() == {"f/": "", "f/b": "ours"}
 
 
+@pytest.mark.claim("SHARE-4")
 def test_what_was_removed_elsewhere_and_written_here_is_kept(two: Two) -> None:
     plain, folder = two.here.file("a", "old"), two.here.folder("f")
     two.meet()
@@ -356,6 +362,7 @@ def test_what_was_removed_elsewhere_and_written_here_is_kept(two: Two) -> None:
     assert two.tree() == {"a": "ours", "f/": "", "f/b": "ours too"}
 
 
+@pytest.mark.claim("SHARE-4")
 def test_what_was_written_elsewhere_is_not_removed_unseen(two: Two) -> None:
     name = two.here.file("a", "old")
     two.meet()
@@ -365,6 +372,7 @@ def test_what_was_written_elsewhere_is_not_removed_unseen(two: Two) -> None:
     assert "stays" in told and two.tree() == {"a": "theirs"}
 
 
+@pytest.mark.claim("SHARE-4")
 def test_names_of_different_kinds_stand_beside_one_another(two: Two) -> None:
     two.there.folder("x")
     two.here.file("x", "ours")
@@ -413,6 +421,7 @@ def test_a_fact_that_was_not_accepted_is_taken_back(two: Two) -> None:
     assert two.meet() == [] and two.tree() == {"a": "old"}
 
 
+@pytest.mark.claim("SHARE-6")
 def test_only_confirmed_work_is_handed_out(two: Two) -> None:
     name = two.here.file("a.txt", "words")
     row = two.here.names.name(name)

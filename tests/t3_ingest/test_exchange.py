@@ -139,6 +139,7 @@ def test_both_settle_at_once(here: Host, there: Host) -> None:
 
 
 @pytest.mark.logs("kgfs history")
+@pytest.mark.claim("SHARE-2")
 def test_a_day_without_the_bucket(here: Host, there: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = {f"f{n}": b"offline %d" % n for n in range(30)}
 
@@ -196,6 +197,7 @@ def test_settings_of_sharing_are_for_a_bucket() -> None:
 
 
 @pytest.mark.logs("kgfs history")
+@pytest.mark.claim("SHARE-3")
 def test_a_file_that_stays_open_while_another_host_writes_it(here: Host, there: Host) -> None:
     name = here.file("a.txt", b"old")
     same(here, there)

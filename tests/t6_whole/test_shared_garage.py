@@ -85,6 +85,7 @@ def alike(hosts: tuple[Place, Place]) -> None:
 
 
 @pytest.mark.mounted
+@pytest.mark.claim("SHARE-1")
 def test_what_one_does_the_other_sees(hosts: tuple[Place, Place]) -> None:
     here, there = mounted(hosts)
     (here / "a.txt").write_text("words")
@@ -107,6 +108,7 @@ def test_what_one_does_the_other_sees(hosts: tuple[Place, Place]) -> None:
 
 @pytest.mark.mounted
 @pytest.mark.logs(COLLIDED)
+@pytest.mark.claim("SHARE-3", "SHARE-6")
 def test_both_write_one_path(hosts: tuple[Place, Place]) -> None:
     here, there = mounted(hosts)
     writers = [
@@ -131,6 +133,7 @@ def test_both_write_one_path(hosts: tuple[Place, Place]) -> None:
 
 
 @pytest.mark.parametrize("border", ["waiting-put", "delivered", "confirmed"])
+@pytest.mark.claim("SHARE-5")
 def test_killed_while_delivering(hosts: tuple[Place, Place], border: str, tmp_path: Path) -> None:
     here, there = hosts
     (tmp_path / "a.txt").write_text("first")
@@ -152,6 +155,7 @@ def test_killed_while_delivering(hosts: tuple[Place, Place], border: str, tmp_pa
 @pytest.mark.mounted
 @pytest.mark.logs("exchange|cannot be reached|no answer")
 @pytest.mark.parametrize("name", [*S3])
+@pytest.mark.claim("SHARE-2")
 def test_durable_in_the_bucket_or_refused(name: str, tmp_path: Path) -> None:
     for server in started(name, tmp_path / name):  # of its own: others are not to notice that it goes
         strict = host(tmp_path / "strict", settings_of(server, 'durability = "shared"\n'))

@@ -170,10 +170,11 @@ class Rebase:
             self._ignored.add(fact.id)
             self._not_done(fact, "it was removed again", quiet=True)
             return
-        made = self._make(fact)
+        again = self._names.name(fact.id)  # another host has made it stand again, too
+        made = again or self._make(fact)
         if made is None:
             self._not_done(fact, "its folder was removed elsewhere")
-        elif made.id != fact.id:
+        elif made.id != fact.id or again is not None:
             self._into[self._original] = made.id
             if made.sha256:
                 self._outdated.add(made.id)
