@@ -55,7 +55,11 @@ MATCH (again:Graph {name: $graph})
 RETURN rows, before = [again.epoch, again.clears] AS whole"""
 """A question and both looks in one request. The question may use ``space`` and returns one column."""
 
-_TIMED_OUT = "Neo.ClientError.Transaction.TransactionTimedOut"
+_TIMED_OUT = (
+    "Neo.ClientError.Transaction.TransactionTimedOut",
+    "Neo.ClientError.Transaction.LockClientStopped",
+)
+"""The second is what a transaction hears that waited for a lock when its time was up."""
 _VANISHED = "Neo.ClientError.Statement.EntityNotFound"
 
 
