@@ -6,12 +6,17 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kgfs.app.home import open_stores
+from kgfs.config import load
+from kgfs.domain import State
+from kgfs.stores.journal.facts import DocumentFailed
 from tests.t6_whole.knowledge_of import knowledge_of
 from tests.t6_whole.running import Place, shell
 
@@ -85,8 +90,14 @@ def test_another_extractor_reads_and_the_comparison_tells_what_it_changed(filled
     assert all(f"\n- {name}\t" in printed for name in gone)
 
 
+BORDERS = [
+    *("owed:1", "parsed:2", "chunked:1", "gated:3", "validated:1", "reading-kept:2", "decided:1", "staged:2"),
+    *("published:2", "indexed:3", "noted:1"),
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("border", ["owed:1", "reading-kept:2", "decided:1", "staged:2", "published:2", "noted:1"])
+@pytest.mark.parametrize("border", BORDERS)
 def test_killed_it_goes_on_where_it_was_and_ends_as_if_undisturbed(filled: Path, border: str) -> None:
     undisturbed = knowledge_of(filled)
     words = ("regenerate", "Test", "--strategy", "random", "--yes")
@@ -98,6 +109,38 @@ def test_killed_it_goes_on_where_it_was_and_ends_as_if_undisturbed(filled: Path,
     assert compared["now"] == ["statistics/1, random"]
     kgfs(filled, "rebuild", "--yes")
     assert knowledge_of(filled) == undisturbed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("border", ["owed:1", "published:1", "noted:2"])
+def test_killed_and_ordered_once_more_it_ends_the_same(filled: Path, border: str) -> None:
+    """A person does not know that a worker would go on by itself."""
+    undisturbed = knowledge_of(filled)
+    words = ("regenerate", "Test", "--strategy", "popularity", "--yes")
+    kgfs(filled, *words, expect=-9, env={"KGFS_FAIL_AT": border})
+    kgfs(filled, *words)
+    assert knowledge_of(filled) == undisturbed
+    kgfs(filled, "check", "--deep")
+    kgfs(filled, "rebuild", "--yes")
+    assert knowledge_of(filled) == undisturbed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("border", ["owed:1", "decided:1", "noted:1"])
+def test_a_reprocess_that_was_killed_is_ordered_once_more(filled: Path, border: str) -> None:
+    """Of documents whose last reading failed: here because what had been read of them was lost before."""
+    undisturbed = knowledge_of(filled)
+    with open_stores(load(filled)) as stores:
+        [test] = stores.journal.names.ontologies()
+        known = [document for document in stores.journal.names.documents(test.id) if document.state is State.DONE]
+        for document in known:
+            stores.journal.record(DocumentFailed(document.doc_id, "failed", "by the test", time.time_ns()))
+    words = ("reprocess", "--failed", "--yes")
+    kgfs(filled, *words, expect=-9, env={"KGFS_FAIL_AT": border})
+    kgfs(filled, *words)
+    kgfs(filled, "worker", "--until-idle")
+    assert knowledge_of(filled) == undisturbed
+    kgfs(filled, "check", "--deep")
 
 
 def test_known_documents_are_read_again_only_when_that_is_asked_for(filled: Path, tmp_path: Path) -> None:
