@@ -41,6 +41,8 @@ T = TypeVar("T")
 
 TOGETHER = 64
 """Files that are decided about, and made durable, in one step."""
+WAITING = 64 * 1024 * 1024
+"""Bytes that wait in the spool for that at most, but for those of the last file."""
 ATTEMPTS = 5
 """How often a change by somebody else in the middle of ours is met by beginning again."""
 
@@ -97,7 +99,8 @@ def take_in_many(
     A failure is told of in place of what became of that file."""
     kept: dict[str, tuple[Path, Name]] = {}
     for source in sources:
-        if source.name in kept or len(kept) == TOGETHER:
+        waiting = sum(name.size for _, name in kept.values())
+        if source.name in kept or len(kept) == TOGETHER or waiting > WAITING:
             yield from _decided(deposits, ontology, kept, progress, force=force)
             kept = {}
         try:
