@@ -301,7 +301,9 @@ class Operations(pyfuse3.Operations):
             if entry is None:
                 continue
             shown = held.listed(entry)
-            if not pyfuse3.readdir_reply(token, shown.name, entry_attributes(shown.attr), DOTS + position + 1):
+            prepared = None if stale or shown is not entry else listing.prepared[position] or prepare(listing, position)
+            name, attributes = prepared or (shown.name, entry_attributes(shown.attr))
+            if not pyfuse3.readdir_reply(token, name, attributes, DOTS + position + 1):
                 return
             self._vfs.folders.told(fh, shown)
 
