@@ -92,7 +92,7 @@ def end(folder: Path, seconds: float = 30.0) -> bool:
     raise SystemExit(f"process {found.pid} does not end; see {folder / 'log'}")
 
 
-def wait_for_port(folder: Path, note: Running, port: int, seconds: float = 90.0) -> None:
+def wait_for_port(folder: Path, note: Running, port: int, seconds: float = 240.0) -> None:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if _start_time(note.pid) != note.started:
