@@ -18,6 +18,7 @@ from kgfs.config import Config
 from kgfs.domain import Place
 from kgfs.errors import KgfsError, OvertakenError, StoreError
 from kgfs.failpoints import border
+from kgfs.ingest.obey import note_purges, obey
 from kgfs.ingest.ship import ship_once
 from kgfs.ingest.waiting import put_waiting, take_away
 from kgfs.stores.error_log import ErrorLog
@@ -114,8 +115,11 @@ class Exchange:
         self._put_waiting(tail)
         news = self._stores.garage.ledger.replay(first - 1)
         while entries := list(islice(news, AT_ONCE)):
+            own = set(tail)
+            note_purges(self._config, self._stores, [entry for _, entry in entries if entry not in own])
             self._follow(entries)
             border("followed")
+        obey(self._config, self._stores)
 
     def _follow(self, entries: Sequence[tuple[int, bytes]]) -> None:
         journal = self._stores.journal

@@ -11,13 +11,12 @@ import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import asdict
-from pathlib import Path
 
 from kgfs.config import Config
-from kgfs.errors import MissingError, RotError, StoreError, from_os_error
+from kgfs.errors import MissingError, RotError, StoreError
 from kgfs.failpoints import border
 from kgfs.ingest.kin import alike
-from kgfs.ingest.quarantine import erase
+from kgfs.ingest.quarantine import erase, erase_lines
 from kgfs.ingest.records import fingerprint_of
 from kgfs.ingest.survivors import hide_names, load_renaming, name_anew
 from kgfs.models.contract import Passage
@@ -56,7 +55,7 @@ def purge(config: Config, stores: Stores, owed: Forgetting) -> tuple[str, tuple[
     stores.journal.scrub()
     remove_database(config.graph_db.with_name(f"{config.graph_db.name}.new"))
     for log in (config.errors_log, config.logs / "worker.log"):
-        _erase_lines(log, owed.doc_ids)
+        erase_lines(log, owed.doc_ids)
     erase(config, owed.doc_ids, hashes)
     border("scrubbed")
     return key, load_renaming(stores, owed.order).decisions
@@ -185,19 +184,3 @@ def _answering(stores: Stores, doc_id: str, lines: list[bytes]) -> list[bytes]:
 
 def _reading(stores: Stores, key: str) -> Reading:
     return decode_reading(stores.garage.objects.get(key), key)
-
-
-def _erase_lines(log: Path, doc_ids: Iterable[str]) -> None:
-    """Lines that speak of these documents may quote them. In place, since others append to the file."""
-    marks = [doc_id.encode() for doc_id in doc_ids]
-    try:
-        lines = log.read_bytes().splitlines(keepends=True)
-        kept = [line for line in lines if not any(mark in line for mark in marks)]
-        if len(kept) < len(lines):
-            with log.open("r+b") as file:
-                file.write(b"".join(kept))
-                file.truncate()
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise from_os_error(error, f"{log}: lines about purged documents cannot be removed") from error

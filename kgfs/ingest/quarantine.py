@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from kgfs.config import Config
@@ -48,6 +48,22 @@ def erase(config: Config, doc_ids: Sequence[str], sha256s: Sequence[str]) -> Non
             continue
         except OSError as error:
             raise from_os_error(error, f"{path}: what was purged cannot be removed from quarantine") from error
+
+
+def erase_lines(log: Path, doc_ids: Iterable[str]) -> None:
+    """Lines that speak of these documents may quote them. In place, since others append to the file."""
+    marks = [doc_id.encode() for doc_id in doc_ids]
+    try:
+        lines = log.read_bytes().splitlines(keepends=True)
+        kept = [line for line in lines if not any(mark in line for mark in marks)]
+        if len(kept) < len(lines):
+            with log.open("r+b") as file:
+                file.write(b"".join(kept))
+                file.truncate()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise from_os_error(error, f"{log}: lines about purged documents cannot be removed") from error
 
 
 def _keep(config: Config, name: str, content: bytes, why: str) -> None:

@@ -18,6 +18,7 @@ from kgfs.ingest.sessions import open_session
 from kgfs.stores.garage.contract import Garage
 from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.graph.memory import MemoryGraph
+from kgfs.stores.journal.facts import ForgettingDone, ForgettingOwed, SettingChanged
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.stores import Stores
 from kgfs.stores.waiting import WAITING
@@ -213,3 +214,44 @@ def test_a_file_that_stays_open_while_another_host_writes_it(here: Host, there: 
     assert here.journal.seq() > seq
     assert here.read_at("a.txt") == there.read_at("a.txt") == b"theirs"
     assert there.history("a.txt")[-1] == ("conflict", b"our")
+
+
+@pytest.mark.claim("SHARE-7")
+def test_a_purge_of_another_host_is_obeyed(here: Host, there: Host) -> None:
+    secret = b"the word is xyzzy"
+    name = here.file("a.txt", secret)
+    here.exchange()
+    there.exchange()
+    here.settle()
+    same(here, there)
+    row = here.row(name.id)
+    cached = there.config.garage_cache / "ab/object"
+    cached.parent.mkdir(parents=True)
+    cached.write_bytes(secret)
+    (there.config.spool / "dead-0123").write_bytes(secret)
+    there.journal.record(SettingChanged("", "x", "y", 1), inbox={row.sha256: secret})
+    here.deposits.record(ForgettingOwed("order", (name.id,), (row.doc_id,), "all", True, (), (), 5))
+    here.deposits.record(ForgettingDone("order", (row.doc_id,), "all", True, "commit", (), "redaction", 6))
+    same(here, there)
+    assert there.journal.names.document(row.doc_id) is None
+    left = [path for path in there.config.home.rglob("*") if path.is_file() and b"xyzzy" in path.read_bytes()]
+    assert left == []
+    assert not (there.config.home / "purged.json").exists()
+
+
+@pytest.mark.logs("purged elsewhere")
+def test_what_was_purged_elsewhere_is_not_brought_back(here: Host, there: Host) -> None:
+    name = here.file("a.txt", b"secret")
+    here.settle()
+    same(here, there)
+    row = here.row(name.id)
+    there.file("copy.txt", b"secret")
+    here.deposits.record(ForgettingOwed("order", (name.id,), (row.doc_id,), "all", True, (), (), 5))
+    here.deposits.record(ForgettingDone("order", (row.doc_id,), "all", True, "commit", (), "redaction", 6))
+    here.exchange()
+    same(there, here)
+    assert b"purged elsewhere" in there.config.errors_log.read_bytes()
+    copy = there.journal.names.resolve(there.ontology().id, "copy.txt")
+    assert copy is not None and copy.size == 0
+    assert all(b"secret" not in path.read_bytes() for path in there.config.home.rglob("*.sqlite*"))
+    assert list(there.stores.garage.objects.keys(WAITING)) == []
