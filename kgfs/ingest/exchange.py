@@ -22,7 +22,7 @@ from kgfs.ingest.obey import note_purges, obey
 from kgfs.ingest.ship import ship_once
 from kgfs.ingest.waiting import put_waiting, take_away
 from kgfs.stores.error_log import ErrorLog
-from kgfs.stores.journal.facts import ContentKept, Fact, Settled, VersionMinted, decode
+from kgfs.stores.journal.facts import ContentKept, Fact, Removed, Settled, VersionMinted, decode
 from kgfs.stores.journal.sharing.follow import OVERDUE
 from kgfs.stores.journal.sharing.rebase import NotKeptError
 from kgfs.stores.stores import Stores
@@ -43,8 +43,8 @@ class Exchange:
         self._stores = stores
         self._errors = ErrorLog(config.errors_log)
         self._turn = threading.Lock()
-        self._put: set[str] = set()
-        """Keys of contents of the tail that the garage has for certain."""
+        self._put: dict[int, set[str]] = {}
+        """By name: contents (SHA-256) that this process put in the garage to wait there."""
 
     def __call__(self) -> None:
         """Learn what others did, if anything, and deliver what was done here. Raises what the stores raise; with nothing
@@ -77,8 +77,9 @@ class Exchange:
         """The ledger has every fact, and the garage all bytes they speak of, that was recorded here before this was called."""
         if not self._stores.journal.unshipped(1)[1]:
             return
+        overtaken = 0
         with self._alone():
-            for _ in range(ATTEMPTS):
+            while overtaken < ATTEMPTS:
                 first, entries = self._stores.journal.unshipped(AT_ONCE)
                 if not entries:
                     return
@@ -90,6 +91,7 @@ class Exchange:
                 try:
                     self._stores.garage.ledger.append(first, entries)
                 except OvertakenError:
+                    overtaken += 1
                     self._pull()
                     continue
                 border("delivered")
@@ -125,7 +127,7 @@ class Exchange:
         journal = self._stores.journal
         for _ in range(ATTEMPTS):
             try:
-                notes = journal.follow(entries, self._put)
+                notes = journal.follow(entries, {waiting_key(*put) for put in self._puts()})
             except NotKeptError:  # written since
                 self._put_waiting(journal.unshipped(1 << 62)[1])
                 continue
@@ -137,17 +139,24 @@ class Exchange:
     def _put_waiting(self, entries: Sequence[bytes]) -> None:
         spoken = [fact for fact in map(decode, entries) if isinstance(fact, ContentKept) and fact.size]
         wanted = [fact for fact in spoken if fact.place in (Place.INBOX, Place.SPOOL)]
-        new = [fact for fact in wanted if waiting_key(fact.id, fact.sha256) not in self._put]
+        new = [fact for fact in wanted if fact.sha256 not in self._put.get(fact.id, ())]
         with ThreadPoolExecutor(PUTS_AT_ONCE, "kgfs-exchange") as several:
-            for key in several.map(lambda fact: put_waiting(self._stores, self._config.spool, fact), new):
-                self._put |= {key} if key else set()
+            done = several.map(lambda fact: put_waiting(self._stores, self._config.spool, fact), new)
+            for fact, put in zip(new, done, strict=True):
+                if put:
+                    self._put.setdefault(fact.id, set()).add(fact.sha256)
+
+    def _puts(self) -> Iterator[tuple[int, str]]:
+        return ((name_id, sha256) for name_id, found in self._put.items() for sha256 in found)
 
     def _take_waiting_away(self, entries: Sequence[bytes]) -> None:
-        """Of what was settled here, as the ledger knows now."""
+        """Of what was settled or removed here, as the ledger knows now."""
         for fact in map(decode, entries):
-            if isinstance(fact, (VersionMinted, Settled)) and fact.sha256:
-                take_away(self._stores, fact.id, fact.sha256)
-                self._put.discard(waiting_key(fact.id, fact.sha256))
+            if isinstance(fact, (VersionMinted, Settled, Removed)):
+                # By another process of this home, perhaps.
+                own = set() if isinstance(fact, Removed) or not fact.sha256 else {fact.sha256}
+                for sha256 in own | self._put.pop(fact.id, set()):
+                    take_away(self._stores, fact.id, sha256)
 
 
 def shipping(config: Config, stores: Stores) -> Callable[[], object]:

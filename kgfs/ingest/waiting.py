@@ -17,20 +17,20 @@ from kgfs.stores.stores import Stores
 from kgfs.stores.waiting import waiting_key
 
 
-def put_waiting(stores: Stores, spool: Path, fact: ContentKept) -> str:
-    """The key under which the garage has the bytes now; '' where they are not here any more, since they were written again
-    or are the garage's own already. Memory stays flat."""
+def put_waiting(stores: Stores, spool: Path, fact: ContentKept) -> bool:
+    """Whether the garage has the bytes now; not where they are not here any more, since they were written again or are the
+    garage's own already. Memory stays flat."""
     key = waiting_key(fact.id, fact.sha256)
     if fact.place == Place.INBOX:
         small = stores.journal.inbox(fact.sha256)
         if small is None:
-            return ""
+            return False
         sums = sums_of(small)
         if sums.sha256 != fact.sha256:
             raise RotError(f"The kept bytes of {fact.id:x} are damaged in the inbox.")
         stores.garage.objects.put(key, small, sums)
-        return key
-    return key if _put_file(stores, spool, fact, key) else ""
+        return True
+    return _put_file(stores, spool, fact, key)
 
 
 def _put_file(stores: Stores, spool: Path, fact: ContentKept, key: str) -> bool:

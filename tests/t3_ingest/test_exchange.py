@@ -255,3 +255,16 @@ def test_what_was_purged_elsewhere_is_not_brought_back(here: Host, there: Host) 
     assert copy is not None and copy.size == 0
     assert all(b"secret" not in path.read_bytes() for path in there.config.home.rglob("*.sqlite*"))
     assert list(there.stores.garage.objects.keys(WAITING)) == []
+
+
+def test_nothing_waits_in_the_bucket_that_was_written_again_or_removed(here: Host, there: Host) -> None:
+    name, gone = here.file("a.txt", b"first"), here.file("b.txt", b"gone soon")
+    here.exchange()
+    here.write(name.id, b"second")
+    here.exchange()
+    assert len(list(here.stores.garage.objects.keys(WAITING))) == 3
+    here.deposits.remove(gone.id)
+    here.settle()
+    same(here, there)
+    assert list(here.stores.garage.objects.keys(WAITING)) == []
+    assert there.read_at("a.txt") == b"second"
