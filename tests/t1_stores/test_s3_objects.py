@@ -431,6 +431,7 @@ def test_more_than_may_wait_is_not_cached_but_holds_nobody_up_for_long(
 
 
 def test_reading_on_and_on_asks_seldom(bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kgfs.stores.garage.s3.behind.WAITING", 64 * BLOCK)
     content = random.Random(1).randbytes(40 * BLOCK)
     S3Objects(bucket, Cache(tmp_path / "none", 0)).put(KEY, content)
     asked = []

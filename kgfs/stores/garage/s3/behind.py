@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from dataclasses import dataclass
 from io import FileIO
@@ -14,10 +13,11 @@ SMALL = 64 << 10
 """What is this long at most is written at once: to hand it over would cost more."""
 WAITING = 32 << 20
 """Bytes that may wait to be written."""
-PATIENCE = 1.0
-"""Seconds that a reader waits for room among them; what finds none then is not cached."""
-LESS_URGENT = 10
-"""How nice the writer is: whoever reads, and a server on the same machine, come first."""
+PATIENCE = 0.02
+"""Seconds that a reader waits for room among them; what finds none then is not cached: a disk that cannot keep up, or a busy
+machine, is to hold up nobody who reads."""
+OPENING = 1.0
+"""Seconds that opening an object waits for its own blocks, which are to be held open."""
 CLOSING = 5.0
 """Seconds that closing waits for what is still to be written."""
 
@@ -51,7 +51,7 @@ class CacheBehind(Cache):
 
     def open_blocks(self, key: str, count: int) -> dict[int, FileIO]:
         if any(self._path(key, number) in self._waiting for number in range(count)):
-            self.flush(PATIENCE)
+            self.flush(OPENING)
         return super().open_blocks(key, count)
 
     def forget(self, key: str) -> None:
@@ -100,7 +100,6 @@ class CacheBehind(Cache):
         return waiting.content if waiting is not None and waiting.round == self.round() else None
 
     def _write(self) -> None:
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LESS_URGENT)
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._waiting or self._closed)
