@@ -10,7 +10,7 @@ from kgfs.stores.graph.replica.standing import Standing
 
 ONTOLOGY = "0123456789ab"
 TO_A_DOCUMENT, TO_A_SOURCE, QUOTES = 1000, 10, 3
-STANDING = Standing("generated", 0, 0, 1, "", 1, 0, 0)
+STANDING = Standing("generated", 0, 0, 1, "", 1, 0, 0, 0, -1)
 
 Row = Sequence[Any]
 

@@ -350,8 +350,13 @@ def test_a_feed_that_does_not_reach_back_is_no_feed(
         assert shown(replica) == shown(graph)
 
 
+@pytest.mark.parametrize("followed", [True, False])
 @pytest.mark.claim("GRAPH-7")
-def test_of_what_is_purged_no_word_stays_in_the_file(place: Place, graph: Neo4jGraph, tmp_path: Path) -> None:
+def test_of_what_is_purged_no_word_stays_in_the_file(
+    place: Place, graph: Neo4jGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, followed: bool
+) -> None:
+    """Also where its forgetting is heard of together with the purge; and nothing is copied anew for that."""
+    monkeypatch.delattr(Replica, "_make_anew")
     path = tmp_path / "replica.sqlite"
     secret = Doc(B, [Told("Secretword")], texts=["the Secretword is here"])
 
@@ -364,8 +369,12 @@ def test_of_what_is_purged_no_word_stays_in_the_file(place: Place, graph: Neo4jG
         replica.refresh()
         assert words()
         graph.forget("gone", [B], 2000)
-        replica.refresh()
+        if followed:
+            replica.refresh()
         graph.redact([cid("Secretword")], [])
+        publish(graph, WAY, at=3000)
+        graph.forget("gone too", [A], 4000)
+        graph.redact([cid("Koan")], [])
         replica.refresh()
         assert not words()
         assert replica.changes(0) is None

@@ -235,6 +235,12 @@ def test_histories_that_a_replica_follows_now_and_then(neo4j_place: Place) -> No
 
             return Neo4jGraph(place)
 
+        @rule(labels=st.lists(st.sampled_from(LABELS), max_size=3))
+        def redact(self, labels: list[str]) -> None:
+            """Without ``impose``, for which a copy is made anew."""
+            for graph in self.both:
+                graph.redact([cid(label) for label in labels], [])
+
         @invariant()
         def answers_are_equal(self) -> None:
             """Asked of the copy, when it follows."""

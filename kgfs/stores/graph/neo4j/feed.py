@@ -87,3 +87,61 @@ def forget_changes(tx: ManagedTransaction, graph: str, space: str, above: int) -
         space=space,
         above=above,
     ).consume()
+
+
+# ------------------------------------------------------------------------------------ for those who copy
+
+UNTOLD = 50
+"""Epochs of a feed that was given up whose bare ids are kept, for copies that have not followed them yet."""
+
+
+def keep_ids(tx: ManagedTransaction, space: str, root: dict[str, Any]) -> None:
+    """Before the feed is given up and names are hidden: keep of its last epochs which documents, concepts and relationships
+    they touched, by ids alone, under negative parts, which the feed does not have."""
+    epoch, above = root["epoch"], root["changes_above"]
+    if root.get("ids_up_to") == above:
+        above = root["ids_above"]  # those of the time before follow without a gap
+    above = max(above, epoch - UNTOLD)
+    found = list(
+        tx.run(
+            "MATCH (c:Change) WHERE c.space = $space AND c.epoch > $above AND c.part >= 0"
+            " RETURN c.epoch AS epoch, c.part AS part, c.kind AS kind, c.ontology AS ontology, c.owner AS owner, c.name AS name",
+            space=space,
+            above=above,
+        )
+    )
+    names = {
+        (ontology, name)
+        for row in found
+        for kind, ontology, name in zip(row["kind"], row["ontology"], row["name"], strict=True)
+        if kind == "concept"
+    }
+    ids = tx.run(
+        "UNWIND $names AS n MATCH (o:Owner {space: $space, ontology: n[0], name: n[1]}) RETURN n, o.id AS id",
+        space=space,
+        names=[list(name) for name in sorted(names)],
+    )
+    id_of = {tuple(row["n"]): row["id"] for row in ids}
+    parts = []
+    for row in found:
+        touched = {
+            ("document", name)
+            if kind == "document"
+            else ("", id_of.get((ontology, name)) if kind == "concept" else owner)
+            for kind, ontology, owner, name in zip(row["kind"], row["ontology"], row["owner"], row["name"], strict=True)
+        }
+        known = sorted((kind, id_) for kind, id_ in touched if id_)
+        parts.append(
+            {
+                "space": space, "epoch": row["epoch"], "part": -1 - row["part"], "size": len(known),
+                "kind": [kind for kind, _ in known], "owner": [id_ for _, id_ in known],
+            }
+        )  # fmt: skip
+    tx.run("UNWIND $parts AS part CREATE (c:Change) SET c = part", parts=parts).consume()
+    tx.run(
+        "MATCH (g:Graph) WHERE g.space = $space SET g.ids_above = $above, g.ids_up_to = $epoch"
+        " WITH g OPTIONAL MATCH (c:Change) WHERE c.space = $space AND c.epoch <= $above AND c.part < 0 DELETE c",
+        space=space,
+        above=above,
+        epoch=epoch,
+    ).consume()

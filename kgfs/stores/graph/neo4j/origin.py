@@ -86,6 +86,17 @@ class Look:
             for words in zip(*columns, strict=True):
                 yield epoch, *words
 
+    def untold(self, after: int, up_to: int) -> Iterator[Row]:
+        """('document' or '', id) of what was touched in epochs whose feed was given up."""
+        parts = self._rows(
+            "MATCH (c:Change) WHERE c.space = $space AND c.epoch > $after AND c.epoch <= $up_to AND c.part < 0"
+            " RETURN c.kind, c.owner",
+            after=after,
+            up_to=up_to,
+        )
+        for kinds, owners in parts:
+            yield from zip(kinds, owners, strict=True)
+
     # ------------------------------------------------------------------------- concepts, relationships
 
     def owners(self, ids: Sequence[str]) -> Iterator[Row]:
@@ -173,4 +184,6 @@ def _standing(tx: ManagedTransaction, graph: str) -> Standing | None:
         changes_above=root["changes_above"],
         marked=root.get("marked", 0),
         redacted=root.get("redacted", 0),
+        ids_above=root.get("ids_above", 0),
+        ids_up_to=root.get("ids_up_to", -1),
     )

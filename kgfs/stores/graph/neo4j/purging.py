@@ -10,7 +10,7 @@ from neo4j import ManagedTransaction
 from kgfs.stores.graph.contract import Redaction, RelationshipRow
 from kgfs.stores.graph.hiding import hidden_name
 from kgfs.stores.graph.neo4j.commit import COUNTED, relationship_properties
-from kgfs.stores.graph.neo4j.feed import forget_changes
+from kgfs.stores.graph.neo4j.feed import forget_changes, keep_ids
 
 
 def redact(
@@ -22,6 +22,7 @@ def redact(
 ) -> Redaction:
     """Hide the names of those of these concepts that are dead, and forget the feed up to now. May be done twice."""
     space = root["space"]
+    keep_ids(tx, space, root)
     known = list(
         tx.run(
             "UNWIND $ids AS id MATCH (o:Owner {space: $space, id: id}) WHERE o.name IS NOT NULL"

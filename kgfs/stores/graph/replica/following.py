@@ -89,23 +89,26 @@ class _Round:
             return known
         if now.identity != known.identity or now.epoch < known.epoch:
             raise OutdatedError
-        if now.redacted != known.redacted:
-            self._redact(look, now)
         if now.epoch == known.epoch and now.newest != known.newest:
             raise OutdatedError
         if now.epoch > known.epoch:
             if known.newest and look.epoch_of(known.newest) != known.epoch:
                 raise OutdatedError
-            if now.changes_above > known.epoch:
+            if (
+                now.changes_above > known.epoch
+                and not now.ids_above <= known.epoch < now.changes_above == now.ids_up_to
+            ):
                 raise OutdatedError
             self._catch_up(look, now)
+        if now.redacted != known.redacted:
+            self._redact(look, now)
         if now.marked != known.marked:
             self._copy.marks(look.marks())
         self._copy.counts(look.counts())
         return now
 
     def _redact(self, look: Look, now: Standing) -> None:
-        """Names that were hidden are hidden here too, and the feed that told of them is given up."""
+        """Names that were hidden are hidden here too, and the feed that told of them is given up. After what left has."""
         dead = self._sql.execute("SELECT concept_id FROM concept WHERE live = 0 ORDER BY concept_id").fetchall()
         for some in _portions((id_ for (id_,) in dead), AT_ONCE):
             self._owners(look, some)
@@ -122,6 +125,8 @@ class _Round:
             "SELECT DISTINCT ontology, name FROM change WHERE epoch > ? AND epoch <= ? AND kind = 'concept'",
             (since, now.epoch),
         ).fetchall()
+        for kind, id_ in look.untold(since, now.changes_above):
+            (doc_ids if kind == "document" else owners).append(id_)
         concerned = {*owners, *self._copy.mentioned(doc_ids)}
         for some in _portions(names, AT_ONCE):
             concerned.update(look.ids_of_names(some))
@@ -131,7 +136,7 @@ class _Round:
         for some in _portions(sorted(concerned), AT_ONCE):
             joined += self._owners(look, some)
         self._copy.join(joined)
-        for some in _portions(doc_ids, AT_ONCE):
+        for some in _portions(sorted({*doc_ids}), AT_ONCE):
             self._documents(look, some)
 
     def _told(self, column: str, since: int, up_to: int, which: str) -> list[str]:

@@ -21,7 +21,10 @@ class Standing:
     marked: int
     """How often marks were set."""
     redacted: int
-    """How often names were hidden."""
+    """How often names were hidden, and the feed given up with them."""
+    ids_above: int
+    ids_up_to: int
+    """Of the epochs above the first, up to the second, whose feed was given up, bare ids are kept; -1 where none was."""
 
     @property
     def identity(self) -> tuple[str, int, int]:
