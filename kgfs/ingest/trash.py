@@ -106,8 +106,13 @@ def empty(stores: Stores, settler: Settler, removed_before: int = 2**63 - 1) -> 
 
 
 def drop_unheld(stores: Stores, settler: Settler) -> None:
-    """Originals that were promised and are no more leave the garage."""
+    """Originals that were promised and are no more leave the garage. Where homes share it, not before all that others did,
+    and they of this one, is known: one of them may promise them again."""
     with settler.alone():
+        if stores.journal.sharing:
+            first, undelivered = stores.journal.unshipped(1)
+            if undelivered or stores.garage.ledger.last_seq() >= first:
+                return
         keys = stores.journal.unheld()
         for key in keys:
             stores.garage.objects.delete(key)

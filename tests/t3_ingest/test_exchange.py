@@ -15,10 +15,11 @@ from kgfs.errors import AwayError, BadInputError
 from kgfs.ingest.deposit import Deposits
 from kgfs.ingest.exchange import Exchange
 from kgfs.ingest.sessions import open_session
+from kgfs.ingest.trash import empty
 from kgfs.stores.garage.contract import Garage
 from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.graph.memory import MemoryGraph
-from kgfs.stores.journal.facts import ForgettingDone, ForgettingOwed, SettingChanged
+from kgfs.stores.journal.facts import ForgettingDone, ForgettingOwed, SettingChanged, TrashRestored
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.stores import Stores
 from kgfs.stores.waiting import WAITING
@@ -268,3 +269,25 @@ def test_nothing_waits_in_the_bucket_that_was_written_again_or_removed(here: Hos
     same(here, there)
     assert list(here.stores.garage.objects.keys(WAITING)) == []
     assert there.read_at("a.txt") == b"second"
+
+
+def test_an_original_goes_only_once_nobody_can_have_restored_it(here: Host, there: Host) -> None:
+    name = here.file("a.txt", b"kept")
+    here.settle()
+    same(here, there)
+    key = here.row(name.id).key
+    there.deposits.remove(name.id)
+    same(there, here)
+    empty(there.stores, there.deposits.settler)
+    assert there.stores.garage.objects.exists(key), "what was emptied is not delivered yet"
+    root = here.ontology()
+    here.deposits.record(TrashRestored(name.id, root.id, root.root, "a.txt", 5))
+    same(here, there)
+    empty(there.stores, there.deposits.settler)
+    assert here.read_at("a.txt") == there.read_at("a.txt") == b"kept"
+    here.deposits.remove(name.id)
+    same(here, there)
+    for _ in range(2):
+        empty(there.stores, there.deposits.settler)
+        there.exchange.meet()
+    assert not there.stores.garage.objects.exists(key)
