@@ -21,8 +21,8 @@ from kgfs.ingest.content import SMALL, Content, Memory, SpoolFile, is_held, open
 from kgfs.stores.garage.contract import BLOCK, Sums
 from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.journal.contract import Pending
-from kgfs.stores.journal.pending import Durable
 from kgfs.stores.journal.facts import Fact
+from kgfs.stores.journal.pending import Durable
 from kgfs.stores.stores import Stores
 
 NOTHING: Pending = Durable()
