@@ -291,9 +291,8 @@ def open_at(stores: Stores, spool: Path, name: Name) -> Content | None:
 
 
 def _waiting(stores: Stores, name: Name) -> Kept | None:
-    """What another host wrote and has not settled yet, where the garage has it already."""
-    key = waiting_key(name.id, name.sha256)
-    return _kept(stores, key, name) if stores.garage.objects.exists(key) else None
+    """What another host wrote and has not settled yet; the server is asked only by who reads it."""
+    return _kept(stores, waiting_key(name.id, name.sha256), name) if stores.journal.sharing else None
 
 
 def _kept(stores: Stores, key: str, name: Name) -> Kept:

@@ -25,6 +25,7 @@ from kgfs.ingest.spool import WorkingCopies
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.contract import Sums
 from kgfs.stores.journal.facts import Fact, ReadingOwed, Settled, VersionMinted
+from kgfs.stores.journal.sharing.follow import ELSEWHERE
 from kgfs.stores.stores import Stores
 
 BATCH = 64
@@ -144,7 +145,7 @@ class Settler:
 
     def _waiting(self, quiet_before: int, now: int) -> list[Name]:
         names = self._stores.journal.names
-        alive = alive_sessions(self._config.run)
+        alive = [*alive_sessions(self._config.run), ELSEWHERE]
         waiting = names.unsettled(quiet_before=quiet_before, alive=alive)
         if self._session is not None:
             own = names.unsettled(session=self._session, quiet_before=quiet_before)

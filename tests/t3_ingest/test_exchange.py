@@ -97,6 +97,8 @@ def test_what_one_writes_the_other_reads_before_it_is_settled_and_after(
     here.exchange()
     there.exchange()
     assert there.read_at("a.txt") == content
+    there.settle()
+    assert there.journal.seq() == here.journal.seq(), "it is settled where it was written"
     here.settle()
     same(here, there)
     assert there.read_at("a.txt") == content
