@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -55,7 +56,12 @@ async def test_small_files_take_no_threads_and_share_syncs(desk: Desk, monkeypat
     syncs, sync = [0], os.fdatasync
 
     def counted(descriptor: int) -> None:
+        """A disk so slow that all others come while the first waits for it."""
         syncs[0] += 1
+        end = time.monotonic() + 30
+        while len(kept(desk)) < 64:
+            assert time.monotonic() < end
+            time.sleep(0.01)
         sync(descriptor)
 
     async def no_thread(call: object) -> None:
@@ -67,7 +73,7 @@ async def test_small_files_take_no_threads_and_share_syncs(desk: Desk, monkeypat
     monkeypatch.setattr(vfs._threads, "change", no_thread)
     await copy_many(vfs, 64)
     assert len(kept(desk)) == 64
-    assert 1 <= syncs[0] <= 16
+    assert 1 <= syncs[0] <= 2
     assert len(vfs.handles) == 0
 
 
