@@ -57,6 +57,12 @@ class Told:
         return self.errors[0]
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However slow the machine is, it is not taken for a slow disk."""
+    monkeypatch.setattr(writer, "SLOW", 3600.0)
+
+
 @pytest.fixture
 def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
     disk = Disk()

@@ -39,6 +39,7 @@ def desk(home: Path) -> Iterator[Desk]:
 def disk(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Disk:
     desk.ontology()
     monkeypatch.setattr("kgfs.stores.journal.syncing.SOON", 3600.0)
+    monkeypatch.setattr("kgfs.stores.journal.writer.SLOW", 3600.0)
     return Disk(monkeypatch)
 
 
