@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,15 @@ import pytest
 
 from kgfs.app.home import open_stores
 from kgfs.config import load
+from kgfs.stores.journal.sqlite import SqliteJournal
 from tests.t6_whole.conftest import GARBAGE, ZEN
 from tests.t6_whole.knowledge_of import knowledge_in
 from tests.t6_whole.running import ROOT, Place, until
 from tests.t6_whole.sharing import corpus
 from tests.t7_machines.conftest import TIMEOUT, Machines
 
-COUNT = 5
+COUNT = 3
+LEASE = "9"
 PLAIN = "encrypted"
 AWAY = ("cannot be reached", "does not answer", "no answer", "in time", "is not held any more", "exchange")
 pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.logs(PLAIN, *AWAY)]
@@ -47,9 +50,8 @@ def test_a_host_that_is_cut_off_goes_on_and_makes_up(machines: Machines, homes: 
     assert (documents / "garbage.txt").read_text() == GARBAGE
     assert time.monotonic() - started < 2 * TIMEOUT, "no request waits for a server"
     started = time.monotonic()
-    refused = place.run("forget", "Zen/zen.md", "--yes", expect=None)
-    assert refused.returncode not in (0, None)
-    assert time.monotonic() - started < 60
+    place.run("search", "koan")
+    assert time.monotonic() - started < 10 * TIMEOUT, "a verb asks both servers, each for so long, and goes on without"
     wire("join")
     place.wait()
     after = tree(documents.parent)
@@ -87,19 +89,19 @@ def test_two_hosts_work_over_wires_that_delay_and_lose_and_are_cut(
     for host in machines.hosts:
         host.wire("delay", 0.05)
         host.wire("loss", 0.05)
-    workers = [there.start("worker", env={"KGFS_PIPELINE_LEASE": "9"})]
-    until(lambda: (there.home / "run/worker.json").exists(), 60)
-    time.sleep(5)
-    workers.append(here.start("worker", env={"KGFS_PIPELINE_LEASE": "9"}))
+    workers = [place.start("worker", env={"KGFS_PIPELINE_LEASE": LEASE}) for place in (there, here)]
+    until(lambda: owed(there), 60)
     time.sleep(5)
     machines.hosts[1].wire("cut")
-    time.sleep(15)
+    time.sleep(1.5 * float(LEASE))
     machines.hosts[1].wire("join")
-    for place in homes:
-        place.run("wait", "--timeout", "85")
-    for host in machines.hosts:
+    until(lambda: owed(here) < COUNT, 200)
+    for host in (
+        machines.hosts
+    ):  # the others by good wires: a publication takes hundreds of questions, each a tenth of a second
         host.wire("delay", 0)
         host.wire("loss", 0)
+    until(lambda: not owed(here) and not owed(there), 200)
     for worker in workers:
         worker.send_signal(signal.SIGTERM)
         _, said = worker.communicate(timeout=60)
@@ -107,4 +109,10 @@ def test_two_hosts_work_over_wires_that_delay_and_lose_and_are_cut(
     for place in homes:
         found, epochs, readings = known(place)
         assert (found, epochs) == (wanted, list(range(1, COUNT + 1)))
-        assert COUNT <= readings <= COUNT + 2, "one that was cut off in the middle is read again"
+        assert COUNT <= readings <= 2 * COUNT, "what was being read when its reader was cut off is read again"
+
+
+def owed(place: Place) -> int:
+    """Asked of its own file: no server is needed for that."""
+    with closing(SqliteJournal(place.home / "front.sqlite")) as journal:
+        return journal.jobs.owed()
