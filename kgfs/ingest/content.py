@@ -303,7 +303,7 @@ def key_on_the_way(stores: Stores, name: Name) -> str:
     """The garage key of bytes that left the spool before the fact was recorded that says so. MissingError if they are
     not in the garage either."""
     names = stores.journal.names
-    if stores.garage.objects.exists(key := waiting_key(name.id, name.sha256)):
+    if stores.journal.sharing and stores.garage.objects.exists(key := waiting_key(name.id, name.sha256)):
         return key
     document = names.document_with(name.ontology, name.sha256)
     if document is not None and stores.garage.objects.exists(document.key):
