@@ -145,7 +145,7 @@ def test_while_the_server_is_away(far: Place, server: Server, monkeypatch: pytes
 @pytest.mark.logs(AWAY)
 def test_one_run_ends_with_the_work_still_owed(far: Place, tmp_path: Path) -> None:
     (tmp_path / "zen.md").write_text(ZEN)
-    nowhere = {"KGFS_VECTORS_URL": "http://127.0.0.1:1"}
+    nowhere = {"KGFS_VECTORS_URL": "http://127.0.0.1:1", "KGFS_PIPELINE_MAX_ATTEMPTS": "1"}
     told = far.run("ingest", tmp_path / "zen.md", "--ontology", "Notes", expect=7, env=nowhere)
     assert AWAY in told.stderr
     status = far.status()
