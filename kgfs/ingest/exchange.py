@@ -19,6 +19,7 @@ from kgfs.domain import Place
 from kgfs.errors import KgfsError, OvertakenError, StoreError
 from kgfs.failpoints import border
 from kgfs.ingest.obey import note_purges, obey
+from kgfs.ingest.place import keep_again
 from kgfs.ingest.ship import ship_once
 from kgfs.ingest.waiting import put_waiting, take_away
 from kgfs.stores.error_log import ErrorLog
@@ -152,6 +153,10 @@ class Exchange:
     def _take_waiting_away(self, entries: Sequence[bytes]) -> None:
         """Of what was settled or removed here, as the ledger knows now."""
         for fact in map(decode, entries):
+            if isinstance(fact, (VersionMinted, Settled)):
+                name = self._stores.journal.names.name(fact.id)
+                if name is not None and name.sha256 and name.place is Place.GARAGE:
+                    keep_again(self._stores, self._config.spool, name, name.key)
             if isinstance(fact, (VersionMinted, Settled, Removed)):
                 # By another process of this home, perhaps.
                 own = set() if isinstance(fact, Removed) or not fact.sha256 else {fact.sha256}

@@ -47,6 +47,14 @@ def bring_home(stores: Stores, spool: Path, name: Name, key: str, sums: Sums | N
     border("garage-put")
 
 
+def keep_again(stores: Stores, spool: Path, name: Name, key: str) -> None:
+    """The object ``key``, which another home may have given up just when this one counted on it, is made of what waits in
+    the garage, if that is still there."""
+    waiting = waiting_key(name.id, name.sha256)
+    if not stores.garage.objects.exists(key) and stores.garage.objects.exists(waiting):
+        _copy(stores, spool, waiting, name, key)
+
+
 def small_of(stores: Stores, name: Name, key: str) -> tuple[bytes, Sums] | None:
     """A content in the inbox, to be put under ``key``; None if it is not there any more and the garage has it."""
     small = stores.journal.inbox(name.sha256)

@@ -293,3 +293,14 @@ def test_an_original_goes_only_once_nobody_can_have_restored_it(here: Host, ther
         empty(there.stores, there.deposits.settler)
         there.exchange.meet()
     assert not there.stores.garage.objects.exists(key)
+
+
+def test_an_original_that_was_given_up_when_it_was_counted_on_is_made_again(here: Host, there: Host) -> None:
+    name = here.file("a.txt", LARGE)
+    here.exchange()
+    here.settle()
+    here.stores.garage.objects.delete(
+        here.row(name.id).key
+    )  # as another home may do until it knows of this one's version
+    same(here, there)
+    assert there.read_at("a.txt") == LARGE
