@@ -77,9 +77,9 @@ def _trigger(table: str, event: str, inverse: str) -> tuple[str, str]:
 
 def take_back(db: sqlite3.Connection, after: int) -> None:
     """All facts with numbers above ``after`` are as if they had never been recorded."""
-    for n, sql in db.execute("SELECT n, sql FROM undo WHERE seq > ? ORDER BY n DESC", (after,)).fetchall():
+    for (sql,) in db.execute("SELECT sql FROM undo WHERE seq > ? ORDER BY n DESC", (after,)).fetchall():
         db.execute(sql)
-        db.execute("DELETE FROM undo WHERE n = ?", (n,))
+    db.execute("DELETE FROM undo WHERE seq > ?", (after,))
     db.execute("DELETE FROM entry WHERE seq > ?", (after,))
 
 
