@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from kgfs.config import load
 from kgfs.ingest.ship import entries
 from kgfs.stores.journal.facts import VersionMinted, decode
 from scripts.servers import neo4j, process, qdrant_wire, seaweedfs
+from tests.t6_whole.running import Place
 
 TIMEOUT = 3
 """Seconds that a bucket or Qdrant may be silent, as the homes of these tests have it."""
@@ -63,9 +65,27 @@ class Peer:
         process.end(self.folder)
 
     def settings(self) -> str:
+        """Of a place there that nobody used yet."""
         told: str = self.module.settings(self.folder, process.ports_before(self.folder))  # type: ignore[attr-defined]
+        mine = f"test-{secrets.token_hex(4)}"
         # A graph's server that has just started plans each kind of question for the first time, slowly.
-        return f"{told}timeout = {20 if self.name == 'neo4j' else TIMEOUT}\n"
+        return (
+            told
+            + {
+                "s3": f'prefix = "{mine}"\ntimeout = {TIMEOUT}\n',
+                "neo4j": f'namespace = "{mine}"\ntimeout = 20\n',
+                "qdrant": f'prefix = "{mine}"\ntimeout = {TIMEOUT}\n',
+            }[self.name]
+        )
+
+
+def wait(place: Place) -> None:
+    """Until nothing is owed; a graph's server that has just started takes its time on a busy machine."""
+    for _ in range(4):
+        done = place.run("wait", "--timeout", "80", expect=None)
+        if done.returncode != 8:
+            break
+    assert done.returncode == 0, done.stderr
 
 
 def minted(home: Path) -> list[str]:

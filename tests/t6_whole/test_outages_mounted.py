@@ -13,34 +13,40 @@ import pytest
 
 from tests.peers.knowledge_server import need_neo4j
 from tests.t6_whole.knowledge_of import knowledge_of
-from tests.t6_whole.outages import TIMEOUT, Peer, corpus, errno_of, minted, read_anew, within
+from tests.t6_whole.outages import TIMEOUT, Peer, corpus, errno_of, minted, read_anew, wait, within
 from tests.t6_whole.running import Place, until
 
 pytestmark = [pytest.mark.mounted, pytest.mark.slow]
 
 AWAY = "cannot be reached|no answer in time"
 MEANWHILE = "A torii is a gate.\n"
-FILES = 30
 MODELS = {"KGFS_MODELS_EXTRACTOR": "statistics"}
 NO_MODELS = MODELS | {"KGFS_MODELS_EMBEDDER": "none"}
 
 
-@pytest.fixture(params=["s3", "neo4j", "qdrant", "s3+neo4j+qdrant"])
-def peers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, Peer]]:
-    """Of its own each: others are not to notice that they go."""
-    names = request.param.split("+")
-    if "qdrant" in names:
-        request.getfixturevalue("qdrant_wire_url")
-    if "s3" in names:
-        request.getfixturevalue("seaweedfs")
-    if "neo4j" in names:
-        need_neo4j()
-    found = {name: Peer(name, tmp_path / name) for name in names}
-    for peer in found.values():
-        peer.start()
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Peer]]:
+    """Servers of this file alone: others are not to notice that they go."""
+    found: dict[str, Peer] = {}
     yield found
     for peer in found.values():
         peer.end()
+
+
+@pytest.fixture(params=["s3", "neo4j", "qdrant", "s3+neo4j+qdrant"])
+def peers(
+    request: pytest.FixtureRequest, started: dict[str, Peer], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Peer]:
+    names = request.param.split("+")
+    for name in names:
+        if name == "neo4j":
+            need_neo4j()
+        else:
+            request.getfixturevalue({"s3": "seaweedfs", "qdrant": "qdrant_wire_url"}[name])
+        if name not in started:
+            started[name] = Peer(name, tmp_path_factory.mktemp(name))
+            started[name].start()
+    return {name: started[name] for name in names}
 
 
 @pytest.fixture
@@ -67,17 +73,18 @@ def undisturbed(far: Place, tmp_path: Path) -> Iterator[Place]:
 @pytest.mark.models
 @pytest.mark.logs(AWAY)
 def test_killed_and_started_again(far: Place, undisturbed: Place, peers: dict[str, Peer], tmp_path: Path) -> None:
-    first, second = corpus(tmp_path / "first", 5, "first"), corpus(tmp_path / "second", FILES, "second")
+    files = 15 if "neo4j" in peers else 30
+    first, second = corpus(tmp_path / "first", 5, "first"), corpus(tmp_path / "second", files, "second")
     far.mount()
     documents = far.ontology("Notes") / "documents"
     assert copied(far, first).wait() == 0
-    far.wait()
+    wait(far)
     listed = sorted(os.listdir(documents.parent / "concepts"))
     evidence = documents.parent / "concepts" / listed[0] / "evidence/1/source.txt"
     shown = evidence.read_bytes()
 
     writer = copied(far, second)
-    until(lambda: len(os.listdir(documents)) > 12)
+    until(lambda: len(os.listdir(documents)) > 8)
     for peer in peers.values():
         peer.kill()
     assert writer.wait(60) == 0, "who writes sees nothing of it"
@@ -99,14 +106,14 @@ def test_killed_and_started_again(far: Place, undisturbed: Place, peers: dict[st
 
     for peer in peers.values():
         peer.start()
-    far.wait()
+    wait(far)
     for source in (first, second):
         for path in source.rglob("*.txt"):
             assert read_anew(documents / path.relative_to(source)) == path.read_bytes()
     far.umount()
     assert "0 findings" in far.run("check", "--deep").stderr
     versions = minted(far.home)
-    assert len(versions) == len(set(versions)) == 5 + FILES + 1
+    assert len(versions) == len(set(versions)) == 5 + files + 1
 
     undisturbed.mount()
     for source in (first, second):
