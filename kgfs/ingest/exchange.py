@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import secrets
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -45,7 +46,10 @@ class Exchange:
         self._errors = ErrorLog(config.errors_log)
         self._turn = threading.Lock()
         self._put: dict[int, set[str]] = {}
-        """By name: contents (SHA-256) that this process put in the garage to wait there."""
+        """By name: contents (SHA-256) that this process put in the garage to wait there, to be taken away."""
+        self._sure: set[str] = set()
+        """Keys of those that wait there for certain: who else of this home had the turn since may have taken some away."""
+        self._mark = secrets.token_bytes(8)
 
     def __call__(self) -> None:
         """Learn what others did, if anything, and deliver what was done here. Raises what the stores raise; with nothing
@@ -109,6 +113,9 @@ class Exchange:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
+                if os.pread(descriptor, len(self._mark), 0) != self._mark:
+                    self._sure.clear()
+                    os.pwrite(descriptor, self._mark, 0)
                 yield
             finally:
                 os.close(descriptor)
@@ -128,7 +135,7 @@ class Exchange:
         journal = self._stores.journal
         for _ in range(ATTEMPTS):
             try:
-                notes = journal.follow(entries, {waiting_key(*put) for put in self._puts()})
+                notes = journal.follow(entries, self._sure)
             except NotKeptError:  # written since
                 self._put_waiting(journal.unshipped(1 << 62)[1])
                 continue
@@ -140,19 +147,21 @@ class Exchange:
     def _put_waiting(self, entries: Sequence[bytes]) -> None:
         spoken = [fact for fact in map(decode, entries) if isinstance(fact, ContentKept) and fact.size]
         wanted = [fact for fact in spoken if fact.place in (Place.INBOX, Place.SPOOL)]
-        new = [fact for fact in wanted if fact.sha256 not in self._put.get(fact.id, ())]
+        new = [fact for fact in wanted if waiting_key(fact.id, fact.sha256) not in self._sure]
         with ThreadPoolExecutor(PUTS_AT_ONCE, "kgfs-exchange") as several:
             done = several.map(lambda fact: put_waiting(self._stores, self._config.spool, fact), new)
             for fact, put in zip(new, done, strict=True):
                 if put:
                     self._put.setdefault(fact.id, set()).add(fact.sha256)
-
-    def _puts(self) -> Iterator[tuple[int, str]]:
-        return ((name_id, sha256) for name_id, found in self._put.items() for sha256 in found)
+                    self._sure.add(waiting_key(fact.id, fact.sha256))
 
     def _take_waiting_away(self, entries: Sequence[bytes]) -> None:
-        """Of what was settled or removed here, as the ledger knows now."""
-        for fact in map(decode, entries):
+        """Of what was settled or removed here, as the ledger knows now; what was written after that waits on."""
+        since: dict[int, set[str]] = {}
+        for fact in map(decode, reversed(entries)):
+            if isinstance(fact, ContentKept):
+                since.setdefault(fact.id, set()).add(fact.sha256)
+                continue
             if isinstance(fact, (VersionMinted, Settled)):
                 name = self._stores.journal.names.name(fact.id)
                 if name is not None and name.sha256 and name.place is Place.GARAGE:
@@ -160,8 +169,12 @@ class Exchange:
             if isinstance(fact, (VersionMinted, Settled, Removed)):
                 # By another process of this home, perhaps.
                 own = set() if isinstance(fact, Removed) or not fact.sha256 else {fact.sha256}
-                for sha256 in own | self._put.pop(fact.id, set()):
+                put, later = self._put.pop(fact.id, set()), since.get(fact.id, set())
+                for sha256 in (own | put) - later:
                     take_away(self._stores, fact.id, sha256)
+                    self._sure.discard(waiting_key(fact.id, sha256))
+                if put & later:
+                    self._put[fact.id] = put & later
 
 
 def shipping(config: Config, stores: Stores) -> Callable[[], object]:

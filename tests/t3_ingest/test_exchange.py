@@ -273,6 +273,43 @@ def test_nothing_waits_in_the_bucket_that_was_written_again_or_removed(here: Hos
     assert there.read_at("a.txt") == b"second"
 
 
+def test_what_is_written_after_a_version_waits_on_when_that_is_taken_away(here: Host, there: Host) -> None:
+    name = here.file("a.txt", b"first")
+    here.exchange()
+    here.settle()
+    here.write(name.id, b"second")
+    here.exchange()  # the version of the one and the content of the other at once
+    there.exchange()
+    assert there.read_at("a.txt") == b"second"
+    here.settle()
+    same(here, there)
+    assert list(here.stores.garage.objects.keys(WAITING)) == []
+
+
+@pytest.mark.logs("kgfs history")
+def test_what_another_process_of_the_home_took_away_is_put_there_again(here: Host, there: Host) -> None:
+    worker = Exchange(here.config, here.stores)
+    name = here.file("a.txt", LARGE)
+    for content in (b"second", b"third"):
+        here.exchange()
+        here.settle()
+        worker()
+        here.write(name.id, content)
+    here.exchange()
+    here.settle()
+    worker()
+    there.exchange()
+    there.write(name.id, b"theirs")
+    there.exchange()
+    here.write(name.id, LARGE)
+    here.exchange()
+    for one in (here, there, here):
+        one.settle()
+        one.exchange.meet()
+    assert ("conflict", LARGE) in here.history("a.txt")
+    assert ("conflict", LARGE) in there.history("a.txt")
+
+
 def test_an_original_goes_only_once_nobody_can_have_restored_it(here: Host, there: Host) -> None:
     name = here.file("a.txt", b"kept")
     here.settle()
