@@ -20,7 +20,7 @@ from kgfs.errors import RotError, StoreError
 from kgfs.stores.garage.s3.bucket import Bucket
 from kgfs.stores.garage.s3.ledger import S3Ledger
 from kgfs.stores.garage.s3.merging import merge
-from kgfs.stores.garage.s3.pieces import ENTRIES, MERGED, Piece, chain, entries_name
+from kgfs.stores.garage.s3.pieces import ENTRIES, LAST, MERGED, Piece, chain, entries_name
 from kgfs.stores.garage.segments import encode_line
 from tests.peers.buckets import S3, Server
 from tests.t1_stores.test_ledger import entries, numbered
@@ -153,6 +153,22 @@ def test_a_writer_that_slept_while_its_number_was_taken_and_merged_is_refused(bu
     assert list(other.replay()) == numbered(1, 8)
     assert sleeper.append(5, entries(5, 9)) == 9
     assert list(other.replay()) == numbered(1, 9)
+
+
+def test_what_such_a_writer_left_when_it_was_killed_is_nothing_to_anybody(bucket: Bucket) -> None:
+    ledger, reader = S3Ledger(bucket), S3Ledger(bucket)
+    one_by_one(ledger, 1, 8)
+    merge(bucket, 0, 8192)
+    assert reader.last_seq() == 8
+    stale = b"".join(encode_line(seq, b'"stale"') for seq in range(5, 12))
+    bucket.put(entries_name(5), stale, {LAST: "11"})
+    assert reader.last_seq() == S3Ledger(bucket).last_seq() == 8
+    assert list(reader.replay(8)) == list(reader.replay(9)) == []
+    assert ledger.append(9, entries(9, 9)) == 9
+    assert list(reader.replay(8)) == numbered(9, 9)
+    merge(bucket, 0, 8192)
+    assert names(bucket, ENTRIES) == ["9"]
+    assert list(reader.replay(0)) == numbered(1, 9)
 
 
 def test_a_second_writer_of_other_entries_is_refused(bucket: Bucket) -> None:

@@ -81,7 +81,7 @@ class S3Ledger:
             return False
         # The name may be free because who took it was merged since; then the entries count for nothing.
         _, merged = listed(self._bucket, first - 1, self._segment)
-        if any(piece.first <= first for piece in merged):
+        if any(piece.first <= first <= piece.last for piece in merged):
             self._bucket.delete(name)
             return False
         return True

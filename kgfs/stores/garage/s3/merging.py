@@ -22,7 +22,7 @@ def merge(bucket: Bucket, after: int, segment: int) -> None:
         first, last = raw[0].seq, raw[-1].seq
         # What is read under a name that was merged and taken anew since is not what was kept there.
         _, now = listed(bucket, first - 1, segment)
-        if [piece for piece in now if piece.first <= last] != [p for p in merged if p.last >= first]:
+        if [p for p in now if p.first <= last and p.last >= first] != [p for p in merged if p.last >= first]:
             return
         content = b"".join(encode_line(line.seq, line.entry) for line in raw)
         bucket.put(merged_name(first, last), content, {LAST: str(last)})

@@ -52,11 +52,12 @@ def merged_name(first: int, last: int) -> str:
 
 
 def listed(bucket: Bucket, after: int = 0, segment: int = SEGMENT) -> tuple[list[Piece], list[Piece]]:
-    """(entries, merged) that hold entries behind ``after``; of entries also some before it."""
+    """(entries, merged) that hold entries behind ``after``; also some before it, of the same segment."""
     start = after // segment * segment
-    # Entries first: those that are merged and removed in between are found in what they were merged to.
+    # Entries first: those that are merged and removed in between are found in what they were merged to. Of those merged all
+    # of the segment: a piece that starts in one of them is nothing, however far beyond it reaches.
     entries = [_piece(found) for found in bucket.listed(ENTRIES, after=entries_name(start))]
-    merged = [_piece(found) for found in bucket.listed(MERGED, after=f"{MERGED}{after:016d}~")]
+    merged = [_piece(found) for found in bucket.listed(MERGED, after=f"{MERGED}{start:016d}~")]
     return entries, merged
 
 
