@@ -62,9 +62,8 @@ def test_a_host_that_is_cut_off_goes_on_and_makes_up(machines: Machines, homes: 
 def known(place: Place) -> Any:
     """As :func:`tests.t6_whole.sharing.known`, asked on its host."""
     words = [*place.before, sys.executable, "-m", "tests.t6_whole.sharing", str(place.home)]
-    done = subprocess.run(
-        words, cwd=ROOT, env={**os.environ, **place.environment}, capture_output=True, text=True, timeout=120
-    )
+    environment = {**os.environ, **place.environment, "KGFS_GRAPH_TIMEOUT": "60"}
+    done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
