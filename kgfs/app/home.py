@@ -79,6 +79,11 @@ def as_they_are(config: Config) -> Iterator[Stores]:
     with ExitStack() as stack:
         stores = Stores(open_garage(config, cached=False), SqliteJournal(config.front_db), open_graph(config))
         stack.callback(stores.close)
+        if stores.journal.sharing:
+            try:
+                Exchange(config, stores).pull()  # else what other homes keep looks like nobody's
+            except KgfsError as error:  # a ledger that is damaged is what is looked for
+                ErrorLog(config.errors_log).add("opening", error)
         model = worker_note(config.run).get("embedder", "")
         if model and may_hold_vectors(config):
             stores = replace(stores, vectors=stack.enter_context(closing(open_vectors(config, model))))

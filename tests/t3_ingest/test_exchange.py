@@ -16,6 +16,8 @@ from kgfs.ingest.deposit import Deposits
 from kgfs.ingest.exchange import Exchange
 from kgfs.ingest.sessions import open_session
 from kgfs.ingest.trash import empty
+from kgfs.knowledge.check.kept import in_garage
+from kgfs.stores.damage import Kind
 from kgfs.stores.garage.contract import Garage
 from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.graph.memory import MemoryGraph
@@ -37,6 +39,11 @@ class Host(Desk):
         name = self.journal.names.resolve(self.ontology().id, path)
         assert name is not None, path
         return self.read(name.id)
+
+    def key_at(self, path: str) -> str:
+        name = self.journal.names.resolve(self.ontology().id, path)
+        assert name is not None, path
+        return name.key
 
     def settle(self) -> None:
         self.deposits.settler.settle_now()
@@ -308,6 +315,25 @@ def test_what_another_process_of_the_home_took_away_is_put_there_again(here: Hos
         one.exchange.meet()
     assert ("conflict", LARGE) in here.history("a.txt")
     assert ("conflict", LARGE) in there.history("a.txt")
+
+
+def test_what_another_home_keeps_is_nobodys_only_once_all_is_known_and_it_is_old(
+    here: Host, there: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def orphans() -> list[str]:
+        found = in_garage(here.stores, deep=False, progress=lambda *_: None)
+        return [damage.what for damage in found if damage.kind is Kind.ORPHAN]
+
+    there.file("a.txt", LARGE)
+    there.settle()
+    assert orphans() == [], "put, and not delivered yet"
+    monkeypatch.setattr("kgfs.knowledge.check.kept.A_DAY", 0)
+    key = there.key_at("a.txt")
+    assert orphans() == [key], "what nobody delivers for a day"
+    there.exchange()
+    assert orphans() == [], "delivered, and not learnt yet"
+    same(here, there)
+    assert orphans() == []
 
 
 def test_an_original_goes_only_once_nobody_can_have_restored_it(here: Host, there: Host) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 
@@ -15,6 +16,9 @@ from kgfs.stores.stores import Stores
 
 PARTS = ("readings", "decisions", "records", "vectors", "texts")
 """Folders of the garage with a folder for each document."""
+
+A_DAY = 24 * 3600 * 10**9
+"""Nanoseconds in which another home delivers what it put into the garage that it shares with this one."""
 
 _DOC_ID = re.compile(r"[0-9a-f]{16}")
 
@@ -45,8 +49,21 @@ def in_garage(stores: Stores, *, deep: bool, progress: Callable[[int, int, str],
     keys = list(objects.keys(""))
     held = {document.key for document in documents(stores)} | promised | set(journal.unheld())
     for done, (key, size) in enumerate(keys, 1):
-        yield from _object(stores, key, size, held, deep)
+        for damage in _object(stores, key, size, held, deep):
+            if damage.kind is not Kind.ORPHAN or _is_nobodys(stores, key):
+                yield damage
         progress(done, len(keys), "objects")
+
+
+def _is_nobodys(stores: Stores, key: str) -> bool:
+    """Whether what nothing here refers to may not be another home's, of whose deeds this one has not learnt yet."""
+    if not stores.journal.sharing:
+        return True
+    try:
+        all_known = stores.garage.ledger.last_seq() < stores.journal.unshipped(1)[0]
+        return all_known and stores.garage.objects.look(key).kept_at < time.time_ns() - A_DAY
+    except (MissingError, RotError):  # it is gone; or the ledger, which is told of
+        return False
 
 
 def documents(stores: Stores) -> Iterator[Document]:
