@@ -13,7 +13,7 @@ from threading import Lock
 from typing import Protocol
 
 from kgfs.domain import Name, Place
-from kgfs.errors import FullError, KgfsError, MissingError, RotError, StoreError, from_os_error
+from kgfs.errors import FullError, MissingError, RotError, StoreError, from_os_error
 from kgfs.stores.garage.contract import BLOCK, Objects, Reader, Sums
 from kgfs.stores.garage.sums import Summer, sums_of
 from kgfs.stores.stores import Stores
@@ -224,12 +224,10 @@ class Kept:
             self._whole = self._objects.at_hand(self._key, self._sha256, self.size)
         if self._whole is not None:
             return self._whole[offset : offset + length]
-        if not self._opening.acquire(blocking=False):
-            return None
+        if self._reader is None or not self._opening.acquire(blocking=False):
+            return None  # to open it may be to ask a server
         try:
-            return self._open().at_hand(offset, length)
-        except KgfsError:
-            return None  # who reads it is told
+            return self._reader.at_hand(offset, length)
         finally:
             self._opening.release()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import socket
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -16,6 +17,8 @@ from kgfs.ingest.content import SMALL, Kept
 from kgfs.stores.garage.contract import Objects
 from kgfs.stores.garage.files import FileObjects
 from kgfs.stores.garage.listing import object_path, sums_path
+from kgfs.stores.garage.s3.garage import S3Garage
+from kgfs.stores.garage.s3.place import Place
 from tests.peers.buckets import GARAGES, garage_of
 
 KEY = "sources/Philosophy/watts.txt"
@@ -82,3 +85,19 @@ def test_a_content_under_another_key_is_found_by_who_waits_for_it(tmp_path: Path
     assert kept.at_hand(0, 3) in (None, b"The")
     assert kept.read_at(0, 3) == b"The"
     kept.close()
+
+
+def test_nobody_waits_for_a_server_to_learn_that_nothing_is_at_hand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "one")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "two")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        place = Place(f"http://127.0.0.1:{silent.getsockname()[1]}", "kgfs", region="us-east-1", timeout=1.0)
+        with closing(S3Garage(place, tmp_path, 1 << 20)) as garage:
+            for size in (len(ZEN), SMALL + 1):
+                kept = Kept(garage.objects, KEY, size, sha256=sha256_of(ZEN))
+                assert kept.at_hand(0, 3) is None
+            silent.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                silent.accept()
