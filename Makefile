@@ -10,7 +10,7 @@ DEBIAN := fuse3 libfuse3-dev pkg-config gcc libc6-dev python3-venv python3-dev
 DEBIAN_TEST := attr e2fsprogs git inotify-tools iproute2 less nano rsync ripgrep sqlite3 tree unzip util-linux vim-tiny zip
 export KGFS_HOME
 
-.PHONY: run stop test check bench bench-busy bench-quality bench-chunking bench-history bench-spread bench-servers servers run-servers servers-stop system clean
+.PHONY: run stop test check bench bench-busy bench-quality bench-chunking bench-history bench-spread bench-servers bench-hosts servers run-servers servers-stop system clean
 
 run: $(VENV)/.ready            ## mount at MOUNT, ingest the project's own documents, show the result
 	@sh scripts/run.sh "$(BIN)/kgfs" "$(MOUNT)"
@@ -49,6 +49,10 @@ bench-spread: $(VENV)/.ready   ## how reading spreads over a Ray cluster on this
 
 bench-servers: $(VENV)/.ready  ## the same life on embedded stores and on servers: ARGS="DIR --config .servers/kgfs.toml"
 	$(BIN)/python -m bench.servers $(ARGS)
+
+bench-hosts: $(VENV)/.ready    ## how soon one host sees what another did: ARGS="--changes 30"
+	$(BIN)/python -m pip install --quiet --editable '.[servers]'
+	$(BIN)/python -m bench.hosts $(ARGS)
 
 servers: $(VENV)/.ready        ## real Neo4j, MinIO, SeaweedFS on free loopback ports, data in .servers: ARGS=NAMES
 	$(BIN)/python -m pip install --quiet --editable '.[servers]'

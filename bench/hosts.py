@@ -1,0 +1,101 @@
+"""How soon a host sees what another did: ``python -m bench.hosts [--changes 30] [--server seaweedfs]``.
+
+Two homes share one bucket and one graph on servers that are started here, and both are mounted. Files are written and
+renamed in the mount of one, and looked for in the mount of the other without a pause; each is counted from when ``close()``
+or ``rename()`` returned until the other mount has the name and, of a written one, its bytes. Prints milliseconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+from scripts.servers import minio, neo4j, process, seaweedfs
+
+SERVERS = {"seaweedfs": seaweedfs, "minio": minio}
+LOOK = 0.005
+SECONDS = 60.0
+"""A change that takes longer is an error."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--changes", type=int, default=30)
+    parser.add_argument("--server", choices=SERVERS, default="seaweedfs")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="kgfs-bench-hosts-") as scratch, ExitStack() as stack:
+        settings = started(Path(scratch), options.server, stack)
+        here, there = (mounted(Path(scratch) / name, settings, stack) for name in ("here", "there"))
+        (here / "Bench").mkdir()
+        soon(here / "Bench/documents", there / "Bench/documents", b"")
+        for what, late in measured(here / "Bench/documents", there / "Bench/documents", options.changes).items():
+            cuts = statistics.quantiles(late, n=100, method="inclusive")
+            figures = {"p50_ms": round(cuts[49]), "p99_ms": round(cuts[98]), "max_ms": round(max(late))}
+            print(json.dumps({"what": what, "changes": len(late), **figures}), flush=True)
+
+
+def started(scratch: Path, server: str, stack: ExitStack) -> str:
+    """The settings of a home on servers of their own."""
+    bucket, graph = scratch / server, scratch / "neo4j"
+    parts = []
+    for module, folder in ((SERVERS[server], bucket), (neo4j, graph)):
+        folder.mkdir(mode=0o700)
+        stack.callback(process.end, folder)
+        found = module.start(folder, ())
+        parts.append(module.settings(folder, found.ports))
+    return "\n".join(parts).replace("[garage]", "[garage]\nshared = true", 1)
+
+
+def mounted(folder: Path, settings: str, stack: ExitStack) -> Path:
+    home, mountpoint = folder / "home", folder / "mnt"
+    home.mkdir(parents=True)
+    mountpoint.mkdir()
+    (home / "config.toml").write_text(settings)
+    kgfs(home, "mount", str(mountpoint), "--no-worker")
+    stack.callback(kgfs, home, "umount", str(mountpoint))
+    return mountpoint
+
+
+def kgfs(home: Path, *words: str) -> None:
+    environment = {**os.environ, "KGFS_HOME": str(home), "KGFS_MODELS_EMBEDDER": "none"}
+    subprocess.run([sys.executable, "-m", "kgfs", *words], env=environment, check=True)
+
+
+def measured(here: Path, there: Path, changes: int) -> dict[str, list[float]]:
+    late: dict[str, list[float]] = {"written": [], "renamed": []}
+    for number in range(changes):
+        content = f"change {number}".encode()
+        (here / f"{number}.txt").write_bytes(content)
+        late["written"].append(soon(here / f"{number}.txt", there / f"{number}.txt", content))
+        time.sleep(0.07 * (number % 7))  # so that looks do not fall into step with changes
+        (here / f"{number}.txt").rename(here / f"{number}-renamed.txt")
+        late["renamed"].append(soon(here, there / f"{number}-renamed.txt", b""))
+    return late
+
+
+def soon(done: Path, seen: Path, content: bytes) -> float:
+    """Milliseconds until the other mount shows it."""
+    started, shown = time.perf_counter(), False
+    while not shown:
+        if time.perf_counter() - started > SECONDS:
+            raise SystemExit(f"{seen} did not show what was done to {done} within {SECONDS:.0f} s.")
+        try:
+            shown = not content or seen.read_bytes() == content
+            shown = shown and seen.exists()
+        except FileNotFoundError:
+            pass
+        if not shown:
+            time.sleep(LOOK)
+    return (time.perf_counter() - started) * 1000
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""Two homes on one bucket and one graph, both mounted, as two machines have them: files and what was read in them."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.t6_whole.running import Place, until
+from tests.t6_whole.test_shared_work import homes
+
+SEEN = 60.0
+"""Seconds for what others did to be seen, on a machine that does much else."""
+WORDS = "A garbage collector is a form of automatic memory management. The garbage collector uses reference counting."
+
+__all__ = ["homes"]
+pytestmark = [pytest.mark.slow, pytest.mark.mounted, pytest.mark.logs("cannot be reached", "does not answer")]
+
+
+def concepts(ontology: Path) -> set[str]:
+    return set(os.listdir(ontology / "concepts"))
+
+
+@pytest.mark.claim("SHARE-1", "GRAPH-3")
+def test_written_read_renamed_and_forgotten(homes: tuple[Place, Place]) -> None:
+    """The worker is that of ``here``."""
+    here, there = homes
+    for place in homes:
+        place.mountpoint.mkdir()
+    written = here.mount().ontology("Memory")
+    there.mount("--no-worker")
+    seen = there.mountpoint / "Memory"
+    until(seen.is_dir, SEEN)
+
+    (written / "documents/a.txt").write_text(WORDS)
+    until(lambda: (seen / "documents/a.txt").exists(), SEEN)
+    assert (seen / "documents/a.txt").read_text() == WORDS
+    until(lambda: concepts(seen), SEEN)
+    here.wait()
+    until(lambda: concepts(seen) == concepts(written), SEEN)
+    for name in sorted(concepts(seen)):
+        for page in sorted((written / "concepts" / name).rglob("*")):
+            if page.is_file() and not page.is_symlink():
+                same = seen / page.relative_to(written)
+                until(lambda page=page, same=same: same.read_bytes() == page.read_bytes(), SEEN)  # type: ignore[misc]
+    assert any("garbage" in name for name in concepts(seen))
+
+    (seen / "documents/a.txt").rename(seen / "documents/b.txt")
+    until(lambda: os.listdir(written / "documents") == ["b.txt"], SEEN)
+    there.run("forget", "Memory/b.txt", "--yes")
+    until(lambda: not os.listdir(written / "documents"), SEEN)
+    for one in (written, seen):
+        until(lambda one=one: not concepts(one), SEEN)  # type: ignore[misc]
+    for place in homes:
+        until(lambda place=place: json.loads((place.mountpoint / ".kgfs/status.json").read_text())["owed"] == 0, SEEN)  # type: ignore[misc]
