@@ -7,13 +7,14 @@ until all is done, so a kill in between costs nothing.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from kgfs.config import Config
 from kgfs.failpoints import border
 from kgfs.ingest.content import is_held
 from kgfs.ingest.quarantine import erase, erase_lines
+from kgfs.stores.garage.s3.cache import Cache
 from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.journal.facts import ForgettingDone, decode
 from kgfs.stores.stores import Stores
@@ -51,17 +52,13 @@ def obey(config: Config, stores: Stores) -> None:
     for key in [key for key, _ in stores.garage.objects.keys(WAITING)]:
         if key.rpartition(".")[2] in known["sha256s"] and not stores.journal.promises(key):
             stores.garage.objects.delete(key)  # put there before this host knew
-    for path in _files(config.garage_cache):  # which object of it is whose is not told by its name
-        path.unlink(missing_ok=True)
+    if config.garage_cache.exists():
+        Cache(config.garage_cache, 1).clear()
     for log in (config.errors_log, config.logs / "worker.log"):
         erase_lines(log, known["doc_ids"])
     erase(config, known["doc_ids"], known["sha256s"])
     stores.journal.scrub()
     _note(config).unlink(missing_ok=True)
-
-
-def _files(folder: Path) -> Sequence[Path]:
-    return [path for path in folder.rglob("*") if path.is_file() and path.name != "state"] if folder.exists() else []
 
 
 def _note(config: Config) -> Path:

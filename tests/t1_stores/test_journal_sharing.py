@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from kgfs.domain import NameKind, Place
+from kgfs.domain import MAX_NAME_BYTES, NameKind, Place, decode_name, encode_name
 from kgfs.stores.journal import facts as f
 from kgfs.stores.journal.sharing.rebase import NotKeptError
 from kgfs.stores.journal.sqlite import SqliteJournal
@@ -379,6 +379,18 @@ def test_names_of_different_kinds_stand_beside_one_another(two: Two) -> None:
     two.meet()
     folder, file = sorted(two.tree(), key=len)
     assert (folder, file[:2]) == ("x/", "x~") and two.tree()[file] == "ours"
+
+
+@pytest.mark.parametrize(
+    "name", ["x." + "y" * 253, "é" * 127 + "%01", "%FF" * 255, "ü" * 100 + ".txt", ".x", "x" * 255]
+)
+def test_a_name_beside_another_is_never_too_long_and_one_that_programs_can_ask_for(two: Two, name: str) -> None:
+    two.there.folder(name)
+    two.here.file(name, "ours")
+    two.meet()
+    (beside,) = (one for one in two.tree() if not one.endswith("/"))
+    raw = decode_name(beside)
+    assert len(raw) <= MAX_NAME_BYTES and encode_name(raw) == beside and beside != name
 
 
 def test_lock_files_in_passing_leave_nothing(two: Two) -> None:

@@ -317,6 +317,22 @@ def test_a_cached_file_that_is_not_right_is_fetched_again(
     assert cached.get(KEY) == LONG
 
 
+def test_a_cleared_cache_is_not_filled_by_who_was_fetching(tmp_path: Path) -> None:
+    cache, behind = Cache(tmp_path / "cache", 8 << 20), CacheBehind(tmp_path / "cache", 8 << 20)
+    sums, before = sums_of(LONG), cache.round()
+    cache.keep_sums(KEY, sums, before)
+    cache.keep_block(KEY, 0, LONG[:BLOCK], before)
+    Cache(tmp_path / "cache", 1).clear()
+    assert files_of(tmp_path) == [] and cache.used() == 0
+    for one in (cache, behind):
+        one.keep_sums(KEY, sums, before)
+        one.keep_block(KEY, 0, LONG[:BLOCK], before)
+        one.close()
+    assert files_of(tmp_path) == []
+    cache.keep_block(KEY, 0, LONG[:BLOCK], cache.round())
+    assert len(files_of(tmp_path)) == 1
+
+
 @pytest.mark.claim("BUCKET-5")
 def test_a_deleted_object_is_not_in_the_cache_of_any_process_nor_comes_back(
     cached: S3Objects, bucket: Bucket, tmp_path: Path

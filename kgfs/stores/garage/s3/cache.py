@@ -129,6 +129,15 @@ class Cache:
                     file.unlink()
             _write_state(state, max(0, used), round_ + 1)
 
+    def clear(self) -> None:
+        """As :meth:`forget`, of all objects: which of the files here is whose is not told by their names."""
+        if not self._limit:
+            return
+        with os_errors(f"clearing the cache {self._folder}"), self._locked() as state:
+            for _, _, path in self._files():
+                path.unlink(missing_ok=True)
+            _write_state(state, 0, _read_state(state)[1] + 1)
+
     def close(self) -> None:
         """Nothing is held."""
 

@@ -14,7 +14,17 @@ from dataclasses import fields, replace
 from functools import singledispatchmethod
 from typing import Any
 
-from kgfs.domain import MAX_NAME_BYTES, Name, NameKind, Ontology, Place, decode_name, new_id, new_ontology_id
+from kgfs.domain import (
+    MAX_NAME_BYTES,
+    Name,
+    NameKind,
+    Ontology,
+    Place,
+    decode_name,
+    encode_name,
+    new_id,
+    new_ontology_id,
+)
 from kgfs.errors import KgfsError
 from kgfs.stores.journal.contract import Names
 from kgfs.stores.journal.facts import (
@@ -232,13 +242,16 @@ class Rebase:
     def _aside(self, folder: int, name: str, name_id: int) -> str:
         """A free name beside one that is taken."""
         stem, dot, extension = name.rpartition(".") if "." in name[1:] else (name, "", "")
-        for length in (6, 16):
-            mark = f"~{name_id:016x}"[: length + 1] if length == 16 else f"~{name_id % 16**6:06x}"
-            while len(decode_name(f"{stem}{mark}{dot}{extension}")) > MAX_NAME_BYTES:
-                stem = stem[:-1]
-            if self._names.child(folder, f"{stem}{mark}{dot}{extension}") is None:
+        end = f"{dot}{extension}"
+        if len(decode_name(end)) > MAX_NAME_BYTES // 2:
+            stem, end = name, ""
+        free = ""
+        for mark in (f"~{name_id % 16**6:06x}", f"~{name_id:016x}"):
+            room = MAX_NAME_BYTES - len(mark) - len(decode_name(end))
+            free = f"{encode_name(decode_name(stem)[:room])}{mark}{end}"
+            if self._names.child(folder, free) is None:
                 break
-        return f"{stem}{mark}{dot}{extension}"
+        return free
 
     @_carry.register
     def _(self, fact: Moved) -> None:
