@@ -172,13 +172,15 @@ class Pipeline:
 
     def recover(self) -> None:
         """After a worker that died between a commit to the graph and the note of it: make up for the note, whatever
-        became of the names and the job meanwhile. For the one worker, before it claims; only the last commit can lack
-        its note."""
+        became of the names and the job meanwhile. For the one worker, before it claims. What lacks its note is the last
+        commit, or came just before those of verbs; what a purge needs to know of is looked for behind them."""
         graph, names = self.stores.graph, self.stores.journal.names
         for commit_id in graph.staged():
             graph.abandon(commit_id)
         changes = graph.changes(max(graph.epoch() - 1, 0)) or []
         concerned = [change.name for change in changes if change.kind == "document"]
+        if any(owed.purge for owed in names.forgettings()):
+            concerned += [job.doc_id for job in self.stores.journal.jobs.all() if job.doc_id not in concerned]
         for doc_id in concerned:
             document, shown = names.document(doc_id), graph.document(doc_id)
             if document is not None and shown is not None:

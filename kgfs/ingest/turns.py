@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from kgfs.config import Config
-from kgfs.errors import BusyError, KgfsError
+from kgfs.errors import BusyError, KgfsError, LostLeaseError
 from kgfs.stores.leases.contract import Lease, SharedGraph
 from kgfs.stores.leases.holding import RENEWALS, Holding
 from kgfs.stores.stores import Stores
@@ -41,7 +41,7 @@ class Turns(Protocol):
         ...
 
     def prepare(self) -> None:
-        """Before anything is claimed."""
+        """Before anything is claimed. LostLeaseError where it has to be repeated."""
         ...
 
     def publisher(self) -> Pipeline | None:
@@ -105,7 +105,10 @@ class Together:
     shared = True
 
     def prepare(self) -> None:
-        return
+        """What was ordered is carried out even where no document waits for its turn."""
+        if self._pipeline.stores.journal.names.forgettings() and self.publisher() is None:
+            time.sleep(LOOK)
+            raise LostLeaseError("Another machine changes the graph.")
 
     def publisher(self) -> Pipeline | None:
         from kgfs.ingest import own_vectors

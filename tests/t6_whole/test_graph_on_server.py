@@ -11,10 +11,11 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kgfs.app.home import open_stores
 from kgfs.config import load
 from kgfs.stores.graph.opening import open_graph
 from scripts.servers import neo4j, process
@@ -22,7 +23,9 @@ from tests.peers.knowledge_server import need_neo4j, place_of
 from tests.t1_stores.graph_building import Doc, Told, publish
 from tests.t1_stores.graph_stores import on_server
 from tests.t6_whole.conftest import GARBAGE, ZEN
+from tests.t6_whole.knowledge_of import knowledge_in
 from tests.t6_whole.running import Place, until
+from tests.t6_whole.test_purge import ingest, told, traces
 
 if TYPE_CHECKING:
     from kgfs.stores.graph.neo4j.place import Place as Server
@@ -94,6 +97,37 @@ def walked(tree: Path) -> dict[str, tuple[object, ...]]:
     return found
 
 
+def same_garage(source: Path, target: Path) -> None:
+    """Have ``target`` begin with all that ``source`` did, and nothing that is derived from it."""
+    target.mkdir(exist_ok=True)
+    for name in ("front.sqlite", "front.sqlite-wal", "garage"):
+        if (source / name).is_dir():
+            shutil.copytree(source / name, target / name)
+        elif (source / name).exists():
+            shutil.copy(source / name, target / name)
+
+
+def knowledge_of(place: Place) -> dict[str, Any]:
+    with open_stores(load(place.home, environ=place.environment)) as stores:
+        return knowledge_in(stores)
+
+
+def said_on_server(place: Server, word: str) -> list[str]:
+    """Every property of every node and relationship, of whatever graph, in which the word stands, in either case."""
+    asked = (
+        "MATCH (x) RETURN properties(x) AS told, labels(x) AS what",
+        "MATCH ()-[x]->() RETURN properties(x) AS told, [type(x)] AS what",
+    )
+    from neo4j import GraphDatabase
+
+    found = []
+    with GraphDatabase.driver(place.address(), auth=(place.user, place.password)) as driver:
+        for question in asked:
+            for row in driver.execute_query(question, database_=place.database).records:
+                found += [f"{row['what']}.{key}" for key, value in row["told"].items() if word in str(value).lower()]
+    return found
+
+
 @pytest.mark.mounted
 @pytest.mark.slow
 @pytest.mark.claim("GRAPH-1", "GRAPH-3")
@@ -114,12 +148,7 @@ def test_a_mounted_tree_is_that_of_an_embedded_home(served: Place, tmp_path: Pat
     finally:
         embedded.close()
     assert sum(name.endswith("source.txt") for name in before) > 10
-    for name in ("front.sqlite", "front.sqlite-wal", "garage"):
-        source, target = embedded.home / name, served.home / name
-        if source.is_dir():
-            shutil.copytree(source, target)
-        elif source.exists():
-            shutil.copy(source, target)
+    same_garage(embedded.home, served.home)
     served.mount()
     assert walked(served.mountpoint / "Knowledge") == before
     replica = served.status()["replica"]
@@ -138,6 +167,53 @@ def test_a_mounted_tree_is_that_of_an_embedded_home(served: Place, tmp_path: Pat
         gone = [row.doc_id for row in graph.documents(ontology) if row.original_filename == "more.txt"]
         graph.forget("from elsewhere", gone, time.time_ns())
     until(lambda: set(os.listdir(concepts)) == known)
+
+
+@pytest.mark.mounted
+@pytest.mark.slow
+@pytest.mark.claim("GONE-6", "GONE-9", "GRAPH-1")
+def test_a_purge_leaves_what_it_leaves_in_an_embedded_home(served: Place, neo4j_place: Server, tmp_path: Path) -> None:
+    """One order, carried out in two homes of one garage: the graph of one is on the server. What founded a concept that
+    lives on is purged."""
+    label = f"quxhall{secrets.token_hex(4)}"
+    ingest(served, tmp_path, "a.md", told(label).encode())
+    ingest(served, tmp_path, "kept.md", told("stays").encode())
+    ingest(served, tmp_path, "zen.md", ZEN.encode())
+    served.run("concept", "merge", "Notes", f"{label}-monastery", "stays-monastery", "--yes")
+    served.mount()
+    concepts = served.mountpoint / "Notes" / "concepts"
+    assert f"{label}-monastery.concept" in os.listdir(concepts)
+    served.umount()
+    assert said_on_server(neo4j_place, label)
+    assert (served.home / "replica.sqlite").exists()
+    killed = served.run(
+        "forget", "Notes/a.md", "--purge", "--yes", expect=None, env={"KGFS_FAIL_AT": "forgetting-owed"}
+    )
+    assert killed.returncode == -signal.SIGKILL
+
+    embedded = Place(tmp_path / "embedded", tmp_path / "mnt-embedded", dict(QUICK))
+    embedded.mountpoint.mkdir()
+    same_garage(served.home, embedded.home)
+    for home in (served, embedded):
+        home.run("worker", "--until-idle")
+        assert traces(home.home, label) == []
+    assert said_on_server(neo4j_place, label) == []
+    embedded.mount()
+    try:
+        expected = walked(embedded.mountpoint / "Notes")
+    finally:
+        embedded.close()
+    assert any("stays-monastery" in name for name in expected)
+    served.mount()
+    assert walked(served.mountpoint / "Notes") == expected
+    served.umount()
+    assert knowledge_of(served) == knowledge_of(embedded)
+
+    served.run("rebuild", "--yes")
+    assert said_on_server(neo4j_place, label) == []
+    assert traces(served.home, label) == []
+    served.mount()
+    assert walked(served.mountpoint / "Notes") == expected
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.t6_whole.knowledge_of import knowledge_of
 from tests.t6_whole.running import ROOT, Place, until
 
 ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be")
@@ -173,6 +174,33 @@ def test_killed_anywhere_a_purge_is_finished_by_the_next_worker(small: Place, tm
     before = small.status()["ontologies"]
     small.run("rebuild", "--yes")
     assert small.status()["ontologies"] == before
+
+
+@pytest.mark.parametrize("border", ["published", "indexed"])
+@pytest.mark.claim("GONE-7")
+def test_a_purge_that_waits_for_the_note_of_a_killed_worker_is_finished_by_the_next(
+    small: Place, tmp_path: Path, border: str
+) -> None:
+    """Of a document that speaks of what only the purged one had named, the graph knows and the journal does not yet."""
+    ingest(small, tmp_path, "a.md", told("quxnote").encode())
+    ingest(small, tmp_path, "kept.md", told("stays").encode())
+    small.run("concept", "merge", "Notes", "quxnote-monastery", "stays-monastery", "--yes")
+    small.environment["KGFS_FAIL_AT"] = border
+    with pytest.raises(AssertionError, match="exited with -9"):
+        ingest(small, tmp_path, "b.md", told("stays").replace("abbot", "monk").encode())
+    del small.environment["KGFS_FAIL_AT"]
+    small.run("forget", "Notes/a.md", "--purge", "--yes", expect=5)
+    assert owed(small)
+    small.run("worker", "--until-idle")
+    assert not owed(small)
+    assert traces(small.home, "quxnote") == []
+    assert small.status()["ontologies"][0]["documents"] == {"done": 2}
+    before = knowledge_of(small.home)
+    assert any(name.startswith("stays-monastery~") for name in before["Notes"]["concepts"])
+    small.run("rebuild", "--yes")
+    assert knowledge_of(small.home) == before
+    assert traces(small.home, "quxnote") == []
+    small.run("check", "--deep")
 
 
 def owed(place: Place) -> bool:
