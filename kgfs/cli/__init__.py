@@ -25,6 +25,7 @@ VERBS = {
     "wait": "Wait until nothing is owed.",
     "search": "Find the passages that answer some words.",
     "status": "What is kept, what is owed, who works.",
+    "hosts": "The homes that share a bucket, and which purges wait for them.",
     "history": "The versions of a file.",
     "diff": "What changed from one version of a file to another.",
     "worker": "Read what is owed (mount starts one by itself).",

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
 import click
 
 from kgfs.app.home import open_stores
+from kgfs.cli.hosts import waiting
 from kgfs.cli.options import as_json, with_config
 from kgfs.config import Config
+from kgfs.errors import AwayError, StoreError, TimedOutError
 from kgfs.knowledge.document import document_page
 from kgfs.knowledge.status import status
+from kgfs.stores.hosts import read_roll
 from kgfs.stores.naming import find_document
 
 
@@ -36,6 +40,9 @@ def command(config: Config, words: str | None, as_json: bool) -> None:
             page = document_page(stores, find_document(stores, config.run, words, trashed=True))
             _print_document(page, as_json)
             return
+        if stores.journal.sharing:
+            with suppress(AwayError, TimedOutError, StoreError):  # then it is told as it was known last
+                read_roll(config, stores)
         found = status(config, stores)
     if as_json:
         click.echo(json.dumps(found))
@@ -49,6 +56,8 @@ def command(config: Config, words: str | None, as_json: bool) -> None:
         click.echo(f"conflicts {found['conflicts']}, versions that nobody's current file is (kgfs history FILE)")
     if found["replica"]:
         click.echo(f"replica  {_replica(found['replica'])}")
+    if found["sharing"]:
+        _print_sharing(found["sharing"])
     for mount in found["mounts"]:
         pid = f"pid {mount['pid']}" if mount["alive"] else f"dead: kgfs umount {mount['mountpoint']}"
         click.echo(f"mount    {mount['mountpoint']} ({mount['view']}, {pid})")
@@ -76,6 +85,16 @@ def _lines(value: Any) -> list[str]:
     if isinstance(value, bool):
         return ["yes" if value else "no"]
     return [] if value is None else [str(value)]
+
+
+def _print_sharing(sharing: dict[str, Any]) -> None:
+    for host in sharing["hosts"]:
+        this = ", this home" if host["this"] else ""
+        click.echo(
+            f"host     {host['id']} has followed {host['followed']} of {sharing['fact']} facts ({host['name']}{this})"
+        )
+    for line in waiting(sharing["purges"]):
+        click.echo(f"         {line}")
 
 
 def _replica(replica: dict[str, Any]) -> str:

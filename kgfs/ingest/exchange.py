@@ -19,6 +19,7 @@ from kgfs.config import Config
 from kgfs.domain import Place
 from kgfs.errors import KgfsError, OvertakenError, StoreError
 from kgfs.failpoints import border
+from kgfs.ingest.acknowledge import acknowledge
 from kgfs.ingest.obey import note_purges, obey
 from kgfs.ingest.place import keep_again
 from kgfs.ingest.ship import ship_once
@@ -179,9 +180,15 @@ class Exchange:
 
 def shipping(config: Config, stores: Stores) -> Callable[[], object]:
     """To be called often: how what is recorded gets to the ledger and, where homes share it, what others recorded comes
-    from it."""
+    from it; they are told how far this one is."""
     if stores.journal.sharing:
-        return Exchange(config, stores)
+        exchange = Exchange(config, stores)
+
+        def follow() -> None:
+            exchange()
+            acknowledge(config, stores)
+
+        return follow
     return lambda: ship_once(stores.journal, stores.garage.ledger)
 
 

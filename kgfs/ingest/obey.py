@@ -61,6 +61,11 @@ def obey(config: Config, stores: Stores) -> None:
     _note(config).unlink(missing_ok=True)
 
 
+def is_obeyed(config: Config) -> bool:
+    """Whether nothing that was noted is left to be erased."""
+    return not _note(config).exists()
+
+
 def _note(config: Config) -> Path:
     return config.home / "purged.json"
 

@@ -9,6 +9,7 @@ import kgfs
 from kgfs.config import Config
 from kgfs.domain import State
 from kgfs.knowledge.standing import standing_of
+from kgfs.stores.hosts import host_id, known_roll
 from kgfs.stores.journal.contract import Job
 from kgfs.stores.mount_notes import mount_notes
 from kgfs.stores.stores import Stores
@@ -22,6 +23,7 @@ def status(config: Config, stores: Stores) -> dict[str, Any]:
     still works. ``mounts`` are those that noted themselves and did not take their note back; one that was killed is not
     ``alive``. ``replica`` is None where the graph itself is read. ``documents`` counts by state, states without any left out;
     ``conflicts`` the versions that were written on a content which another machine had changed.
+    ``sharing`` is None where no other home shares the garage: no server is asked for it, ``as_of`` says when one was.
     """
     names = stores.journal.names
     return {
@@ -35,6 +37,7 @@ def status(config: Config, stores: Stores) -> dict[str, Any]:
         ],
         "epoch": stores.graph.epoch(),
         "replica": _replica(stores),
+        "sharing": sharing_page(config) if stores.journal.sharing else None,
         "seq": stores.journal.seq(),
         "conflicts": names.conflicts(),
         "documents": _by_state(names.counts()),
@@ -60,6 +63,36 @@ def _replica(stores: Stores) -> dict[str, Any] | None:
         "server_epoch": lag.server_epoch,
         "lag_seconds": None if lag.seconds is None else round(lag.seconds, 1),
         "away_since": lag.away_since,
+    }
+
+
+def sharing_page(config: Config) -> dict[str, Any] | None:
+    """The homes that share the garage, with the facts they have followed, and the purges that wait for some of them."""
+    roll = known_roll(config)
+    if roll is None:
+        return None
+    return {
+        "as_of": roll.read_at,
+        "fact": roll.upto,
+        "hosts": [
+            {
+                "id": host.id,
+                "name": host.name,
+                "this": host.id == host_id(config),
+                "followed": host.followed,
+                "said_at": host.said_at,
+            }
+            for host in roll.hosts
+        ],
+        "purges": [
+            {
+                "fact": purge.fact,
+                "at": purge.at,
+                "documents": purge.documents,
+                "waits_for": [host.id for host in roll.waits_for(purge)],
+            }
+            for purge in roll.purges
+        ],
     }
 
 

@@ -15,6 +15,7 @@ from kgfs.failpoints import border
 from kgfs.stores.backup.layout import carry
 from kgfs.stores.garage.contract import BLOCK, Ledger, Objects
 from kgfs.stores.garage.sums import Summer
+from kgfs.stores.hosts import HOSTS
 
 T = TypeVar("T")
 
@@ -32,7 +33,7 @@ def copy_objects(source: Objects, target: Objects, room: Path, copied: Copied) -
     before. ``room`` is a folder for what is under way. RotError where the target gives other bytes: it is taken out there,
     so that the next attempt copies it anew."""
     done = 0
-    for page in _pages(key for key, _ in source.keys("")):
+    for page in _pages(key for key, _ in _kept(source)):
         for done, _ in enumerate(_all(lambda key: _bring(source, target, key, room), page), done + 1):  # noqa: B020
             copied(done)
 
@@ -41,12 +42,17 @@ def copy_news(source: Objects, target: Objects, room: Path) -> None:
     """After :meth:`copy_objects`: what came to the source since is brought, and proved; what left it leaves the target.
     Opens nothing else."""
     left = []
-    for page in _pages(_merged(source.keys(""), target.keys(""))):
+    for page in _pages(_merged(_kept(source), target.keys(""))):
         left += [key for key, here, _ in page if not here]
         new = [key for key, here, there in page if here and not there]
         list(_all(lambda key: _bring(source, target, key, room), new))
     for key in left:
         target.delete(key)
+
+
+def _kept(source: Objects) -> Iterator[tuple[str, int]]:
+    """Which homes share the source is nothing to its copy."""
+    return (found for found in source.keys("") if not found[0].startswith(HOSTS))
 
 
 def copy_ledger(entries: Iterable[bytes], target: Ledger) -> None:

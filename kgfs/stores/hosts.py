@@ -1,0 +1,150 @@
+"""The homes that share a garage, and how far each has followed the ledger that they share.
+
+Each home says so in the garage: the object ``hosts/<id>/<fact>-<seconds>``, whose content is the home's name, says that it
+has all facts up to that one and has obeyed the purges among them, and when that was said by the home's clock. A home's
+newest word counts. What was read of that last stands in ``hosts.json`` of the home's run folder, so that nobody who asks how
+things stand waits for a server.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import socket
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from kgfs.config import Config
+from kgfs.errors import MissingError
+from kgfs.stores.garage.contract import Objects
+from kgfs.stores.journal.facts import ForgettingDone, decode
+from kgfs.stores.stores import Stores
+
+HOSTS = "hosts/"
+_KEY = re.compile(r"hosts/([0-9a-f]{12})/([0-9]+)-([0-9]+)")
+_MARK = ForgettingDone.__name__.encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    id: str
+    followed: int
+    """The last fact it has followed, all purges up to it obeyed."""
+    said_at: int
+    """Seconds, by its own clock."""
+    name: str
+    """Where it is, for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Purge:
+    fact: int
+    documents: int
+    at: int
+    """Seconds, by the clock of the home that carried it out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Roll:
+    """All hosts, in order of id, and the purges that not all of them have obeyed, in order."""
+
+    upto: int
+    """Purges up to this fact are looked at."""
+    read_at: float
+    hosts: tuple[Host, ...] = ()
+    purges: tuple[Purge, ...] = ()
+
+    def waits_for(self, purge: Purge) -> list[Host]:
+        return [host for host in self.hosts if host.followed < purge.fact]
+
+
+def host_id(config: Config) -> str:
+    """This home's: made when it is first asked for. It stays with the home's folder, so a copy of that folder is to be
+    given another (remove ``host`` in it)."""
+    path = config.home / "host"
+    if not path.exists():
+        fresh = path.with_name(f"host.{secrets.token_hex(4)}")
+        fresh.touch(0o600)
+        fresh.write_text(secrets.token_hex(6))
+        try:
+            os.link(fresh, path)
+        except FileExistsError:
+            pass  # another process of the home was quicker
+        finally:
+            fresh.unlink()
+    return path.read_text()
+
+
+def say(config: Config, objects: Objects, followed: int) -> None:
+    """This home has followed and obeyed so far."""
+    own = f"{HOSTS}{host_id(config)}/"
+    key = f"{own}{followed}-{int(time.time())}"
+    objects.put(key, f"{socket.gethostname()}:{config.home}".encode())
+    for old in [found for found, _ in objects.keys(own) if found != key]:
+        objects.delete(old)
+
+
+def strike_off(objects: Objects, host: str) -> bool:
+    """Wait for that host no more; whether it was there. One that comes back all the same follows first what it missed,
+    obeys it, and stands there again."""
+    gone = [objects.delete(key) for key, _ in list(objects.keys(f"{HOSTS}{host}/"))]
+    return any(gone)
+
+
+def read_roll(config: Config, stores: Stores) -> Roll:
+    """As it is in the garage now. Raises what the garage raises."""
+    followed = stores.journal.unshipped(1)[0] - 1
+    hosts = tuple(_hosts(stores.garage.objects))
+    slowest = min((host.followed for host in hosts), default=followed)
+    before = known_roll(config)
+    known = before.purges if before and before.upto <= followed else ()
+    upto = before.upto if before and before.upto <= followed else min(slowest, followed)
+    purges = [purge for purge in (*known, *_purges(stores, upto, followed)) if purge.fact > slowest]
+    roll = Roll(followed, time.time(), hosts, tuple(purges))
+    fresh = _path(config).with_suffix(f".{secrets.token_hex(4)}")
+    fresh.write_text(json.dumps(asdict(roll)))
+    fresh.rename(_path(config))
+    return roll
+
+
+def known_roll(config: Config) -> Roll | None:
+    """As it was read last; None where it never was. Quick, asks no server."""
+    try:
+        found = json.loads(_path(config).read_text())
+    except FileNotFoundError:
+        return None
+    hosts = tuple(Host(**host) for host in found["hosts"])
+    return Roll(found["upto"], found["read_at"], hosts, tuple(Purge(**purge) for purge in found["purges"]))
+
+
+def _path(config: Config) -> Path:
+    return config.run / "hosts.json"
+
+
+def _hosts(objects: Objects) -> Iterator[Host]:
+    newest: dict[str, tuple[int, int, str]] = {}
+    for key, _ in objects.keys(HOSTS):
+        if found := _KEY.fullmatch(key):
+            id_, followed, said_at = found.groups()
+            newest[id_] = max(newest.get(id_, (0, 0, "")), (int(said_at), int(followed), key))
+    for id_, (when, upto, key) in sorted(newest.items()):
+        try:
+            yield Host(id_, upto, when, objects.get(key).decode())
+        except MissingError:  # it has just said more
+            yield Host(id_, upto, when, "")
+
+
+def _purges(stores: Stores, after: int, upto: int) -> Iterator[Purge]:
+    if after >= upto:
+        return
+    for seq, entry in stores.garage.ledger.replay(after):
+        if seq > upto:
+            return
+        if _MARK in entry:
+            fact = decode(entry)
+            if isinstance(fact, ForgettingDone) and fact.purge:
+                yield Purge(seq, len(fact.doc_ids), fact.at // 10**9)
