@@ -8,7 +8,7 @@ import secrets
 from pathlib import Path
 
 from kgfs.domain import Place
-from kgfs.errors import RotError
+from kgfs.errors import RotError, from_os_error
 from kgfs.ingest.content import is_held
 from kgfs.stores.garage.contract import BLOCK
 from kgfs.stores.garage.sums import sums_of
@@ -48,6 +48,8 @@ def _put_file(stores: Stores, spool: Path, fact: ContentKept, key: str) -> bool:
         return sums.sha256 == fact.sha256
     except FileNotFoundError:
         return False
+    except OSError as error:
+        raise from_os_error(error, f"Copying the working copy {path}") from error
     finally:
         copy.unlink(missing_ok=True)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import resource
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from kgfs.config import Config
 from kgfs.config import Garage as GarageSettings
-from kgfs.errors import AwayError, BadInputError
+from kgfs.errors import AwayError, BadInputError, StoreError
 from kgfs.ingest.deposit import Deposits
 from kgfs.ingest.exchange import Exchange
 from kgfs.ingest.sessions import open_session
@@ -334,6 +335,25 @@ def test_what_another_home_keeps_is_nobodys_only_once_all_is_known_and_it_is_old
     assert orphans() == [], "delivered, and not learnt yet"
     same(here, there)
     assert orphans() == []
+
+
+def test_a_disk_without_room_for_a_copy_is_told_as_one_and_all_goes_on_when_there_is(here: Host, there: Host) -> None:
+    name = here.file("a.txt")
+    file = here.deposits.open(name.id, write=True)
+    file.write(0, LARGE)
+    file.flush()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, limits[1]))
+    try:
+        with pytest.raises(StoreError):
+            here.exchange()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert [path.name for path in here.config.spool.glob("copy-*")] == []
+    here.exchange()
+    there.exchange()
+    assert there.read_at("a.txt") == LARGE
+    file.release()
 
 
 def test_an_original_goes_only_once_nobody_can_have_restored_it(here: Host, there: Host) -> None:
