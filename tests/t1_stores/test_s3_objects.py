@@ -526,6 +526,11 @@ def test_what_is_no_endpoint_is_refused(endpoint: str) -> None:
         client_of(replace(LOCAL, endpoint=endpoint))
 
 
+def test_what_no_bucket_can_be_called_is_refused() -> None:
+    with pytest.raises(BadInputError, match=r"garage\.bucket"):
+        client_of(replace(LOCAL, bucket="Bad_Name!"))
+
+
 def test_only_half_of_the_keys_is_refused() -> None:
     with pytest.raises(BadInputError, match="go together"):
         client_of(replace(LOCAL, secret_key_file=None))

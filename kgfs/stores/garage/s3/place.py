@@ -12,6 +12,7 @@ import urllib3
 from minio import Minio
 from minio.credentials.credentials import Credentials
 from minio.credentials.providers import AWSConfigProvider, ChainedProvider, EnvAWSProvider, IamAwsProvider, Provider
+from minio.helpers import check_bucket_name
 from urllib3.exceptions import ReadTimeoutError
 from urllib3.util import Retry, Timeout
 
@@ -95,6 +96,10 @@ def client_of(place: Place) -> Minio:
         raise BadInputError(f"garage.endpoint is http://host:port or https://host, not '{place.endpoint}'.")
     if not place.bucket:
         raise BadInputError("garage.bucket is empty. Name the bucket that holds the garage.")
+    try:
+        check_bucket_name(place.bucket)
+    except ValueError as error:
+        raise BadInputError(f"garage.bucket '{place.bucket}': {error}.") from error
     if place.ca_file and not place.ca_file.is_file():
         raise BadInputError(f"garage.ca_file: {place.ca_file} is no file.")
     # Each retry would be a warning of its own; who asked is told how it ended.
