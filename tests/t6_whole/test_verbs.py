@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from kgfs.cli import VERBS, cli
 from kgfs.errors import BadInputError
 from tests.t6_whole.conftest import GARBAGE, ZEN
-from tests.t6_whole.running import Place, one_line, shell, until
+from tests.t6_whole.running import PATIENCE, Place, one_line, shell, until
 
 
 @pytest.fixture
@@ -170,13 +170,13 @@ def test_worker_alone_ends_on_a_signal_and_is_one_only(bare: Place, zen: Path) -
     bare.run("ingest", zen, "--ontology", "A", "--no-wait")
     worker = bare.start("worker")
     try:
-        until(lambda: bare.status()["documents"] == {"done": 1})
+        until(lambda: bare.status()["documents"] == {"done": 1}, PATIENCE)
         said = one_line(bare.run("worker", expect=5).stderr)
         assert str(bare.home) in said
         assert bare.status()["worker"]["alive"]
     finally:
         worker.send_signal(signal.SIGTERM)
-        out, err = worker.communicate(timeout=20)
+        out, err = worker.communicate(timeout=PATIENCE)
     assert worker.returncode == 0, err
     assert out == ""
     assert "Traceback" not in err
