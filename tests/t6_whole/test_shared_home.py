@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,3 +56,38 @@ def test_written_read_renamed_and_forgotten(homes: tuple[Place, Place]) -> None:
         until(lambda one=one: not concepts(one), SEEN)  # type: ignore[misc]
     for place in homes:
         until(lambda place=place: json.loads((place.mountpoint / ".kgfs/status.json").read_text())["owed"] == 0, SEEN)  # type: ignore[misc]
+
+
+@pytest.mark.claim("SHARE-8")
+def test_a_purge_waits_for_a_host_that_is_not_there(homes: tuple[Place, Place]) -> None:
+    here, there = homes
+    for place in homes:
+        place.mountpoint.mkdir()
+    written = here.mount().ontology("Memory")
+    there.mount("--no-worker")
+    (written / "documents/a.txt").write_text(WORDS)
+    until(lambda: (there.mountpoint / "Memory/documents/a.txt").exists(), SEEN)
+    here.wait()
+    until(lambda: len(sharing(here)["hosts"]) == 2, SEEN)
+    until(lambda: concepts(there.mountpoint / "Memory"), SEEN)
+    there.umount()
+    here.run("forget", "Memory/a.txt", "--purge", "--yes")
+    here.wait()
+    absent = (there.home / "host").read_text()
+    asked = json.loads(here.run("hosts", "--json").stdout)
+    assert [purge["waits_for"] for purge in asked["purges"]] == [[absent]]
+    assert f"waits for {absent}" in here.run("status").stdout
+    until(lambda: sharing(here)["purges"], SEEN)
+    there.mount("--no-worker")
+    until(lambda: not json.loads(here.run("hosts", "--json").stdout)["purges"], SEEN)
+    assert not [p for p in there.home.rglob("*") if p.is_file() and b"garbage" in p.read_bytes().lower()]
+    there.umount()
+    assert here.run("hosts", "--strike-off", "0123456789ab", "--yes", expect=None).returncode == 4
+    here.run("hosts", "--strike-off", absent, "--yes")
+    until(lambda: [host["this"] for host in sharing(here)["hosts"]] == [True], SEEN)
+
+
+def sharing(place: Place) -> dict[str, Any]:
+    """What the mount says of hosts; empty lists where it says nothing yet."""
+    found = json.loads((place.mountpoint / ".kgfs/status.json").read_text())["sharing"]
+    return dict(found or {"hosts": [], "purges": []})
