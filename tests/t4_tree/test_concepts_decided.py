@@ -66,7 +66,7 @@ def split(library: Library, concept: str, *labels: str, documents: tuple[Documen
 
 
 def concepts(library: Library) -> list[str]:
-    return [name.removesuffix(".concept") for name in library.names("Zen/concepts")]
+    return sorted(name.removesuffix(".concept") for name in library.names("Zen/concepts"))
 
 
 def seen(library: Library) -> dict[str, tuple[object, ...]]:
