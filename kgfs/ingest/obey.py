@@ -16,6 +16,7 @@ from kgfs.ingest.content import is_held
 from kgfs.ingest.quarantine import erase, erase_lines
 from kgfs.stores.garage.s3.cache import Cache
 from kgfs.stores.garage.sums import sums_of
+from kgfs.stores.journal.copied import working_copies
 from kgfs.stores.journal.facts import ForgettingDone, decode
 from kgfs.stores.stores import Stores
 from kgfs.stores.waiting import WAITING
@@ -41,16 +42,19 @@ def note_purges(config: Config, stores: Stores, entries: Iterable[bytes]) -> Non
 
 def obey(config: Config, stores: Stores) -> None:
     """Erase what was noted: in inbox, spool, quarantine, logs and the cache of contents, and every trace in the names
-    database. May be done twice. BusyError where others read that without end; then it stays noted."""
+    database. May be done twice. BusyError where others read that without end; then it stays noted. What somebody has written
+    since, of the same bytes, is a deposit of its own and stays."""
     if not _note(config).exists():
         return
     known = _noted(config)
     stores.journal.drop_inbox(known["sha256s"])
     for path in config.spool.glob("*-*"):
-        if not is_held(path) and sums_of(path).sha256 in known["sha256s"]:
+        if is_held(path) or sums_of(path).sha256 not in known["sha256s"]:
+            continue
+        if path.name not in set(working_copies(config.front_db)):
             path.unlink(missing_ok=True)
     for key in [key for key, _ in stores.garage.objects.keys(WAITING)]:
-        if key.rpartition(".")[2] in known["sha256s"] and not stores.journal.promises(key):
+        if key.rpartition(".")[2] in known["sha256s"] and not _is_wanted(stores, key):
             stores.garage.objects.delete(key)  # put there before this host knew
     if config.garage_cache.exists():
         Cache(config.garage_cache, 1).clear()
@@ -59,6 +63,13 @@ def obey(config: Config, stores: Stores) -> None:
     erase(config, known["doc_ids"], known["sha256s"])
     stores.journal.scrub()
     _note(config).unlink(missing_ok=True)
+
+
+def _is_wanted(stores: Stores, key: str) -> bool:
+    """Whether a version, or a file that is not settled, has what waits there."""
+    name_id, _, sha256 = key.removeprefix(WAITING).partition(".")
+    name = stores.journal.names.name(int(name_id, 16))
+    return (name is not None and name.sha256 == sha256) or stores.journal.promises(key)
 
 
 def is_obeyed(config: Config) -> bool:

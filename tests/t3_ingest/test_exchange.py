@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 import resource
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import pytest
 
 from kgfs.config import Config
 from kgfs.config import Garage as GarageSettings
-from kgfs.errors import AwayError, BadInputError, StoreError
+from kgfs.errors import AwayError, BadInputError, BusyError, StoreError
 from kgfs.ingest.deposit import Deposits
 from kgfs.ingest.exchange import Exchange
 from kgfs.ingest.sessions import open_session
@@ -266,6 +268,36 @@ def test_what_was_purged_elsewhere_is_not_brought_back(here: Host, there: Host) 
     assert copy is not None and copy.size == 0
     assert all(b"secret" not in path.read_bytes() for path in there.config.home.rglob("*.sqlite*"))
     assert list(there.stores.garage.objects.keys(WAITING)) == []
+
+
+@pytest.mark.logs("purged elsewhere")
+def test_what_is_written_before_a_purge_is_obeyed_to_its_end_stays(
+    here: Host, there: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = here.file("a.txt", LARGE)
+    here.settle()
+    same(here, there)
+    row = here.row(name.id)
+    there.file("copy.txt", LARGE)
+    here.deposits.record(ForgettingOwed("order", (name.id,), (row.doc_id,), "all", True, (), (), 5))
+    here.deposits.record(ForgettingDone("order", (row.doc_id,), "all", True, "commit", (), "redaction", 6))
+    here.stores.garage.objects.delete(row.key)
+    here.exchange()
+    with closing(sqlite3.connect(there.config.front_db)) as reader:
+        monkeypatch.setattr("kgfs.stores.journal.sqlite.BUSY_SECONDS", 0.1)
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM name").fetchone()
+        with pytest.raises(BusyError):
+            there.exchange()
+    assert there.spool_files() == []
+    there.file("again.txt", LARGE)
+    for content in (b"one", b"another"):
+        there.exchange()
+        here.file(f"{content!r}.txt", content)
+        here.exchange()
+    there.exchange()
+    assert not (there.config.home / "purged.json").exists()
+    assert there.read_at("again.txt") == here.read_at("again.txt") == LARGE
 
 
 def test_nothing_waits_in_the_bucket_that_was_written_again_or_removed(here: Host, there: Host) -> None:

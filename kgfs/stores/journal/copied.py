@@ -1,4 +1,4 @@
-"""Questions to a copy of a journal that nobody uses: without making it a journal again."""
+"""Questions to the file of a journal, or to a copy that nobody uses: without making it a journal again."""
 
 from __future__ import annotations
 
