@@ -20,6 +20,7 @@ from kgfs.ingest.restore_garage import lost, restore_original
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.journal.facts import ReadingOwed, encode
 from kgfs.stores.stores import Stores
+from kgfs.stores.waiting import is_awaited
 
 Progress = Callable[[int, int, str], None]
 
@@ -88,6 +89,8 @@ class _Mending:
             case Kind.LEFT_CACHE:
                 (self._config.garage_cache / damage.what).unlink(missing_ok=True)
                 return "removed"
+            case Kind.LEFT_WAITING:
+                return self._waiting(damage.what)
             case _:
                 return ""
 
@@ -122,6 +125,12 @@ class _Mending:
                 return self._read_again(damage.doc_id) or "quarantined"
             objects.put(damage.what, content)  # the same content again proves it
         return "made again"
+
+    def _waiting(self, key: str) -> str:
+        if is_awaited(self._stores.journal, key):
+            return "awaited again"
+        self._stores.garage.objects.delete(key)
+        return "removed"
 
     def _upload(self, key: str) -> str:
         objects = self._stores.garage.objects

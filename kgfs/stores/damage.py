@@ -31,6 +31,7 @@ class Kind(StrEnum):
     LEFT_INBOX = "left inbox row"
     LEFT_UPLOAD = "left upload"
     LEFT_CACHE = "left cache file"
+    LEFT_WAITING = "left waiting content"
 
 
 REMEDIES: dict[Kind, str] = {
@@ -58,6 +59,7 @@ REMEDIES: dict[Kind, str] = {
     Kind.LEFT_INBOX: "dropped",
     Kind.LEFT_UPLOAD: "aborted once it is a day old: until then somebody may be at it",
     Kind.LEFT_CACHE: "removed",
+    Kind.LEFT_WAITING: "removed",
 }
 """What repairing does."""
 

@@ -2,9 +2,28 @@
 
 from __future__ import annotations
 
+import re
+
+from kgfs.domain import Place
+from kgfs.stores.journal.contract import Journal
+from kgfs.stores.journal.facts import ContentKept, decode
+
+_KEY = re.compile(r"inbox/([0-7][0-9a-f]{15}|[0-9a-f]{1,15})\.([0-9a-f]{64})")
 WAITING = "inbox/"
 
 
 def waiting_key(name_id: int, sha256: str) -> str:
     """The object of a content of one name. It goes once the name is settled, unless a version has it."""
     return f"{WAITING}{name_id:x}.{sha256}"
+
+
+def is_awaited(journal: Journal, key: str) -> bool:
+    """Whether a name is to be settled with that content, a version has it, or what is not delivered yet speaks of it. Of what
+    others have not delivered yet nothing is known."""
+    found = _KEY.fullmatch(key)
+    name = journal.names.name(int(found[1], 16)) if found else None
+    if found and name is not None and name.sha256 == found[2] and name.place is not Place.GARAGE:
+        return True
+    tail = map(decode, journal.unshipped(1 << 62)[1])
+    undelivered = any(isinstance(fact, ContentKept) and waiting_key(fact.id, fact.sha256) == key for fact in tail)
+    return undelivered or journal.promises(key)

@@ -13,6 +13,7 @@ from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.garage.contract import BLOCK
 from kgfs.stores.readings import decode_reading, key_of_decisions, reading_key
 from kgfs.stores.stores import Stores
+from kgfs.stores.waiting import WAITING, is_awaited
 
 PARTS = ("readings", "decisions", "records", "vectors", "texts")
 """Folders of the garage with a folder for each document."""
@@ -50,7 +51,7 @@ def in_garage(stores: Stores, *, deep: bool, progress: Callable[[int, int, str],
     held = {document.key for document in documents(stores)} | promised | set(journal.unheld())
     for done, (key, size) in enumerate(keys, 1):
         for damage in _object(stores, key, size, held, deep):
-            if damage.kind is not Kind.ORPHAN or _is_nobodys(stores, key):
+            if damage.kind not in (Kind.ORPHAN, Kind.LEFT_WAITING) or _is_nobodys(stores, key):
                 yield damage
         progress(done, len(keys), "objects")
 
@@ -107,6 +108,9 @@ def _object(stores: Stores, key: str, size: int, held: set[str], deep: bool) -> 
     doc_id = rest.partition("/")[0]
     if top == "sources" and key not in held:
         yield Damage(Kind.ORPHAN, key)
+        return
+    if key.startswith(WAITING) and not is_awaited(stores.journal, key):
+        yield Damage(Kind.LEFT_WAITING, key)
         return
     if top in PARTS and _DOC_ID.fullmatch(doc_id) and stores.journal.names.document(doc_id) is None:
         yield Damage(Kind.ORPHAN, key)

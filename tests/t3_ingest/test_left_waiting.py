@@ -1,0 +1,64 @@
+"""What stays in a shared garage of contents that were written over, since their home was killed: found, and removed."""
+
+from __future__ import annotations
+
+import pytest
+
+from kgfs.ingest.exchange import Exchange
+from kgfs.ingest.repair import repair
+from kgfs.knowledge.check.kept import in_garage
+from kgfs.stores.damage import Damage, Kind
+from kgfs.stores.waiting import WAITING, waiting_key
+from tests.t3_ingest.test_exchange import Host, garage, here, there
+
+__all__ = ["garage", "here", "there"]
+
+
+def left(host: Host) -> list[Damage]:
+    found = in_garage(host.stores, deep=True, progress=lambda *_: None)
+    return [damage for damage in found if damage.kind is Kind.LEFT_WAITING]
+
+
+def waits(host: Host) -> list[str]:
+    return [key for key, _ in host.stores.garage.objects.keys(WAITING)]
+
+
+@pytest.mark.claim("SHARE-9")
+@pytest.mark.logs("kgfs history")
+def test_what_a_kill_left_waiting_is_removed_and_nothing_else(
+    here: Host, there: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = here.file("a.txt", b"first")
+    here.exchange()
+    first = here.row(name.id).sha256
+    here.write(name.id, b"second")
+    Exchange(here.config, here.stores)()  # of the next process: who knew what it had put was killed
+    here.settle()
+    there.exchange()
+    there.file("unsettled.txt", b"not settled yet")
+    there.exchange()
+    here.write(name.id, b"one")
+    there.write(name.id, b"other")
+    for one in (here, there, here):
+        Exchange(one.config, one.stores).meet()
+    assert ("conflict", b"other") in there.history("a.txt")
+    assert waiting_key(name.id, first) in waits(here)
+
+    assert left(here) == [] == left(there), "it may be another home's, that is about to deliver it"
+    monkeypatch.setattr("kgfs.knowledge.check.kept.A_DAY", 0)
+    there.file("late.txt", b"not delivered yet")
+    there.exchange._put_waiting(there.journal.unshipped(1000)[1])  # killed behind it
+    assert [damage.what for damage in left(there)] == [waiting_key(name.id, first)]
+    there.exchange()
+    assert left(here) == [], "of what was delivered not all is known"
+    here.exchange()
+    before = waits(here)
+    found = left(here)
+    assert [damage.what for damage in found] == [waiting_key(name.id, first)]
+    assert [done for _, done in repair(here.config, here.stores, found)] == ["removed"]
+    assert set(before) - set(waits(here)) == {waiting_key(name.id, first)}
+    assert left(here) == [] and there.read_at("unsettled.txt") == b"not settled yet"
+    for one in (there, here, there, here):
+        one.settle()
+        one.exchange.meet()
+    assert ("conflict", b"other") in here.history("a.txt") and there.read_at("late.txt") == b"not delivered yet"
