@@ -119,7 +119,7 @@ def machines(neo4j_place: Place, tmp_path: Path, opened: ExitStack) -> list[Mach
     found: list[Machine] = []
     (tmp_path / "garage").mkdir()
     for name in ("a", "b"):
-        config = Config(home=tmp_path / name, pipeline=Settings(lease=6.0))
+        config = Config(home=tmp_path / name, pipeline=Settings(lease=12.0))
         config.home.mkdir()
         config.garage.symlink_to(tmp_path / "garage")
         stores = opened.enter_context(open_stores(config))
