@@ -62,3 +62,14 @@ def test_what_a_kill_left_waiting_is_removed_and_nothing_else(
         one.settle()
         one.exchange.meet()
     assert ("conflict", b"other") in here.history("a.txt") and there.read_at("late.txt") == b"not delivered yet"
+
+
+@pytest.mark.claim("SHARE-9")
+def test_what_is_spoken_of_and_not_delivered_yet_is_awaited(here: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kgfs.knowledge.check.kept.A_DAY", 0)
+    name = here.file("a.txt", b"first")
+    here.exchange._put_waiting(here.journal.unshipped(1000)[1])
+    here.write(name.id, b"second")
+    assert len(waits(here)) == 1 and left(here) == []
+    here.exchange()
+    assert [damage.what for damage in left(here)] == [waiting_key(name.id, name.sha256)]
