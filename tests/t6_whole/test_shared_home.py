@@ -74,17 +74,20 @@ def test_a_purge_waits_for_a_host_that_is_not_there(homes: tuple[Place, Place]) 
     here.run("forget", "Memory/a.txt", "--purge", "--yes")
     here.wait()
     absent = (there.home / "host").read_text()
-    asked = json.loads(here.run("hosts", "--json").stdout)
-    assert [purge["waits_for"] for purge in asked["purges"]] == [[absent]]
+    until(lambda: [purge["waits_for"] for purge in asked(here)["purges"]] == [[absent]], SEEN)
     assert f"waits for {absent}" in here.run("status").stdout
     until(lambda: sharing(here)["purges"], SEEN)
     there.mount("--no-worker")
-    until(lambda: not json.loads(here.run("hosts", "--json").stdout)["purges"], SEEN)
+    until(lambda: not asked(here)["purges"], SEEN)
     assert not [p for p in there.home.rglob("*") if p.is_file() and b"garbage" in p.read_bytes().lower()]
     there.umount()
     assert here.run("hosts", "--strike-off", "0123456789ab", "--yes", expect=None).returncode == 4
     here.run("hosts", "--strike-off", absent, "--yes")
     until(lambda: [host["this"] for host in sharing(here)["hosts"]] == [True], SEEN)
+
+
+def asked(place: Place) -> dict[str, Any]:
+    return dict(json.loads(place.run("hosts", "--json").stdout))
 
 
 def sharing(place: Place) -> dict[str, Any]:
