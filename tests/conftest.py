@@ -24,6 +24,7 @@ from tests.required import missing
 
 # What lands is judged by the same examples for everybody; at a desk every run tries new ones.
 settings.register_profile("ci", derandomize=True, deadline=None)
+os.environ["KGFS_SERVERS_QUICK"] = "1"  # servers of tests live for minutes
 if os.environ.get("CI"):
     settings.load_profile("ci")
 

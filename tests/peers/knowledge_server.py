@@ -36,7 +36,7 @@ def neo4j_place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     yield place_of(folder)
     with _one_more(folder, -1) as users:
         if users == 0:
-            process.end(folder)
+            process.end(folder, 0)
 
 
 @contextmanager

@@ -272,7 +272,7 @@ def mortal(tmp_path: Path) -> Iterator[Path]:
     need_neo4j()
     server.start(tmp_path, ())
     yield tmp_path
-    process.end(tmp_path)
+    process.end(tmp_path, 0)
 
 
 def kill(folder: Path) -> None:
@@ -285,15 +285,13 @@ def kill(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_a_server_that_is_killed_while_a_version_is_prepared_shows_none_of_it(mortal: Path) -> None:
-    place = replace(place_of(mortal), timeout=15.0)
+    place = replace(place_of(mortal), timeout=4.0)
     graph = opened(place)
     publish(graph, ZEN, "c0")
     before = graph.concepts(ONTOLOGY), dict(graph.counts()), graph.changes(0)
-    big = Doc(
-        B, [Told("Zen", 600), Told("Way", 600)], [("Way", "USES", "Zen", 0.4)], [f"text {n}" for n in range(1200)]
-    )
+    big = Doc(B, [Told("Zen", 150), Told("Way", 150)], [("Way", "USES", "Zen", 0.4)], [f"text {n}" for n in range(300)])
     batch, publication = prepared(graph, big, "c1")
-    graph.stage("c1", B, replace(batch, instances=batch.instances[:700]))
+    graph.stage("c1", B, replace(batch, instances=batch.instances[:200]))
     stop = threading.Timer(0.05, kill, [mortal])
     stop.start()
     with pytest.raises(KgfsError) as told:

@@ -392,7 +392,7 @@ def mortal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("mortal")
     server.start(folder, ())
     yield folder
-    process.end(folder)
+    process.end(folder, 0)
 
 
 @pytest.mark.slow

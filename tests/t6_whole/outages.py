@@ -62,7 +62,7 @@ class Peer:
         process.end(self.folder)
 
     def end(self) -> None:
-        process.end(self.folder)
+        process.end(self.folder, 0)
 
     def settings(self) -> str:
         """Of a place there that nobody used yet."""

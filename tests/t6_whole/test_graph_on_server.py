@@ -223,7 +223,7 @@ def mortal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("mortal")
     neo4j.start(folder, ())
     yield folder
-    process.end(folder)
+    process.end(folder, 0)
 
 
 @pytest.mark.mounted

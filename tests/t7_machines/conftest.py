@@ -61,7 +61,7 @@ def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
             yield Machines(hosts, folder)
         finally:
             for name in PEERS:
-                process.end(folder / name)
+                process.end(folder / name, 0)
 
 
 @pytest.fixture
