@@ -335,7 +335,7 @@ def test_a_server_that_is_killed_while_a_version_is_prepared_shows_none_of_it(mo
     assert graph.staged() == graph.faults() == []
     graph.close()
     after = opened(place)
-    assert nodes(after)["rows"] == 4 + 2 + 1200 + 1201
+    assert nodes(after)["rows"] == 4 + 2 + 300 + 301
     after.close()
 
 

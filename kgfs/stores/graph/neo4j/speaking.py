@@ -182,8 +182,9 @@ class Speaking:
         return dict(found["root"])
 
     def change_schema(self, statement: str) -> None:
+        """Tried again where another machine changes it at the same moment."""
         with self._spoken(), self._session() as session:
-            session.run(statement).consume()
+            session.execute_write(lambda tx: tx.run(statement).consume())
 
     def close(self) -> None:
         self._driver.close()
