@@ -19,7 +19,7 @@ import kgfs
 from tests.logs import homes_below, undeclared
 from tests.peers.buckets import minio_server, seaweedfs_server  # noqa: F401 - fixtures
 from tests.peers.fixtures import qdrant_url, qdrant_wire_url  # noqa: F401 - fixtures
-from tests.peers.knowledge_server import neo4j_place  # noqa: F401 - a fixture
+from tests.peers.knowledge_server import mortal, neo4j_place  # noqa: F401 - fixtures
 from tests.required import missing
 
 # What lands is judged by the same examples for everybody; at a desk every run tries new ones.
@@ -108,6 +108,14 @@ def _quiet_logs(request: pytest.FixtureRequest) -> Iterator[None]:
     declared = [pattern for marker in request.node.iter_markers("logs") for pattern in marker.args]
     found = [line for home in homes_below(top) for line in undeclared(home, declared)] if top else []
     assert found == [], "complaints that the test does not declare"
+
+
+@pytest.fixture(autouse=True)
+def _same_folder() -> Iterator[None]:
+    """A test leaves the process where it found it: others start programs that import from here."""
+    before = Path.cwd()
+    yield
+    assert Path.cwd() == before
 
 
 @pytest.fixture

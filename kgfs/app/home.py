@@ -43,8 +43,7 @@ def open_stores(
     ``derive`` false leaves graph and vectors as they are, for one who derives them himself. ``vectors_of`` names the
     embedding model whose vectors are wanted; without one there are none. With ``vectors_later`` they are not looked at yet:
     :func:`derive_vectors` is to be called, by one who can wait for a server that is away. ``mounted``: no read of the graph
-    ever waits for a server. A home that is not there is made or, for those
-    who only ask (``make`` false), MissingError.
+    ever waits for a server. A home that is not there is made or, for those who only ask (``make`` false), MissingError.
     """
     if not make and not config.garage.exists():
         raise MissingError(

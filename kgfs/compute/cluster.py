@@ -11,7 +11,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TypeVar
@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from kgfs.compute.engine import Place, Progress, Work
 from kgfs.config import Cluster
 from kgfs.domain import INGEST_VERSION
-from kgfs.errors import AwayError, BadInputError, KgfsError, LostLeaseError, MachineError
+from kgfs.errors import AwayError, BadInputError, LostLeaseError, MachineError
 
 T = TypeVar("T")
 
@@ -79,28 +79,31 @@ class RayEngine:
         self.width = settings.places or max(1, int(ray.cluster_resources().get("CPU", 1) / cpus))
         self.held = 2 * self.width
         kind = ray.remote(num_cpus=cpus, max_restarts=-1, max_task_retries=0, max_concurrency=2)(_Actor)
-        self._actors = [kind.remote(make) for _ in range(self.width)]
+        actors = [kind.remote(make) for _ in range(self.width)]
+        with ExitStack() as stack:
+            stack.callback(self.close)
+            self._compare(actors[0], settings, expected)
+            stack.pop_all()
         self._idle: SimpleQueue[Any] = SimpleQueue()
+        for actor in actors:
+            self._idle.put(actor)
+
+    def _compare(self, actor: Any, settings: Cluster, expected: About) -> None:
+        ray = self._ray
         try:
-            found = self._ray.get([actor.about.remote() for actor in self._actors[:1]], timeout=settings.timeout)[0]
-            if found != expected:
-                raise BadInputError(
-                    f"compute: the Ray nodes read with {found}, this machine with {expected}. Install the same kgfs and"
-                    " models on all, and give all the same configuration."
-                )
+            found = ray.get(actor.about.remote(), timeout=settings.timeout)
         except ray.exceptions.GetTimeoutError as error:
-            self.close()
             raise MachineError(
-                f"compute: no Ray node had {cpus} CPUs free within {settings.timeout:g} s. Lower compute.cpus_each or add nodes."
+                f"compute: no Ray node had {settings.cpus_each} CPUs free within {settings.timeout:g} s."
+                " Lower compute.cpus_each or add nodes."
             ) from error
         except ray.exceptions.RayError as error:
-            self.close()
             raise _cause(error) from error
-        except KgfsError:
-            self.close()
-            raise
-        for actor in self._actors:
-            self._idle.put(actor)
+        if found != expected:
+            raise BadInputError(
+                f"compute: the Ray nodes read with {found}, this machine with {expected}. Install the same kgfs and"
+                " models on all, and give all the same configuration."
+            )
 
     def run(self, work: Work[T], progress: Progress) -> T:
         ray = self._ray
@@ -132,7 +135,7 @@ class RayEngine:
             raise _cause(error) from None
         except ray.exceptions.RayError:
             raise
-        except BaseException:
+        except BaseException:  # of ``progress``, or an interruption: the place is to be free again
             actor.end.remote()
             ray.wait([running], timeout=None)
             raise
@@ -163,7 +166,9 @@ def _connected(settings: Cluster) -> Any:
         del options["include_dashboard"]
         options["address"] = settings.address
     else:
-        options |= {"num_cpus": os.cpu_count(), "_node_ip_address": "127.0.0.1", "object_store_memory": STORE_BYTES}
+        # By itself Ray would join a cluster of somebody else that it finds on this machine.
+        options |= {"address": "local", "num_cpus": os.cpu_count(), "_node_ip_address": "127.0.0.1"}
+        options["object_store_memory"] = STORE_BYTES
         # Without its head nothing of such a cluster can go on: what is left of it ends soon.
         options["_system_config"] = {"gcs_rpc_server_reconnect_timeout_s": 5}
     try:

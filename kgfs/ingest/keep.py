@@ -37,14 +37,15 @@ def keep(copies: WorkingCopies, copy: WorkingCopy, session: str) -> bool:
         if isinstance(kept, SpoolFile):
             copies.remember(sums)
         after, inbox = _told(before, copy, kept, sums)
+        fact = _fact(after, before, copy.sha256)
         try:
-            journal.record(_fact(after, before, copy.sha256), inbox=inbox, session=session)
+            journal.record(fact, inbox=inbox, session=session)
         except MissingError:
             if journal.names.name(copy.name_id) is None:
                 return False
             raise
         if copies.accept is not None:
-            copies.accept(_fact(after, before, copy.sha256))
+            copies.accept(fact)
         copy.kept(after)
     border("kept")
     copies.leave(before, after)

@@ -39,6 +39,16 @@ def neo4j_place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
             process.end(folder, 0)
 
 
+@pytest.fixture
+def mortal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The folder of a server that the test may kill."""
+    need_neo4j()
+    folder = tmp_path_factory.mktemp("mortal")
+    neo4j.start(folder, ())
+    yield folder
+    process.end(folder, 0)
+
+
 @contextmanager
 def _one_more(folder: Path, step: int) -> Iterator[int]:
     """How many processes use the server now; the others wait until this is left."""

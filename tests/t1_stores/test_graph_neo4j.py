@@ -22,7 +22,7 @@ from kgfs.stores.graph.contract import Batch, Graph
 from kgfs.stores.graph.memory import MemoryGraph
 from scripts.servers import neo4j as server
 from scripts.servers import process
-from tests.peers.knowledge_server import need_neo4j, place_of
+from tests.peers.knowledge_server import place_of
 from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, cid, prepared, publish
 from tests.t1_stores.graph_stores import on_server, own
 
@@ -264,15 +264,6 @@ def carry(
             other.shutdown(socket.SHUT_RDWR)
         except OSError:
             return
-
-
-@pytest.fixture
-def mortal(tmp_path: Path) -> Iterator[Path]:
-    """The folder of a server that the test may kill."""
-    need_neo4j()
-    server.start(tmp_path, ())
-    yield tmp_path
-    process.end(tmp_path, 0)
 
 
 def kill(folder: Path) -> None:

@@ -31,7 +31,7 @@ from kgfs.stores.graph.replica.opening import make_replica, open_replica
 from kgfs.stores.graph.replica.outage import Outage
 from scripts.servers import neo4j as server
 from scripts.servers import process
-from tests.peers.knowledge_server import need_neo4j, place_of
+from tests.peers.knowledge_server import place_of
 from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, cid, prepared, publish
 from tests.t1_stores.graph_stores import copied, own
 from tests.t1_stores.test_graph_stateful import seen
@@ -383,16 +383,6 @@ def test_of_what_is_purged_no_word_stays_in_the_file(
 
 
 # ----------------------------------------------------------------------------------------------- outages
-
-
-@pytest.fixture
-def mortal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The folder of a server that the test may kill."""
-    need_neo4j()
-    folder = tmp_path_factory.mktemp("mortal")
-    server.start(folder, ())
-    yield folder
-    process.end(folder, 0)
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from dataclasses import dataclass
 from errno import (
     EACCES,
@@ -251,15 +251,13 @@ def sides(library: Library, tmp_path: Path) -> tuple[Path, Path]:
 
 
 def answer(side: Path, case: Case) -> int:
-    os.chdir(side)
-    try:
-        case.prepare()
-        with acting_as(case.actor):
-            case.act()
-    except OSError as error:
-        return error.errno or -1
-    finally:
-        os.chdir("/")
+    with chdir(side):
+        try:
+            case.prepare()
+            with acting_as(case.actor):
+                case.act()
+        except OSError as error:
+            return error.errno or -1
     return 0
 
 
@@ -320,8 +318,7 @@ def _fail(call: Callable[[str], object], path: str) -> None:
 
 def moved(side: Path, prepare: Callable[[], object], act: Callable[[], object]) -> dict[str, tuple[bool, bool]]:
     """Of everything there before and after, by its kind and size: whether mtime and ctime moved."""
-    os.chdir(side)
-    try:
+    with chdir(side):
         prepare()
         for path in [*Path().rglob("*"), Path()]:
             os.utime(path, (10**9, 10**9), follow_symlinks=False)
@@ -334,8 +331,6 @@ def moved(side: Path, prepare: Callable[[], object], act: Callable[[], object]) 
             now, then = path.lstat(), before.get(path.lstat().st_ino)
             if then is not None:
                 found[str(path)] = (now.st_mtime_ns != then.st_mtime_ns, now.st_ctime_ns != then.st_ctime_ns)
-    finally:
-        os.chdir("/")
     return found
 
 
@@ -351,8 +346,7 @@ def test_set_id_bits_leave_with_the_owner(sides: tuple[Path, Path]) -> None:
     """chown by root and a write by somebody else take away set-user-id and set-group-id."""
     found = []
     for side in sides:
-        os.chdir(side)
-        try:
+        with chdir(side):
             make("a", 0o6777, USER)
             os.chown("a", OTHER, OTHER)
             after_chown = stat.S_IMODE(os.stat("a").st_mode)
@@ -360,6 +354,4 @@ def test_set_id_bits_leave_with_the_owner(sides: tuple[Path, Path]) -> None:
             with acting_as(USER):
                 _write("a", b"x")
             found.append((after_chown, stat.S_IMODE(os.stat("a").st_mode)))
-        finally:
-            os.chdir("/")
     assert found == [(0o777, 0o777)] * 2

@@ -13,6 +13,7 @@ import tempfile
 import time
 import unicodedata
 from collections.abc import Callable, Iterator
+from contextlib import chdir
 from errno import (
     EACCES,
     EBUSY,
@@ -425,13 +426,10 @@ def test_what_documents_cannot_do(library: Library) -> None:
             (lambda: fcntl.ioctl(number, 0x1234, bytes(8)), (ENOTTY,)),
             *((lambda mode=mode: fallocate(number, mode), (EOPNOTSUPP,)) for mode in (0, KEEP, PUNCH, COLLAPSE, ZERO)),
         ]
-        os.chdir(library.documents)
-        try:
+        with chdir(library.documents):
             for attempt, numbers in refused:
                 with fails_with(*numbers):
                     attempt()
-        finally:
-            os.chdir("/")
     assert os.listdir(library.documents) == ["a.txt"]
     for _ in range(2):  # nothing was switched off by it
         path.write_text("again")

@@ -8,7 +8,6 @@ import secrets
 import shutil
 import signal
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,7 @@ from kgfs.app.home import open_stores
 from kgfs.config import load
 from kgfs.stores.graph.opening import open_graph
 from scripts.servers import neo4j, process
-from tests.peers.knowledge_server import need_neo4j, place_of
+from tests.peers.knowledge_server import place_of
 from tests.t1_stores.graph_building import Doc, Told, publish
 from tests.t1_stores.graph_stores import on_server
 from tests.t6_whole.conftest import GARBAGE, ZEN
@@ -214,16 +213,6 @@ def test_a_purge_leaves_what_it_leaves_in_an_embedded_home(served: Place, neo4j_
     assert traces(served.home, label) == []
     served.mount()
     assert walked(served.mountpoint / "Notes") == expected
-
-
-@pytest.fixture
-def mortal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The folder of a server that the test may kill."""
-    need_neo4j()
-    folder = tmp_path_factory.mktemp("mortal")
-    neo4j.start(folder, ())
-    yield folder
-    process.end(folder, 0)
 
 
 @pytest.mark.mounted
