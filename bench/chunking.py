@@ -17,8 +17,8 @@ import numpy as np
 
 from kgfs.domain import Chunk, Text
 from kgfs.errors import UnreadableTextError
-from kgfs.ingest.chunk import chunk
-from kgfs.ingest.parse import parse
+from kgfs.ingest.reading.chunk import chunk
+from kgfs.ingest.reading.parse import parse
 from kgfs.models import tokens as models
 
 

@@ -30,8 +30,8 @@ from kgfs.domain import (
     Verdict,
     normalise_label,
 )
-from kgfs.ingest.match import match
-from kgfs.ingest.publication import carry_out
+from kgfs.ingest.matching.match import match
+from kgfs.ingest.matching.publication import carry_out
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.readings import Reading

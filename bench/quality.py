@@ -23,11 +23,11 @@ import snowballstemmer
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Models, Pipeline
 from kgfs.domain import FoundConcept, FoundRelationship, Text
-from kgfs.ingest.chunk import chunk
-from kgfs.ingest.gate import judge_all
-from kgfs.ingest.parse import parse
-from kgfs.ingest.rank import rank
-from kgfs.ingest.validate import validate
+from kgfs.ingest.reading.chunk import chunk
+from kgfs.ingest.reading.gate import judge_all
+from kgfs.ingest.reading.parse import parse
+from kgfs.ingest.reading.rank import rank
+from kgfs.ingest.reading.validate import validate
 from kgfs.models.contract import Passage
 from kgfs.models.extractor import junk
 

@@ -22,9 +22,9 @@ from kgfs.compute.cluster import RayEngine, about
 from kgfs.compute.engine import Place, Progress
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Cluster, Config, Models
-from kgfs.ingest.clock import StageClock
-from kgfs.ingest.pipeline import Pipeline
-from kgfs.ingest.worker import Worker
+from kgfs.ingest.reading.clock import StageClock
+from kgfs.ingest.working.pipeline import Pipeline
+from kgfs.ingest.working.worker import Worker
 from kgfs.models.contract import Passage
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage

@@ -114,7 +114,7 @@ class Name:
     arrived_at: int = 0
     """When it came to this folder and name; 0 where a store does not say."""
     decision: str = ""
-    """What was decided last about its content (``ingest.identify.Action``); empty before."""
+    """What was decided last about its content (``ingest.keeping.identify.Action``); empty before."""
     reason: str = ""
     """Why, in one clause for people."""
 

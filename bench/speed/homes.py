@@ -25,7 +25,7 @@ from kgfs.domain import (
     instance_id_of,
     new_id,
 )
-from kgfs.ingest.deposit import Deposits
+from kgfs.ingest.depositing.deposit import Deposits
 from kgfs.render.source import Excerpt, base_size
 from kgfs.stores.garage.contract import Sums
 from kgfs.stores.graph.contract import Batch, ConceptRow, DocumentRow, InstanceRow, Publication, SourceRow

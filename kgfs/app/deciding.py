@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 from kgfs.app.home import model_in_use, open_stores, ship_rest
 from kgfs.config import Config
 from kgfs.domain import Document
-from kgfs.ingest.exchange import meeting
-from kgfs.ingest.turns import only_changer
+from kgfs.ingest.sharing.exchange import meeting
+from kgfs.ingest.working.turns import only_changer
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.opening import may_hold_vectors
 from kgfs.stores.worker_turn import in_place_of_worker
 
 if TYPE_CHECKING:  # numpy, which those who only plan with names do not need
-    from kgfs.ingest.concepts import Plan as ConceptPlan
-    from kgfs.ingest.regeneration_plan import Plan
+    from kgfs.ingest.life.regeneration_plan import Plan
+    from kgfs.ingest.matching.concepts import Plan as ConceptPlan
 
 
 def plan_regeneration(
@@ -27,7 +27,7 @@ def plan_regeneration(
     """What reading these documents again would take; ``strategy`` and ``extractor`` are those of the configuration where
     they are empty. Loads the models, to know what they have answered already, and asks them nothing."""
     from kgfs.compute.local import LocalCompute
-    from kgfs.ingest.regeneration_plan import plan
+    from kgfs.ingest.life.regeneration_plan import plan
 
     compute = LocalCompute(replace(config.models, extractor=extractor) if extractor else config.models)
     return plan(config, stores, compute, ontology, documents, strategy or config.pipeline.strategy)
@@ -35,7 +35,7 @@ def plan_regeneration(
 
 def carry_out_forgetting(config: Config) -> int:
     """Carry out the forgettings that are owed, in place of the worker; how many."""
-    from kgfs.ingest.forget import carry_out
+    from kgfs.ingest.life.forget import carry_out
 
     with _instead_of_worker(config) as stores:
         return carry_out(config, stores)
@@ -43,7 +43,7 @@ def carry_out_forgetting(config: Config) -> int:
 
 def decide_about_concepts(config: Config, plan: Callable[[Stores], ConceptPlan]) -> ConceptPlan:
     """Plan as things stand and carry it out, in place of the worker."""
-    from kgfs.ingest.concepts import catch_up, decide
+    from kgfs.ingest.matching.concepts import catch_up, decide
 
     with _instead_of_worker(config) as stores:
         catch_up(stores)

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from kgfs.config import Config
 from kgfs.errors import AwayError, BusyError, KgfsError, MissingError, TimedOutError, from_os_error
-from kgfs.ingest.deposit import Deposits
-from kgfs.ingest.exchange import Exchange, meeting, shipping
-from kgfs.ingest.sessions import open_session
-from kgfs.ingest.ship import embedding_model_of, ever_published, restore_journal
-from kgfs.ingest.turns import only_changer
+from kgfs.ingest.depositing.deposit import Deposits
+from kgfs.ingest.keeping.sessions import open_session
+from kgfs.ingest.keeping.ship import embedding_model_of, ever_published, restore_journal
+from kgfs.ingest.sharing.exchange import Exchange, meeting, shipping
+from kgfs.ingest.working.turns import only_changer
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.graph.opening import open_graph
@@ -140,7 +140,7 @@ def derive_vectors(config: Config, stores: Stores, embed_again: Callable[[], obj
         known = any(stores.journal.names.counts().values())
         with _begun(config.run / "vectors.rebuilding", known and not stores.vectors.complete()) as due:
             if due:
-                from kgfs.ingest.rebuild import rebuild_vectors
+                from kgfs.ingest.life.rebuild import rebuild_vectors
 
                 rebuild_vectors(stores)
 
@@ -168,7 +168,7 @@ def _restore(config: Config, stores: Stores, *, derive: bool) -> None:
             ErrorLog(config.errors_log).add("opening", error)
         # Also where no document is left: names and numbers that purged ones had are given to nothing else.
         if derive and _graph_lost(stores):
-            from kgfs.ingest.rebuild import rebuild_graph  # numpy and more: only where something is to be rebuilt
+            from kgfs.ingest.life.rebuild import rebuild_graph  # numpy and more: only where something is to be rebuilt
 
             with only_changer(config, stores, meeting(config)) as alone:
                 if _graph_lost(alone):  # not where another machine just has derived it

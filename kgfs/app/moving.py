@@ -16,7 +16,7 @@ from kgfs.app.home import UNFINISHED, open_stores
 from kgfs.config import Config, load
 from kgfs.errors import BusyError, ExistsError, MissingError
 from kgfs.failpoints import border
-from kgfs.ingest.ship import embedding_model_of, entries
+from kgfs.ingest.keeping.ship import embedding_model_of, entries
 from kgfs.stores.backup.layout import copy, write
 from kgfs.stores.garage.contract import Garage
 from kgfs.stores.garage.opening import open_garage
@@ -26,7 +26,7 @@ from kgfs.stores.vectors.opening import open_vectors
 from kgfs.stores.worker_turn import in_place_of_worker
 
 if TYPE_CHECKING:  # numpy, which other verbs do not need
-    from kgfs.ingest.migrate import Goal, Plan, Progress
+    from kgfs.ingest.mending.migrate import Goal, Plan, Progress
 
 PLACES = ("garage", "graph", "vectors")
 """Sections of the settings that say where stores stand."""
@@ -49,7 +49,7 @@ class Note:
 def plan_migration(config: Config, goal: Config) -> Plan:
     """What is to be copied. ExistsError where something else is at the goal; its servers are asked, nothing is kept there
     (a graph's server gets its constraints)."""
-    from kgfs.ingest.migrate import plan
+    from kgfs.ingest.mending.migrate import plan
 
     with open_stores(config, make=False) as stores:
         if _begun(goal, stores) is None:
@@ -60,7 +60,7 @@ def plan_migration(config: Config, goal: Config) -> Plan:
 def migrate_home(config: Config, goal: Config, planned: Plan, progress: Progress) -> None:
     """Copy the home to the stores of ``goal``, whose home is to be empty, or is what an earlier attempt left (else
     ExistsError). What is copied is proved, and the note goes last: killed before, the next attempt goes on."""
-    from kgfs.ingest.migrate import Migration
+    from kgfs.ingest.mending.migrate import Migration
 
     with ExitStack() as stack:
         source = stack.enter_context(open_stores(config, make=False))
@@ -106,7 +106,7 @@ def changed_settings(config: Config, goal: Config) -> list[str]:
 
 @contextmanager
 def _opened(goal: Config, model: str) -> Iterator[Goal]:
-    from kgfs.ingest.migrate import Goal
+    from kgfs.ingest.mending.migrate import Goal
 
     with (
         closing(open_garage(goal, cached=False)) as garage,

@@ -9,9 +9,9 @@ from pathlib import Path
 from kgfs.app.home import as_they_are, make_home, model_in_use, open_stores
 from kgfs.config import Config
 from kgfs.errors import BusyError, UnsupportedError
-from kgfs.ingest.exchange import meeting
-from kgfs.ingest.sessions import alive_sessions
-from kgfs.ingest.turns import only_changer
+from kgfs.ingest.keeping.sessions import alive_sessions
+from kgfs.ingest.sharing.exchange import meeting
+from kgfs.ingest.working.turns import only_changer
 from kgfs.stores.backup.layout import Manifest
 from kgfs.stores.backup.making import BackedUp, back_up
 from kgfs.stores.backup.restoring import restore
@@ -28,7 +28,7 @@ def rebuild_home(config: Config, ontology: str, progress: Callable[[int, int], N
     """Derive graph and vectors anew, of everything or of the ontology of that name, in place of the worker; how many
     publications were carried out. A database that cannot be used any more is removed first, which needs that nobody
     else has it open (BusyError)."""
-    from kgfs.ingest.rebuild import rebuild
+    from kgfs.ingest.life.rebuild import rebuild
 
     with in_place_of_worker(config.run):
         _remove_unusable(config)
@@ -50,7 +50,7 @@ def check_home(
     config: Config, *, deep: bool, mend: bool, progress: Callable[[int, int, str], None]
 ) -> list[tuple[Damage, str]]:
     """What is damaged, and with ``mend`` what was done about it ('' where nothing could be)."""
-    from kgfs.ingest.repair import repair
+    from kgfs.ingest.mending.repair import repair
     from kgfs.knowledge.check import check
 
     mended: list[tuple[Damage, str]] = []
@@ -70,7 +70,7 @@ def restore_originals(
     config: Config, *, dry_run: bool, progress: Callable[[int, int, str], None]
 ) -> list[tuple[str, str]]:
     """(key, where it was or could be made from) of every original that is lost; '' where it cannot be."""
-    from kgfs.ingest.restore_garage import lost, restore_original, source_of
+    from kgfs.ingest.mending.restore_garage import lost, restore_original, source_of
     from kgfs.knowledge.check.kept import in_garage
 
     with as_they_are(config) as stores:
@@ -116,7 +116,7 @@ def _kept_in_files(config: Config, what: str) -> None:
 
 def _replace_front(config: Config) -> list[tuple[Damage, str]]:
     """Where the names are beyond use, or an older copy, they are quarantined and made anew from the ledger."""
-    from kgfs.ingest.quarantine import quarantine_file
+    from kgfs.ingest.keeping.quarantine import quarantine_file
 
     if not config.front_db.exists():
         return []

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from kgfs.app.home import derive_vectors, make_home, open_stores, ship_rest
 from kgfs.config import Config
 from kgfs.errors import KgfsError, LostLeaseError, MachineError
-from kgfs.ingest.chores import Chores
-from kgfs.ingest.exchange import meeting, shipping
-from kgfs.ingest.sessions import alive_sessions
-from kgfs.ingest.settle import Settler
+from kgfs.ingest.depositing.chores import Chores
+from kgfs.ingest.keeping.sessions import alive_sessions
+from kgfs.ingest.keeping.settle import Settler
+from kgfs.ingest.sharing.exchange import meeting, shipping
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.stores import Stores
@@ -63,11 +63,11 @@ def run_worker(
     its place for a while gets it. With ``while_in_use`` it ends, too, once every session of the home has: a mount that was
     killed cannot stop the worker it started."""
     from kgfs.compute.local import LocalCompute
-    from kgfs.ingest.clock import StageClock
-    from kgfs.ingest.embed_again import embed_again
-    from kgfs.ingest.pipeline import Pipeline
-    from kgfs.ingest.turns import taking_turns
-    from kgfs.ingest.worker import Worker
+    from kgfs.ingest.life.embed_again import embed_again
+    from kgfs.ingest.reading.clock import StageClock
+    from kgfs.ingest.working.pipeline import Pipeline
+    from kgfs.ingest.working.turns import taking_turns
+    from kgfs.ingest.working.worker import Worker
 
     make_home(config)
     clock, stopped = StageClock(), threading.Event()

@@ -13,8 +13,8 @@ from kgfs.app.home import open_stores
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
 from kgfs.errors import MissingError
-from kgfs.ingest.concept_plans import plan_merge, plan_split, speaking_of
-from kgfs.ingest.concepts import Plan
+from kgfs.ingest.matching.concept_plans import plan_merge, plan_split, speaking_of
+from kgfs.ingest.matching.concepts import Plan
 from kgfs.stores.naming import find_document, ontology_called
 from kgfs.stores.stores import Stores
 

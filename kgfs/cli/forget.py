@@ -15,7 +15,7 @@ from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
 from kgfs.domain import Name
 from kgfs.errors import BadInputError
-from kgfs.ingest.forget import Plan, order, plan, unsettled
+from kgfs.ingest.life.forget import Plan, order, plan, unsettled
 from kgfs.stores.naming import Found, find_document
 from kgfs.stores.stores import Stores
 

@@ -16,10 +16,10 @@ from kgfs.cli.progress import Bar
 from kgfs.config import Config
 from kgfs.domain import State
 from kgfs.errors import BadInputError, KgfsError
-from kgfs.ingest.again import owe_again, recognise
-from kgfs.ingest.identify import Action
-from kgfs.ingest.intake import Ingested
-from kgfs.ingest.strategy import STRATEGIES
+from kgfs.ingest.depositing.intake import Ingested
+from kgfs.ingest.keeping.identify import Action
+from kgfs.ingest.life.again import owe_again, recognise
+from kgfs.ingest.matching.strategy import STRATEGIES
 from kgfs.stores.stores import Stores
 
 ASKED = "reading again was asked for"

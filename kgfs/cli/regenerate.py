@@ -13,9 +13,9 @@ from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
 from kgfs.domain import Ontology
 from kgfs.errors import BadInputError, MissingError
-from kgfs.ingest.regenerate import EXTRACTORS, Order, all_of, owe
-from kgfs.ingest.regeneration_plan import Plan
-from kgfs.ingest.strategy import STRATEGIES
+from kgfs.ingest.life.regenerate import EXTRACTORS, Order, all_of, owe
+from kgfs.ingest.life.regeneration_plan import Plan
+from kgfs.ingest.matching.strategy import STRATEGIES
 from kgfs.knowledge.compare import Comparison, Difference, compare
 from kgfs.stores.naming import find_ontology
 from kgfs.stores.stores import Stores

@@ -13,7 +13,7 @@ from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
 from kgfs.domain import INGEST_VERSION, INGEST_VERSIONS, Document
 from kgfs.errors import BadInputError
-from kgfs.ingest.regenerate import Order, failed, outdated, owe
+from kgfs.ingest.life.regenerate import Order, failed, outdated, owe
 from kgfs.stores.naming import ontology_called
 from kgfs.stores.stores import Stores
 

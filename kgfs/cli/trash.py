@@ -10,7 +10,7 @@ import click
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
-from kgfs.ingest import trash
+from kgfs.ingest.depositing import trash
 
 
 @click.group()

@@ -1,4 +1,4 @@
-"""Damage of a home: what ``knowledge.check`` finds and ``ingest.repair`` mends."""
+"""Damage of a home: what ``knowledge.check`` finds and ``ingest.mending.repair`` mends."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 
 from kgfs.domain import Document, Name, NameKind, Ontology, Place, State, decode_name
 from kgfs.errors import IsAFolderError, MissingError, NoSuchAttributeError, NotAFolderError, RefusedError
-from kgfs.ingest.open_file import OpenFile
+from kgfs.ingest.depositing.open_file import OpenFile
 from kgfs.stores.journal.contract import Pending
 from kgfs.tree.node import Attr, AttrChange, Caller, File, Folder, Handle, Link, Node
 from kgfs.tree.world import World

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Sequence
 
 from kgfs.domain import Ontology
 from kgfs.errors import DerivedError, ExistsError, MissingError, NotAFolderError, RefusedError
-from kgfs.ingest.rules import check_ontology_name
+from kgfs.ingest.depositing.rules import check_ontology_name
 from kgfs.render.readme import AGENTS, README
 from kgfs.stores.journal.facts import SearchRemoved
 from kgfs.tree import keys, search, status

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kgfs.config import Config
-from kgfs.ingest.deposit import Deposits
+from kgfs.ingest.depositing.deposit import Deposits
 from kgfs.stores.stores import Stores
 from kgfs.tree.moment import Moment
 from kgfs.tree.searches import Searches

@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import pytest
 
-from kgfs.ingest.parse import parse
-from kgfs.ingest.structure.headings import section_paths, words_of
-from kgfs.ingest.structure.sentences import sentence_starts
+from kgfs.ingest.reading.parse import parse
+from kgfs.ingest.reading.structure.headings import section_paths, words_of
+from kgfs.ingest.reading.structure.sentences import sentence_starts
 
 
 def shape(name: str, text: str) -> list[str]:

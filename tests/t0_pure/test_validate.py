@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgfs.domain import Chunk
-from kgfs.ingest import validate as validation
-from kgfs.ingest.anchor import ALIKE, Source
-from kgfs.ingest.validate import ValidExtraction, validate
+from kgfs.ingest.reading import validate as validation
+from kgfs.ingest.reading.anchor import ALIKE, Source
+from kgfs.ingest.reading.validate import ValidExtraction, validate
 from kgfs.models.contract import Extraction, RawConcept, RawQuote, RawRelationship
 
 BEFORE = "Zen is a school that stands before the Source and must never be quoted.\n\n"

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgfs.errors import RotError
-from kgfs.ingest.content import SMALL, Kept
+from kgfs.ingest.keeping.content import SMALL, Kept
 from kgfs.stores.garage.contract import Objects
 from kgfs.stores.garage.files import FileObjects
 from kgfs.stores.garage.listing import object_path, sums_path

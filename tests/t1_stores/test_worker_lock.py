@@ -13,7 +13,7 @@ import pytest
 
 from kgfs.config import Config, load
 from kgfs.errors import BusyError
-from kgfs.ingest.worker_keeper import FIRST_PAUSE, LONGEST_PAUSE, WorkerKeeper
+from kgfs.ingest.working.worker_keeper import FIRST_PAUSE, LONGEST_PAUSE, WorkerKeeper
 from kgfs.stores.worker_lock import WorkerLock, worker_alive
 
 
@@ -59,7 +59,7 @@ def test_the_pause_before_a_worker_is_started_again_is_short_after_one_that_live
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 1000.0
-    monkeypatch.setattr("kgfs.ingest.worker_keeper.time.monotonic", lambda: now)
+    monkeypatch.setattr("kgfs.ingest.working.worker_keeper.time.monotonic", lambda: now)
     keeper = ShortLived(load(tmp_path / "home"), lambda: now)
     while len(keeper.starts) < 5:
         keeper.look()

@@ -10,8 +10,8 @@ from typing import Any, cast
 
 from kgfs.config import Config
 from kgfs.domain import Name, Ontology
-from kgfs.ingest.deposit import Deposits
-from kgfs.ingest.sessions import Session, open_session
+from kgfs.ingest.depositing.deposit import Deposits
+from kgfs.ingest.keeping.sessions import Session, open_session
 from kgfs.stores.garage.embedded import FileGarage
 from kgfs.stores.journal.contract import Journal
 from kgfs.stores.journal.sqlite import SqliteJournal

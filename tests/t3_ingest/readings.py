@@ -19,7 +19,7 @@ from kgfs.domain import (
     doc_id_of,
     normalise_label,
 )
-from kgfs.ingest.embeddings import Embeddings
+from kgfs.ingest.reading.embeddings import Embeddings
 from kgfs.stores.readings import Reading
 
 ONTOLOGY = "0123456789ab"

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kgfs.errors import AwayError
-from kgfs.ingest import acknowledge as acknowledging
-from kgfs.ingest.exchange import shipping
+from kgfs.ingest.sharing import acknowledge as acknowledging
+from kgfs.ingest.sharing.exchange import shipping
 from kgfs.knowledge.status import sharing_page
 from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.hosts import HOSTS, host_id, read_roll, strike_off

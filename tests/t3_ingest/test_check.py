@@ -21,11 +21,11 @@ from kgfs.compute.engine import LocalEngine
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config, Models
 from kgfs.errors import StoreError
-from kgfs.ingest.clock import StageClock
-from kgfs.ingest.pipeline import Pipeline
-from kgfs.ingest.quarantine import erase, quarantine, quarantine_file
-from kgfs.ingest.rebuild import rebuild_graph
-from kgfs.ingest.worker import Worker
+from kgfs.ingest.keeping.quarantine import erase, quarantine, quarantine_file
+from kgfs.ingest.life.rebuild import rebuild_graph
+from kgfs.ingest.reading.clock import StageClock
+from kgfs.ingest.working.pipeline import Pipeline
+from kgfs.ingest.working.worker import Worker
 from kgfs.knowledge import check as check_module
 from kgfs.stores.damage import REMEDIES, Kind
 from kgfs.stores.error_log import ErrorLog

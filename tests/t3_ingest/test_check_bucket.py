@@ -59,7 +59,7 @@ def test_an_upload_that_was_not_ended(config: Config, place: Place, monkeypatch:
         assert found_in(config) == [(Kind.LEFT_UPLOAD, "")]
         assert found_in(config, mend=True) == [(Kind.LEFT_UPLOAD, "")], "it is not a day old"
         assert bucket.uploads(object_name(KEY))
-        monkeypatch.setattr("kgfs.ingest.repair.A_DAY", -60.0)
+        monkeypatch.setattr("kgfs.ingest.mending.repair.A_DAY", -60.0)
         assert found_in(config, mend=True) == [(Kind.LEFT_UPLOAD, "aborted")]
         assert found_in(config) == []
         assert bucket.uploads(object_name(KEY)) == []

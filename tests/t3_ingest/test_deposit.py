@@ -25,7 +25,7 @@ from kgfs.errors import (
     NotEmptyError,
     RefusedError,
 )
-from kgfs.ingest.intake import Ingested
+from kgfs.ingest.depositing.intake import Ingested
 from tests.t3_ingest.depositing import Desk, desk_at
 
 BIG = b"0123456789abcdef" * 20_000

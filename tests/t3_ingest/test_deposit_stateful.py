@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from kgfs.domain import NameKind, Place, is_document_name
-from kgfs.ingest.content import SMALL, SpoolFile
-from kgfs.ingest.open_file import OpenFile
-from kgfs.ingest.ship import restore_journal, ship_once
+from kgfs.ingest.depositing.open_file import OpenFile
+from kgfs.ingest.keeping.content import SMALL, SpoolFile
+from kgfs.ingest.keeping.ship import restore_journal, ship_once
 from tests.t3_ingest.depositing import open_desk
 
 NAMES = st.sampled_from(["a.txt", "b.txt", ".a.txt.swp", "a.txt~", "c.md"])

@@ -11,7 +11,7 @@ import pytest
 
 from kgfs.config import Config, Tree, load
 from kgfs.errors import BadInputError, DuplicateError
-from kgfs.ingest.content import SMALL
+from kgfs.ingest.keeping.content import SMALL
 from tests.t3_ingest.depositing import Desk, desk_at
 
 BYTES = b"The same bytes twice."

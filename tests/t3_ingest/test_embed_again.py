@@ -16,8 +16,8 @@ import pytest
 from kgfs.app.home import derive_vectors, open_deposits, open_stores
 from kgfs.config import Config
 from kgfs.errors import LostLeaseError
-from kgfs.ingest.embed_again import embed_again
-from kgfs.ingest.rebuild import rebuild
+from kgfs.ingest.life.embed_again import embed_again
+from kgfs.ingest.life.rebuild import rebuild
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter, Row
 from tests.t3_ingest.test_worker import TEXT, Counting, deposit, documents, work

@@ -21,9 +21,9 @@ from kgfs.compute.local import LocalCompute
 from kgfs.config import Cluster as Settings
 from kgfs.config import Config, Models
 from kgfs.errors import AwayError, BadInputError, LostLeaseError, MachineError
-from kgfs.ingest.clock import StageClock
-from kgfs.ingest.pipeline import Pipeline
-from kgfs.ingest.worker import Worker
+from kgfs.ingest.reading.clock import StageClock
+from kgfs.ingest.working.pipeline import Pipeline
+from kgfs.ingest.working.worker import Worker
 from kgfs.models.contract import Passage
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage

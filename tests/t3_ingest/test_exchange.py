@@ -15,10 +15,10 @@ import pytest
 from kgfs.config import Config
 from kgfs.config import Garage as GarageSettings
 from kgfs.errors import AwayError, BadInputError, BusyError, StoreError
-from kgfs.ingest.deposit import Deposits
-from kgfs.ingest.exchange import Exchange
-from kgfs.ingest.sessions import open_session
-from kgfs.ingest.trash import empty
+from kgfs.ingest.depositing.deposit import Deposits
+from kgfs.ingest.depositing.trash import empty
+from kgfs.ingest.keeping.sessions import open_session
+from kgfs.ingest.sharing.exchange import Exchange
 from kgfs.knowledge.check.kept import in_garage
 from kgfs.stores.damage import Kind
 from kgfs.stores.garage.contract import Garage

@@ -9,9 +9,9 @@ import numpy as np
 
 from kgfs.config import Pipeline
 from kgfs.domain import Document
-from kgfs.ingest import embeddings
-from kgfs.ingest.clock import StageClock
-from kgfs.ingest.read import Reader
+from kgfs.ingest.reading import embeddings
+from kgfs.ingest.reading.clock import StageClock
+from kgfs.ingest.reading.read import Reader
 from kgfs.stores.garage.memory import MemoryObjects
 from kgfs.stores.readings import Reading
 from tests.t3_ingest.readings import document_of

@@ -18,7 +18,7 @@ from kgfs.domain import (
     Version,
     doc_id_of,
 )
-from kgfs.ingest.identify import DAY, Action, decide, identity
+from kgfs.ingest.keeping.identify import DAY, Action, decide, identity
 
 NOW = 1_000 * DAY
 SHA = "ab" * 32

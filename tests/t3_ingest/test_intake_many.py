@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kgfs.config import Config, Tree
-from kgfs.ingest.intake import TOGETHER, Ingested
+from kgfs.ingest.depositing.intake import TOGETHER, Ingested
 from tests.t3_ingest.depositing import Desk, desk_at
 
 

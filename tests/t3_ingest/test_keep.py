@@ -15,7 +15,7 @@ import pytest
 
 from kgfs.domain import Place
 from kgfs.errors import FullError
-from kgfs.ingest.content import SpoolFile
+from kgfs.ingest.keeping.content import SpoolFile
 from tests.t3_ingest.depositing import Desk, desk_at
 
 BIG = b"0123456789abcdef" * 20_000

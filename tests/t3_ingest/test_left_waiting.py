@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kgfs.ingest.exchange import Exchange
-from kgfs.ingest.repair import repair
+from kgfs.ingest.mending.repair import repair
+from kgfs.ingest.sharing.exchange import Exchange
 from kgfs.knowledge.check.kept import in_garage
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.waiting import WAITING, waiting_key

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.ingest import settle
-from kgfs.ingest.lull import HURRY, PATIENCE, SECOND, Lull
+from kgfs.ingest.keeping import settle
+from kgfs.ingest.keeping.lull import HURRY, PATIENCE, SECOND, Lull
 from tests.t3_ingest.depositing import Desk, desk_at
 
 

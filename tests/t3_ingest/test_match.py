@@ -8,9 +8,9 @@ import pytest
 
 from kgfs.config import Pipeline
 from kgfs.domain import Document, concept_id_of
-from kgfs.ingest.embeddings import concept_rows
-from kgfs.ingest.match import match
-from kgfs.ingest.publication import carry_out
+from kgfs.ingest.matching.match import match
+from kgfs.ingest.matching.publication import carry_out
+from kgfs.ingest.reading.embeddings import concept_rows
 from kgfs.stores.graph.contract import Graph, Mark, Scope
 from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.readings import Decisions, Reading, decode_decisions, decode_reading

@@ -12,8 +12,8 @@ from kgfs.app.deciding import carry_out_forgetting
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.app.working import run_worker
 from kgfs.config import Config, Models
-from kgfs.ingest.forget import order, plan
-from kgfs.ingest.own_vectors import conclude_vectors, follow_vectors
+from kgfs.ingest.life.forget import order, plan
+from kgfs.ingest.working.own_vectors import conclude_vectors, follow_vectors
 from kgfs.stores.naming import find_document
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Vectors

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgfs.domain import Chunk, Quote, normalise_label
-from kgfs.ingest import rank as ranking
-from kgfs.ingest.rank import rank
-from kgfs.ingest.validate import ValidConcept, ValidExtraction, ValidRelationship
+from kgfs.ingest.reading import rank as ranking
+from kgfs.ingest.reading.rank import rank
+from kgfs.ingest.reading.validate import ValidConcept, ValidExtraction, ValidRelationship
 
 LONG = 400
 

@@ -10,9 +10,9 @@ from kgfs.compute.local import LocalCompute
 from kgfs.config import Models, Pipeline
 from kgfs.domain import Document
 from kgfs.errors import LostLeaseError
-from kgfs.ingest import read
-from kgfs.ingest.clock import StageClock
-from kgfs.ingest.read import Reader
+from kgfs.ingest.reading import read
+from kgfs.ingest.reading.clock import StageClock
+from kgfs.ingest.reading.read import Reader
 from kgfs.stores.garage.memory import MemoryObjects
 from tests.t3_ingest.readings import document_of
 

@@ -12,10 +12,10 @@ from kgfs.app.home import open_deposits, open_stores
 from kgfs.config import Config
 from kgfs.config import Pipeline as Settings
 from kgfs.domain import State
-from kgfs.ingest import forget
-from kgfs.ingest.again import owe_again
-from kgfs.ingest.regenerate import living
-from kgfs.ingest.regeneration_plan import plan
+from kgfs.ingest.life import forget
+from kgfs.ingest.life.again import owe_again
+from kgfs.ingest.life.regenerate import living
+from kgfs.ingest.life.regeneration_plan import plan
 from kgfs.knowledge.document import document_page
 from kgfs.stores.naming import find_document
 from kgfs.stores.stores import Stores

@@ -13,12 +13,12 @@ from kgfs.config import Config
 from kgfs.config import Pipeline as Settings
 from kgfs.domain import INGEST_VERSION, INGEST_VERSIONS, Document, IngestVersion, State
 from kgfs.errors import BadInputError, MissingError
-from kgfs.ingest import pipeline as pipeline_module
-from kgfs.ingest import worker as worker_module
-from kgfs.ingest.again import owe_again, recognise
-from kgfs.ingest.rebuild import rebuild
-from kgfs.ingest.regenerate import Order, all_of, failed, outdated, owe
-from kgfs.ingest.regeneration_plan import plan
+from kgfs.ingest.life.again import owe_again, recognise
+from kgfs.ingest.life.rebuild import rebuild
+from kgfs.ingest.life.regenerate import Order, all_of, failed, outdated, owe
+from kgfs.ingest.life.regeneration_plan import plan
+from kgfs.ingest.working import pipeline as pipeline_module
+from kgfs.ingest.working import worker as worker_module
 from kgfs.knowledge.compare import compare
 from kgfs.knowledge.standing import standing_of
 from kgfs.stores.journal.facts import DocumentRead, ReadingOwed

@@ -18,8 +18,8 @@ import pytest
 from kgfs.config import Config, Pipeline
 from kgfs.domain import Name, Place, State, doc_id_of
 from kgfs.errors import BusyError
-from kgfs.ingest.sessions import alive_sessions, open_session
-from kgfs.ingest.settle import Settler
+from kgfs.ingest.keeping.sessions import alive_sessions, open_session
+from kgfs.ingest.keeping.settle import Settler
 from kgfs.stores.journal.facts import DocumentFailed, DocumentForgotten, DocumentRead, Settled, VersionMinted
 from tests.t3_ingest.depositing import Desk, desk_at, open_desk
 
@@ -412,7 +412,7 @@ def test_inbox_rows_of_a_dead_session_go_unless_a_name_has_them(home: Path) -> N
 _HOLDER = """
 import sys, time
 from pathlib import Path
-from kgfs.ingest.sessions import open_session
+from kgfs.ingest.keeping.sessions import open_session
 session = open_session(Path(sys.argv[1]))
 print(session.id, flush=True)
 time.sleep(60)

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from kgfs.errors import StoreError
-from kgfs.ingest import chores as chores_module
-from kgfs.ingest.chores import Chores
-from kgfs.ingest.settle import BATCH
-from kgfs.ingest.ship import entries, restore_journal, ship_once
+from kgfs.ingest.depositing import chores as chores_module
+from kgfs.ingest.depositing.chores import Chores
+from kgfs.ingest.keeping.settle import BATCH
+from kgfs.ingest.keeping.ship import entries, restore_journal, ship_once
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.embedded import FileGarage
 from tests.t3_ingest.depositing import Desk, desk_at

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from kgfs.domain import Place
 from kgfs.errors import MissingError, RotError
-from kgfs.ingest.content import SMALL
+from kgfs.ingest.keeping.content import SMALL
 from tests.t3_ingest.depositing import Desk, desk_at
 
 

@@ -15,11 +15,11 @@ from kgfs.app.home import open_stores
 from kgfs.config import Config
 from kgfs.config import Pipeline as Settings
 from kgfs.errors import BadInputError
-from kgfs.ingest.embeddings import concept_rows
-from kgfs.ingest.match import match
-from kgfs.ingest.publication import carry_out
-from kgfs.ingest.rebuild import rebuild
-from kgfs.ingest.strategy import offer
+from kgfs.ingest.life.rebuild import rebuild
+from kgfs.ingest.matching.match import match
+from kgfs.ingest.matching.publication import carry_out
+from kgfs.ingest.matching.strategy import offer
+from kgfs.ingest.reading.embeddings import concept_rows
 from kgfs.knowledge.compare import compare
 from kgfs.models.contract import Passage
 from kgfs.stores.graph.contract import Graph, Scope

@@ -19,10 +19,10 @@ from kgfs.compute.local import LocalCompute
 from kgfs.config import Config, Models
 from kgfs.config import Pipeline as Settings
 from kgfs.errors import LostLeaseError
-from kgfs.ingest.clock import StageClock
-from kgfs.ingest.pipeline import Pipeline
-from kgfs.ingest.turns import Together, only_changer, taking_turns
-from kgfs.ingest.worker import Worker
+from kgfs.ingest.reading.clock import StageClock
+from kgfs.ingest.working.pipeline import Pipeline
+from kgfs.ingest.working.turns import Together, only_changer, taking_turns
+from kgfs.ingest.working.worker import Worker
 from kgfs.models.contract import Passage
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.journal.facts import DocumentFailed, DocumentForgotten, DocumentRead

@@ -15,11 +15,11 @@ from kgfs.compute.local import LocalCompute
 from kgfs.config import Config, Models
 from kgfs.config import Pipeline as Settings
 from kgfs.domain import State
-from kgfs.ingest import worker as worker_module
-from kgfs.ingest.clock import StageClock
-from kgfs.ingest.pipeline import Pipeline
-from kgfs.ingest.rebuild import rebuild
-from kgfs.ingest.worker import Worker
+from kgfs.ingest.life.rebuild import rebuild
+from kgfs.ingest.reading.clock import StageClock
+from kgfs.ingest.working import worker as worker_module
+from kgfs.ingest.working.pipeline import Pipeline
+from kgfs.ingest.working.worker import Worker
 from kgfs.models.contract import Passage
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.stores import Stores

@@ -13,13 +13,13 @@ from kgfs.compute.engine import LocalEngine
 from kgfs.config import Config
 from kgfs.config import Pipeline as Settings
 from kgfs.domain import State
-from kgfs.ingest import pipeline as pipeline_module
-from kgfs.ingest import publication as publication_module
-from kgfs.ingest import worker as worker_module
-from kgfs.ingest.clock import StageClock
-from kgfs.ingest.pipeline import Pipeline
-from kgfs.ingest.rebuild import rebuild
-from kgfs.ingest.worker import Worker
+from kgfs.ingest.life.rebuild import rebuild
+from kgfs.ingest.matching import publication as publication_module
+from kgfs.ingest.reading.clock import StageClock
+from kgfs.ingest.working import pipeline as pipeline_module
+from kgfs.ingest.working import worker as worker_module
+from kgfs.ingest.working.pipeline import Pipeline
+from kgfs.ingest.working.worker import Worker
 from kgfs.models.contract import Passage
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.journal import standing

@@ -19,17 +19,18 @@ from kgfs.compute.engine import LocalEngine
 from kgfs.config import Config
 from kgfs.domain import Name, NameKind, Ontology, normalise_label
 from kgfs.errors import KgfsError
-from kgfs.ingest import forget, trash
-from kgfs.ingest.again import owe_again
-from kgfs.ingest.clock import StageClock
-from kgfs.ingest.concept_plans import plan_merge, plan_split, speaking_of
-from kgfs.ingest.concepts import decide
-from kgfs.ingest.deposit import Deposits
-from kgfs.ingest.pipeline import Pipeline
-from kgfs.ingest.regenerate import Order, all_of, owe
-from kgfs.ingest.ship import ship_once
-from kgfs.ingest.strategy import STRATEGIES
-from kgfs.ingest.worker import Worker
+from kgfs.ingest.depositing import trash
+from kgfs.ingest.depositing.deposit import Deposits
+from kgfs.ingest.keeping.ship import ship_once
+from kgfs.ingest.life import forget
+from kgfs.ingest.life.again import owe_again
+from kgfs.ingest.life.regenerate import Order, all_of, owe
+from kgfs.ingest.matching.concept_plans import plan_merge, plan_split, speaking_of
+from kgfs.ingest.matching.concepts import decide
+from kgfs.ingest.matching.strategy import STRATEGIES
+from kgfs.ingest.reading.clock import StageClock
+from kgfs.ingest.working.pipeline import Pipeline
+from kgfs.ingest.working.worker import Worker
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.naming import find_document
 from kgfs.stores.readings import decode_decisions, decode_reading

@@ -26,11 +26,11 @@ from kgfs.domain import (
     normalise_label,
 )
 from kgfs.errors import IsAFolderError, NotAFolderError
-from kgfs.ingest.clock import StageClock
-from kgfs.ingest.deposit import Deposits
-from kgfs.ingest.parse import parse
-from kgfs.ingest.pipeline import Pipeline
-from kgfs.ingest.sessions import open_session
+from kgfs.ingest.depositing.deposit import Deposits
+from kgfs.ingest.keeping.sessions import open_session
+from kgfs.ingest.reading.clock import StageClock
+from kgfs.ingest.reading.parse import parse
+from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.stores.garage.embedded import FileGarage
 from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.journal.sqlite import SqliteJournal

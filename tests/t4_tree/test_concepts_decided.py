@@ -11,10 +11,10 @@ import pytest
 
 from kgfs.domain import Document, Ontology
 from kgfs.errors import BadInputError, ExistsError, MissingError
-from kgfs.ingest.concept_plans import plan_merge, plan_split
-from kgfs.ingest.concepts import catch_up, decide
-from kgfs.ingest.rebuild import rebuild
-from kgfs.ingest.ship import ship_once
+from kgfs.ingest.keeping.ship import ship_once
+from kgfs.ingest.life.rebuild import rebuild
+from kgfs.ingest.matching.concept_plans import plan_merge, plan_split
+from kgfs.ingest.matching.concepts import catch_up, decide
 from kgfs.stores.journal.facts import ConceptsMerged, ConceptSplit, DocumentForgotten
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.tree.node import Link

@@ -14,8 +14,9 @@ from kgfs.compute.local import LocalCompute
 from kgfs.config import Config, Models
 from kgfs.domain import Document, Name, State, decode_name
 from kgfs.errors import BadInputError, ExistsError, MissingError
-from kgfs.ingest import forget, trash
-from kgfs.ingest.rebuild import rebuild
+from kgfs.ingest.depositing import trash
+from kgfs.ingest.life import forget
+from kgfs.ingest.life.rebuild import rebuild
 from kgfs.stores.database import remove_database
 from kgfs.stores.naming import find_document
 from tests.t4_tree.histories import Place, differences, open_place, seen

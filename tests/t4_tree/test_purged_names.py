@@ -12,11 +12,11 @@ import pytest
 
 from kgfs.compute.contract import Compute
 from kgfs.domain import Document
-from kgfs.ingest import forget
-from kgfs.ingest.concept_plans import plan_merge, plan_split
-from kgfs.ingest.concepts import decide
-from kgfs.ingest.rebuild import rebuild
-from kgfs.ingest.ship import ship_once
+from kgfs.ingest.keeping.ship import ship_once
+from kgfs.ingest.life import forget
+from kgfs.ingest.life.rebuild import rebuild
+from kgfs.ingest.matching.concept_plans import plan_merge, plan_split
+from kgfs.ingest.matching.concepts import decide
 from kgfs.stores.naming import find_document
 from tests.t4_tree.histories import Place, differences, seen
 from tests.t4_tree.library import ME, Library, library_at, reading_of

@@ -30,7 +30,7 @@ from kgfs.errors import (
     StoppingError,
     TimedOutError,
 )
-from kgfs.ingest import forget
+from kgfs.ingest.life import forget
 from kgfs.stores.naming import Found, FoundKind
 from kgfs.tree import searches as searches_module
 from kgfs.tree.news import News

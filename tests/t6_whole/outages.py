@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kgfs.app.home import open_stores
 from kgfs.config import load
-from kgfs.ingest.ship import entries
+from kgfs.ingest.keeping.ship import entries
 from kgfs.stores.journal.facts import VersionMinted, decode
 from scripts.servers import neo4j, process, qdrant_wire, seaweedfs
 from tests.t6_whole.running import Place

@@ -1,4 +1,4 @@
-"""Whether a home is whole: every damage there can be, found and never touched (``ingest.repair`` mends)."""
+"""Whether a home is whole: every damage there can be, found and never touched (``ingest.mending.repair`` mends)."""
 
 from __future__ import annotations
 

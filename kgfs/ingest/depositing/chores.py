@@ -1,0 +1,95 @@
+"""What every long-running process does between other things: settle quiet paths, ship the ledger."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from kgfs.errors import KgfsError
+from kgfs.ingest.depositing import trash
+from kgfs.ingest.keeping.settle import Settler
+from kgfs.stores.error_log import ErrorLog
+from kgfs.stores.stores import Stores
+
+SHIP_EVERY = 0.5
+"""Seconds between looks at what the ledger does not have yet; the promise is one second."""
+TRASH_EVERY = 600.0
+"""Seconds between looks at what has been in the trash for long enough."""
+ROOM_EVERY = 1.0
+"""Seconds between looks at whether the disk is nearly full."""
+RETRY = 5.0
+"""Seconds before a store that failed is tried again."""
+
+
+class Chores:
+    """Call it often; quick when nothing is due. One thread. A store that fails is logged and tried again later: the
+    bytes are durable already, and a full disk must not end the process that people delete files through."""
+
+    def __init__(
+        self,
+        stores: Stores,
+        settler: Settler,
+        errors: ErrorLog,
+        request: Path,
+        *,
+        trash_days: int,
+        ship: Callable[[], object],
+    ) -> None:
+        """``request`` is the file whose touching asks for settling at once; ``ship`` is how facts get to the ledger."""
+        self._stores = stores
+        self._ship_now = ship
+        self._settler = settler
+        self._errors = errors
+        self._request = request
+        self._answered = 0
+        self._next_ship = 0.0
+        self._trash_days = trash_days
+        self._next_trash = 0.0
+        self._next_room = 0.0
+        self._resting_until = 0.0
+        self._failing: type[KgfsError] | None = None
+
+    def __call__(self) -> None:
+        if time.monotonic() < self._resting_until:
+            return
+        try:
+            self._leave_room()
+            self._settle()
+            self._ship()
+            self._empty_trash()
+            self._failing = None
+        except KgfsError as error:
+            if type(error) is not self._failing:  # once while it lasts
+                self._errors.add("chores", error)
+            self._failing = type(error)
+            self._resting_until = time.monotonic() + RETRY
+
+    def _settle(self) -> None:
+        asked = self._request.stat().st_mtime_ns if self._request.exists() else 0
+        if asked > self._answered:
+            self._answered = asked
+            self._settler.settle_now(self._ship_meanwhile)
+        else:
+            self._settler.run_once(time.time_ns(), self._ship_meanwhile)
+
+    def _leave_room(self) -> None:
+        if time.monotonic() >= self._next_room:
+            self._next_room = time.monotonic() + ROOM_EVERY
+            self._stores.garage.objects.leave_room()
+
+    def _ship(self) -> None:
+        if time.monotonic() >= self._next_ship:
+            self._ship_now()
+            self._next_ship = time.monotonic() + SHIP_EVERY
+
+    def _empty_trash(self) -> None:
+        if time.monotonic() >= self._next_trash:
+            self._next_trash = time.monotonic() + TRASH_EVERY
+            trash.empty(self._stores, self._settler, time.time_ns() - self._trash_days * trash.DAY)
+
+    def _ship_meanwhile(self) -> None:
+        try:
+            self._ship()
+        except KgfsError:
+            self._next_ship = time.monotonic() + RETRY  # tried again, and told, when there is nothing to settle

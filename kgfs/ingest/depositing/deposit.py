@@ -1,0 +1,348 @@
+"""Deposits: the use cases by which documents/ is changed, for the tree and the commands alike.
+
+Every change survives the end of every process when the call returns, and a power failure within a second; contents,
+and whatever was changed before them, are durable when their flush returns, and everything when ``sync`` does. Names are
+encoded (``domain.encode_name``). All calls block for the disk, unless marked *quick*; any number of threads.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from kgfs.config import Config
+from kgfs.domain import Name, NameKind, Ontology, Place, encode_name, is_document_name, new_id, new_ontology_id
+from kgfs.errors import (
+    BadInputError,
+    ExistsError,
+    IsAFolderError,
+    KgfsError,
+    MissingError,
+    RefusedError,
+)
+from kgfs.ingest.depositing.duplicates import Duplicates
+from kgfs.ingest.depositing.intake import Ingested, take_in, take_in_many
+from kgfs.ingest.depositing.open_file import OpenFile
+from kgfs.ingest.depositing.rules import check_name, check_ontology_name, prefix_for
+from kgfs.ingest.keeping.content import Content, open_content
+from kgfs.ingest.keeping.settle import Settler
+from kgfs.ingest.keeping.spool import WorkingCopies
+from kgfs.ingest.sharing.exchange import Exchange
+from kgfs.stores.journal.facts import (
+    AttributesSet,
+    Fact,
+    FileMade,
+    FolderMade,
+    LinkMade,
+    Moved,
+    OntologyMade,
+    OntologyRemoved,
+    OntologyRenamed,
+    Removed,
+)
+from kgfs.stores.naming import find_ontology
+from kgfs.stores.stores import Stores
+
+PERMISSIONS = 0o7777
+
+
+class Deposits:
+    """``session`` is the living session (``sessions.open_session``) that acts."""
+
+    def __init__(self, config: Config, stores: Stores, session: str) -> None:
+        self.duplicates = Duplicates(config, stores, lambda name, alone: self.settler.settle_at_once(name, alone=alone))
+        admit = self.duplicates.check_flush if self.duplicates.refused else None
+        self.copies = WorkingCopies(stores, config.spool, session, admit)
+        if config.garage_store.durability == "shared":
+            self.copies.accept = Exchange(config, stores).accept
+        self.settler = Settler(config, stores, session, self.copies)
+        self._stores = stores
+        self._names = stores.journal.names
+        self._session = session
+
+    # -------------------------------------------------------------------------------- ontologies
+
+    def make_ontology(self, name: str, mode: int, uid: int, gid: int) -> Ontology:
+        """ExistsError if there is one of that name, RefusedError for a name of the tree's own or a dot-name."""
+        check_ontology_name(name)
+        ontology_id = new_ontology_id()
+        prefix = prefix_for(name, ontology_id, _TakenPrefixes(self._stores))
+        fact = OntologyMade(ontology_id, name, prefix, new_id(), mode & PERMISSIONS, uid, gid, time.time_ns())
+        self.record(fact)
+        return self._ontology(ontology_id)
+
+    def rename_ontology(self, ontology_id: str, name: str) -> Ontology:
+        """Its id, and the keys of its documents, stay."""
+        check_ontology_name(name)
+        if self._ontology(ontology_id).name != name:
+            self.record(OntologyRenamed(ontology_id, name, time.time_ns()))
+        return self._ontology(ontology_id)
+
+    def remove_ontology(self, ontology_id: str) -> None:
+        """NotEmptyError while a name stands in it."""
+        self.record(OntologyRemoved(ontology_id, time.time_ns()))
+
+    def _ontology(self, ontology_id: str) -> Ontology:
+        found = self._names.ontology(ontology_id)
+        if found is None:
+            raise MissingError("The ontology was removed.")
+        return found
+
+    # ------------------------------------------------------------------------------------- names
+
+    def make_folder(self, parent: int, name: str, mode: int, uid: int, gid: int) -> Name:
+        """ExistsError if the name is taken; so for files and links."""
+        made = new_id()
+        ontology = self._folder(parent, name).ontology
+        self.record_soon(FolderMade(made, ontology, parent, name, mode & PERMISSIONS, uid, gid, time.time_ns()))
+        return self.name(made)
+
+    def make_file(self, parent: int, name: str, mode: int, uid: int, gid: int) -> Name:
+        """An empty one, as the fact tells of it."""
+        fact, made = self._file(parent, name, mode, uid, gid)
+        self.record_soon(fact)
+        return made
+
+    def make_file_at_once(self, parent: int, name: str, mode: int, uid: int, gid: int) -> Name | None:
+        """The same where nobody must be waited for; else None, and nothing was made. *Quick*."""
+        fact, made = self._file(parent, name, mode, uid, gid)
+        return made if self._stores.journal.record_at_once(fact, session=self._session) else None
+
+    def _file(self, parent: int, name: str, mode: int, uid: int, gid: int) -> tuple[FileMade, Name]:
+        made, mode, now = new_id(), mode & PERMISSIONS, time.time_ns()
+        ontology = self._folder(parent, name).ontology
+        row = Name(made, ontology, parent, name, NameKind.FILE, mode, uid, gid, now, now, now, arrived_at=now)
+        return FileMade(made, ontology, parent, name, mode, uid, gid, now), row
+
+    def make_link(self, parent: int, name: str, target: str, uid: int, gid: int) -> Name:
+        """``target`` is encoded as names are, and never followed."""
+        made = new_id()
+        ontology = self._folder(parent, name).ontology
+        self.record_soon(LinkMade(made, ontology, parent, name, target, 0o777, uid, gid, time.time_ns()))
+        return self.name(made)
+
+    def move(self, name_id: int, parent: int, name: str, *, replace: bool) -> None:
+        """Within or across folders and ontologies. What stands at the goal is replaced, or ExistsError; files open
+        there go on with their bytes. DuplicateError as for a flush."""
+        moved = self.name(name_id)
+        folder = self._folder(parent, name)
+        if moved.parent == 0:
+            raise RefusedError("documents/ belongs to its ontology and cannot be moved.")
+        standing = self._names.child(parent, name)
+        if standing is not None and standing.id == name_id:
+            return
+        if standing is not None and not replace:
+            raise ExistsError(f"'{name}' exists already.")
+        replaced = standing.id if standing else 0
+        self._check_duplicate(moved, folder, name, replaced)
+        self.record_soon(Moved(name_id, folder.ontology, parent, name, replaced, time.time_ns()), leaving=standing)
+        if standing is not None:
+            self.copies.leave(standing)
+
+    def _check_duplicate(self, moved: Name, folder: Name, name: str, replaced: int) -> None:
+        """A file that becomes a document by being moved is not to be the second of its bytes."""
+        if moved.kind is not NameKind.FILE:
+            return
+        path, above = self._names.path(moved.id), self._names.path(folder.id)
+        if folder.ontology != moved.ontology or not is_document_name(path or ""):
+            goal = f"{above}/{name}" if above else name
+            self.duplicates.check(replace(moved, ontology=folder.ontology), goal, replaced)
+
+    def remove(self, name_id: int) -> None:
+        """A file, a link or an empty folder. Files that are open go on working until they are released."""
+        gone = self.name(name_id)
+        if gone.parent == 0:
+            raise RefusedError("documents/ belongs to its ontology and cannot be removed.")
+        self.record_soon(Removed(name_id, time.time_ns()), leaving=gone)
+        self.copies.leave(gone)
+
+    def set_attributes(
+        self,
+        name_id: int,
+        *,
+        mode: int | None = None,
+        uid: int | None = None,
+        gid: int | None = None,
+        atime: int | None = None,
+        mtime: int | None = None,
+    ) -> Name:
+        """Never touches content nor settling. As on other file systems only root gives files away: RefusedError."""
+        before = self.shown(name_id)
+        if before is None:
+            raise MissingError("The file was removed.")
+        if os.geteuid() != 0:
+            _check_ownership(before, uid, gid)
+        now = time.time_ns()
+        mode = None if mode is None else mode & PERMISSIONS
+        asked = {"mode": mode, "uid": uid, "gid": gid, "atime": atime, "mtime": mtime}
+        copy = self.copies.find(name_id)
+        wanted = {key: value for key, value in asked.items() if value is not None}
+        try:
+            self.record_soon(AttributesSet(name_id, now, mode, uid, gid, atime, mtime))
+        except MissingError:
+            if copy is None:
+                raise
+        live = self._names.name(name_id)
+        after = live or _changed(before, wanted, now)
+        if copy is not None and (live is None or mtime is not None):
+            copy.attributes_set(after, mtime=mtime is not None)
+        return after
+
+    def name(self, name_id: int) -> Name:
+        """As it is kept. MissingError once it is gone. *Quick*."""
+        found = self._names.name(name_id)
+        if found is None:
+            raise MissingError("It was removed.")
+        return found
+
+    def shown(self, name_id: int) -> Name | None:
+        """As it is now: with size and times of what an open file has not kept yet, and for as long as a file is open
+        also when its name is gone. *Quick*."""
+        copy = self.copies.find(name_id)
+        if copy is None:
+            return self._names.name(name_id)
+        pending = copy.pending
+        row = self._names.name(name_id) or copy.row
+        if row is None or pending is None:
+            return row
+        size, mtime = pending
+        return replace(row, size=size, mtime=mtime, ctime=max(row.ctime, mtime))
+
+    def _folder(self, parent: int, name: str) -> Name:
+        check_name(name)
+        return self.name(parent)
+
+    # ----------------------------------------------------------------------------------- content
+
+    def open(
+        self,
+        name_id: int,
+        *,
+        write: bool = False,
+        truncate: bool = False,
+        append: bool = False,
+        known: Name | None = None,
+    ) -> OpenFile:
+        """The open file wants its ``release``. It can be read in any case, and reading finds the bytes wherever they
+        stand, verified. ``known`` is the row where it was read, or made, for this very call."""
+        shown = known or self._names.name(name_id) or self.shown(name_id)
+        if shown is not None and shown.kind is NameKind.FOLDER:
+            raise IsAFolderError(f"'{shown.name}' is a folder.")
+        if shown is not None and shown.kind is NameKind.LINK:
+            raise BadInputError(f"'{shown.name}' is a symbolic link; open what it points to.")
+        writing = write or truncate or append
+        copy = self.copies.acquire(name_id, writing=writing, known=shown)
+        try:
+            keep_cache = self.copies.seen(copy)
+            if truncate:
+                copy.truncate(0)
+        except BaseException:
+            self.copies.release(copy, writing=writing)
+            raise
+        return OpenFile(
+            self.copies, copy, self._session, writing=writing, append=append, keep_cache=keep_cache and not truncate
+        )
+
+    def open_at_once(self, name_id: int) -> OpenFile | None:
+        """A file, to read it, where nobody must be waited for: None while somebody writes it. *Quick*."""
+        copy = self.copies.acquire_at_once(name_id)
+        if copy is None:
+            return None
+        seen = self.copies.seen(copy)
+        return OpenFile(self.copies, copy, self._session, writing=False, append=False, keep_cache=seen)
+
+    def truncate(self, name_id: int, size: int) -> None:
+        """By path, durable when it returns."""
+        file = self.open(name_id, write=True)
+        try:
+            file.truncate(size)
+            file.flush()
+        finally:
+            file.release()
+
+    def content(self, name_id: int) -> Content:
+        """The kept bytes of a live file, to be closed by the caller."""
+        return open_content(self._stores, self.copies.spool, name_id)[1]
+
+    def ingest_file(
+        self,
+        source: Path,
+        ontology: str,
+        as_path: str | None = None,
+        progress: Callable[[int], None] = lambda size: None,
+        *,
+        force: bool = False,
+    ) -> Ingested:
+        """Deposit a file without a mount, and settle it at once: see ``intake.take_in``. An ontology that there is not
+        is made."""
+        found = self._ontology_called(ontology)
+        return take_in(self, found, source, source.name if as_path is None else as_path, progress, force=force)
+
+    def ingest_files(
+        self,
+        sources: Iterable[Path],
+        ontology: str,
+        progress: Callable[[int], None] = lambda size: None,
+        *,
+        force: bool = False,
+    ) -> Iterator[tuple[Path, Ingested | KgfsError]]:
+        """As ``ingest_file`` of each, at a fraction of the cost: see ``intake.take_in_many``."""
+        return take_in_many(self, self._ontology_called(ontology), sources, progress, force=force)
+
+    def _ontology_called(self, ontology: str) -> Ontology:
+        """Made if there is none."""
+        found = find_ontology(self._stores, ontology)
+        if found is None:
+            try:
+                found = self.make_ontology(encode_name(os.fsencode(ontology)), 0o755, os.getuid(), os.getgid())
+            except ExistsError:  # made by another process in this moment
+                found = find_ontology(self._stores, ontology)
+                if found is None:
+                    raise
+        return found
+
+    def sync(self) -> None:
+        """Everything that was changed is durable when this returns."""
+        self._stores.journal.sync()
+
+    def record(self, *facts: Fact, inbox: Mapping[str, bytes] | None = None) -> None:
+        """As this session; durable when it returns."""
+        self._stores.journal.record(*facts, inbox=inbox, session=self._session)
+
+    def record_soon(self, *facts: Fact, inbox: Mapping[str, bytes] | None = None, leaving: Name | None = None) -> None:
+        """As this session; durable within a second, or when a later fact is. At once where a spool file of a name that
+        is ``leaving`` goes with it, which a name that came back after a power failure would miss."""
+        synced = leaving is not None and leaving.place is Place.SPOOL
+        self._stores.journal.record(*facts, inbox=inbox, session=self._session, synced=synced)
+
+
+class _TakenPrefixes:
+    """Prefixes that an ontology has, or had: its trash, and keys that were cited, outlive it."""
+
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+
+    def __contains__(self, prefix: object) -> bool:
+        if any(ontology.prefix == prefix for ontology in self._stores.journal.names.ontologies()):
+            return True
+        return any(True for _ in self._stores.garage.objects.keys(f"sources/{prefix}/"))
+
+
+def _check_ownership(before: Name, uid: int | None, gid: int | None) -> None:
+    if uid not in (None, before.uid) or (gid not in (None, before.gid) and gid not in os.getgroups()):
+        raise RefusedError(f"Only root can give '{before.name}' to another owner.")
+
+
+def _changed(before: Name, wanted: dict[str, int], now: int) -> Name:
+    return replace(
+        before,
+        mode=wanted.get("mode", before.mode),
+        uid=wanted.get("uid", before.uid),
+        gid=wanted.get("gid", before.gid),
+        atime=wanted.get("atime", before.atime),
+        mtime=wanted.get("mtime", before.mtime),
+        ctime=now,
+    )

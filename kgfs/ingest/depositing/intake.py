@@ -1,0 +1,286 @@
+"""Taking in files from outside, without a mount: read once, kept, and settled at once, alone or many together."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from kgfs.domain import Name, NameKind, Ontology, Place, new_id
+from kgfs.errors import (
+    BadInputError,
+    BusyError,
+    DuplicateError,
+    ExistsError,
+    FullError,
+    IsAFolderError,
+    KgfsError,
+    MissingError,
+    NotAFolderError,
+    from_os_error,
+)
+from kgfs.failpoints import border
+from kgfs.ingest.depositing.rules import check_path
+from kgfs.ingest.keeping.content import SMALL, Memory, SpoolFile
+from kgfs.stores.garage.contract import BLOCK, Sums
+from kgfs.stores.garage.sums import sums_of
+from kgfs.stores.journal.facts import ContentKept, Fact, FileMade, Moved
+
+if TYPE_CHECKING:
+    from kgfs.ingest.depositing.deposit import Deposits
+    from kgfs.ingest.keeping.identify import Decision
+
+T = TypeVar("T")
+
+TOGETHER = 64
+"""Files that are decided about, and made durable, in one step."""
+WAITING = 64 * 1024 * 1024
+"""Bytes that wait in the spool for that at most, but for those of the last file."""
+ATTEMPTS = 5
+"""How often a change by somebody else in the middle of ours is met by beginning again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    path: str
+    """Below documents/, encoded."""
+    doc_id: str
+    """Empty when it became no Document."""
+    decision: str
+    """One of ``identify.Action``."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """The bytes of the source, in memory or in the spool."""
+
+    content: Memory | SpoolFile
+    sums: Sums
+    mode: int
+    mtime: int
+
+
+def take_in(
+    deposits: Deposits, ontology: Ontology, source: Path, as_path: str, progress: Callable[[int], None], *, force: bool
+) -> Ingested:
+    """Deposit ``source`` at ``as_path`` below the ontology's documents/, with its times and permissions; missing
+    folders are made. What stood at the path is replaced as by a rename, so that who has it open goes on with its bytes;
+    the history of the path goes on. ``progress`` is told the size of each piece that was read.
+
+    BadInputError: the path leaves documents/, the source is no file or cannot be read. MissingError: the source is
+    not there (any more). FullError: the home is full, nothing was kept. DuplicateError: the ontology has these bytes
+    under another path and is to have each content once; nothing was changed.
+    """
+    names = check_path(as_path)
+
+    def deposit(taken: _Taken) -> Ingested:
+        name = _placed(deposits, ontology, names, taken)
+        decision = deposits.settler.decide([name], again=True, force=force).get(name.id)
+        if decision is None:
+            raise BusyError(f"'{'/'.join(names)}' in {ontology.name} is being written. Try again when that is done.")
+        return _ingested(deposits, name, names, decision)
+
+    return _with_bytes(deposits, source, progress, deposit)
+
+
+def take_in_many(
+    deposits: Deposits, ontology: Ontology, sources: Iterable[Path], progress: Callable[[int], None], *, force: bool
+) -> Iterator[tuple[Path, Ingested | KgfsError]]:
+    """As :func:`take_in` of each in turn, under its own name, but :data:`TOGETHER` are decided about at a time: each is
+    durable, and known to be, when it is told of. Killed before that, what was kept is settled by whoever settles next.
+    A failure is told of in place of what became of that file."""
+    kept: dict[str, tuple[Path, Name]] = {}
+    for source in sources:
+        waiting = sum(name.size for _, name in kept.values())
+        if source.name in kept or len(kept) == TOGETHER or waiting > WAITING:
+            yield from _decided(deposits, ontology, kept, progress, force=force)
+            kept = {}
+        try:
+            if deposits.duplicates.refused:  # whether it is one depends on what was decided about those before
+                yield source, take_in(deposits, ontology, source, source.name, progress, force=force)
+                continue
+            placed = partial(_placed, deposits, ontology, check_path(source.name))
+            name = _with_bytes(deposits, source, progress, placed)
+        except KgfsError as error:
+            yield source, error
+            continue
+        kept[source.name] = (source, name)
+    yield from _decided(deposits, ontology, kept, progress, force=force)
+
+
+def _decided(
+    deposits: Deposits,
+    ontology: Ontology,
+    kept: dict[str, tuple[Path, Name]],
+    progress: Callable[[int], None],
+    *,
+    force: bool,
+) -> Iterator[tuple[Path, Ingested | KgfsError]]:
+    try:
+        decisions = deposits.settler.settle([name for _, name in kept.values()], again=True, force=force)
+    except KgfsError:
+        decisions = {}  # which of them is the trouble each shows alone
+    for source, name in kept.values():
+        try:
+            if decision := decisions.get(name.id):
+                yield source, _ingested(deposits, name, check_path(source.name), decision)
+            else:
+                yield source, take_in(deposits, ontology, source, source.name, lambda size: None, force=force)
+        except KgfsError as error:
+            yield source, error
+
+
+def _with_bytes(deposits: Deposits, source: Path, progress: Callable[[int], None], do: Callable[[_Taken], T]) -> T:
+    """What ``do`` makes of the source, alone among those who settle; begun again where somebody else came between."""
+    try:
+        with _taken(deposits, source, progress) as taken:
+            for attempt in range(ATTEMPTS):
+                try:
+                    with deposits.settler.alone():
+                        return do(taken)
+                except DuplicateError:
+                    raise
+                except (BusyError, ExistsError, MissingError):
+                    if attempt == ATTEMPTS - 1:
+                        raise
+    except FullError as error:
+        raise FullError(f"{source} was not kept: no space left where the home stands. Free some and repeat.") from error
+    raise AssertionError("unreachable")
+
+
+def _placed(deposits: Deposits, ontology: Ontology, names: tuple[str, ...], taken: _Taken) -> Name:
+    """The name that has these bytes at this path from now on; it may have had them before."""
+    journal = deposits.copies.stores.journal
+    parent = _folder(deposits, ontology, names[:-1])
+    standing = journal.names.child(parent, names[-1])
+    if standing is not None and standing.kind is NameKind.FOLDER:
+        raise IsAFolderError(f"'{'/'.join(names)}' is a folder in {ontology.name}. Choose another path with --as.")
+    sha256 = taken.sums.sha256 if taken.sums.size else ""
+    if standing is not None and standing.kind is NameKind.FILE and standing.sha256 == sha256:
+        return standing
+    return _keep(deposits, ontology, parent, "/".join(names), standing, taken)
+
+
+def _ingested(deposits: Deposits, name: Name, names: tuple[str, ...], decision: Decision) -> Ingested:
+    settled = deposits.copies.stores.journal.names.name(name.id)
+    return Ingested("/".join(names), settled.doc_id if settled else "", decision.action.value, decision.reason)
+
+
+def _folder(deposits: Deposits, ontology: Ontology, names: tuple[str, ...]) -> int:
+    folder = ontology.root
+    for name in names:
+        found = deposits.copies.stores.journal.names.child(folder, name)
+        if found is None:
+            found = deposits.make_folder(folder, name, 0o755, os.getuid(), os.getgid())
+        if found.kind is not NameKind.FOLDER:
+            raise NotAFolderError(f"'{name}' in {ontology.name} is not a folder. Choose another path with --as.")
+        folder = found.id
+    return folder
+
+
+def _keep(deposits: Deposits, ontology: Ontology, parent: int, path: str, standing: Name | None, taken: _Taken) -> Name:
+    """A new name with the bytes, in place of the one that stands there: one step, all or nothing."""
+    name = path.rpartition("/")[2]
+    made, now, sums = new_id(), time.time_ns(), taken.sums
+    owner = (os.getuid(), os.getgid())
+    coming = _coming(ontology, parent, made, path, taken)
+    deposits.duplicates.check(coming, path, standing.id if standing else 0, alone=True)
+    first_name = name if standing is None else f".kgfs-{made:x}"
+    place, key, sha256 = Place.NONE, "", sums.sha256 if sums.size else ""
+    inbox: dict[str, bytes] = {}
+    if isinstance(taken.content, SpoolFile):
+        place, key = Place.SPOOL, taken.content.path.name
+        deposits.copies.remember(sums)
+    elif sums.size:
+        place, inbox = Place.INBOX, {sha256: taken.content.read_at(0, sums.size)}
+    facts: list[Fact] = [
+        FileMade(made, ontology.id, parent, first_name, taken.mode, *owner, now),
+        ContentKept(made, sha256, sums.size, place, key, taken.mtime, now),
+    ]
+    if standing is not None:
+        facts.append(Moved(made, ontology.id, parent, name, standing.id, now))
+    deposits.record_soon(*facts, inbox=inbox, leaving=standing)  # the decision that follows is waited for
+    if isinstance(taken.content, SpoolFile):
+        taken.content.fixed = sums.size
+        taken.content.let_go()
+    border("kept")
+    if standing is not None:
+        deposits.copies.leave(standing)
+    return deposits.name(made)
+
+
+def _coming(ontology: Ontology, parent: int, made: int, path: str, taken: _Taken) -> Name:
+    """The name as it will be."""
+    size, sha256, at = taken.sums.size, taken.sums.sha256, taken.mtime
+    owned = (taken.mode, os.getuid(), os.getgid(), at, at, at)
+    last = path.rpartition("/")[2]
+    return Name(made, ontology.id, parent, last, NameKind.FILE, *owned, size=size, sha256=sha256 if size else "")
+
+
+@contextmanager
+def _taken(deposits: Deposits, source: Path, progress: Callable[[int], None]) -> Iterator[_Taken]:
+    """The source's bytes, read once. A spool file that no fact speaks of in the end is removed."""
+    descriptor = _open(source)
+    content: Memory | SpoolFile = Memory()
+    try:
+        about = os.fstat(descriptor)
+        while piece := _read(descriptor, source):
+            if isinstance(content, Memory) and content.size + len(piece) > SMALL:
+                small = content.read_at(0, content.size)
+                content = SpoolFile.make(deposits.copies.fresh_path())
+                content.write_at(0, small)
+            content.write_at(content.size, piece)
+            progress(len(piece))
+        if isinstance(content, SpoolFile):
+            content.sync()
+            sums = content.sums()
+        else:
+            sums = sums_of(content.read_at(0, content.size))
+        yield _Taken(content, sums, stat.S_IMODE(about.st_mode) & 0o777, about.st_mtime_ns)
+    finally:
+        os.close(descriptor)
+        content.close()
+        if isinstance(content, SpoolFile) and not content.fixed:
+            content.path.unlink(missing_ok=True)
+
+
+def _open(source: Path) -> int:
+    try:
+        # Without O_NONBLOCK the opening of a pipe would wait for its writer.
+        descriptor = os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise _unreadable(source, error) from error
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return descriptor
+    os.close(descriptor)
+    if stat.S_ISDIR(mode):
+        raise BadInputError(f"{source} is a folder. Give the files in it, as in 'find {source} -type f'.")
+    raise BadInputError(f"{source} is not an ordinary file (a pipe, socket or device).")
+
+
+def _read(descriptor: int, source: Path) -> bytes:
+    try:
+        return os.read(descriptor, BLOCK)
+    except OSError as error:
+        raise _unreadable(source, error) from error
+
+
+def _unreadable(source: Path, error: OSError) -> KgfsError:
+    if error.errno == errno.ENOENT:
+        if source.is_symlink():
+            return MissingError(f"{source} is a symbolic link that points to nothing.")
+        return MissingError(f"{source}: no such file.")
+    if error.errno in (errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENAMETOOLONG):
+        refused = BadInputError(f"{source} cannot be read: {error.strerror}.")
+        refused.errno = error.errno
+        return refused
+    return from_os_error(error, f"Reading {source}")

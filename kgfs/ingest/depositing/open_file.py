@@ -1,0 +1,76 @@
+"""One open file of documents/: what the tree's handles do."""
+
+from __future__ import annotations
+
+from kgfs.ingest.keeping.keep import keep, keep_at_once
+from kgfs.ingest.keeping.spool import NOTHING, WorkingCopies, WorkingCopy
+from kgfs.stores.journal.contract import Pending
+
+
+class OpenFile:
+    """Calls may come from several threads in turn; several open files of one name share its working copy."""
+
+    def __init__(
+        self, copies: WorkingCopies, copy: WorkingCopy, session: str, *, writing: bool, append: bool, keep_cache: bool
+    ) -> None:
+        self.keep_cache = keep_cache
+        """Whether what was read of this file before is what would be read now."""
+        self._copies = copies
+        self._copy = copy
+        self._session = session
+        self._writing = writing
+        self._append = append
+        self._released = False
+
+    def read(self, offset: int, length: int) -> bytes:
+        """RotError where the kept bytes are damaged."""
+        return self._copy.read(offset, length)
+
+    def at_hand(self, offset: int, length: int) -> bytes | None:
+        """What ``read`` would return, where it is in memory and nobody can change it. Quick, at any time."""
+        return self._copy.at_hand(offset, length)
+
+    def write(self, offset: int, data: bytes) -> int:
+        """How many bytes were written, at the end of the file if it was opened to append."""
+        return self._copy.write(None if self._append else offset, data)
+
+    def write_at_once(self, offset: int, data: bytes) -> int | None:
+        """The same where it touches memory only and nobody must be waited for; else None. Quick."""
+        return self._copy.write_at_once(None if self._append else offset, data)
+
+    def truncate(self, size: int) -> None:
+        self._copy.truncate(size)
+
+    def flush(self) -> None:
+        """What was written since the last flush, through whichever open file of the name, is durable. FullError or
+        StoreError if it is not; then the name has the bytes of its last flush once the last writer is released."""
+        self._keep()
+
+    def flush_at_once(self) -> Pending | None:
+        """As ``flush``, but that it is the caller who waits for what is pending; None where more is to be waited for, and
+        nothing was done. Quick."""
+        return keep_at_once(self._copies, self._copy, self._session) if self._writing else NOTHING
+
+    def sync(self) -> None:
+        """As ``flush``; name and attributes are durable, too."""
+        if not self._keep():
+            self._copies.stores.journal.sync()
+
+    def _keep(self) -> bool:
+        return self._writing and keep(self._copies, self._copy, self._session)
+
+    def release(self) -> None:
+        """Flushes again, since writes through a memory map come after the last close(). Idempotent."""
+        if self._released:
+            return
+        self._released = True
+        try:
+            self.flush()
+        finally:
+            self._copies.release(self._copy, writing=self._writing)
+
+    def release_at_once(self) -> bool:
+        """Whether it was released without waiting for anybody. Quick."""
+        if not self._released:
+            self._released = self._copies.release_at_once(self._copy, writing=self._writing)
+        return self._released

@@ -1,0 +1,1 @@
+"""Keeping: bytes that were written become durable, and reach the garage under their hash."""

@@ -1,0 +1,120 @@
+"""Bringing a name's bytes into the garage under their key, from wherever they stand."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from kgfs.domain import Name, Place
+from kgfs.errors import MissingError, RotError, from_os_error
+from kgfs.failpoints import border
+from kgfs.ingest.keeping.content import Kept, SpoolFile, key_on_the_way
+from kgfs.stores.garage.contract import BLOCK, Sums
+from kgfs.stores.garage.sums import sums_of
+from kgfs.stores.stores import Stores
+from kgfs.stores.waiting import waiting_key
+
+AT_ONCE = 8
+"""Small objects put at the same time: with one after the other each waits for the disk three times."""
+
+
+def bring_home(stores: Stores, spool: Path, name: Name, key: str, sums: Sums | None = None) -> None:
+    """The object ``key`` holds the bytes of ``name`` when this returns. May be done twice. No writer may have the
+    file open: its spool file becomes the object. ``sums`` are those of the bytes where the caller hashed them. Memory
+    stays flat.
+    """
+    if name.place is Place.NONE:
+        return
+    kept = _is_kept(stores, name, key)
+    # Where the source still stands the object is put again, though it exists: who put it may have been killed before
+    # its folder was synced, and the source goes away after this.
+    if name.place is Place.INBOX:
+        small = small_of(stores, name, key)
+        if small is not None:
+            put_small(stores, {key: small})
+        return
+    if name.place is Place.SPOOL and (spool / name.key).exists():
+        _move(stores, spool / name.key, name, key, sums)
+    elif kept:
+        return
+    elif name.place is Place.SPOOL:
+        _copy(stores, spool, key_on_the_way(stores, name), name, key)
+    else:
+        _copy(stores, spool, name.key, name, key)
+    border("garage-put")
+
+
+def keep_again(stores: Stores, spool: Path, name: Name, key: str) -> None:
+    """The object ``key``, which another home may have given up just when this one counted on it, is made of what waits in
+    the garage, if that is still there."""
+    waiting = waiting_key(name.id, name.sha256)
+    if not stores.garage.objects.exists(key) and stores.garage.objects.exists(waiting):
+        _copy(stores, spool, waiting, name, key)
+
+
+def small_of(stores: Stores, name: Name, key: str) -> tuple[bytes, Sums] | None:
+    """A content in the inbox, to be put under ``key``; None if it is not there any more and the garage has it."""
+    small = stores.journal.inbox(name.sha256)
+    if small is not None:
+        return small, _verified(name, sums_of(small))
+    if _is_kept(stores, name, key):
+        return None
+    try:  # of another host that never came back
+        small = stores.garage.objects.get(waiting_key(name.id, name.sha256))
+    except MissingError as error:
+        raise MissingError(f"The kept bytes of '{name.name}' are not in the inbox.") from error
+    return small, _verified(name, sums_of(small))
+
+
+def put_small(stores: Stores, contents: Mapping[str, tuple[bytes, Sums]]) -> None:
+    """Put them at the same time: the disk makes together durable what waits for it together."""
+    objects = stores.garage.objects
+    if len(contents) == 1:
+        ((key, (content, sums)),) = contents.items()
+        objects.put(key, content, sums)
+    elif contents:
+        with ThreadPoolExecutor(AT_ONCE, "kgfs-settle") as several:
+            for put in [several.submit(objects.put, key, *small) for key, small in contents.items()]:
+                put.result()
+    border("garage-put")
+
+
+def _is_kept(stores: Stores, name: Name, key: str) -> bool:
+    objects = stores.garage.objects
+    return objects.exists(key) and objects.stat(key).sha256 == name.sha256
+
+
+def _move(stores: Stores, kept: Path, name: Name, key: str, sums: Sums | None) -> None:
+    try:
+        # A writer that was killed, or refused by a full disk, may have left more behind than was kept.
+        if kept.stat().st_size > name.size:
+            os.truncate(kept, name.size)
+        if sums is None or sums.sha256 != name.sha256:
+            sums = _verified(name, sums_of(kept))
+    except OSError as error:
+        raise from_os_error(error, f"Reading the working copy {kept} of '{name.name}'") from error
+    stores.garage.objects.put(key, kept, sums, move=True)
+
+
+def _copy(stores: Stores, spool: Path, present: str, name: Name, key: str) -> None:
+    """The bytes have been in the garage under another key: as a temporary file, or in another ontology."""
+    objects = stores.garage.objects
+    source = Kept(objects, present, objects.stat(present).size)
+    goal = SpoolFile.make(spool / f"copy-{secrets.token_hex(8)}")
+    try:
+        while goal.size < source.size:
+            goal.write_at(goal.size, source.read_at(goal.size, BLOCK))
+        stores.garage.objects.put(key, goal.path, _verified(name, goal.sums()), move=True)
+    finally:
+        source.close()
+        goal.close()
+        goal.path.unlink(missing_ok=True)
+
+
+def _verified(name: Name, sums: Sums) -> Sums:
+    if sums.sha256 != name.sha256:
+        raise RotError(f"The kept bytes of '{name.name}' are not those that were written (SHA-256 {sums.sha256}).")
+    return sums

@@ -1,0 +1,334 @@
+"""Settle: decide what quiet bytes mean, and bring them into the garage.
+
+A name is settled when no writer has it open and it has been quiet for ``[pipeline] settle`` seconds, or when asked.
+Each process settles what its own session wrote, and any process what dead sessions left; one settles at a time.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from kgfs.config import Config
+from kgfs.domain import Document, Name, NameKind, Place, extension_of, garage_key_of
+from kgfs.errors import AwayError, BusyError, FullError, KgfsError, MissingError, TimedOutError
+from kgfs.failpoints import border
+from kgfs.ingest.keeping.identify import Action, Decision, decide, identity
+from kgfs.ingest.keeping.lull import BACKLOG, PATIENCE, Lull
+from kgfs.ingest.keeping.place import bring_home, put_small, small_of
+from kgfs.ingest.keeping.sessions import alive_sessions
+from kgfs.ingest.keeping.spool import WorkingCopies
+from kgfs.stores.error_log import ErrorLog
+from kgfs.stores.garage.contract import Sums
+from kgfs.stores.journal.facts import Fact, ReadingOwed, Settled, VersionMinted
+from kgfs.stores.journal.sharing.follow import ELSEWHERE
+from kgfs.stores.stores import Stores
+
+BATCH = 64
+"""Decisions that become durable together."""
+RETRY = 30 * 10**9
+"""Nanoseconds until a name that could not be settled is looked at again."""
+AWAY = (AwayError, TimedOutError)
+AWAY_RETRY = 2 * 10**9
+"""Nanoseconds until a server is asked again that was away."""
+
+
+class Settler:
+    """``session`` is this process's own, whose open files ``copies`` knows; without one only what dead sessions left
+    is settled. Any number of threads."""
+
+    def __init__(
+        self, config: Config, stores: Stores, session: str | None = None, copies: WorkingCopies | None = None
+    ) -> None:
+        self._config = config
+        self._stores = stores
+        self._session = session
+        self._copies = copies or WorkingCopies(stores, config.spool, session or "none")
+        self._errors = ErrorLog(config.errors_log)
+        self._failed: dict[int, int] = {}
+        self._away = False
+        self._resting_until = 0
+        self._swept = False
+        self._lull = Lull(lambda: self._copies.times_kept)
+
+    def due(self, now: int) -> list[Name]:
+        """What is to be settled at ``now`` (nanoseconds), oldest first."""
+        return self._waiting(now - int(self._config.pipeline.settle * 1e9), now)
+
+    def run_once(self, now: int, between: Callable[[], None] = lambda: None) -> int:
+        """Settle what is due; how many names were. What fails is logged and tried again later. The first call also
+        clears the spool. ``between`` is called now and then, since a large folder takes minutes. While writers of this
+        process are in a hurry only what has waited long is settled, and the rest is left for a later call. So is all
+        while the garage's server is away."""
+        if now < self._resting_until:
+            return 0
+        if self._lull.over(time.monotonic_ns()):
+            full = self._stores.journal.names.unsettled_count() > BACKLOG
+            settled = self._settle(self.due(now if full else now - PATIENCE), now, between)
+        else:
+            settled = self._settle(self.due(now), now, between, lambda: self._lull.over(time.monotonic_ns()))
+        if not self._swept:
+            self._swept = True
+            self.sweep()
+        return settled
+
+    def settle_now(self, between: Callable[[], None] = lambda: None) -> int:
+        """Settle everything that no writer has open, quiet or not."""
+        now = time.time_ns()
+        self._failed.clear()
+        return self._settle(self._waiting(now, now), now, between)
+
+    def settle(self, names: Sequence[Name], *, again: bool = False, force: bool = False) -> dict[int, Decision]:
+        """Decide about these names and make it durable; the decisions by name id. A name that changed, moved or was
+        opened for writing meanwhile is left for the next time. With ``again`` names that are settled are decided
+        about too, with ``force`` known bytes are read again. Raises what the stores raise."""
+        with self.alone():
+            return self.decide(names, again=again, force=force)
+
+    def settle_at_once(self, name: Name, *, alone: bool) -> bool:
+        """Settle one name, quiet or not; whether it is settled now, with the bytes it has here. It is not where a writer
+        has it open, where it belongs to another living session, nor where that fails: then it is left for its time.
+        ``alone`` tells that the caller is :meth:`alone`."""
+        now = time.time_ns()
+        if all(waiting.id != name.id for waiting in self._waiting(now, now)):
+            return False
+        try:
+            decided = self.decide([name]) if alone else self.settle([name])
+        except KgfsError as error:
+            self._errors.add("settle", error, name=name.name, id=name.id)
+            return False
+        after = self._stores.journal.names.name(name.id)
+        return name.id in decided and after is not None and after.settled and after.sha256 == name.sha256
+
+    def decide(self, names: Sequence[Name], *, again: bool = False, force: bool = False) -> dict[int, Decision]:
+        """As ``settle``, for a caller that is :meth:`alone`."""
+        decided: dict[int, Decision] = {}
+        batch = _Batch(self._stores, self._copies, self._config.tree.trash_days)
+        for name in names:
+            if decision := batch.add(name, again=again, force=force):
+                decided[name.id] = decision
+        batch.record()
+        self._copies.drop_left()
+        return {name_id: decision for name_id, decision in decided.items() if name_id not in batch.refused}
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """One process, and one thread in it, decides at a time: two would mint two versions."""
+        self._config.run.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(self._config.run / "settle.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def sweep(self) -> int:
+        """Remove what dead sessions left and no fact speaks of: spool files and inbox rows. How many spool files."""
+        journal = self._stores.journal
+        with self.alone():
+            # In this order: a file seen first is a living session's, or a fact speaks of it already, or it is nobody's.
+            paths = sorted(self._config.spool.glob("*-*"))
+            alive = {*alive_sessions(self._config.run), self._session}
+            wanted = {name.key for name in journal.names.unsettled(quiet_before=2**63 - 1)}
+            left = [path for path in paths if path.name not in wanted and path.name.partition("-")[0] not in alive]
+            for path in left:
+                path.unlink(missing_ok=True)
+            if inbox := journal.left_inbox():
+                journal.drop_inbox(inbox)
+        return len(left)
+
+    # ------------------------------------------------------------------------------------- inside
+
+    def _waiting(self, quiet_before: int, now: int) -> list[Name]:
+        names = self._stores.journal.names
+        alive = [*alive_sessions(self._config.run), ELSEWHERE]
+        waiting = names.unsettled(quiet_before=quiet_before, alive=alive)
+        if self._session is not None:
+            own = names.unsettled(session=self._session, quiet_before=quiet_before)
+            known = {name.id for name in waiting}
+            waiting = waiting + [name for name in own if name.id not in known]
+        return [
+            name for name in waiting if not self._copies.being_written(name.id) and self._failed.get(name.id, 0) <= now
+        ]
+
+    def _settle(
+        self,
+        names: Sequence[Name],
+        now: int,
+        between: Callable[[], None],
+        give_way: Callable[[], bool] = lambda: False,
+    ) -> int:
+        settled = 0
+        for start in range(0, len(names), BATCH):
+            between()
+            if give_way():
+                break
+            part = names[start : start + BATCH]
+            try:
+                settled += self._settle_part(part, now)
+                self._away = False
+            except FullError as error:
+                self._errors.add("settle", error, waiting=len(names) - start)
+                self._failed |= {name.id: now + RETRY for name in names[start:]}
+                break
+            except AWAY as error:
+                # What is written later waits too, so that all become versions in the order in which they were written.
+                if not self._away:
+                    self._errors.add("settle", error, waiting=len(names) - start)
+                self._away, self._resting_until = True, time.time_ns() + AWAY_RETRY
+                break
+        self._copies.drop_left()
+        return settled
+
+    def _settle_part(self, names: Sequence[Name], now: int) -> int:
+        try:
+            return len(self.settle(names))
+        except (FullError, *AWAY):
+            raise
+        except KgfsError:
+            # One of them is the trouble; each alone shows which, and the others are not held up by it.
+            return self._settle_each(names, now)
+
+    def _settle_each(self, names: Sequence[Name], now: int) -> int:
+        settled = 0
+        for name in names:
+            try:
+                settled += len(self.settle([name]))
+            except AWAY:
+                raise
+            except KgfsError as error:
+                self._failed[name.id] = now + RETRY
+                self._errors.add("settle", error, name=name.name, id=name.id)
+        return settled
+
+
+class _Batch:
+    """Decisions on their way to the journal. Two about the same bytes, or about the same history, never share a batch:
+    the second depends on the first being true."""
+
+    def __init__(self, stores: Stores, copies: WorkingCopies, trash_days: int) -> None:
+        self.refused: set[int] = set()
+        self._stores = stores
+        self._copies = copies
+        self._trash_days = trash_days
+        self._facts: dict[int, tuple[Fact, ...]] = {}
+        self._before: dict[int, Name] = {}
+        self._bytes: set[tuple[str, str]] = set()
+        self._lineages: set[int] = set()
+        self._small: dict[str, tuple[bytes, Sums]] = {}
+
+    def add(self, seen: Name, *, again: bool, force: bool) -> Decision | None:
+        """None if there is nothing to decide (any more)."""
+        names = self._stores.journal.names
+        if seen.sha256 and (seen.ontology, seen.sha256) in self._bytes:
+            self.record()
+        name = names.name(seen.id)
+        path = names.path(seen.id)
+        # Asked after the row was read: bytes that a writer still appends to can then not be those of the row.
+        if name is None or path is None or self._copies.being_written(name.id) or self._copies.held(name):
+            return None
+        if name.settled and not again:
+            return None
+        now = time.time_ns()
+        newest = next((one for one in reversed(names.versions(name.id)) if one.doc_id), None)
+        document = names.document_with(name.ontology, name.sha256) if name.sha256 else None
+        lineage, n = names.lineage_for(name.id) if name.kind is NameKind.FILE else (0, 1)
+        if lineage in self._lineages:
+            self.record()
+            return self.add(seen, again=again, force=force)
+        decision = decide(name, path, newest, document, n=n, now=now, trash_days=self._trash_days, force=force)
+        if decision.action in (Action.NONE, Action.SKIP) and name.settled:
+            return decision
+        try:
+            facts: list[Fact] = [
+                self._minted(name, path, decision, document, n, now)
+                if decision.mints
+                else self._settled(name, decision, document, now)
+            ]
+        except KgfsError:
+            if _same_bytes(names.name(name.id), name):
+                raise
+            return None  # written or removed meanwhile, and the bytes given up
+        if decision.action is Action.REPROCESS and document is not None and (force or not decision.mints):
+            run = secrets.token_hex(8) if force else ""
+            facts.append(ReadingOwed(document.doc_id, decision.reason, now, run=run))
+        self._facts[name.id] = tuple(facts)
+        self._before[name.id] = name
+        self._bytes.add((name.ontology, name.sha256))
+        self._lineages |= {lineage} - {0}
+        return decision
+
+    def record(self) -> None:
+        """Make the decisions true, and give up the places where the bytes stood before."""
+        if not self._facts:
+            return
+        facts, before, small = self._facts, self._before, self._small
+        self._facts, self._before, self._bytes, self._lineages, self._small = {}, {}, set(), set(), {}
+        put_small(self._stores, small)
+        journal = self._stores.journal
+        try:
+            journal.record(*(fact for together in facts.values() for fact in together))
+        except (BusyError, MissingError):
+            for name_id, together in facts.items():
+                try:
+                    journal.record(*together)
+                except (BusyError, MissingError):  # written, moved or removed since: the next time
+                    self.refused.add(name_id)
+        border("settled")
+        for name_id, name in before.items():
+            if name_id not in self.refused:
+                self._copies.leave(name)
+
+    def _settled(self, name: Name, decision: Decision, document: Document | None, now: int) -> Settled:
+        place, key = name.place, name.key
+        if place in (Place.INBOX, Place.SPOOL):
+            place, key = Place.GARAGE, self._key_without_document(name, document)
+            self._bring_home(name, key)
+        return Settled(name.id, place, key, decision.reason, now, name.sha256, decision.action.value)
+
+    def _minted(
+        self, name: Name, path: str, decision: Decision, document: Document | None, n: int, now: int
+    ) -> VersionMinted:
+        ontology = self._stores.journal.names.ontology(name.ontology)
+        if ontology is None:
+            raise MissingError(f"The ontology of '{name.name}' is gone.")
+        who = identity(ontology, path, name.sha256, document)
+        self._bring_home(name, who.key)
+        return VersionMinted(
+            id=name.id,
+            ontology=name.ontology,
+            n=n,
+            doc_id=who.doc_id,
+            sha256=name.sha256,
+            size=name.size,
+            key=who.key,
+            source_id=who.source_id,
+            path=path,
+            decision=decision.action.value,
+            reason=decision.reason,
+            at=now,
+        )
+
+    def _key_without_document(self, name: Name, document: Document | None) -> str:
+        if document is not None:
+            return document.key
+        ontology = self._stores.journal.names.ontology(name.ontology)
+        if ontology is None:
+            raise MissingError(f"The ontology of '{name.name}' is gone.")
+        return garage_key_of(ontology.prefix, name.sha256, extension_of(name.name))
+
+    def _bring_home(self, name: Name, key: str) -> None:
+        if name.place is Place.INBOX:
+            small = small_of(self._stores, name, key)
+            if small is not None:
+                self._small[key] = small
+            return
+        bring_home(self._stores, self._copies.spool, name, key, self._copies.remembered(name.sha256))
+
+
+def _same_bytes(now: Name | None, before: Name) -> bool:
+    return now is not None and (now.sha256, now.place, now.key) == (before.sha256, before.place, before.key)

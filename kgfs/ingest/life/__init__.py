@@ -1,0 +1,1 @@
+"""The life of what was read: forgotten, purged, read again, derived again."""

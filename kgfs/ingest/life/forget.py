@@ -1,0 +1,336 @@
+"""Forgetting on purpose (LIFECYCLE 6): a plan that says what would go, the order for it, and carrying it out.
+
+An order is recorded first: in one fact the names leave, tombstones and suppressions stand, and what is to be done is
+noted. Who is in the worker's place then carries it out, in one commit to the graph however many documents it is about.
+Killed anywhere in between, it is carried out by the next one; each step may be done twice.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from kgfs.config import Config
+from kgfs.domain import Document, Name, NameKind, Ontology, Version, concept_id_of, normalise_label
+from kgfs.errors import BadInputError
+from kgfs.failpoints import border
+from kgfs.ingest.depositing.deposit import Deposits
+from kgfs.ingest.keeping.settle import Settler
+from kgfs.ingest.life.purge import decided_about, purge
+from kgfs.stores.found import ontology_of
+from kgfs.stores.graph.contract import Concept
+from kgfs.stores.journal.contract import Forgetting
+from kgfs.stores.journal.facts import Fact, ForgettingDone, ForgettingOwed, OntologyRemoved, SearchRemoved, decode
+from kgfs.stores.naming import Found, FoundKind
+from kgfs.stores.readings import keep_text, load_reading
+from kgfs.stores.stores import Stores
+from kgfs.stores.vectors.contract import Filter
+
+PAGE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """A Document that the plan is about."""
+
+    document: Document
+    paths: tuple[str, ...]
+    """Of all its names, as ``Ontology/documents/path``."""
+    trashed: tuple[str, ...]
+    """Paths it was removed from, which the trash holds."""
+    versions: int
+    """How many versions of paths it is."""
+    evidence: int
+    """Pieces of evidence it gives now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    cascade: str
+    purge: bool
+    documents: tuple[Leaving, ...]
+    names: tuple[Name, ...]
+    """All that leave documents/, also what is no Document; folders after what stands in them."""
+    ontologies: tuple[Ontology, ...]
+    """Those that go with all they have; with cascade ``none`` they stay, since their knowledge does."""
+    gone: tuple[Concept, ...]
+    """Concepts that leave the graph."""
+    lessened: tuple[tuple[Concept, int], ...]
+    """Concepts that stay, with the number of pieces of evidence they lose."""
+    others: tuple[tuple[str, int], ...]
+    """Documents that stay, with the number of pieces of evidence of theirs that goes (cascade ``all``)."""
+
+    @property
+    def nothing(self) -> bool:
+        return not self.documents and not self.names and not self.ontologies
+
+
+def plan(stores: Stores, targets: Sequence[Found], cascade: str, *, purge: bool) -> Plan:
+    """What forgetting these would do. Changes nothing. BadInputError for a purge that keeps the knowledge, and for one
+    version of a path that is not to be purged: without its path nothing can be said about it but that."""
+    if purge and cascade == "none":
+        raise BadInputError("--purge erases a document, --cascade none keeps its knowledge: choose one of them.")
+    names = stores.journal.names
+    own: dict[int, Name] = {}
+    wanted: dict[str, Document] = {}
+    ontologies: list[Ontology] = []
+    for found in targets:
+        if found.kind is FoundKind.ONTOLOGY:
+            ontologies += [found.ontology] if cascade != "none" else []
+            wanted |= {document.doc_id: document for document in _documents_in(stores, found.ontology.id)}
+        elif found.name is not None and (not found.version or found.version == found.name.version):
+            own[found.name.id] = found.name
+        if found.document is not None:
+            wanted[found.document.doc_id] = found.document
+        top = found.ontology.root if found.kind is FoundKind.ONTOLOGY else found.name.id if found.name else 0
+        if found.kind is not FoundKind.DOCUMENT:
+            own |= {name.id: name for name in _below(stores, top)}
+    for name in own.values():
+        if name.doc_id and (document := names.document(name.doc_id)):
+            wanted[name.doc_id] = document
+    if purge:
+        wanted |= _versions_with(stores, wanted)
+    if not purge:
+        wanted = {
+            doc_id: document for doc_id, document in wanted.items() if document.commit_id or names.names_of(doc_id)
+        }
+    for document in wanted.values():
+        own |= {name.id: name for name in names.names_of(document.doc_id)}
+        if purge:
+            same = [name for name in names.names_at(document.key) if name.ontology == document.ontology]
+            own |= {name.id: name for name in same}
+    gone, lessened, others = _knowledge(stores, wanted, cascade)
+    return Plan(
+        cascade=cascade,
+        purge=purge,
+        documents=tuple(_leaving(stores, document) for _, document in sorted(wanted.items())),
+        names=tuple(_deepest_first(stores, own.values())),
+        ontologies=tuple(ontologies),
+        gone=tuple(gone),
+        lessened=tuple(lessened),
+        others=tuple(others),
+    )
+
+
+def unsettled(stores: Stores, targets: Sequence[Found]) -> list[Name]:
+    """Names concerned whose bytes wait to be settled: what they are is to be known before a plan is made."""
+    found: dict[int, Name] = {}
+    for target in targets:
+        if target.name is not None and target.kind is FoundKind.DOCUMENT:
+            found[target.name.id] = target.name
+        elif target.kind is not FoundKind.DOCUMENT:
+            top = target.ontology.root if target.kind is FoundKind.ONTOLOGY else target.name.id if target.name else 0
+            found |= {name.id: name for name in _below(stores, top)}
+        if target.document is not None:
+            found |= {name.id: name for name in stores.journal.names.names_at(target.document.key)}
+    return [name for name in found.values() if not name.settled]
+
+
+def order(deposits: Deposits, stores: Stores, planned: Plan) -> str:
+    """Make the plan true for names, and owe the rest; its id, or '' where no Document is concerned. BusyError where
+    something got another name since the plan was made."""
+    at = time.time_ns()
+    suppressed = {
+        concept_id_of(concept.ontology, normalise_label(form))
+        for concept in planned.gone
+        for form in (concept.norm, concept.label, *concept.aliases)
+    } | {concept.concept_id for concept in planned.gone}
+    every = planned.cascade == "all"
+    made = secrets.token_hex(8)
+    facts: list[Fact] = [
+        ForgettingOwed(
+            order=made,
+            names=tuple(name.id for name in planned.names),
+            doc_ids=tuple(leaving.document.doc_id for leaving in planned.documents),
+            cascade=planned.cascade,
+            purge=planned.purge,
+            concepts=tuple(concept.concept_id for concept in planned.gone) if every else (),
+            suppressed=tuple(sorted(suppressed)) if every else (),
+            at=at,
+        )
+    ]
+    for ontology in planned.ontologies:
+        saved = stores.journal.names.saved_searches(ontology.id)
+        facts += [SearchRemoved(ontology.id, search.words, at) for search in saved]
+        facts.append(OntologyRemoved(ontology.id, at))
+    with deposits.settler.alone():
+        before = [stores.journal.names.name(name.id) for name in planned.names]
+        deposits.record(*facts)
+    border("forgetting-owed")
+    for name in before:
+        if name is not None:
+            deposits.copies.leave(name)
+    deposits.copies.drop_left()
+    return made
+
+
+def carry_out(config: Config, stores: Stores) -> int:
+    """Carry out all that is owed; how many orders. For who is in the worker's place. What fails stays owed."""
+    unconfirmed = _unconfirmed(stores)
+    owed = [one for one in stores.journal.names.forgettings() if one.order not in unconfirmed]
+    if any(one.purge for one in owed):
+        Settler(config, stores).sweep()
+    for one in owed:
+        _carry_out(config, stores, one)
+    return len(owed)
+
+
+def _unconfirmed(stores: Stores) -> set[str]:
+    """Orders that may still turn out otherwise, since other homes have not been told of them."""
+    if not stores.journal.sharing:
+        return set()
+    facts = [decode(entry) for entry in stores.journal.unshipped(1 << 62)[1]]
+    return {fact.order for fact in facts if isinstance(fact, ForgettingOwed)}
+
+
+def _carry_out(config: Config, stores: Stores, owed: Forgetting) -> None:
+    with Settler(config, stores).alone():
+        # Nobody settles from here on, so none of these gets a name again before this is done.
+        current = next(known for known in stores.journal.names.forgettings() if known.order == owed.order)
+        commit_id, redaction, decisions = f"forgetting-{current.order}", "", tuple[str, ...]()
+        if current.cascade == "none":
+            _keep_texts(stores, current.doc_ids)
+        else:
+            _leave_graph(stores, current, commit_id)
+            border("forgetting-committed")
+            if current.purge:
+                redaction, decisions = purge(config, stores, current)
+        stores.journal.record(
+            ForgettingDone(
+                order=current.order,
+                doc_ids=current.doc_ids,
+                cascade=current.cascade,
+                purge=current.purge,
+                commit_id=commit_id,
+                concepts=current.concepts,
+                redaction=redaction,
+                at=current.at,
+                decisions=decisions,
+            )
+        )
+        border("forgetting-done")
+
+
+def _leave_graph(stores: Stores, owed: Forgetting, commit_id: str) -> None:
+    graph, vectors = stores.graph, stores.vectors
+    if graph.published(commit_id) is None:
+        touched = {concept.concept_id for doc_id in owed.doc_ids for concept in graph.concepts_of(doc_id)}
+    else:  # killed after the commit: what they had is not shown any more
+        touched = {concept for doc_id in owed.doc_ids for concept in decided_about(stores, doc_id)[0]}
+    graph.forget(commit_id, owed.doc_ids, owed.at, owed.concepts)
+    if vectors is None:
+        return
+    for doc_id in owed.doc_ids:
+        vectors.delete(Filter(kind="source", doc_id=doc_id))
+    dead = frozenset(concept for concept in touched | set(owed.concepts) if graph.concept(concept) is None)
+    if dead:
+        vectors.delete(Filter(kind="concept", items=dead))
+
+
+def _keep_texts(stores: Stores, doc_ids: Iterable[str]) -> None:
+    """What evidence of tombstones is shown from, and rebuilt from, once their originals left the trash."""
+    objects = stores.garage.objects
+    for doc_id in doc_ids:
+        document, shown = stores.journal.names.document(doc_id), stores.graph.document(doc_id)
+        if document is not None and shown is not None:
+            keep_text(objects, document, load_reading(objects, doc_id, shown.reading))
+
+
+# ------------------------------------------------------------------------------------------- making a plan
+
+
+def _documents_in(stores: Stores, ontology: str) -> Iterable[Document]:
+    names = stores.journal.names
+    page = names.documents(ontology, limit=PAGE)
+    while page:
+        yield from page
+        page = names.documents(ontology, after=page[-1].doc_id, limit=PAGE)
+
+
+def _below(stores: Stores, folder: int) -> Iterable[Name]:
+    names = stores.journal.names
+    page = names.children(folder, limit=PAGE) if folder else []
+    while page:
+        for name in page:
+            if name.kind is NameKind.FOLDER:
+                yield from _below(stores, name.id)
+            yield name
+        page = names.children(folder, after=page[-1].name, limit=PAGE)
+
+
+def _deepest_first(stores: Stores, found: Iterable[Name]) -> list[Name]:
+    paths = {name.id: stores.journal.names.path(name.id) or "" for name in found}
+    return sorted(found, key=lambda name: (-paths[name.id].count("/"), name.kind is NameKind.FOLDER, paths[name.id]))
+
+
+def _newest(history: Sequence[Version]) -> str:
+    """The Document of its newest version that is no conflict."""
+    return next((version.doc_id for version in reversed(history) if version.doc_id), "")
+
+
+def _versions_with(stores: Stores, wanted: dict[str, Document]) -> dict[str, Document]:
+    """The other versions of the paths that have these Documents now or had them last, but for those that another path
+    has, or had, too."""
+    names = stores.journal.names
+    own: set[int] = set()
+    for doc_id in wanted:
+        own |= {lineage for lineage in names.lineages(doc_id) if _newest(names.history(lineage)) in wanted}
+    found = {version.doc_id for lineage in own for version in names.history(lineage)} - {*wanted, ""}
+    documents = [names.document(doc_id) for doc_id in found if set(names.lineages(doc_id)) <= own]
+    return {document.doc_id: document for document in documents if document is not None}
+
+
+def _knowledge(
+    stores: Stores, wanted: dict[str, Document], cascade: str
+) -> tuple[list[Concept], list[tuple[Concept, int]], list[tuple[str, int]]]:
+    graph = stores.graph
+    if cascade == "none":
+        return [], [], []
+    lost: Counter[str] = Counter()
+    touched: dict[str, Concept] = {}
+    for doc_id in sorted(wanted):
+        touched |= {concept.concept_id: concept for concept in graph.concepts_of(doc_id)}
+        lost.update(row.owner for row in graph.instances_of(doc_id) if row.owner_kind == "concept")
+    ordered = sorted(touched.values(), key=lambda concept: (concept.ontology, concept.name))
+    if cascade == "all":
+        return ordered, [], _others(stores, ordered, wanted)
+    gone = [concept for concept in ordered if set(graph.documents_of(concept.concept_id)) <= wanted.keys()]
+    dead = {concept.concept_id for concept in gone}
+    return gone, [(c, lost[c.concept_id]) for c in ordered if c.concept_id not in dead], []
+
+
+def _others(stores: Stores, concepts: Sequence[Concept], wanted: dict[str, Document]) -> list[tuple[str, int]]:
+    graph = stores.graph
+    owners: dict[str, None] = {}
+    for concept in concepts:
+        owners[concept.concept_id] = None
+        after = ""
+        while page := graph.related(concept.concept_id, after=after, limit=PAGE):
+            owners |= dict.fromkeys(related.relationship_id for related in page)
+            after = f"{page[-1].type}/{page[-1].name}"
+    lost: Counter[str] = Counter()
+    for owner in owners:
+        after_n = 0
+        while rows := graph.instances(owner, after=after_n, limit=PAGE):
+            lost.update(row.doc_id for row in rows if row.doc_id not in wanted)
+            after_n = rows[-1].n
+    return sorted(lost.items())
+
+
+def _leaving(stores: Stores, document: Document) -> Leaving:
+    names = stores.journal.names
+    top = f"{ontology_of(names, document.ontology, document.key).name}/documents"
+    live = [f"{top}/{names.path(name.id)}" for name in names.names_of(document.doc_id)]
+    lineages = names.lineages(document.doc_id)
+    versions = [v for lineage in lineages for v in names.history(lineage) if v.doc_id == document.doc_id]
+    removed = sorted({version.path for version in versions} - {path.removeprefix(f"{top}/") for path in live})
+    return Leaving(
+        document=document,
+        paths=tuple(live),
+        trashed=tuple(removed),
+        versions=len(versions),
+        evidence=len(stores.graph.instances_of(document.doc_id)),
+    )

@@ -1,0 +1,186 @@
+"""Purge: erase documents from everything under the home but the ledger, which names them and has no word of them.
+
+What a rebuild must know of their part in the graph (ids, which are hashes; numbers; times) stays as a redaction in the
+garage. Each step may be done twice, and the order stays owed until all are done: a purge that cannot delete fails, and
+says so, instead of half of it passing for done. Blocks of the disk that are given back are not overwritten.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+
+from kgfs.config import Config
+from kgfs.errors import MissingError, RotError, StoreError
+from kgfs.failpoints import border
+from kgfs.ingest.keeping.quarantine import erase, erase_lines
+from kgfs.ingest.life.survivors import hide_names, load_renaming, name_anew
+from kgfs.ingest.reading.kin import alike
+from kgfs.ingest.reading.records import fingerprint_of
+from kgfs.models.contract import Passage
+from kgfs.stores.database import remove_database
+from kgfs.stores.graph.contract import Redaction, RelationshipRow
+from kgfs.stores.journal.contract import Forgetting
+from kgfs.stores.readings import FOUNDING, Reading, decode_decisions, decode_reading, load_reading, text_of
+from kgfs.stores.stores import Stores
+
+FORMAT = 1
+OWN = ("readings", "decisions", "records", "vectors", "texts")
+"""What the garage has of a document beside its original: one folder a document in each."""
+
+
+def purge(config: Config, stores: Stores, owed: Forgetting) -> tuple[str, tuple[str, ...]]:
+    """The garage keys of the redaction, and of what other documents say from now on. The documents left the graph
+    before; the caller keeps everybody from settling, and notes in the journal that it is done."""
+    key = f"redactions/{owed.order}.json"
+    if not stores.garage.objects.exists(key):  # made once, since what it is made from is erased after it
+        stores.garage.objects.put(key, encode_redaction(_redacted(stores, owed)))
+    border("redacted")
+    hide_names(stores, decode_redaction(stores.garage.objects.get(key), key), owed.doc_ids)
+    border("names-hidden")
+    if stores.vectors is not None:
+        stores.vectors.erase(owed.doc_ids, sorted(_founded(stores, owed)))
+    leaving = set(owed.doc_ids)
+    for doc_id in owed.doc_ids:
+        _rescue_records(stores, doc_id, leaving)
+    border("rescued")
+    for doc_id in owed.doc_ids:
+        _erase_objects(stores, doc_id)
+        border("erased")
+    stores.garage.objects.sweep()
+    hashes = [document.sha256 for doc_id in owed.doc_ids if (document := stores.journal.names.document(doc_id))]
+    stores.journal.drop_inbox(hashes)
+    stores.journal.scrub()
+    remove_database(config.graph_db.with_name(f"{config.graph_db.name}.new"))
+    for log in (config.errors_log, config.logs / "worker.log"):
+        erase_lines(log, owed.doc_ids)
+    erase(config, owed.doc_ids, hashes)
+    border("scrubbed")
+    return key, load_renaming(stores, owed.order).decisions
+
+
+def decided_about(stores: Stores, doc_id: str) -> tuple[set[str], dict[str, RelationshipRow]]:
+    """The concepts and relationships that a document ever had to do with."""
+    objects, document = stores.garage.objects, stores.journal.names.document(doc_id)
+    concepts: set[str] = set()
+    relationships: dict[str, RelationshipRow] = {}
+    for key, _ in list(objects.keys(f"decisions/{doc_id}/")):
+        decisions = decode_decisions(objects.get(key), key)
+        reading = load_reading(objects, doc_id, decisions.reading)
+        concepts |= {matched.concept_id for matched in decisions.concepts}
+        for matched in decisions.relationships:
+            type_ = reading.relationships[matched.index].type
+            row = RelationshipRow(
+                matched.relationship_id, document.ontology if document else "", matched.subject, type_, matched.object
+            )
+            relationships[row.relationship_id] = row
+    return concepts, relationships
+
+
+def encode_redaction(redaction: Redaction) -> bytes:
+    return json.dumps({"format": FORMAT, **asdict(redaction)}, sort_keys=True, separators=(",", ":")).encode()
+
+
+def decode_redaction(raw: bytes, key: str) -> Redaction:
+    try:
+        body = json.loads(raw)
+        if body.pop("format") != FORMAT:
+            raise StoreError(f"{key}: written by a newer kgfs.")
+        return Redaction(**{name: tuple(tuple(row) for row in rows) for name, rows in body.items()})
+    except (ValueError, KeyError, TypeError) as error:
+        raise StoreError(f"{key}: no redaction ({error}).") from error
+
+
+def _redacted(stores: Stores, owed: Forgetting) -> Redaction:
+    """What only they had named is named by others first: what it was is dead then."""
+    concepts: set[str] = set(owed.concepts)
+    relationships: dict[str, RelationshipRow] = {}
+    for doc_id in owed.doc_ids:
+        of_document = decided_about(stores, doc_id)
+        concepts |= of_document[0]
+        relationships |= of_document[1]
+    renaming = name_anew(stores, owed, sorted(concepts))
+    concepts |= {became for _, became in renaming.concepts}
+    return stores.graph.redact(sorted(concepts), [row for _, row in sorted(relationships.items())])
+
+
+def _founded(stores: Stores, owed: Forgetting) -> set[str]:
+    """Concepts that a label of theirs founded, whose vector is the embedding of that label; dead or alive."""
+    objects = stores.garage.objects
+    kept = [(key, objects.get(key)) for doc_id in owed.doc_ids for key, _ in list(objects.keys(f"decisions/{doc_id}/"))]
+    return {m.concept_id for key, raw in kept for m in decode_decisions(raw, key).concepts if m.how in FOUNDING}
+
+
+def _erase_objects(stores: Stores, doc_id: str) -> None:
+    objects, names = stores.garage.objects, stores.journal.names
+    document = names.document(doc_id)
+    keys = [key for kind in OWN for key, _ in objects.keys(f"{kind}/{doc_id}/")]
+    if document is not None and not names.names_at(document.key):
+        keys.append(document.key)
+    for key in keys:
+        objects.delete(key)
+
+
+def _rescue_records(stores: Stores, doc_id: str, leaving: Iterable[str]) -> None:
+    """Records of unchanged Sources that others found in the packs of this one are given to them, and only those."""
+    objects = stores.garage.objects
+    for other, packs in _borrowers(stores, doc_id).items():
+        if other in leaving:
+            continue
+        lines = [line for pack in packs for line in objects.get(pack).splitlines()]
+        kept = _answering(stores, other, lines)
+        if kept:
+            content = b"\n".join(kept) + b"\n"
+            objects.put(f"records/{other}/{hashlib.sha256(content).hexdigest()[:32]}.jsonl", content)
+
+
+def _borrowers(stores: Stores, doc_id: str) -> dict[str, list[str]]:
+    """doc_id → packs of this document that its Readings were made with. Who has borrowed them lends them on: those with
+    much the same text are looked at, and from those that have borrowed the next."""
+    names, objects = stores.journal.names, stores.garage.objects
+    found: dict[str, list[str]] = {}
+    looked_at, waiting = {doc_id}, [doc_id]
+    while waiting:
+        for other in sorted(alike(names, waiting.pop()) - looked_at):
+            looked_at.add(other)
+            packs = [
+                pack
+                for key, _ in list(objects.keys(f"readings/{other}/"))
+                for pack in _reading(stores, key).records
+                if pack.startswith(f"records/{doc_id}/") and objects.exists(pack)
+            ]
+            if packs:
+                found[other] = list(dict.fromkeys(packs))
+                waiting.append(other)
+    return found
+
+
+def _answering(stores: Stores, doc_id: str, lines: list[bytes]) -> list[bytes]:
+    """The Records among ``lines`` that answer for a Source of this document."""
+    document, objects = stores.journal.names.document(doc_id), stores.garage.objects
+    if document is None or not lines:
+        return []
+    passages: list[Passage] = []
+    for key, _ in list(objects.keys(f"readings/{doc_id}/")):
+        reading = _reading(stores, key)
+        try:
+            text = text_of(objects, document, reading)
+        except (MissingError, RotError):
+            continue  # what cannot be read cannot be read again either: its Records answer for nothing
+        passages += [
+            Passage(reading.title, c.section_path, text[c.start : c.end], text[c.context_start : c.start])
+            for c in reading.chunks
+        ]
+    kept: list[bytes] = []
+    for line in lines:
+        body = json.loads(line)
+        made_by = (body["extractor"], body["model"], body["prompt_hash"])
+        if any(fingerprint_of(*made_by, passage) == body["fingerprint"] for passage in passages):
+            kept.append(line)
+    return list(dict.fromkeys(kept))
+
+
+def _reading(stores: Stores, key: str) -> Reading:
+    return decode_reading(stores.garage.objects.get(key), key)

@@ -1,0 +1,286 @@
+"""Rebuild graph and vectors from the ledger and the Readings, without asking a model.
+
+What changed them is carried out again in the order of the ledger, with the decisions, times and commit ids it had, so
+the result equals what was built step by step. To make a new kind of fact part of this, register how it is carried out
+again: :func:`replay_in_graph` and, where it changes vectors, :func:`replay_in_vectors`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import singledispatch
+
+from kgfs.domain import Document
+from kgfs.errors import MissingError, StoreError
+from kgfs.failpoints import border
+from kgfs.ingest.keeping.ship import entries
+from kgfs.ingest.life import survivors
+from kgfs.ingest.life.purge import decode_redaction
+from kgfs.ingest.matching.concepts import Word, founded_rows, say_in_graph
+from kgfs.ingest.matching.publication import carry_out
+from kgfs.ingest.reading import embeddings
+from kgfs.stores.journal.facts import (
+    ConceptsMerged,
+    ConceptSplit,
+    DocumentForgotten,
+    DocumentRead,
+    Fact,
+    ForgettingDone,
+    decode,
+)
+from kgfs.stores.readings import (
+    Decisions,
+    Reading,
+    key_of_decisions,
+    load_decisions,
+    load_reading,
+    reading_key,
+    text_of,
+)
+from kgfs.stores.stores import Stores
+from kgfs.stores.vectors.contract import Filter, Vectors
+
+Progress = Callable[[int, int], None]
+"""Is told (publications carried out, of how many)."""
+
+
+def rebuild(stores: Stores, progress: Progress = lambda done, total: None, ontology: str = "") -> int:
+    """Make graph and vectors anew, of everything or of one ontology; how many publications were carried out. Blocks
+    for long; nobody else may publish meanwhile (the caller has the worker's place or the home is not in use). Readers
+    see the former graph until the new one is complete, so a kill in the middle leaves it; vectors are complete only
+    when this returns."""
+    done = rebuild_graph(stores, progress, ontology)
+    rebuild_vectors(stores, ontology)
+    return done
+
+
+def rebuild_graph(stores: Stores, progress: Progress = lambda done, total: None, ontology: str = "") -> int:
+    """As ``rebuild``, without the vectors."""
+    facts = list(_facts(stores, ontology))
+    total = sum(isinstance(fact, DocumentRead) for fact in facts)
+    done = 0
+    with closing(stores.graph.aside()) as built:
+        aside = replace(stores, graph=built)
+        for fact in facts:
+            replay_in_graph(fact, aside)
+            if isinstance(fact, DocumentRead):
+                done += 1
+                progress(done, total)
+        border("built-aside")
+        stores.graph.adopt(built, ontology)
+    return done
+
+
+def rebuild_vectors(stores: Stores, ontology: str = "") -> None:
+    """As ``rebuild``, with a graph that is complete. Nothing without a store of vectors."""
+    if stores.vectors is None:
+        return
+    if ontology:
+        stores.vectors.delete(Filter(ontology=ontology))
+    else:
+        stores.vectors.clear()
+    replayed = ReplayedVectors(stores, stores.vectors)
+    for fact in _facts(stores, ontology):
+        replay_in_vectors(fact, replayed)
+    if gone := frozenset(concept for concept in replayed.founded if stores.graph.concept(concept) is None):
+        stores.vectors.delete(Filter(kind="concept", items=gone))
+    border("vectors-derived")
+    if not ontology:
+        stores.vectors.conclude()
+
+
+# ------------------------------------------------------------------------------------------------ graph
+
+
+@singledispatch
+def replay_in_graph(fact: Fact, stores: Stores) -> None:
+    """Do again what this fact did to the graph, with the commit id it did it under. Most facts did nothing to it."""
+
+
+@replay_in_graph.register
+def _(fact: DocumentRead, stores: Stores) -> None:
+    try:
+        document, reading, decisions = _kept(stores, fact)
+    except MissingError:
+        if not _made_up_for(stores, fact):
+            raise
+        stores.graph.forget(fact.commit_id, [fact.doc_id, *fact.superseded], fact.at)
+        return
+    carry_out(
+        stores.graph,
+        replace(document, deposit=fact.deposit),
+        reading,
+        decisions,
+        text=_text(stores, document, reading, decisions),
+        content_version=fact.content_version,
+        supersedes=fact.superseded,
+        at=fact.at,
+    )
+
+
+@replay_in_graph.register
+def _(fact: DocumentForgotten, stores: Stores) -> None:
+    stores.graph.forget(fact.commit_id, [fact.doc_id], fact.at)
+
+
+@replay_in_graph.register
+def _(fact: ForgettingDone, stores: Stores) -> None:
+    if fact.cascade != "none":
+        stores.graph.forget(fact.commit_id, fact.doc_ids, fact.at, fact.concepts)
+    if fact.redaction:
+        survivors.say_in_graph(stores, fact.order, survivors.load_renaming(stores, fact.order), fact.at)
+        stores.graph.impose(decode_redaction(stores.garage.objects.get(fact.redaction), fact.redaction))
+
+
+@replay_in_graph.register(ConceptsMerged)
+@replay_in_graph.register(ConceptSplit)
+def _(fact: Word, stores: Stores) -> None:
+    say_in_graph(stores, fact)
+
+
+# ---------------------------------------------------------------------------------------------- vectors
+
+
+@dataclass(slots=True)
+class ReplayedVectors:
+    stores: Stores
+    """Their graph is complete: it shows how things stand after the last fact."""
+    vectors: Vectors
+    founded: set[str] = field(default_factory=set)
+    """Concepts that got a row so far. Rows of those that the graph does not have any more go at the end."""
+
+
+@singledispatch
+def replay_in_vectors(fact: Fact, replayed: ReplayedVectors) -> None:
+    """Do again what this fact did to the vectors. Most facts did nothing to them."""
+
+
+@replay_in_vectors.register
+def _(fact: DocumentRead, replayed: ReplayedVectors) -> None:
+    stores, vectors = replayed.stores, replayed.vectors
+    for doc_id in (*fact.superseded, fact.doc_id):
+        vectors.delete(Filter(kind="source", doc_id=doc_id))
+    try:
+        document, reading, decisions = _kept(stores, fact)
+        found = embeddings.load(stores.garage.objects, reading, vectors.model)
+    except MissingError:
+        if not _made_up_for(stores, fact):
+            raise
+        return
+    if found is None:
+        return
+    concepts = embeddings.concept_rows(document.ontology, reading, decisions, found)
+    vectors.upsert(embeddings.source_rows(found, document.ontology, document.doc_id) + concepts)
+    replayed.founded |= {row.item for row in concepts}
+
+
+@replay_in_vectors.register
+def _(fact: DocumentForgotten, replayed: ReplayedVectors) -> None:
+    replayed.vectors.delete(Filter(kind="source", doc_id=fact.doc_id))
+
+
+@replay_in_vectors.register
+def _(fact: ForgettingDone, replayed: ReplayedVectors) -> None:
+    for doc_id in fact.doc_ids if fact.cascade != "none" else ():
+        replayed.vectors.delete(Filter(kind="source", doc_id=doc_id))
+    if fact.decisions:
+        renaming = survivors.load_renaming(replayed.stores, fact.order)
+        rows = survivors.founded_rows(replayed.stores, renaming, replayed.vectors.model)
+        replayed.vectors.upsert(rows)
+        replayed.founded |= {row.item for row in rows}
+
+
+@replay_in_vectors.register
+def _(fact: ConceptSplit, replayed: ReplayedVectors) -> None:
+    rows = founded_rows(replayed.stores, fact, replayed.vectors.model)
+    replayed.vectors.upsert(rows)
+    replayed.founded |= {row.item for row in rows}
+
+
+# ------------------------------------------------------------------------------------------------------
+
+
+def _facts(stores: Stores, ontology: str) -> Iterator[Fact]:
+    """Those that changed graph or vectors, in order; with ``ontology`` only those that concern it. One that concerns
+    several comes whole: replayed where the documents of the others are unknown it does nothing about them."""
+    for _, fact in told(stores):
+        if _replayed(fact) and (not ontology or ontology in _concerned(fact, stores)):
+            yield fact
+
+
+def told(stores: Stores) -> Iterator[tuple[int, Fact]]:
+    """All facts in order, each with its number. Of the publication of a document that was purged since only that is left
+    which it did to others: the documents that it superseded leave."""
+    erased = purged(stores)
+    for number, fact in enumerate(map(decode, entries(stores.journal, stores.garage.ledger)), 1):
+        if not isinstance(fact, (DocumentRead, DocumentForgotten)) or number >= erased.get(fact.doc_id, 0):
+            yield number, fact
+        elif isinstance(fact, DocumentRead):
+            for doc_id in fact.superseded:
+                yield number, DocumentForgotten(doc_id, "orphans", f"{fact.commit_id}-{doc_id}", fact.at)
+
+
+def purged(stores: Stores) -> dict[str, int]:
+    """doc_id → the number of the fact that purged it last: nothing of what was read of it before is left."""
+    found: dict[str, int] = {}
+    for number, entry in enumerate(entries(stores.journal, stores.garage.ledger), 1):
+        if _DONE in entry:
+            fact = decode(entry)
+            if isinstance(fact, ForgettingDone) and fact.purge:
+                found |= dict.fromkeys(fact.doc_ids, number)
+    return found
+
+
+_DONE = ForgettingDone.__name__.encode()
+
+
+def _made_up_for(stores: Stores, fact: DocumentRead) -> bool:
+    """Whether a Reading that the garage lost is not what is shown in the end, or is about to be replaced. Only what it
+    alone had used, names and numbers of what is gone, is forgotten with it."""
+    document = stores.journal.names.document(fact.doc_id)
+    followed = document is not None and document.commit_id != fact.commit_id
+    return followed or any(job.kind == "read" for job in stores.journal.jobs.of(fact.doc_id))
+
+
+def _text(stores: Stores, document: Document, reading: Reading, decisions: Decisions) -> str:
+    """The Text or, where its original left the trash for good and this is not what is shown in the end, as many spaces:
+    what they are published with leaves again."""
+    try:
+        return text_of(stores.garage.objects, document, reading)
+    except MissingError as error:
+        if document.commit_id == decisions.commit_id:
+            raise MissingError(
+                f"{document.key} is lost, and the graph cannot be derived without it. Run kgfs restore-garage, which looks"
+                " for its bytes elsewhere, or take it from a backup."
+            ) from error
+        return " " * reading.text_length
+
+
+def _replayed(fact: Fact) -> bool:
+    plain = (replay_in_graph.dispatch(object), replay_in_vectors.dispatch(object))
+    return (replay_in_graph.dispatch(type(fact)), replay_in_vectors.dispatch(type(fact))) != plain
+
+
+def _concerned(fact: Fact, stores: Stores) -> set[str]:
+    """Ids of ontologies: said by the fact, or those of the documents it speaks of."""
+    if own := getattr(fact, "ontology", ""):
+        return {own}
+    if isinstance(fact, ForgettingDone) and fact.redaction:
+        redaction = decode_redaction(stores.garage.objects.get(fact.redaction), fact.redaction)
+        return {ontology for ontology, _ in redaction.changed_at}
+    doc_ids = getattr(fact, "doc_ids", None) or (getattr(fact, "doc_id", ""),)
+    documents = (stores.journal.names.document(doc_id) for doc_id in doc_ids)
+    return {document.ontology for document in documents if document is not None}
+
+
+def _kept(stores: Stores, fact: DocumentRead) -> tuple[Document, Reading, Decisions]:
+    document, objects = stores.journal.names.document(fact.doc_id), stores.garage.objects
+    if document is None:
+        raise StoreError(f"The ledger publishes document {fact.doc_id} that it never deposited.")
+    needed = reading_key(fact.doc_id, fact.reading)
+    for key, there in ((needed, objects.exists(needed)), (fact.decisions, key_of_decisions(objects, fact.decisions))):
+        if not there:
+            raise MissingError(f"The garage has lost {key}. Run kgfs check --repair, which has it read again.")
+    return document, load_reading(objects, fact.doc_id, fact.reading), load_decisions(objects, fact.decisions)

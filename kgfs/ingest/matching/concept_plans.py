@@ -1,0 +1,225 @@
+"""What merging or splitting concepts would come to, worked out on the graph as it stands. Changes nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from kgfs.domain import Document, FoundConcept, Ontology, concept_id_of, normalise_label, safe_stem
+from kgfs.errors import BadInputError, BusyError, ExistsError, MissingError
+from kgfs.ingest.matching.concept_marks import marks_of_merge, marks_of_split
+from kgfs.ingest.matching.concepts import Plan, Word
+from kgfs.ingest.matching.match import Numbers, name_for, relationships_of
+from kgfs.ingest.reading.kin import first_source
+from kgfs.stores.graph.contract import Concept, Graph
+from kgfs.stores.journal.facts import ConceptsMerged, ConceptSplit
+from kgfs.stores.readings import Decisions, MatchedConcept, Reading, load_decisions, load_reading
+from kgfs.stores.stores import Stores
+
+
+@dataclass(frozen=True, slots=True)
+class Speaker:
+    """A shown document and what it says of concepts that are shown."""
+
+    document: Document
+    reading: Reading
+    decisions: Decisions
+    found: Mapping[str, FoundConcept]
+    source: str
+    """What words on its mentions alone are kept under."""
+
+    def labels_of(self, concept_id: str) -> list[FoundConcept]:
+        return [self.found[matched.norm] for matched in self.decisions.concepts if matched.concept_id == concept_id]
+
+
+@dataclass(frozen=True, slots=True)
+class _Goal:
+    concept_id: str
+    norm: str
+    name: str
+
+
+def plan_merge(stores: Stores, ontology: Ontology, into: str, others: Sequence[str]) -> Plan:
+    """All mentions of ``others`` become mentions of ``into``; names are those of directories, without ``.concept``."""
+    kept = _named(stores.graph, ontology, into)
+    gone = [_named(stores.graph, ontology, name) for name in dict.fromkeys(others)]
+    if kept in gone:
+        raise BadInputError(f"'{into}' cannot be merged into itself.")
+    ids = {concept.concept_id for concept in gone}
+    goal = _Goal(kept.concept_id, kept.norm, kept.name)
+    speakers = speakers_of(stores, ids)
+    rewriting = _Rewriting(stores.graph, goal, lambda speaker, matched: matched.concept_id in ids)
+    decisions = tuple(rewriting.rewrite(speaker) for speaker in speakers)
+    moved = [(s.source, m.norm) for s in speakers for m in s.decisions.concepts if m.concept_id in ids]
+    marks, unmarked = marks_of_merge(stores.graph, ontology.id, kept, gone, moved)
+    word = ConceptsMerged(
+        ontology=ontology.id,
+        into=kept.concept_id,
+        others=tuple(concept.concept_id for concept in gone),
+        decisions=tuple(one.key for one in decisions),
+        marks=marks,
+        unmarked=unmarked,
+        commit_id=_commit_id(ontology.id, kept.concept_id, *ids, *(one.key for one in decisions)),
+        at=time.time_ns(),
+    )
+    return rewriting.plan(word, decisions)
+
+
+def plan_split(
+    stores: Stores,
+    ontology: Ontology,
+    concept: str,
+    labels: Sequence[str] = (),
+    doc_ids: Sequence[str] = (),
+    name: str = "",
+) -> Plan:
+    """Mentions of ``concept`` under one of these labels, in these documents (where given), become another concept: the
+    one that their label founds by itself, under its former name if it had one, or a new one called ``name``.
+
+    MissingError where there are none, BadInputError where nothing would stay."""
+    graph = stores.graph
+    split = _named(graph, ontology, concept)
+    norms = {normalise_label(label) for label in labels}
+    speakers = speakers_of(stores, {split.concept_id})
+    heard = {found.norm: found.label for speaker in speakers for found in speaker.labels_of(split.concept_id)}
+    known = ", ".join(f"'{label}'" for label in sorted(heard.values()))
+    if unknown := [label for label in labels if normalise_label(label) not in heard]:
+        raise MissingError(f"No document calls '{concept}' '{unknown[0]}'. Its labels are {known}.")
+    if not norms and not doc_ids:
+        raise BadInputError(f"Say which mentions leave '{concept}', by --label or --document. Its labels are {known}.")
+
+    def leaves(speaker: Speaker, matched: MatchedConcept) -> bool:
+        chosen = not norms or matched.norm in norms
+        return matched.concept_id == split.concept_id and chosen and (not doc_ids or speaker.document.doc_id in doc_ids)
+
+    all_of_it = [(speaker, m) for speaker in speakers for m in speaker.decisions.concepts]
+    leaving = [(speaker, matched) for speaker, matched in all_of_it if leaves(speaker, matched)]
+    if not leaving:
+        raise MissingError(f"None of these documents mentions '{concept}' so.")
+    if len(leaving) == sum(matched.concept_id == split.concept_id for _, matched in all_of_it):
+        raise BadInputError(f"These are all mentions of '{concept}': nothing would stay. Its labels are {known}.")
+    first = max(leaving, key=lambda one: (one[0].found[one[1].norm].score, -one[0].document.deposit))
+    goal = _goal(graph, ontology, split, first[0].found[first[1].norm], name)
+    rewriting = _Rewriting(graph, goal, leaves, founds=graph.concept(goal.concept_id) is None)
+    concerned = [speaker for speaker in speakers if any(speaker is one for one, _ in leaving)]
+    decisions = tuple(rewriting.rewrite(speaker) for speaker in concerned)
+    moved = [(speaker.source, matched.norm) for speaker, matched in leaving]
+    marks, unmarked = marks_of_split(
+        graph, ontology.id, split.concept_id, goal.concept_id, moved, by_label=bool(norms), by_document=bool(doc_ids)
+    )
+    word = ConceptSplit(
+        ontology=ontology.id,
+        concept=split.concept_id,
+        target=goal.concept_id,
+        decisions=tuple(one.key for one in decisions),
+        marks=marks,
+        unmarked=unmarked,
+        commit_id=_commit_id(ontology.id, split.concept_id, goal.concept_id, *(one.key for one in decisions)),
+        at=time.time_ns(),
+    )
+    return rewriting.plan(word, decisions)
+
+
+def speaking_of(stores: Stores, ontology: Ontology, name: str) -> list[tuple[str, str, int]]:
+    """(doc_id, label, number of quotes) of each mention of a concept, in order of deposit."""
+    concept = _named(stores.graph, ontology, name)
+    speakers = speakers_of(stores, {concept.concept_id})
+    return [
+        (speaker.document.doc_id, found.label, len(found.quotes))
+        for speaker in speakers
+        for found in speaker.labels_of(concept.concept_id)
+    ]
+
+
+class _Rewriting:
+    """New Decisions of documents, in which what is chosen is the goal."""
+
+    def __init__(
+        self, graph: Graph, goal: _Goal, chosen: Callable[[Speaker, MatchedConcept], bool], *, founds: bool = False
+    ) -> None:
+        self._graph = graph
+        self._goal = goal
+        self._chosen = chosen
+        self._founds = founds
+        self._following: dict[str, int] = {}
+        self._labels: dict[str, None] = {}
+        self._evidence = 0
+
+    def rewrite(self, speaker: Speaker) -> Decisions:
+        numbers = Numbers(self._graph, speaker.document.doc_id, self._following)
+        concepts = tuple(
+            self._moved(speaker, matched, numbers) if self._chosen(speaker, matched) else matched
+            for matched in speaker.decisions.concepts
+        )
+        return replace(
+            speaker.decisions,
+            concepts=concepts,
+            relationships=relationships_of(speaker.reading, concepts, numbers),
+            epoch=self._graph.epoch(),
+            supersedes=(),
+            carried_out_as="",
+        )
+
+    def _moved(self, speaker: Speaker, matched: MatchedConcept, numbers: Numbers) -> MatchedConcept:
+        found, goal = speaker.found[matched.norm], self._goal
+        self._labels[found.label] = None
+        self._evidence += len(found.quotes)
+        how, self._founds = ("new", False) if self._founds else ("decided", False)
+        given = tuple(numbers.give(goal.concept_id, quote.start, quote.end) for quote in found.quotes)
+        return MatchedConcept(matched.norm, goal.concept_id, goal.norm, goal.name, how, 1.0, given)
+
+    def plan(self, word: Word, decisions: tuple[Decisions, ...]) -> Plan:
+        return Plan(word, decisions, self._goal.name, tuple(self._labels), len(decisions), self._evidence)
+
+
+def _named(graph: Graph, ontology: Ontology, name: str) -> Concept:
+    found = graph.concept_named(ontology.id, name.removesuffix("/").removesuffix(".concept"))
+    if found is None:
+        raise MissingError(f"There is no concept '{name}' in {ontology.name}. Its concepts are listed by: ls concepts")
+    return found
+
+
+def speakers_of(stores: Stores, concept_ids: set[str]) -> list[Speaker]:
+    """In order of deposit. BusyError where one is being published just now."""
+    graph = stores.graph
+    found = {doc_id for concept_id in concept_ids for doc_id in graph.documents_of(concept_id)}
+    rows = (graph.document(doc_id) for doc_id in found)
+    ordered = sorted((row for row in rows if row), key=lambda row: (row.deposit, row.doc_id))
+    return [_speaker(stores, row.doc_id) for row in ordered]
+
+
+def _speaker(stores: Stores, doc_id: str) -> Speaker:
+    document, row = stores.journal.names.document(doc_id), stores.graph.document(doc_id)
+    if document is None or row is None or document.reading != row.reading or not document.commit_id:
+        raise BusyError(f"Document {doc_id} is being published just now. Try again, with a worker alive (kgfs worker).")
+    decisions = load_decisions(stores.garage.objects, document.decisions)
+    reading = load_reading(stores.garage.objects, doc_id, row.reading)
+    # Concepts may have left the graph alone (kgfs forget --cascade all): what is not said any more stays unsaid.
+    shown = {concept.concept_id for concept in stores.graph.concepts_of(doc_id)}
+    still = tuple(matched for matched in decisions.concepts if matched.concept_id in shown)
+    found = {concept.norm: concept for concept in reading.concepts}
+    source = first_source(stores.journal.names, document)
+    return Speaker(document, reading, replace(decisions, concepts=still), found, source)
+
+
+def _goal(graph: Graph, ontology: Ontology, split: Concept, found: FoundConcept, name: str) -> _Goal:
+    """What is split off becomes: the concept that its label founds, or another where that is the very one it leaves."""
+    concept_id = concept_id_of(ontology.id, found.norm)
+    if name and safe_stem(name) != name:
+        raise BadInputError(f"'{name}' is no name for a concept's directory; '{safe_stem(name)}' would be one.")
+    if name and graph.name_taken(ontology.id, name) not in (None, concept_id):
+        raise ExistsError(f"The name '{name}' is or was another concept's.")
+    holder = graph.name_taken(ontology.id, name) if name else None
+    known = graph.concept(concept_id)
+    if concept_id == split.concept_id or (name and holder is None and (known or graph.next_n(concept_id) > 1)):
+        concept_id = hashlib.sha256(f"{concept_id}:{split.concept_id}:{graph.epoch()}".encode()).hexdigest()[:16]
+        known = None
+    if known is not None:
+        return _Goal(concept_id, known.norm, known.name)
+    return _Goal(concept_id, found.norm, name or name_for(graph, ontology.id, concept_id, found, {}))
+
+
+def _commit_id(*parts: str) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:24]

@@ -1,0 +1,140 @@
+"""Merging and splitting concepts: a person's word on what matching decided.
+
+Each is worked out as new Decisions of the documents concerned (``concept_plans``), which are kept in the garage; then it
+is recorded as one fact, and carried out in one commit to the graph. Killed between, it is carried out by the next worker.
+Later matching knows the word by its marks. The caller has the worker's place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from kgfs.domain import Document
+from kgfs.errors import MissingError
+from kgfs.failpoints import border
+from kgfs.ingest.matching.publication import said
+from kgfs.ingest.reading import embeddings
+from kgfs.stores.graph.contract import Mark, Said
+from kgfs.stores.journal.facts import ConceptsMerged, ConceptSplit
+from kgfs.stores.readings import Decisions, Reading, key_of_decisions, load_decisions, load_reading, text_of
+from kgfs.stores.stores import Stores
+from kgfs.stores.vectors.contract import Filter, Row
+
+Word = ConceptsMerged | ConceptSplit
+LOOKED_BACK = 10_000
+"""Facts among which one that was not carried out is looked for: the journal keeps at least so many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    word: Word
+    decisions: tuple[Decisions, ...]
+    name: str
+    """The directory's name of the concept that mentions go to."""
+    labels: tuple[str, ...]
+    """The labels that go there."""
+    documents: int
+    evidence: int
+    """How many quotes go there."""
+
+
+def decide(stores: Stores, plan: Plan) -> None:
+    """Keep the plan for good and carry it out. What was planned must be as things stand."""
+    for decisions in plan.decisions:
+        stores.garage.objects.put(decisions.key, decisions.encode())
+    border("word-kept")
+    stores.journal.record(plan.word)
+    border("word-recorded")
+    carry_out_word(stores, plan.word)
+    border("word-carried-out")
+
+
+def carry_out_word(stores: Stores, word: Word) -> None:
+    """Idempotent."""
+    say_in_graph(stores, word)
+    _index(stores, word)
+
+
+def _index(stores: Stores, word: Word) -> None:
+    if stores.vectors is None:
+        return
+    former = word.others if isinstance(word, ConceptsMerged) else ()
+    if gone := frozenset(concept_id for concept_id in former if stores.graph.concept(concept_id) is None):
+        stores.vectors.delete(Filter(kind="concept", items=gone))
+    stores.vectors.upsert(founded_rows(stores, word, stores.vectors.model))
+
+
+def say_in_graph(stores: Stores, word: Word) -> int:
+    """Documents that are not shown (any more) are passed over."""
+    marks, unmarked = ([_mark(word.ontology, written) for written in some] for some in (word.marks, word.unmarked))
+    return stores.graph.reassign(word.commit_id, spoken(stores, word.decisions, word.at), word.at, marks, unmarked)
+
+
+def spoken(stores: Stores, keys: Sequence[str], at: int) -> list[Said]:
+    """What documents say by the Decisions of these keys, but for those that are not shown (any more)."""
+    found: list[Said] = []
+    for key in keys:
+        document = stores.journal.names.document(key.split("/")[1])
+        row = stores.graph.document(document.doc_id) if document else None
+        if document is None or row is None:
+            continue
+        decisions = load_decisions(stores.garage.objects, key)
+        if row.reading != decisions.reading:
+            continue
+        reading = load_reading(stores.garage.objects, document.doc_id, decisions.reading)
+        text = _text(stores, document, reading, key)
+        as_shown = replace(document, deposit=row.deposit)
+        found.append(said(stores.graph, as_shown, reading, decisions, text=text, at=at))
+    return found
+
+
+def _text(stores: Stores, document: Document, reading: Reading, key: str) -> str:
+    """The Text or, where its original is gone for good and something else is shown in the end, as many spaces, as a
+    rebuild publishes it."""
+    try:
+        return text_of(stores.garage.objects, document, reading)
+    except MissingError:
+        if document.commit_id and document.decisions == key:
+            raise
+        return " " * reading.text_length
+
+
+def founded_rows(stores: Stores, word: Word, model: str) -> list[Row]:
+    """The vector of a concept that was founded by splitting."""
+    if isinstance(word, ConceptsMerged):
+        return []
+    for key in word.decisions:
+        if key_of_decisions(stores.garage.objects, key) is None:  # the document was purged since
+            continue
+        decisions = load_decisions(stores.garage.objects, key)
+        founders = [m for m in decisions.concepts if m.concept_id == word.target and m.how == "new"]
+        if not founders:
+            continue
+        reading = load_reading(stores.garage.objects, decisions.doc_id, decisions.reading)
+        found = embeddings.load(stores.garage.objects, reading, model)
+        if found is None:
+            return []
+        founding = replace(decisions, concepts=tuple(founders))
+        return embeddings.concept_rows(word.ontology, reading, founding, found)
+    return []
+
+
+def catch_up(stores: Stores) -> None:
+    """Carry out a word that was recorded by a process that was killed before it had done so in graph and index: only the
+    last can be."""
+    seq = stores.journal.seq()
+    facts = stores.journal.facts(max(seq - LOOKED_BACK, 0), LOOKED_BACK) or []
+    words = [fact for _, fact in facts if isinstance(fact, ConceptsMerged | ConceptSplit)]
+    if not words:
+        return
+    published = stores.graph.published(words[-1].commit_id)
+    if published is None:
+        carry_out_word(stores, words[-1])
+    elif published == stores.graph.epoch():
+        _index(stores, words[-1])
+
+
+def _mark(ontology: str, written: str) -> Mark:
+    mark, _, concept_id = written[1:].partition("=")
+    return Mark(mark, ontology, concept_id, written[0] == "+")

@@ -1,0 +1,273 @@
+"""Migrate: the same home on other stores. What it keeps is copied, what it derives is derived there; no model is asked.
+
+Most is copied while the home is in use; a last pass, which others wait for, brings what came meanwhile. Every step may
+be repeated, so that one that was killed is ended by the next attempt.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from kgfs.config import Config
+from kgfs.domain import Name, Place
+from kgfs.errors import BusyError, MissingError, RotError, StoreError, from_os_error
+from kgfs.failpoints import border
+from kgfs.ingest.keeping.settle import Settler
+from kgfs.ingest.keeping.ship import entries
+from kgfs.ingest.life.rebuild import purged, rebuild_vectors, replay_in_graph, told
+from kgfs.stores.backup.layout import opened
+from kgfs.stores.database import copy_database, remove_database
+from kgfs.stores.garage.contract import BLOCK, Garage, Ledger, Objects
+from kgfs.stores.garage.copying import copy_ledger, copy_news, copy_objects, prove_ledger
+from kgfs.stores.garage.sums import Summer
+from kgfs.stores.graph.comparing import difference
+from kgfs.stores.graph.contract import Graph
+from kgfs.stores.journal.contract import Journal
+from kgfs.stores.journal.facts import Fact, ForgettingDone
+from kgfs.stores.journal.sqlite import SqliteJournal
+from kgfs.stores.stores import Stores
+from kgfs.stores.vectors.contract import Vectors
+from kgfs.stores.waiting import waiting_key
+
+ATTEMPTS = 5
+"""How often what was written in the middle is met by beginning the last pass again."""
+INBOX_AT_ONCE = 200
+EVERYTHING = 2**63 - 1
+
+Progress = Callable[[int, int, str], None]
+"""Is told (how many are dealt with, of how many, of what)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    objects: int
+    bytes: int
+    facts: int
+    """Entries of the ledger."""
+    documents: int
+    """That the graph shows."""
+    concepts: int
+    unsettled: int
+    """Files that wait to become versions; their bytes are not in the garage yet."""
+    unsettled_bytes: int
+
+
+def plan(stores: Stores) -> Plan:
+    sizes = [size for _, size in stores.garage.objects.keys("")]
+    waiting = _unsettled(stores.journal)
+    counts = stores.graph.counts()
+    return Plan(
+        objects=len(sizes),
+        bytes=sum(sizes),
+        facts=stores.journal.seq(),
+        documents=counts["documents"],
+        concepts=counts["concepts"],
+        unsettled=len(waiting),
+        unsettled_bytes=sum(name.size for name in waiting),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """Where a home goes: its stores, but for the journal, which is made last."""
+
+    config: Config
+    garage: Garage
+    graph: Graph
+    vectors: Vectors | None
+
+
+class Begun(Protocol):
+    """What is known of a migration over all its attempts."""
+
+    erased: str
+    """Stands for what was purged when its graph was begun; '' before."""
+
+    def keep(self) -> None:
+        """Make it durable."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Garage:
+    """What the copy's graph is derived from: the ledger as it grows, the objects as they arrived."""
+
+    objects: Objects
+    ledger: Ledger
+
+    def close(self) -> None:
+        """Others opened them."""
+
+
+class _LeftMeanwhileError(Exception):
+    """A working copy was given up since its name was looked at."""
+
+
+class Migration:
+    """Of ``source``, the stores of the home ``config``. Not for several threads or processes at once."""
+
+    def __init__(self, config: Config, source: Stores, goal: Goal, begun: Begun, progress: Progress) -> None:
+        self._config = config
+        self._source = source
+        self._goal = goal
+        self._begun = begun
+        self._progress = progress
+        self._room = goal.config.run / "migrating"
+        self._derived = 0
+        """The number of the last fact that the new graph knows."""
+
+    def copy_most(self, objects: int) -> None:
+        """What there is by now, about so many objects. Others use the home as ever."""
+        self._room.mkdir(mode=0o700, exist_ok=True)
+        source, goal = self._source.garage, self._goal.garage
+        # The ledger first: so the objects that its entries speak of are there to be copied.
+        copy_ledger((entry for _, entry in source.ledger.replay()), goal.ledger)
+        border("migrate-ledger")
+        copy_objects(
+            source.objects, goal.objects, self._room, lambda n: self._progress(n, max(n, objects), "objects copied")
+        )
+        border("migrate-objects")
+        # What is purged just now is gone before the ledger tells; the last pass knows.
+        with suppress(MissingError):
+            self._derive(self._source.journal, goal.ledger.last_seq())
+
+    def finish(self) -> None:
+        """What came since, then proof that all is there: RotError or StoreError where it is not. The caller has the worker's
+        place; settling waits while bytes are on their way."""
+        source, goal = self._source, self._goal
+        with closing(self._caught_up()) as journal:
+            copy_ledger(entries(journal, source.garage.ledger), goal.garage.ledger)
+            border("migrate-caught-up")
+            remove_database(goal.config.front_db)
+            with closing(SqliteJournal(goal.config.front_db)) as front:
+                front.replay(goal.garage.ledger.replay())
+                self._bring_waiting(journal, front)
+                border("migrate-front")
+                self._derive(journal, journal.seq())
+                rebuild_vectors(
+                    replace(source, journal=front, garage=goal.garage, graph=goal.graph, vectors=goal.vectors)
+                )
+                if goal.vectors is not None:
+                    goal.vectors.conclude()
+                border("migrate-derived")
+                self._prove(journal, front)
+        shutil.rmtree(self._room)
+
+    # ------------------------------------------------------------------------------------------- inside
+
+    def _caught_up(self) -> Journal:
+        """The journal as of one moment whose bytes have all arrived."""
+        path = self._room / "front.sqlite"
+        with Settler(self._config, self._source).alone():
+            for _ in range(ATTEMPTS):
+                remove_database(path)
+                copy_database(self._config.front_db, path)
+                journal = SqliteJournal(path)
+                try:
+                    copy_news(self._source.garage.objects, self._goal.garage.objects, self._room)
+                    for name in _unsettled(journal):
+                        if name.place is Place.SPOOL and not self._waits_in_garage(name):
+                            self._bring_working_copy(name)
+                    return journal
+                except _LeftMeanwhileError:
+                    journal.close()
+                except BaseException:
+                    journal.close()
+                    raise
+        raise BusyError(
+            f"{self._config.home}: files are being written too quickly to be copied. Repeat when it is quieter."
+        )
+
+    def _waits_in_garage(self, name: Name) -> bool:
+        """Where homes share it, it has what waits for its settling; there it may be another home's alone."""
+        return self._goal.garage.objects.exists(waiting_key(name.id, name.sha256))
+
+    def _bring_working_copy(self, name: Name) -> None:
+        """The kept part of a spool file, which never changes while its name has these bytes."""
+        summer, left = Summer(), name.size
+        self._goal.config.spool.mkdir(mode=0o700, exist_ok=True)
+        try:
+            with (
+                (self._config.spool / name.key).open("rb") as read,
+                opened(self._goal.config.spool / name.key) as written,
+            ):
+                while left and (piece := read.read(min(left, BLOCK))):
+                    written.write(piece)
+                    summer.update(piece)
+                    left -= len(piece)
+                written.flush()
+                os.fsync(written.fileno())
+        except FileNotFoundError as error:
+            raise _LeftMeanwhileError from error
+        except OSError as error:
+            raise from_os_error(error, f"Copying the working copy {name.key}") from error
+        if summer.sums().sha256 != name.sha256:
+            raise RotError(f"The working copy of '{name.name}' is not what was kept. Run kgfs check on that home.")
+
+    def _bring_waiting(self, journal: Journal, front: Journal) -> None:
+        """Contents that are in no garage yet, and what is owed though no fact says so."""
+        names = [name for name in _unsettled(journal) if name.place is Place.INBOX]
+        waiting = sorted({name.sha256 for name in names if not self._waits_in_garage(name)})
+        for start in range(0, len(waiting), INBOX_AT_ONCE):
+            found = {sha256: journal.inbox(sha256) for sha256 in waiting[start : start + INBOX_AT_ONCE]}
+            if lost := [sha256 for sha256, content in found.items() if content is None]:
+                raise StoreError(f"The inbox has lost the content {lost[0]}. Run kgfs check on that home.")
+            front.record(inbox={sha256: content for sha256, content in found.items() if content is not None})
+        owed = {(job.kind, job.doc_id) for job in front.jobs.all()}
+        for job in journal.jobs.all():
+            if (job.kind, job.doc_id) not in owed:
+                front.jobs.owe(job.kind, job.doc_id)
+
+    def _derive(self, journal: Journal, upto: int) -> None:
+        """Carry out what the facts up to that number did to the graph, and it does not know yet."""
+        graph, garage = self._goal.graph, _Garage(self._goal.garage.objects, self._source.garage.ledger)
+        stores = Stores(garage, journal, graph)
+        erased = hashlib.sha256(repr(sorted(purged(stores).items())).encode()).hexdigest()
+        if erased != self._begun.erased:  # of what is purged by now not a trace is to be carried over
+            graph.clear()
+            self._begun.erased, self._derived = erased, 0
+            self._begun.keep()
+        for number, fact in told(stores):
+            if number > upto:
+                break
+            if number > self._derived and not self._known(fact):
+                replay_in_graph(fact, stores)
+                self._progress(number, upto, "facts derived from")
+        self._derived = upto
+
+    def _known(self, fact: Fact) -> bool:
+        """A forgetting may have been carried out by half, and does no harm twice."""
+        commit_id = getattr(fact, "commit_id", "")
+        return (
+            bool(commit_id)
+            and not isinstance(fact, ForgettingDone)
+            and self._goal.graph.published(commit_id) is not None
+        )
+
+    def _prove(self, journal: Journal, front: Journal) -> None:
+        prove_ledger(entries(journal, self._source.garage.ledger), self._goal.garage.ledger)
+        if list(journal.promised()) != list(front.promised()):
+            raise StoreError(f"{self._config.front_db}: the names are not those that the ledger tells. Run kgfs check.")
+        ontologies = [*journal.names.ontologies(), *journal.names.removed_ontologies()]
+        total = self._source.graph.counts()["documents"] + self._source.graph.counts()["concepts"]
+        found = difference(
+            self._source.graph,
+            self._goal.graph,
+            [ontology.id for ontology in ontologies],
+            lambda done: self._progress(done, total, "documents and concepts compared"),
+        )
+        if found:
+            raise StoreError(
+                f"The graphs differ: {found}. Run kgfs rebuild on the home, then migrate again; if they still differ, that"
+                " is a fault of kgfs."
+            )
+
+
+def _unsettled(journal: Journal) -> list[Name]:
+    return journal.names.unsettled(quiet_before=EVERYTHING)

@@ -1,0 +1,151 @@
+"""Mending what ``kgfs check`` found: derived again from what is kept, or quarantined. Nothing that is kept is thrown away.
+
+The caller holds the worker's place. Each mending may be done twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from collections.abc import Callable, Sequence
+
+from kgfs.config import Config
+from kgfs.errors import RotError
+from kgfs.failpoints import border
+from kgfs.ingest.keeping.quarantine import quarantine, quarantine_file
+from kgfs.ingest.life.rebuild import rebuild_graph, rebuild_vectors
+from kgfs.ingest.mending.restore_garage import lost, restore_original
+from kgfs.ingest.sharing.exchange import shipping
+from kgfs.stores.damage import Damage, Kind
+from kgfs.stores.journal.facts import ReadingOwed, encode
+from kgfs.stores.stores import Stores
+from kgfs.stores.waiting import is_awaited
+
+Progress = Callable[[int, int, str], None]
+
+BY_GRAPH = frozenset({Kind.NOT_IN_GRAPH, Kind.NOT_IN_JOURNAL, Kind.DANGLING, Kind.WRONG_SPAN, Kind.STALE_WORDS})
+A_DAY = 24 * 3600.0
+BY_VECTORS = frozenset({Kind.MISSING_VECTORS, Kind.STALE_VECTORS})
+
+
+def repair(
+    config: Config, stores: Stores, found: Sequence[Damage], progress: Progress = lambda *_: None
+) -> list[tuple[Damage, str]]:
+    """What was done about each, '' for what could not be mended. First what others are derived from."""
+    mend = _Mending(config, stores)
+    done = [(damage, mend.one(damage)) for damage in found if damage.kind not in BY_GRAPH | BY_VECTORS]
+    by_graph = [damage for damage in found if damage.kind in BY_GRAPH]
+    if by_graph:
+        rebuild_graph(stores, lambda at, of: progress(at, of, "documents derived"))
+    by_vectors = [damage for damage in found if damage.kind in BY_VECTORS]
+    if by_graph or by_vectors:
+        rebuild_vectors(stores)
+    done += [(damage, "derived anew") for damage in (*by_graph, *by_vectors)]
+    return done
+
+
+class _Mending:
+    def __init__(self, config: Config, stores: Stores) -> None:
+        self._config = config
+        self._stores = stores
+        self._owed: set[str] = set()
+        """Documents that are to be read again: once is enough."""
+
+    def one(self, damage: Damage) -> str:
+        done = self._mended(damage)
+        border("mended")
+        return done
+
+    def _mended(self, damage: Damage) -> str:
+        match damage.kind:
+            case Kind.MISSING_ORIGINAL | Kind.ROTTEN_ORIGINAL:
+                return self._original(damage)
+            case Kind.MISSING_PART:
+                return self._read_again(damage.doc_id)
+            case Kind.ROTTEN_PART:
+                quarantine(self._config, self._stores, damage.what, damage.detail)
+                return self._read_again(damage.doc_id) or "quarantined"
+            case Kind.LOST_SUMS:
+                return self._sums(damage)
+            case Kind.ORPHAN:
+                quarantine(self._config, self._stores, damage.what, "nothing refers to it")
+                return "quarantined"
+            case Kind.TORN_LEDGER | Kind.ROTTEN_LEDGER:
+                return "" if self._stores.garage.ledger.mend(self._entry) else "mended"
+            case Kind.UNSHIPPED:
+                shipping(self._config, self._stores)()
+                return "shipped"
+            case Kind.STUCK_JOB:
+                return self._job(damage)
+            case Kind.LEFT_SPOOL:
+                quarantine_file(self._config, self._config.spool / damage.what, "no file refers to it")
+                return "quarantined"
+            case Kind.LEFT_INBOX:
+                self._stores.journal.drop_inbox([damage.what])
+                return "dropped"
+            case Kind.LEFT_UPLOAD:
+                return self._upload(damage.what)
+            case Kind.LEFT_CACHE:
+                (self._config.garage_cache / damage.what).unlink(missing_ok=True)
+                return "removed"
+            case Kind.LEFT_WAITING:
+                return self._waiting(damage.what)
+            case _:
+                return ""
+
+    def _original(self, damage: Damage) -> str:
+        for original in lost(self._stores, [damage.what]):
+            if where := restore_original(self._config, self._stores, original):
+                return f"made again from {where}"
+        if damage.kind is Kind.ROTTEN_ORIGINAL:
+            quarantine(self._config, self._stores, damage.what, damage.detail)
+            return "quarantined; the original is missing now"
+        return ""
+
+    def _read_again(self, doc_id: str) -> str:
+        document = self._stores.journal.names.document(doc_id)
+        if document is None or not self._stores.journal.names.names_of(doc_id):
+            return ""
+        if doc_id not in self._owed:
+            self._owed.add(doc_id)
+            why = "what was kept of its reading is lost"
+            self._stores.journal.record(ReadingOwed(doc_id, why, time.time_ns(), run=f"repair-{secrets.token_hex(4)}"))
+        return "owed to the worker"
+
+    def _sums(self, damage: Damage) -> str:
+        objects = self._stores.garage.objects
+        try:
+            objects.stat(damage.what)
+        except RotError as error:
+            content = objects.salvage(damage.what)
+            digest, name = hashlib.sha256(content).hexdigest(), damage.what.rpartition("/")[2].partition(".")[0]
+            if not digest.startswith(name.rpartition("-")[2]):
+                quarantine(self._config, self._stores, damage.what, str(error))
+                return self._read_again(damage.doc_id) or "quarantined"
+            objects.put(damage.what, content)  # the same content again proves it
+        return "made again"
+
+    def _waiting(self, key: str) -> str:
+        if is_awaited(self._stores.journal, key):
+            return "awaited again"
+        self._stores.garage.objects.delete(key)
+        return "removed"
+
+    def _upload(self, key: str) -> str:
+        objects = self._stores.garage.objects
+        objects.sweep(time.time() - A_DAY)
+        return "" if key in {left for left, _ in objects.left_over()} else "aborted"
+
+    def _entry(self, seq: int) -> bytes | None:
+        found = self._stores.journal.facts(seq - 1, 1)
+        return encode(found[0][1]) if found and found[0][0] == seq else None
+
+    def _job(self, damage: Damage) -> str:
+        jobs = self._stores.journal.jobs
+        for job in jobs.of(damage.doc_id):
+            if self._stores.journal.names.document(job.doc_id) is None:
+                jobs.drop(job)
+            elif job.state == "working":
+                jobs.put_back(job, "its worker is gone", 0.0, counted=False)
+        return "given back"

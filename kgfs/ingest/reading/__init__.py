@@ -1,0 +1,1 @@
+"""Reading: from a kept original to its Reading. Knows no graph."""

@@ -1,0 +1,176 @@
+"""Find where a Text really says what an extractor quotes from it.
+
+In this order: the place that was claimed, the same words elsewhere in the Source, the same words but for white space,
+case, accents and typography, and at last the sentences that are most alike, if they are alike enough.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator
+from difflib import SequenceMatcher
+from functools import cached_property, lru_cache
+
+from kgfs.ingest.reading.structure.sentences import sentence_starts
+from kgfs.models.contract import RawQuote
+
+ALIKE = 0.75
+"""A paraphrase is anchored at the sentences with at least this word ratio, 2 × common words in order / all words."""
+
+_FEWEST_WORDS = 4
+"""Shorter paraphrases are alike to too much."""
+
+_MOST_WORDS = 200
+_MOST_SENTENCES = 400
+"""Longer quotes and Sources than any extractor should give are not searched for paraphrases: bounded time."""
+
+_WINDOW = 3
+"""A paraphrase may run over so many sentences."""
+
+_TYPOGRAPHY = str.maketrans(
+    {
+        **dict.fromkeys("‘’‚‛′`´", "'"),
+        **dict.fromkeys("“”„‟″«»", '"'),
+        **dict.fromkeys("‐‑‒–—―−", "-"),
+        **dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufeff", ""),
+    }
+)
+_WORD = re.compile(r"\w+")
+_SPACED_LETTER = re.compile(r"[0-9A-Za-zÀ-ԯ]")
+"""Of scripts that write spaces between words."""
+
+_PARAGRAPH_END = re.compile(r"\n[ \t\r\f]*\n")
+
+Span = tuple[int, int]
+
+
+class Source:
+    """The Source ``text[start:end]``, prepared for finding quotes in it. Spans given are offsets in ``text``."""
+
+    def __init__(self, text: str, start: int, end: int) -> None:
+        self._start = start
+        self._piece = text[start:end]
+
+    def find(self, quote: RawQuote) -> Span | None:
+        """The span of the quote, without outer white space and never empty; None if the Source does not say it."""
+        words = quote.text.strip()
+        if not words:
+            return None
+        found = self._claimed(quote) or self._exact(words, quote.start) or self._folded(words, quote.start)
+        found = found or self._alike(words)
+        return self._trimmed(*found) if found else None
+
+    def _trimmed(self, start: int, end: int) -> Span | None:
+        said = self._piece[start:end]
+        start += len(said) - len(said.lstrip())
+        end = start + len(said.strip())
+        return (self._start + start, self._start + end) if start < end else None
+
+    def _claimed(self, quote: RawQuote) -> Span | None:
+        believed = 0 <= quote.start < quote.end and self._piece[quote.start : quote.end] == quote.text
+        return (quote.start, quote.end) if believed else None
+
+    def _exact(self, words: str, claimed: int) -> Span | None:
+        at = _nearest(self._piece, words, claimed)
+        return None if at < 0 else (at, at + len(words))
+
+    def _folded(self, words: str, claimed: int) -> Span | None:
+        folded, origins = self._fold
+        wanted = fold(words)[0].strip().strip("\"'").strip()
+        if not wanted:
+            return None
+        at = _nearest(folded, wanted, bisect_left(origins, claimed) if claimed >= 0 else -1)
+        if at < 0:
+            return None
+        end = origins[at + len(wanted) - 1] + 1
+        while end < len(self._piece) and unicodedata.combining(self._piece[end]):
+            end += 1
+        return origins[at], end
+
+    def _alike(self, words: str) -> Span | None:
+        wanted = words_of(words)
+        if not _FEWEST_WORDS <= len(wanted) <= _MOST_WORDS or len(self._sentences) > _MOST_SENTENCES:
+            return None
+        best, ratio = None, ALIKE
+        bag = Counter(wanted)
+        matcher = SequenceMatcher(autojunk=False)
+        matcher.set_seq2(wanted)
+        for first in range(len(self._sentences)):
+            said: list[str] = []
+            for _, end, sentence in self._sentences[first : first + _WINDOW]:
+                said = said + sentence
+                if len(said) > 2 * len(wanted):
+                    break
+                common = (Counter(said) & bag).total()
+                if 2 * common < ratio * (len(said) + len(wanted)):
+                    continue
+                matcher.set_seq1(said)
+                if (found := matcher.ratio()) > ratio or (best is None and found == ratio):
+                    best, ratio = (self._sentences[first][0], end), found
+        return best
+
+    @cached_property
+    def _fold(self) -> tuple[str, list[int]]:
+        return fold(self._piece)
+
+    @cached_property
+    def _sentences(self) -> list[tuple[int, int, list[str]]]:
+        spans = _sentence_spans(self._piece)
+        return [(start, end, words_of(self._piece[start:end])) for start, end in spans]
+
+
+def fold(piece: str) -> tuple[str, list[int]]:
+    """The text without differences that do not matter, and for each of its characters where it came from."""
+    out: list[str] = []
+    origins: list[int] = []
+    for at, char in enumerate(piece):
+        if char.isspace():
+            if out and out[-1] != " ":
+                out.append(" ")
+                origins.append(at)
+            continue
+        for plain in _plain(char):
+            out.append(plain)
+            origins.append(at)
+    return "".join(out), origins
+
+
+@lru_cache(maxsize=4096)
+def _plain(char: str) -> str:
+    """Of one character: compatibility form without accents, case-folded, typography made plain; may be empty."""
+    folded = unicodedata.normalize("NFKD", char.translate(_TYPOGRAPHY)).casefold().translate(_TYPOGRAPHY)
+    return "".join(part for part in folded if not unicodedata.combining(part) and not part.isspace())
+
+
+def _nearest(piece: str, words: str, claimed: int) -> int:
+    """The occurrence of ``words`` that starts nearest to ``claimed``, the first if that is unknown; -1 for none.
+    "art" is not quoted from "party"."""
+    before = r"(?<![0-9A-Za-zÀ-ԯ])" if _SPACED_LETTER.match(words[0]) else ""
+    behind = r"(?![0-9A-Za-zÀ-ԯ])" if _SPACED_LETTER.match(words[-1]) else ""
+    starts = (found.start() for found in re.finditer(before + re.escape(words) + behind, piece))
+    return min(starts, key=lambda start: abs(start - claimed), default=-1) if claimed >= 0 else next(starts, -1)
+
+
+def words_of(piece: str) -> list[str]:
+    """The words of a text, folded."""
+    return _WORD.findall(fold(piece)[0])
+
+
+def _sentence_spans(piece: str) -> Iterator[Span]:
+    """Sentences that do not run over blank lines."""
+    start = 0
+    for found in _PARAGRAPH_END.finditer(piece):
+        yield from _within(piece, start, found.start())
+        start = found.end()
+    yield from _within(piece, start, len(piece))
+
+
+def _within(piece: str, start: int, end: int) -> Iterator[Span]:
+    for here in sentence_starts(piece, start, end):
+        yield start, here
+        start = here
+    if piece[start:end].strip():
+        yield start, end

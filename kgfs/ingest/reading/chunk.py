@@ -1,0 +1,139 @@
+"""Chunk: Text → the spans of its Sources, an exact partition along its structure."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from itertools import islice, pairwise
+
+import xxhash
+
+from kgfs.domain import Chunk, Text
+from kgfs.ingest.reading.structure.clusters import cluster_border
+from kgfs.ingest.reading.structure.cuts import cuts
+from kgfs.ingest.reading.structure.headings import section_paths
+from kgfs.ingest.reading.structure.units import Unit, split, units_of
+from kgfs.models.contract import Tokens
+
+METHOD = "structure/1"
+"""Name and version: another choice of boundaries needs a new one."""
+
+_NEXT_WORD = re.compile(r"\s(?=\S)")
+
+_COUNTED_AT_ONCE = 4096
+"""Units whose tokens are counted in one call, so that memory stays flat however long the Text is."""
+
+_HEAVY = 0.6
+"""A unit of more than so many times the target's tokens is cut again: its bytes made more tokens than usual."""
+
+
+def chunk(
+    text: Text, tokens: Tokens, size: int = 400, overlap: int = 60, *, look: Callable[[], None] = lambda: None
+) -> list[Chunk]:
+    """Spans of about ``size`` tokens that joined are the Text; none for an empty one.
+
+    No chunk has more than 1.5 × ``size`` tokens unless a single cluster of characters has. ``Chunk.tokens`` is the sum
+    over the chunk's units, which may be a few more than the chunk has as a whole. ``context_start`` is about
+    ``overlap`` tokens before the start, at a word. Boundaries depend on what stands near them alone (see ``cuts``).
+    ``section_path`` is that of the chunk's first block; a document's header counts to the section behind it.
+    ``look`` is called often; what it raises ends the work.
+    """
+    content = text.text
+    units, counts = _counted(text, tokens, size)
+    if not units:
+        return []
+    starts = [start for start, _ in units]
+    ends = [*starts[1:], len(content)]
+    hashes: list[int] = []
+    for start, end in zip(starts, ends, strict=True):
+        look()
+        hashes.append(_hash(content[start:end]))
+    firsts = [0, *cuts([rank for _, rank in units], hashes, counts, size, look), len(units)]
+    path_at = _paths(text)
+    chunks: list[Chunk] = []
+    line, offset, context_start = 1, 0, 0
+    for first, behind in pairwise(firsts):
+        look()
+        start, end = starts[first], ends[behind - 1]
+        weight = sum(counts[first:behind])
+        line_behind = line + content.count("\n", start, end)
+        offset_behind = offset + _bytes(content[start:end])
+        chunks.append(
+            Chunk(
+                index=len(chunks),
+                start=start,
+                end=end,
+                line_start=line,
+                line_end=line_behind - (content[end - 1] == "\n"),
+                byte_start=offset,
+                byte_end=offset_behind,
+                section_path=path_at(start, end),
+                tokens=weight,
+                context_start=context_start,
+            )
+        )
+        context_start = _context_start(content, end, overlap * (end - start) / max(1, weight))
+        line, offset = line_behind, offset_behind
+    return chunks
+
+
+def _counted(text: Text, tokens: Tokens, size: int) -> tuple[list[Unit], list[int]]:
+    """All units with their tokens; none much heavier than ``size`` allows."""
+    content = text.text
+    found = units_of(text, size)
+    units: list[Unit] = []
+    counts: list[int] = []
+    batch = list(islice(found, _COUNTED_AT_ONCE))
+    while batch:
+        following = list(islice(found, _COUNTED_AT_ONCE))
+        end = following[0][0] if following else len(content)
+        for unit, count in _weighed(content, batch, end, tokens, size):
+            units.append(unit)
+            counts.append(count)
+        batch = following
+    return units, counts
+
+
+def _weighed(content: str, units: list[Unit], end: int, tokens: Tokens, size: int) -> Iterator[tuple[Unit, int]]:
+    """Units that meet, up to ``end``, with their tokens; the heavy ones cut again."""
+    ends = [*(start for start, _ in units[1:]), end]
+    pieces = [content[start:behind] for (start, _), behind in zip(units, ends, strict=True)]
+    for unit, behind, piece, count in zip(units, ends, pieces, tokens.counts(pieces), strict=True):
+        if count > _HEAVY * size:
+            longest = max(1, _bytes(piece) * size // (4 * count))
+            lighter = [unit, *split(content, unit[0], behind, longest)]
+            if len(lighter) > 1:
+                yield from _weighed(content, lighter, behind, tokens, size)
+                continue
+        yield unit, count
+
+
+def _hash(unit: str) -> int:
+    return xxhash.xxh3_64_intdigest(unit.encode("utf-8", "surrogatepass"))
+
+
+def _bytes(piece: str) -> int:
+    return len(piece) if piece.isascii() else len(piece.encode("utf-8", "surrogatepass"))
+
+
+def _context_start(content: str, end: int, length: float) -> int:
+    """A place about ``length`` characters before ``end``, at a word if one starts there."""
+    at = max(0, end - round(length))
+    if at in (0, end) or (content[at - 1].isspace() and not content[at].isspace()):
+        return at
+    word = _NEXT_WORD.search(content, at, end)
+    return word.end() if word else cluster_border(content, at, 0, end)
+
+
+def _paths(text: Text) -> Callable[[int, int], tuple[str, ...]]:
+    """The section path of a chunk; white space and header at the Text's start belong to what follows in the chunk."""
+    sections = list(section_paths(text.blocks))
+    headings = [start for start, _ in sections]
+    body = next((block.start for block in text.blocks if block.kind != "meta"), 0)
+
+    def of(start: int, end: int) -> tuple[str, ...]:
+        n = bisect_right(headings, max(start, body) if body < end else start)
+        return sections[n - 1][1] if n else ()
+
+    return of

@@ -1,0 +1,187 @@
+"""Rank: from what was found in each Source to what the document speaks of.
+
+Not by frequency: a concept counts for how much its Sources are about it, over how many of them it is spread, how early it
+comes, whether the title or a heading names it and whether the text defines it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from kgfs.domain import Chunk, FoundConcept, FoundRelationship, Quote, normalise_label
+from kgfs.ingest.reading.validate import ValidConcept, ValidExtraction
+from kgfs.models.extractor import junk
+
+QUOTES = 8
+"""At most so many of one concept, defining ones first."""
+FEWEST = 15
+TOKENS_PER_CONCEPT = 20
+"""A short document keeps fewer than ``limit``: one for so many tokens, but FEWEST at least."""
+RELATIONSHIP_CONFIDENCE = 0.5
+"""Below it a relationship is not kept."""
+DEEP = 5
+"""How many Sources speak for a concept's relevance."""
+CLEAR = 0.7
+"""From this confidence on a relationship raises the salience of its ends."""
+
+
+@dataclass(slots=True)
+class _Group:
+    """One concept of the document: all spellings that fold to ``key``."""
+
+    key: str
+    relevance: dict[int, float] = field(default_factory=dict)
+    """Of each Source that speaks of it, by place in the document."""
+    frequency: int = 0
+    forms: Counter[str] = field(default_factory=Counter)
+    kinds: Counter[str] = field(default_factory=Counter)
+    quotes: dict[tuple[int, int], Quote] = field(default_factory=dict)
+    definitions: list[tuple[float, int, str]] = field(default_factory=list)
+    """(-score of its quote, start, words)."""
+    score: float = 0.0
+
+
+def rank(
+    title: str, chunks: Sequence[Chunk], validated: Sequence[ValidExtraction], limit: int
+) -> tuple[tuple[FoundConcept, ...], tuple[FoundRelationship, ...]]:
+    """The document's concepts, most salient first (pieces of longer ones last), and the relationships between them in
+    order of the Text.
+
+    ``chunks`` and ``validated`` correspond one to one. At most ``limit`` concepts, fewer for a short document. A pure
+    function: ties are broken by the normalised label."""
+    groups = _grouped(validated)
+    _score(groups, _linked(validated), title, chunks)
+    tokens = sum(chunk.tokens for chunk in chunks)
+    count = min(limit, max(FEWEST, round(tokens / TOKENS_PER_CONCEPT)))
+    ordered = sorted(groups.values(), key=lambda group: (-group.score, group.key))
+    kept: dict[str, FoundConcept] = {}
+    for group in _without_parts(ordered)[:count]:
+        kept[group.key] = _found(group)
+    return tuple(kept.values()), _relationships(validated, kept)
+
+
+def _without_parts(ordered: Sequence[_Group]) -> list[_Group]:
+    """Pieces of longer phrases that the document never says by themselves go to the end: "time Pythoneer Tim"."""
+    within: Counter[str] = Counter()
+    for group in ordered:
+        words = group.key.split()
+        pieces = {" ".join(words[start:end]) for start in range(len(words)) for end in range(start + 1, len(words) + 1)}
+        for piece in pieces - {group.key}:
+            within[piece] = max(within[piece], group.frequency)
+    return sorted(ordered, key=lambda group: within[group.key] >= group.frequency)
+
+
+def key_of(label: str) -> str:
+    """What spellings of one concept share: the normalised label with its last word in the singular."""
+    return junk.fold(normalise_label(label))
+
+
+def _grouped(validated: Sequence[ValidExtraction]) -> dict[str, _Group]:
+    groups: dict[str, _Group] = {}
+    for place, extraction in enumerate(validated):
+        for concept in extraction.concepts:
+            if not concept.quotes or junk.reason(concept.label):
+                continue
+            key = key_of(concept.label)
+            _add(groups.setdefault(key, _Group(key)), place, concept)
+    return groups
+
+
+def _add(group: _Group, place: int, concept: ValidConcept) -> None:
+    group.relevance[place] = max(concept.relevance, group.relevance.get(place, 0.0))
+    group.frequency += concept.frequency
+    group.forms[concept.label] += concept.frequency
+    group.kinds[concept.kind] += 1
+    for quote in concept.quotes:
+        known = group.quotes.get((quote.start, quote.end))
+        if known is None or quote.score > known.score:
+            group.quotes[quote.start, quote.end] = quote
+    if concept.definition:
+        best = max((quote for quote in concept.quotes if quote.defines), key=lambda quote: quote.score, default=None)
+        if best is not None:
+            group.definitions.append((-best.score, best.start, concept.definition))
+
+
+def _linked(validated: Sequence[ValidExtraction]) -> set[str]:
+    """Keys of the ends of relationships that the text states clearly."""
+    return {
+        key_of(end)
+        for extraction in validated
+        for said in extraction.relationships
+        if said.confidence >= CLEAR
+        for end in (said.subject, said.object)
+    }
+
+
+def _score(groups: dict[str, _Group], linked: set[str], title: str, chunks: Sequence[Chunk]) -> None:
+    """0 to 1. The weights were chosen by hand on documents with known titles; they add up to 1."""
+    places = max(len(chunks), 1)
+    beyond_one = 1 - 1 / places  # the relevance within a single Source is relevance to what its title says
+    titled = _words(title)
+    headed = [_words(" ".join(chunk.section_path)) for chunk in chunks]
+    for group in groups.values():
+        relevance = sorted(group.relevance.values(), reverse=True)
+        spread = math.log1p(len(relevance)) / math.log1p(places)
+        words = _words(group.key)
+        score = (
+            0.22 * relevance[0]
+            + 0.22 * _harmonic(relevance, places)
+            + 0.18 * spread * math.sqrt(relevance[0])
+            + 0.05 * (1 - min(group.relevance) / places)
+            + 0.20 * beyond_one * _share(words, titled)
+            + 0.03 * max(_share(words, headed[place]) for place in group.relevance)
+            + 0.05 * bool(group.definitions)
+            + 0.05 * (group.key in linked)
+        )
+        group.score = round(score, 4)
+
+
+def _harmonic(relevance: Sequence[float], places: int) -> float:
+    """The mean of the best DEEP values, the n-th weighing 1/n; missing ones are 0 where the document has room for them."""
+    weights = [1 / n for n in range(1, min(DEEP, places) + 1)]
+    return sum(value * weight for value, weight in zip(relevance, weights, strict=False)) / sum(weights)
+
+
+def _share(words: set[str], others: set[str]) -> float:
+    """The share of ``words`` that are among ``others``."""
+    return len(words & others) / len(words) if words else 0.0
+
+
+def _words(text: str) -> set[str]:
+    return {junk.fold(word) for word in normalise_label(text).replace("-", " ").split() if word not in junk.STOP_WORDS}
+
+
+def _found(group: _Group) -> FoundConcept:
+    forms = sorted(group.forms, key=lambda form: (-group.forms[form], form))
+    kinds = sorted(group.kinds, key=lambda kind: (kind == "term", -group.kinds[kind], kind))
+    named = kinds[0] if group.kinds[kinds[0]] * 2 > sum(group.kinds.values()) else "term"
+    best = sorted(group.quotes.values(), key=lambda quote: (not quote.defines, -quote.score, quote.start))[:QUOTES]
+    return FoundConcept(
+        label=forms[0],
+        norm=normalise_label(forms[0]),
+        forms=tuple(forms),
+        kind=named,
+        score=group.score,
+        definition=min(group.definitions)[2] if group.definitions else "",
+        quotes=tuple(sorted(best, key=lambda quote: (quote.start, quote.end))),
+    )
+
+
+def _relationships(
+    validated: Sequence[ValidExtraction], kept: dict[str, FoundConcept]
+) -> tuple[FoundRelationship, ...]:
+    """Each statement once a sentence."""
+    found: dict[tuple[str, str, str, int, int], FoundRelationship] = {}
+    for extraction in validated:
+        for said in extraction.relationships:
+            subject, object_ = kept.get(key_of(said.subject)), kept.get(key_of(said.object))
+            if subject is None or object_ is None or subject is object_ or said.confidence < RELATIONSHIP_CONFIDENCE:
+                continue
+            place = (subject.norm, said.type, object_.norm, said.quote.start, said.quote.end)
+            known = found.get(place)
+            if known is None or known.confidence < said.confidence:
+                found[place] = FoundRelationship(subject.norm, said.type, object_.norm, said.quote, said.confidence)
+    return tuple(sorted(found.values(), key=lambda said: (said.quote.start, said.subject, said.type, said.object)))

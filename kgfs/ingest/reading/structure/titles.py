@@ -1,0 +1,43 @@
+"""The title of a document."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from kgfs.domain import Block
+from kgfs.ingest.reading.structure.headings import words_of
+from kgfs.ingest.reading.structure.lines import MARK
+
+_TITLE_FIELD = re.compile(
+    r"^:?title[ \t]{0,8}[:=][ \t]{1,8}([^\r\n]{1,500})((?:\r?\n[ \t]{1,40}[^\s:][^\r\n]{0,500}){0,3})", re.I | re.M
+)
+_HEAD = 1 << 14
+
+
+def title_of(name: str, text: str, blocks: Sequence[Block]) -> str:
+    """A ``title`` field of the front matter or header; else the first heading; else the first line if it is short;
+    else the file's name without folders and extension. One line, never empty for a file that has a name."""
+    for block in blocks[:3]:
+        if block.kind == "meta" and (
+            found := _TITLE_FIELD.search(text[block.start : min(block.end, block.start + _HEAD)])
+        ):
+            title = words_of((found[1] + found[2]).strip().strip("\"'"))
+            if title:
+                return title
+    for block in blocks:
+        if block.kind == "heading" and block.title:
+            return block.title
+    return _first_short_line(text) or stem_of(name)
+
+
+def _first_short_line(text: str) -> str:
+    """The first line, if it is a short one with words in it."""
+    head = text[:_HEAD].removeprefix(MARK).lstrip()
+    first = re.split(r"[\r\n]", head, maxsplit=1)[0].strip()
+    return words_of(first) if len(first) <= 100 and any(char.isalpha() for char in first) else ""
+
+
+def stem_of(name: str) -> str:
+    last = name.rpartition("/")[2]
+    return last.rpartition(".")[0] or last

@@ -1,0 +1,43 @@
+"""Acknowledge: a home tells the others that share its garage how far it has followed, and obeyed purges."""
+
+from __future__ import annotations
+
+import time
+
+from kgfs.config import Config
+from kgfs.errors import AwayError, TimedOutError
+from kgfs.ingest.sharing.obey import is_obeyed
+from kgfs.stores.hosts import host_id, read_roll, say
+from kgfs.stores.stores import Stores
+
+EVERY = 10.0
+"""Seconds between two times that a home says it, and reads what others say."""
+AT_LEAST = 3600.0
+"""Seconds after which it is said again where nothing was done, so that people see who is there."""
+
+
+def acknowledge(config: Config, stores: Stores) -> None:
+    """To be called often, with all that is known delivered and followed. A purge is obeyed when nothing of SHARE-7 is left to
+    be erased and the home's copy of the graph has gone past it. Until then nothing is said, nor while the
+    graph's server is away. Raises what the garage raises."""
+    looked = config.run / "acknowledged"  # not the roll's time, which who asks for it often would keep fresh
+    if looked.exists() and 0 <= time.time() - looked.stat().st_mtime < EVERY:
+        return
+    looked.touch(mode=0o600)
+    followed = stores.journal.unshipped(1)[0] - 1
+    roll = read_roll(config, stores)
+    own = next((host for host in roll.hosts if host.id == host_id(config)), None)
+    if own is not None and own.followed == followed and time.time() - own.said_at < AT_LEAST:
+        return
+    if not is_obeyed(config):
+        return
+    if own is None or any(own.followed < purge.fact <= followed for purge in roll.purges):
+        lag = stores.graph.lag()
+        if lag is not None and lag.away_since is not None:
+            return  # deliveries do not wait for the graph's server
+        try:
+            stores.graph.refresh()
+        except (AwayError, TimedOutError):
+            return
+    say(config, stores.garage.objects, followed)
+    read_roll(config, stores)

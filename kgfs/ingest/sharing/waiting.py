@@ -1,0 +1,69 @@
+"""Bytes of files that wait for their settling, where homes share a garage: put there to be read by all, taken away after.
+How they are read stands in :mod:`.content`."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+from kgfs.domain import Place
+from kgfs.errors import RotError, from_os_error
+from kgfs.ingest.keeping.content import is_held
+from kgfs.stores.garage.contract import BLOCK
+from kgfs.stores.garage.sums import sums_of
+from kgfs.stores.journal.facts import ContentKept
+from kgfs.stores.stores import Stores
+from kgfs.stores.waiting import waiting_key
+
+
+def put_waiting(stores: Stores, spool: Path, fact: ContentKept) -> bool:
+    """Whether the garage has the bytes now; not where they are not here any more, since they were written again or are the
+    garage's own already. Memory stays flat."""
+    key = waiting_key(fact.id, fact.sha256)
+    if fact.place == Place.INBOX:
+        small = stores.journal.inbox(fact.sha256)
+        if small is None:
+            return False
+        sums = sums_of(small)
+        if sums.sha256 != fact.sha256:
+            raise RotError(f"The kept bytes of {fact.id:x} are damaged in the inbox.")
+        stores.garage.objects.put(key, small, sums)
+        return True
+    return _put_file(stores, spool, fact, key)
+
+
+def _put_file(stores: Stores, spool: Path, fact: ContentKept, key: str) -> bool:
+    """A working copy goes on being written behind what was kept of it, so that much is copied first."""
+    path = spool / fact.key
+    copy = spool / f"copy-{secrets.token_hex(8)}"
+    try:
+        if not is_held(path) and path.stat().st_size == fact.size:
+            os.link(path, copy)
+        else:
+            _copy(path, copy, fact.size)
+        sums = sums_of(copy)
+        if sums.sha256 == fact.sha256:
+            stores.garage.objects.put(key, copy, sums)
+        return sums.sha256 == fact.sha256
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise from_os_error(error, f"Copying the working copy {path}") from error
+    finally:
+        copy.unlink(missing_ok=True)
+
+
+def _copy(path: Path, goal: Path, size: int) -> None:
+    with path.open("rb") as source, goal.open("xb") as target:
+        os.fchmod(target.fileno(), 0o600)
+        while piece := source.read(min(BLOCK, size - target.tell())):
+            target.write(piece)
+
+
+def take_away(stores: Stores, name_id: int, sha256: str) -> None:
+    """The bytes of a name that was settled, as all hosts know, are where they belong. A version that is a conflict goes
+    on having them where they waited."""
+    key = waiting_key(name_id, sha256)
+    if not stores.journal.promises(key):
+        stores.garage.objects.delete(key)

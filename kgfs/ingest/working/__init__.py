@@ -1,0 +1,1 @@
+"""Working: what is owed is claimed, read and published, in order."""

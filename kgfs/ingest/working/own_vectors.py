@@ -1,0 +1,89 @@
+"""Vectors that a home keeps for itself, of a graph that it shares: what other machines did is done to them, too."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from kgfs.config import Config
+from kgfs.ingest.life.purge import decided_about
+from kgfs.ingest.life.rebuild import ReplayedVectors, rebuild_vectors, replay_in_vectors
+from kgfs.stores.journal.facts import DocumentForgotten, DocumentRead, Fact, ForgettingDone
+from kgfs.stores.stores import Stores
+from kgfs.stores.vectors.contract import Filter, Vectors
+
+AT_ONCE = 1000
+
+
+def has_own(config: Config, stores: Stores) -> bool:
+    """Whether others' work has to be done to this home's vectors."""
+    return stores.journal.sharing and stores.vectors is not None and config.vectors.store == "sqlite"
+
+
+def follow_vectors(config: Config, stores: Stores) -> None:
+    """Bring the vectors to where the ledger is, as far as it is known here; the graph must be current. A note holds how
+    far they were brought: without it, or where it is long ago, they are made anew, without asking a model. Each fact may
+    be done twice."""
+    assert stores.vectors is not None
+    note = _note(config, stores.vectors)
+    upto, confirmed = int(note.read_text()) if note.exists() else None, _confirmed(stores)
+    while upto is None or upto < confirmed:
+        told = None if upto is None else stores.journal.facts(upto, min(AT_ONCE, confirmed - upto))
+        if not told:
+            rebuild_vectors(stores)
+            upto = confirmed
+        else:
+            _follow(stores, stores.vectors, [fact for _, fact in told])
+            upto = told[-1][0]
+        _write(note, upto)
+
+
+def conclude_vectors(config: Config, stores: Stores) -> None:
+    """What was done since :func:`follow_vectors` was done by this home alone, and to its vectors too."""
+    assert stores.vectors is not None
+    _write(_note(config, stores.vectors), _confirmed(stores))
+
+
+def _note(config: Config, vectors: Vectors) -> Path:
+    return config.run / f"vectors-{hashlib.sha256(vectors.model.encode()).hexdigest()[:12]}.upto"
+
+
+def _confirmed(stores: Stores) -> int:
+    """The ledger's newest fact that is known here: what is behind it may still get other numbers."""
+    return stores.journal.unshipped(1)[0] - 1
+
+
+def _write(note: Path, upto: int) -> None:
+    fresh = note.with_suffix(".new")
+    fresh.touch(mode=0o600)
+    fresh.write_text(str(upto))
+    fresh.replace(note)
+
+
+def _follow(stores: Stores, vectors: Vectors, facts: list[Fact]) -> None:
+    replayed = ReplayedVectors(stores, vectors)
+    perhaps_gone: set[str] = set()
+    for fact in facts:
+        replay_in_vectors(fact, replayed)
+        for doc_id in _left(fact):
+            perhaps_gone |= decided_about(stores, doc_id)[0]
+    perhaps_gone |= replayed.founded
+    gone = frozenset(concept for concept in perhaps_gone if stores.graph.concept(concept) is None)
+    if gone:
+        vectors.delete(Filter(kind="concept", items=gone))
+    for fact in facts:
+        if isinstance(fact, ForgettingDone) and fact.purge:
+            vectors.erase(fact.doc_ids, sorted(gone | set(fact.concepts)))
+
+
+def _left(fact: Fact) -> tuple[str, ...]:
+    """Documents whose concepts may have left with them."""
+    match fact:
+        case DocumentRead():
+            return (*fact.superseded, fact.doc_id) if fact.superseded else ()
+        case DocumentForgotten():
+            return (fact.doc_id,)
+        case ForgettingDone():
+            return fact.doc_ids if fact.cascade != "none" else ()
+        case _:
+            return ()

@@ -1,0 +1,257 @@
+"""The pipeline of one job: read → match → commit → index, and forgetting.
+
+``read`` may run for several documents at once; ``publish`` and ``forget`` run one at a time and in order of deposit, so
+that killed, resumed, parallel and rebuilt runs make the same graph. Each step may run twice with the same result:
+
+- a finished Reading is found again by its key;
+- Decisions are kept before they are carried out, and found again if the graph shows them carried out;
+- publishing is idempotent by commit id, vectors by row key, and the fact that ends the job comes last.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from kgfs.compute.contract import Compute
+from kgfs.compute.engine import Engine, Progress
+from kgfs.config import Config
+from kgfs.domain import INGEST_VERSION, Document, State
+from kgfs.errors import MissingError, StoreError
+from kgfs.failpoints import border
+from kgfs.ingest.life.embed_again import give
+from kgfs.ingest.life.forget import carry_out as carry_out_forgetting
+from kgfs.ingest.matching.concepts import catch_up
+from kgfs.ingest.matching.match import match
+from kgfs.ingest.matching.publication import carry_out
+from kgfs.ingest.matching.strategy import offer
+from kgfs.ingest.matching.suppress import without_suppressed
+from kgfs.ingest.reading import embeddings
+from kgfs.ingest.reading.clock import StageClock
+from kgfs.ingest.reading.kin import first_source, kin_of
+from kgfs.ingest.reading.read import ReadDocument
+from kgfs.stores.graph.contract import EVERYTHING, Scope
+from kgfs.stores.journal.contract import Job
+from kgfs.stores.journal.facts import DocumentFailed, DocumentForgotten, DocumentRead
+from kgfs.stores.readings import (
+    Decisions,
+    Reading,
+    decisions_prefix,
+    decode_decisions,
+    load_reading,
+    reading_key,
+    text_of,
+)
+from kgfs.stores.stores import Stores
+from kgfs.stores.vectors.contract import Filter
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    config: Config
+    stores: Stores
+    compute: Compute
+    """What is known of the models here."""
+    clock: StageClock
+    engine: Engine
+    """Where documents are read, with the same models."""
+
+    def read(self, document: Document, job: Job, progress: Progress) -> Reading:
+        """Any thread. See ``Reader.read`` for errors. What comes back to the graph does so with the Reading it had;
+        what the graph shows is to be read again, and has that Reading only if nothing would read it otherwise now. What
+        was asked for (a job with a run) has a Reading of its own, by the extractor and strategy that were asked for."""
+        shown = self.stores.graph.document(document.doc_id) is not None
+        if document.reading and document.ingest_version == INGEST_VERSION and not shown and not job.run:
+            objects = self.stores.garage.objects
+            if objects.exists(reading_key(document.doc_id, document.reading)):
+                return load_reading(objects, document.doc_id, document.reading)
+        names = self.stores.journal.names
+        live = names.names_of(document.doc_id)
+        filename = live[0].name if live else document.source_id.rpartition("/")[2]
+        compute = self.compute.using(job.extractor) if job.extractor else self.compute
+        settings = self.config.pipeline
+        if job.strategy:
+            settings = replace(settings, strategy=job.strategy)
+        known: tuple[str, ...] = ()
+        if compute.takes_known:
+            graph, limit = self.stores.graph, settings.known_concepts
+            offered = offer(graph, document.ontology, settings.strategy, limit, document.doc_id, _scope(job))
+            known = tuple(concept.label for concept in offered)
+        kin = (names.document(doc_id) for doc_id in kin_of(names, document))
+        earlier = tuple(found for found in kin if found is not None)
+        work = ReadDocument(document, filename, earlier, settings, job.extractor, job.run, known)
+        reading, seconds = self.engine.run(work, progress)
+        self.clock.add(seconds)
+        return reading
+
+    def publish(
+        self, document: Document, reading: Reading, still_ours: Callable[[], None], job: Job | None = None
+    ) -> None:
+        """Make a Reading visible and end its ``job``. ``still_ours`` raises LostLeaseError when the job is not ours now;
+        it is asked last before the graph changes. In order of deposit, one at a time. Without a job only what the graph
+        shows already is made complete."""
+        journal, graph = self.stores.journal, self.stores.graph
+        vectors_of_reading = self._embedded(document, reading)
+        decisions = self._carried_out(document, reading)
+        if decisions is None:
+            superseded = tuple(journal.names.predecessors(document.doc_id))
+        else:
+            superseded = tuple(doc_id for doc_id in decisions.supersedes if graph.document(doc_id) is None)
+        touched = [c.concept_id for doc in (*superseded, document.doc_id) for c in graph.concepts_of(doc)]
+        if decisions is None:
+            with self.clock.stage("match"):
+                decisions = match(
+                    graph,
+                    self.stores.vectors,
+                    document.ontology,
+                    reading,
+                    vectors_of_reading,
+                    self.config.pipeline,
+                    _scope(job),
+                    first_source(journal.names, document),
+                )
+                decisions = without_suppressed(journal.names, document, reading, decisions)
+                decisions = replace(decisions, supersedes=superseded)
+                self.stores.garage.objects.put(decisions.key, decisions.encode())
+            border("decided")
+            still_ours()
+            with self.clock.stage("commit"):
+                found = journal.names.version_of(document.doc_id)
+                carry_out(
+                    graph,
+                    document,
+                    reading,
+                    decisions,
+                    text=text_of(self.stores.garage.objects, document, reading),
+                    content_version=found[0].n if found else 1,
+                    supersedes=superseded,
+                    at=time.time_ns(),
+                )
+            border("published")
+        shown = graph.document(document.doc_id)
+        if shown is None:
+            raise StoreError(f"The graph has lost document {document.doc_id}, which was published. Run kgfs rebuild.")
+        with self.clock.stage("index"):
+            self._index(document, reading, decisions, vectors_of_reading, superseded, touched)
+        border("indexed")
+        state = State.DONE if any(verdict.passed for verdict in reading.verdicts) else State.GATED
+        journal.record(
+            DocumentRead(
+                doc_id=document.doc_id,
+                state=state.value,
+                reading=reading.id,
+                decisions=decisions.key,
+                commit_id=decisions.commit_id,
+                superseded=superseded,
+                at=shown.ingested_at,
+                deposit=shown.deposit,
+                content_version=shown.content_version,
+            )
+        )
+        border("noted")
+
+    def forget(self, document: Document, commit_id: str) -> None:
+        """Take a document nobody names any more out of graph and index (cascade=orphans)."""
+        graph = self.stores.graph
+        touched = [concept.concept_id for concept in graph.concepts_of(document.doc_id)]
+        at = time.time_ns()
+        graph.forget(commit_id, [document.doc_id], at)
+        self._unindex([document.doc_id], touched)
+        border("forgotten")
+        self.stores.journal.record(DocumentForgotten(document.doc_id, "orphans", commit_id, at))
+
+    def fail(self, document: Document, state: State, reason: str) -> None:
+        """End a job that cannot succeed; the original and its name stay."""
+        failed = DocumentFailed(document.doc_id, state.value, reason, time.time_ns(), INGEST_VERSION)
+        self.stores.journal.record(failed)
+
+    def finish_forgetting(self) -> None:
+        """What was ordered and not carried out to its end: its process was killed. For the one worker."""
+        carry_out_forgetting(self.config, self.stores)
+
+    def recover(self) -> None:
+        """After a worker that died between a commit to the graph and the note of it: make up for the note, whatever
+        became of the names and the job meanwhile. For the one worker, before it claims. What lacks its note is the last
+        commit, or came just before those of verbs; what a purge needs to know of is looked for behind them."""
+        graph, names = self.stores.graph, self.stores.journal.names
+        for commit_id in graph.staged():
+            graph.abandon(commit_id)
+        changes = graph.changes(max(graph.epoch() - 1, 0)) or []
+        concerned = [change.name for change in changes if change.kind == "document"]
+        if any(owed.purge for owed in names.forgettings()):
+            concerned += [job.doc_id for job in self.stores.journal.jobs.all() if job.doc_id not in concerned]
+        for doc_id in concerned:
+            document, shown = names.document(doc_id), graph.document(doc_id)
+            if document is not None and shown is not None:
+                reading = load_reading(self.stores.garage.objects, doc_id, shown.reading)
+                decisions = self._carried_out(document, reading)
+                if decisions is not None and decisions.commit_id != document.commit_id:
+                    self.publish(document, reading, lambda: None)
+        for doc_id in concerned:
+            document = names.document(doc_id)
+            left = document is not None and document.commit_id and graph.document(doc_id) is None
+            if document is not None and left and names.names_of(doc_id):  # without a name its job does this
+                commit_id = f"forget-{doc_id}-{document.deposit}"
+                self.stores.journal.record(DocumentForgotten(doc_id, "orphans", commit_id, time.time_ns()))
+        catch_up(self.stores)
+
+    def _carried_out(self, document: Document, reading: Reading) -> Decisions | None:
+        """The Decisions about this Reading that the graph shows already: a kill came before the job was ended. A
+        Document that left and came back has several; what is shown was published last."""
+        shown = self.stores.graph.document(document.doc_id)
+        if shown is None or shown.reading != reading.id:
+            return None
+        objects = self.stores.garage.objects
+        published: dict[int, Decisions] = {}
+        for key, _ in objects.keys(decisions_prefix(document.doc_id, reading.id)):
+            decisions = decode_decisions(objects.get(key), key)
+            epoch = self.stores.graph.published(decisions.commit_id)
+            if epoch is not None:
+                published[epoch] = decisions
+        if not published:
+            raise MissingError(
+                f"The match decisions of document {document.doc_id} are not in the garage. Run kgfs check."
+            )
+        return published[max(published)]
+
+    def _embedded(self, document: Document, reading: Reading) -> embeddings.Embeddings | None:
+        """By the model of the vectors, which is asked where the Reading was made with another."""
+        objects, vectors = self.stores.garage.objects, self.stores.vectors
+        if vectors is not None and vectors.model == self.compute.embedding_model:
+            give(objects, self.compute, document, reading, windows=True)
+        return embeddings.load(objects, reading, vectors.model if vectors is not None else "")
+
+    def _index(
+        self,
+        document: Document,
+        reading: Reading,
+        decisions: Decisions,
+        found: embeddings.Embeddings | None,
+        superseded: Sequence[str],
+        touched: Sequence[str],
+    ) -> None:
+        self._unindex((*superseded, document.doc_id), touched)
+        if found is None or self.stores.vectors is None:
+            return
+        rows = embeddings.source_rows(found, document.ontology, document.doc_id)
+        founded = embeddings.concept_rows(document.ontology, reading, decisions, found)
+        # Done again, what was founded then may have been merged into another since.
+        rows += [row for row in founded if self.stores.graph.concept(row.item) is not None]
+        self.stores.vectors.upsert(rows)
+
+    def _unindex(self, doc_ids: Sequence[str], concept_ids: Sequence[str]) -> None:
+        if self.stores.vectors is None:
+            return
+        for doc_id in doc_ids:
+            self.stores.vectors.delete(Filter(kind="source", doc_id=doc_id))
+        gone = frozenset(concept for concept in concept_ids if self.stores.graph.concept(concept) is None)
+        if gone:
+            self.stores.vectors.delete(Filter(kind="concept", items=gone))
+
+
+def _scope(job: Job | None) -> Scope:
+    """What the document of a job is compared with. One that is read again because somebody asked is not compared with
+    what it said before: it would only say it again. Where the whole ontology is read anew, it is compared only with what
+    was read since that was asked for, as if for the first time."""
+    return Scope(job.since, job.doc_id) if job and job.run else EVERYTHING

@@ -1,0 +1,212 @@
+"""Whose turn it is: to read a document, and to change the graph.
+
+A graph that only this home has is its worker's (``stores.worker_lock``). One that several machines share is changed by one
+of them at a time, under the lease ``publish``, so that documents are matched in order of deposit whoever read them; each
+document is read by one of them, under a lease of its own. What is written is fenced by the lease (``stores.leases``).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+from kgfs.config import Config
+from kgfs.errors import BusyError, KgfsError, LostLeaseError
+from kgfs.stores.leases.contract import Lease, SharedGraph
+from kgfs.stores.leases.holding import RENEWALS, Holding
+from kgfs.stores.stores import Stores
+
+if TYPE_CHECKING:  # models, which a verb that changes the graph may not need
+    from kgfs.ingest.working.pipeline import Pipeline
+
+Exchange = Callable[[Stores], object]
+"""Delivers what this home has recorded, and learns what the others have."""
+
+PUBLISH = "publish"
+LOOK = 0.5
+"""Seconds between looks whether another has let go."""
+PATIENCE = 10.0
+"""Seconds that a call about a lease may wait for the server at most."""
+
+
+class Turns(Protocol):
+    """For the one worker of a home; ``holds`` may be asked by any thread."""
+
+    @property
+    def shared(self) -> bool:
+        """Whether other machines work on the graph too."""
+        ...
+
+    def prepare(self) -> None:
+        """Before anything is claimed. LostLeaseError where it has to be repeated."""
+        ...
+
+    def publisher(self) -> Pipeline | None:
+        """The pipeline to publish with; None while another machine publishes. What was done before is seen by it."""
+        ...
+
+    def pass_on(self) -> None:
+        """Another may publish now. Harmless where it is not this one's turn."""
+        ...
+
+    def begin(self, doc_id: str) -> Lease | None:
+        """To read that document; None while another reads it."""
+        ...
+
+    def holds(self, lease: Lease) -> bool:
+        """Whether it is still this one's, as far as is known here."""
+        ...
+
+    def end(self, lease: Lease) -> None:
+        """It is read, or given up."""
+        ...
+
+
+class Alone:
+    """Always ours."""
+
+    shared = False
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+
+    def prepare(self) -> None:
+        self._pipeline.recover()
+        self._pipeline.finish_forgetting()
+
+    def publisher(self) -> Pipeline:
+        return self._pipeline
+
+    def pass_on(self) -> None:
+        return
+
+    def begin(self, doc_id: str) -> Lease:
+        return Lease(doc_id, 0)
+
+    def holds(self, lease: Lease) -> bool:
+        return True
+
+    def end(self, lease: Lease) -> None:
+        return
+
+
+class Together:
+    def __init__(self, pipeline: Pipeline, graph: SharedGraph, holding: Holding, exchange: Exchange) -> None:
+        self._pipeline = pipeline
+        self._graph = graph
+        self._holding = holding
+        self._exchange = exchange
+        self._ours: tuple[Lease, Pipeline] | None = None
+        self._not_before = 0.0
+
+    shared = True
+
+    def prepare(self) -> None:
+        """What was ordered is carried out even where no document waits for its turn."""
+        if self._pipeline.stores.journal.names.forgettings() and self.publisher() is None:
+            time.sleep(LOOK)
+            raise LostLeaseError("Another machine changes the graph.")
+
+    def publisher(self) -> Pipeline | None:
+        from kgfs.ingest.working import own_vectors
+
+        if self._ours is not None:
+            lease, fenced = self._ours
+            if self._holding.holds(lease) and not self._holding.wanted(lease):
+                return fenced
+            self.pass_on()
+            # Longer than the others' looks, so that it is one of them who has it next.
+            self._not_before = time.monotonic() + 2 * LOOK
+        if time.monotonic() < self._not_before:
+            return None
+        self._not_before = time.monotonic() + LOOK
+        lease_now = self._holding.take(PUBLISH)
+        if lease_now is None:
+            return None
+        try:
+            stores = self._pipeline.stores
+            self._exchange(stores)
+            fenced = replace(self._pipeline, stores=_fenced(stores, self._graph, lease_now))
+            self._graph.refresh()
+            if own_vectors.has_own(self._pipeline.config, stores):
+                own_vectors.follow_vectors(self._pipeline.config, stores)
+            fenced.recover()
+            fenced.finish_forgetting()
+        except BaseException:
+            self._holding.release(lease_now)
+            raise
+        self._ours = lease_now, fenced
+        return fenced
+
+    def pass_on(self) -> None:
+        if self._ours is None:
+            return
+        from kgfs.ingest.working import own_vectors
+
+        lease, _ = self._ours
+        self._ours = None
+        try:
+            if self._holding.holds(lease):
+                stores = self._pipeline.stores
+                self._exchange(stores)
+                if own_vectors.has_own(self._pipeline.config, stores) and self._holding.surely_holds(lease):
+                    own_vectors.conclude_vectors(self._pipeline.config, stores)
+        finally:
+            self._holding.release(lease)
+
+    def begin(self, doc_id: str) -> Lease | None:
+        return self._holding.take(f"read {doc_id}")
+
+    def holds(self, lease: Lease) -> bool:
+        return self._holding.holds(lease)
+
+    def end(self, lease: Lease) -> None:
+        self._holding.release(lease)
+
+
+@contextmanager
+def taking_turns(pipeline: Pipeline, exchange: Exchange) -> Iterator[Turns]:
+    """For a worker: those that its graph asks for."""
+    graph = pipeline.stores.graph
+    if not isinstance(graph, SharedGraph):
+        yield Alone(pipeline)
+        return
+    with closing(_holding(graph, pipeline.config)) as holding:
+        together = Together(pipeline, graph, holding, exchange)
+        try:
+            yield together
+        finally:
+            with suppress(KgfsError):  # who is next makes up for what was not delivered
+                together.pass_on()
+
+
+@contextmanager
+def only_changer(config: Config, stores: Stores, exchange: Exchange, patience: float = 120.0) -> Iterator[Stores]:
+    """For a verb that has its home's worker's place: the stores to change the graph with, while no other machine does.
+    BusyError if that is not to be had within ``patience`` seconds."""
+    graph = stores.graph
+    if not isinstance(graph, SharedGraph):
+        yield stores
+        return
+    with closing(_holding(graph, config)) as holding:
+        deadline = time.monotonic() + patience
+        while (lease := holding.take(PUBLISH, urgent=True)) is None:
+            if time.monotonic() > deadline:
+                raise BusyError("Another machine changes the graph, and did not let go. Try again later.")
+            time.sleep(LOOK / 2)
+        exchange(stores)
+        graph.refresh()
+        yield _fenced(stores, graph, lease)
+        exchange(stores)
+
+
+def _holding(graph: SharedGraph, config: Config) -> Holding:
+    seconds = config.pipeline.lease
+    return Holding(graph.leases(min(PATIENCE, seconds / RENEWALS)), seconds)
+
+
+def _fenced(stores: Stores, graph: SharedGraph, lease: Lease) -> Stores:
+    return replace(stores, graph=graph.fenced(lease))

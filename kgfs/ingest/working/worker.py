@@ -1,0 +1,325 @@
+"""The worker: claims what is owed, reads documents side by side, publishes them in order of deposit.
+
+While it works it also settles what dead mounts left behind and ships the ledger, so nothing waits for a mount to come
+back. A worker that is killed loses nothing: its leases run out, its Readings and Records are found again.
+
+Where several machines share the graph one of their workers publishes, in the same order, what any of them has read; the
+others read ahead of it (``turns``).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+
+from kgfs.domain import Document, State
+from kgfs.errors import AwayError, FullError, KgfsError, LostLeaseError, TimedOutError, UnreadableTextError
+from kgfs.ingest.working.pipeline import Pipeline
+from kgfs.ingest.working.turns import LOOK, Alone, Turns
+from kgfs.stores.error_log import ErrorLog
+from kgfs.stores.journal.contract import Job
+from kgfs.stores.leases.contract import Lease
+from kgfs.stores.readings import Reading
+
+IDLE = 0.1
+"""Seconds between looks at the journal when nothing is owed."""
+ARRIVING = 0.5
+"""Seconds between looks at a document that is to be forgotten while its bytes may be about to get another name."""
+RETRY = 5.0
+"""Seconds before a failed attempt is repeated, times the number of attempts."""
+AWAY = (AwayError, TimedOutError)
+"""What says that a server is away, or too slow."""
+FAR_AHEAD = 16
+"""Documents held at once while another machine publishes, those among them that are read already."""
+FATAL = 12
+"""Attempts after which a document that keeps ending its worker (by memory, say) is given up."""
+
+log = logging.getLogger("kgfs.worker")
+
+
+@dataclass(slots=True)
+class _Claim:
+    job: Job
+    document: Document
+    renewed: float
+    """When its lease was last renewed from here (monotonic seconds)."""
+    reading: Future[Reading] | None = None
+    """None for a ``forget``, and while another machine reads it."""
+    lease: Lease | None = None
+    """Over the machines, while it is read here."""
+    look_at: float = 0.0
+    """When it is worth trying again to read it here."""
+    failures: int = 0
+    resting_until: float = 0.0
+    """After a failure it is tried again here, holding its place: later documents are published after it."""
+
+
+class Worker:
+    """One a home (see ``stores.worker_lock``). ``run`` is called by one thread; ``stop`` by any."""
+
+    def __init__(
+        self, pipeline: Pipeline, errors: ErrorLog, chores: Callable[[], None], turns: Turns | None = None
+    ) -> None:
+        """``chores`` is called between documents and while idle: settling and shipping. Quick when nothing is due. Without
+        ``turns`` nobody else works on the graph."""
+        self._pipeline = pipeline
+        self._errors = errors
+        self._chores = chores
+        self._turns = turns or Alone(pipeline)
+        self._stopping = threading.Event()
+        self._name = f"worker-{os.getpid()}"
+        self._lease = pipeline.config.pipeline.lease
+        self._engine = pipeline.engine
+        self.finished = 0
+        self._away: KgfsError | None = None
+        """What a server that is waited for said last."""
+        self._tried = 0
+        """How often it has been asked since."""
+
+    def stop(self) -> None:
+        """Let the documents in work go (their leases are given back) and return from ``run``."""
+        self._stopping.set()
+
+    def run(
+        self,
+        *,
+        until_idle: bool = False,
+        watch: Callable[[], None] | None = None,
+        give_way: Callable[[], bool] = lambda: False,
+        prepare: Callable[[], None] = lambda: None,
+    ) -> bool:
+        """Work until stopped; with ``until_idle`` until nothing is owed, or until a server has been away for too long: what
+        it says is raised then, and the work stays owed. ``watch`` is called after each look. Whether it ended because
+        ``give_way`` asked for that, which is asked before each look. ``prepare`` is called before anything is claimed,
+        again and again while a server that it needs is away."""
+        claims: list[_Claim] = []
+        self._pipeline.stores.journal.jobs.free()
+        prepared = False
+        with ThreadPoolExecutor(self._engine.width, thread_name_prefix="read") as pool:
+            try:
+                while not self._stopping.is_set():
+                    if give_way():
+                        self.stop()
+                        return True
+                    self._chores()
+                    if until_idle and self._away and self._tried >= self._pipeline.config.pipeline.max_attempts:
+                        raise self._away
+                    try:
+                        prepared = prepared or self._prepare(prepare)
+                        idle = prepared and not self._look(claims, pool)
+                    except AWAY as error:
+                        self._waits_for(error)
+                        self._stopping.wait(RETRY)
+                        continue
+                    except KgfsError as error:  # the journal itself, by a full disk: what is held waits here
+                        self._errors.add("worker", error)
+                        self._stopping.wait(RETRY)
+                        continue
+                    if watch:
+                        watch()
+                    if idle:
+                        if until_idle and not self._pipeline.stores.journal.jobs.owed():
+                            return False
+                        self._stopping.wait(IDLE)
+            finally:
+                for claim in claims:
+                    self._give_back(claim)
+        return False
+
+    def _prepare(self, prepare: Callable[[], None]) -> bool:
+        """Do what comes before all documents; whether nothing of it waits for a server."""
+        try:
+            prepare()
+            self._turns.prepare()
+        except LostLeaseError:  # somebody wants the place, or it ends
+            return False
+        except AWAY as error:
+            self._waits_for(error)
+            self._stopping.wait(RETRY)
+            return False
+        except KgfsError as error:
+            self._errors.add("recover", error)
+        self._away = None
+        return True
+
+    def _waits_for(self, error: KgfsError, **about: str | int) -> None:
+        """Note that a server is away, once while it is."""
+        if self._away is None:
+            self._tried = 0
+            self._errors.add("worker", error, **about)
+        self._away = error
+        self._tried += 1
+
+    def _look(self, claims: list[_Claim], pool: ThreadPoolExecutor) -> bool:
+        """Take what there is room for and finish the oldest claim if it is ready; whether anything is held."""
+        while self._has_room(claims) and (claim := self._claim()):
+            claims.append(claim)
+            claims.sort(key=lambda claim: (claim.job.run != "", claim.job.deposit))
+            self._begin(claim, pool)
+        if not claims:
+            self._turns.pass_on()
+            return False
+        publisher = self._turns.publisher()
+        if self._turns.shared:
+            claims[:] = self._still_owed(claims)
+        for behind in claims[1:]:
+            with suppress(LostLeaseError):  # found out when its turn comes
+                self._keep_lease(behind)
+        if publisher is None:
+            self._read_ahead(claims)
+        elif claims and self._finish(claims, pool, publisher):
+            self._let_go(claims.pop(0))
+        return True
+
+    def _has_room(self, claims: list[_Claim]) -> bool:
+        """What another machine reads, or what waits for another to publish it, takes none."""
+        return self._in_work(claims) < self._engine.held and len(claims) < max(self._engine.held, FAR_AHEAD)
+
+    def _in_work(self, claims: list[_Claim]) -> int:
+        return sum(claim.reading is not None or claim.job.kind == "forget" for claim in claims)
+
+    def _still_owed(self, claims: list[_Claim]) -> list[_Claim]:
+        """Without those that another machine has finished."""
+        owed = {(job.kind, job.doc_id) for job in self._pipeline.stores.journal.jobs.working()}
+        for claim in claims:
+            if (claim.job.kind, claim.job.doc_id) not in owed:
+                self._let_go(claim)
+        return [claim for claim in claims if (claim.job.kind, claim.job.doc_id) in owed]
+
+    def _begin(self, claim: _Claim, pool: ThreadPoolExecutor) -> None:
+        """Read it here unless another machine does."""
+        if claim.job.kind == "read" and claim.reading is None and time.monotonic() >= claim.look_at:
+            claim.lease = self._turns.begin(claim.document.doc_id)
+            claim.look_at = time.monotonic() + LOOK
+            if claim.lease is not None:
+                claim.reading = self._read(pool, claim, claim.lease)
+
+    def _read_ahead(self, claims: list[_Claim]) -> None:
+        """Another machine publishes. What is read here is in the garage, where it finds it; what fails, fails there again,
+        and is told there."""
+        for claim in claims:
+            if claim.reading is not None and claim.reading.done():
+                self._let_go(claim)
+        self._stopping.wait(IDLE)
+
+    def _let_go(self, claim: _Claim) -> None:
+        claim.reading = None
+        if claim.lease is not None:
+            self._turns.end(claim.lease)
+            claim.lease = None
+
+    def _claim(self) -> _Claim | None:
+        """The next job that is really owed."""
+        jobs, names = self._pipeline.stores.journal.jobs, self._pipeline.stores.journal.names
+        while job := jobs.claim(self._name, self._lease):
+            document = names.document(job.doc_id)
+            wanted = bool(names.names_of(job.doc_id)) is (job.kind == "read")
+            if document is None or not wanted:
+                jobs.drop(job)
+            elif job.kind == "forget" and names.arriving(document.ontology, document.sha256):
+                # Moved over another file: what would be forgotten now would come back under new numbers.
+                jobs.put_back(job, "the same bytes wait to be settled", ARRIVING, counted=False)
+            elif job.kind == "read" and job.attempts > FATAL:
+                self._pipeline.fail(document, State.FAILED, f"reading it ended the worker {FATAL} times")
+            else:
+                return _Claim(job, document, time.monotonic())
+        return None
+
+    def _read(self, pool: ThreadPoolExecutor, claim: _Claim, lease: Lease) -> Future[Reading]:
+        def progress(stage: str, share: float) -> None:
+            if self._stopping.is_set():
+                raise LostLeaseError("The worker is stopping.")
+            if not self._turns.holds(lease):
+                raise LostLeaseError("Another machine may be reading it now.")
+            self._pipeline.stores.journal.jobs.renew(claim.job, self._lease, stage, share)
+
+        return pool.submit(self._pipeline.read, claim.document, claim.job, progress)
+
+    def _finish(self, claims: list[_Claim], pool: ThreadPoolExecutor, publisher: Pipeline) -> bool:
+        """Wait a moment for the oldest claim and publish it when it is read; whether it is done with."""
+        claim = claims[0]
+        try:
+            if time.monotonic() < claim.resting_until:
+                self._keep_lease(claim)
+                self._stopping.wait(IDLE)
+                return False
+            if (
+                claim.reading
+                and claim.lease
+                and claim.reading.done()
+                and claim.reading.exception()
+                and claim.resting_until
+            ):
+                claim.reading, claim.resting_until = self._read(pool, claim, claim.lease), 0.0
+            for waiting in claims:  # the oldest in any case: the others wait for it
+                if waiting is claim or self._in_work(claims) < self._engine.held:
+                    self._begin(waiting, pool)
+            if claim.job.kind == "forget":
+                publisher.forget(claim.document, f"forget-{claim.document.doc_id}-{claim.job.deposit}")
+            elif claim.reading is None:
+                self._keep_lease(claim)
+                self._stopping.wait(IDLE)
+                return False
+            else:
+                try:
+                    reading = claim.reading.result(timeout=IDLE)
+                except TimeoutError:
+                    if claim.reading.done():
+                        raise
+                    self._keep_lease(claim)
+                    return False
+                publisher.publish(claim.document, reading, lambda: self._assert_lease(claim), claim.job)
+        except LostLeaseError:
+            if self._stopping.is_set():
+                return False
+            log.info("%s: somebody else has it now", claim.document.doc_id)
+            self._pipeline.stores.journal.jobs.put_back(claim.job, "another had it", 0.0, counted=False)
+            return True
+        except UnreadableTextError as error:
+            self._pipeline.fail(claim.document, State.UNSUPPORTED, str(error))
+        except KgfsError as error:
+            return self._failed(claim, error)
+        except Exception as error:  # one poisoned document must not stop the queue; it is logged and counted
+            log.exception("%s: unexpected failure", claim.document.doc_id)
+            return self._failed(claim, error)
+        self.finished += 1
+        self._away = None
+        return True
+
+    def _keep_lease(self, claim: _Claim) -> None:
+        if time.monotonic() - claim.renewed > self._lease / 3:
+            self._pipeline.stores.journal.jobs.renew(claim.job, self._lease)
+            claim.renewed = time.monotonic()
+
+    def _assert_lease(self, claim: _Claim) -> None:
+        self._pipeline.stores.journal.jobs.renew(claim.job, self._lease, "commit", 0.95)
+
+    def _failed(self, claim: _Claim, error: Exception) -> bool:
+        """Whether it is given up. A full disk and a server that is away are not the document's fault: it is tried until
+        there is room, and until the server answers."""
+        if isinstance(error, AWAY):
+            self._waits_for(error, doc_id=claim.document.doc_id)
+        else:
+            self._errors.add("worker", error, doc_id=claim.document.doc_id, attempt=claim.failures + 1)
+        if not isinstance(error, (FullError, *AWAY)):
+            claim.failures += 1
+        if claim.job.kind == "read" and claim.failures >= self._pipeline.config.pipeline.max_attempts:
+            self._pipeline.fail(claim.document, State.FAILED, f"{type(error).__name__}: {error}")
+            return True
+        claim.resting_until = time.monotonic() + RETRY * max(claim.failures, 1)
+        return False
+
+    def _give_back(self, claim: _Claim) -> None:
+        if claim.reading is not None:
+            claim.reading.cancel()
+        self._let_go(claim)
+        try:
+            self._pipeline.stores.journal.jobs.put_back(claim.job, "the worker stopped", 0.0, counted=False)
+        except KgfsError as error:
+            log.warning("%s: could not be given back, its lease will run out: %s", claim.document.doc_id, error)
