@@ -13,12 +13,15 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from kgfs.errors import BadInputError, NameTooLongError
 from kgfs.stores.garage.contract import Sums
 from kgfs.stores.garage.keys import MAX_KEY, check_key
-from kgfs.stores.garage.s3.bucket import Found
 from kgfs.stores.garage.sidecar import decode_sums, encode_sums
+
+if TYPE_CHECKING:  # a home without a bucket sweeps its cache, and needs no client for that
+    from kgfs.stores.garage.s3.bucket import Found
 
 OBJECTS = "objects/"
 UPLOADS = "uploads/"
