@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-CLIENTS = ("minio", "neo4j", "qdrant_client", "ray", "onnxruntime", "spacy", "tokenizers", "tiktoken", "numpy", "pyfuse3")
+CLIENTS = ("minio", "neo4j", "qdrant_client", "ray", "onnxruntime", "spacy", "tiktoken", "numpy", "pyfuse3")
 
 
 def test_a_home_on_this_machine_is_opened_without_clients_and_models() -> None:
