@@ -42,6 +42,15 @@ class Log:
             self.entries += entries
         return self.pull(journal)
 
+    def time_out(self, journal: SqliteJournal, *, done: bool) -> list[str]:
+        """An attempt whose end was not awaited, of which the journal knows nothing: its newest content is withdrawn, which is
+        told."""
+        first, entries = journal.unshipped()
+        contents = [fact for fact in map(f.decode, entries) if isinstance(fact, f.ContentKept)]
+        if done and first - 1 == len(self.entries):
+            self.entries += entries
+        return [fact.sha256 for fact in contents[-1:] if journal.withdraw(fact)]
+
 
 class HomeLife(Life):
     """What programs do in one of several homes; see ``Life``."""
@@ -58,7 +67,7 @@ class HomeLife(Life):
 DOINGS = st.lists(
     st.tuples(
         st.integers(0, 2),
-        st.sampled_from((*OPS, *["deliver"] * 10, *["pull"] * 4, "ontology_made")),
+        st.sampled_from((*OPS, *["deliver"] * 10, *["pull"] * 4, "ontology_made", "time_out", "time_out")),
         *(st.integers(0, 11), st.integers(0, 11), st.integers(0, 3)),
     ),
     min_size=20,
@@ -88,6 +97,8 @@ def test_all_homes_come_to_the_same(doings: list[tuple[int, str, int, int, int]]
                 log.deliver(home.journal, 1 + i)
             elif op == "pull":
                 log.pull(home.journal)
+            elif op == "time_out":
+                log.time_out(home.journal, done=bool(i % 2))
             elif op == "ontology_made":
                 made = f"ontology-{number}-{home.new_id()}"
                 home.record(f.OntologyMade(made, "RST"[i % 3], made, home.new_id(), 0o755, 0, 0, home.at))
@@ -164,7 +175,10 @@ WRITINGS = st.lists(
     st.tuples(
         st.integers(0, 2),
         st.sampled_from(
-            ("name_file", "name_file", "name_folder", "write", "write", "save", "rename", "mint", "deliver", "pull")
+            (
+                *("name_file", "name_file", "name_folder", "write", "write", "save", "rename", "mint", "deliver"),
+                *("pull", "time_out"),
+            )
         ),
         *(st.integers(0, 11), st.integers(0, 11)),
     ),
@@ -193,6 +207,8 @@ def test_no_content_is_lost_that_nobody_wrote_over(doings: list[tuple[int, str, 
             home = homes[number]
             if op in ("deliver", "pull"):
                 getattr(log, op)(home.journal)
+            elif op == "time_out":
+                home.written -= set(log.time_out(home.journal, done=bool(i % 2)))
             else:
                 getattr(home, op)(i, j)
         written = set[str]().union(*(home.written for home in homes))
@@ -391,6 +407,36 @@ def test_a_name_beside_another_is_never_too_long_and_one_that_programs_can_ask_f
     (beside,) = (one for one in two.tree() if not one.endswith("/"))
     raw = decode_name(beside)
     assert len(raw) <= MAX_NAME_BYTES and encode_name(raw) == beside and beside != name
+
+
+@pytest.mark.claim("SHARE-2")
+def test_what_was_withdrawn_and_yet_delivered_is_ones_own(two: Two) -> None:
+    """What was done on it here since, knowing nothing of that, stays current, and makes no conflict."""
+    names = [two.here.file(name, "old") for name in "abc"]
+    two.meet()
+    for name_id, content in zip(names, ("refused a", "refused b", "the same"), strict=True):
+        two.here.write(name_id, content)
+        assert two.log.time_out(two.here.journal, done=content == "the same") == [content]  # type: ignore[arg-type]
+    assert two.tree() == dict.fromkeys("abc", "old")
+    two.here.write(names[0], "ours")
+    two.here.write(names[2], "the same")
+    two.there.file("d", "theirs")
+    two.log.pull(two.there.journal)  # type: ignore[arg-type]
+    assert two.meet() == []
+    assert two.tree() == {"a": "ours", "b": "old", "c": "the same", "d": "theirs"}
+    assert two.here.names.versions(names[2]) == two.here.names.versions(names[0]) == []
+
+
+@pytest.mark.claim("SHARE-2")
+def test_what_was_withdrawn_and_delivered_and_written_over_elsewhere_is_overtaken(two: Two) -> None:
+    name = two.here.file("a", "old")
+    two.meet()
+    two.here.write(name, "ours")
+    two.log.time_out(two.here.journal, done=True)  # type: ignore[arg-type]
+    two.log.pull(two.there.journal)  # type: ignore[arg-type]
+    two.there.write(name, "theirs")
+    assert two.meet() == [] and two.tree() == {"a": "theirs"}
+    assert two.here.journal._readers.mine().execute("SELECT count(*) FROM withdrawn").fetchone() == (0,)  # type: ignore[attr-defined]
 
 
 def test_lock_files_in_passing_leave_nothing(two: Two) -> None:

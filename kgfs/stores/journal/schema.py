@@ -273,6 +273,13 @@ CREATE TABLE renumbered (                   -- who followed the feed to a number
 );
 CREATE INDEX version_conflict ON version (minted_at) WHERE decision = 'conflict';
 """,
+    # Homes that share a ledger: what was taken back though the ledger may have it.
+    """
+CREATE TABLE withdrawn (
+    seq INTEGER PRIMARY KEY,
+    body BLOB NOT NULL
+);
+""",
 )
 """What was added since; see ``kgfs.stores.migrations`` for the rules."""
 

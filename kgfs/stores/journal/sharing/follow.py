@@ -33,19 +33,35 @@ def follow(
     if entries and entries[0][0] != upto + 1:
         raise StoreError(f"The ledger goes on with entry {entries[0][0]} where {upto + 1} is known here.")
     tail: list[Row] = _tail(db, upto)
-    same = 0
-    while same < min(len(tail), len(entries)) and tail[same][1] == entries[same][1]:
-        same += 1
-    undo.confirm(db, upto + same)
-    tail = tail[same:]
-    if same == len(entries) and not any(OVERDUE in body for _, body, _ in tail):
-        return []
-    rebase = _carried(db, number, tail, upto + same, entries[same:], kept)
-    return rebase.notes
+    ours = _ours(db, tail, entries)
+    same = len(ours)
+    if all(body == row[1] for (_, body, _), row in zip(ours, tail, strict=False)):
+        undo.confirm(db, upto + same)
+        upto, ours = upto + same, []
+    tail, foreign = tail[same:], entries[same:]
+    notes: list[str] = []
+    if ours or foreign or any(OVERDUE in body for _, body, _ in tail):
+        notes = _carried(db, number, tail, upto, ours, foreign, kept).notes
+    # Where others' facts came first nothing of what was sent with other numbers can have been taken.
+    db.execute("DELETE FROM withdrawn WHERE ? OR seq <= (SELECT upto FROM shipped)", (bool(foreign),))
+    return notes
+
+
+def _ours(db: sqlite3.Connection, tail: Sequence[Row], entries: Sequence[tuple[int, bytes]]) -> list[Row]:
+    """The first of these entries that are of the tail, or were, as one whose delivery was not acknowledged and that was
+    withdrawn. With the sessions that recorded them."""
+    withdrawn: dict[int, bytes] = dict(db.execute("SELECT seq, body FROM withdrawn"))
+    found: list[Row] = []
+    for (seq, body), (_, own, session) in zip(entries, tail, strict=False):
+        if body != own and body != withdrawn.get(seq):
+            break
+        found.append((seq, body, session))
+    return found
 
 
 def withdraw(db: sqlite3.Connection, number: undo.FactNumber, entry: bytes) -> bool:
-    """Take one fact of the tail back, keeping those before and behind it. False where it is not in the tail (any more)."""
+    """Take one fact of the tail back, keeping those before and behind it. False where it is not in the tail (any more). It is
+    remembered until the ledger goes on: whoever could not wait for it may have delivered it all the same."""
     (upto,) = db.execute("SELECT upto FROM shipped").fetchone()
     tail = _tail(db, upto)
     if all(row[1] != entry for row in tail):
@@ -54,7 +70,9 @@ def withdraw(db: sqlite3.Connection, number: undo.FactNumber, entry: bytes) -> b
     gone = Overtaken(type(fact).__name__, getattr(fact, "id", 0), "the ledger could not be reached", fact.at)
     # Once more at the end: the newest number must move with every change.
     left = [row if row[1] != entry else (row[0], encode(gone), row[2]) for row in tail]
-    _carried(db, number, [*left, (0, encode(gone), "")], upto, [], ())
+    (seq,) = (row[0] for row in tail if row[1] == entry)
+    db.execute("INSERT OR REPLACE INTO withdrawn VALUES (?, ?)", (seq, entry))
+    _carried(db, number, [*left, (0, encode(gone), "")], upto, [], [], ())
     return True
 
 
@@ -67,20 +85,24 @@ def _carried(
     number: undo.FactNumber,
     tail: list[Row],
     upto: int,
+    ours: Sequence[Row],
     foreign: Sequence[tuple[int, bytes]],
     kept: Container[str],
 ) -> Rebase:
+    """The ledger goes on behind ``upto`` with ``ours``, which people here did before they did what is in the tail, and then
+    with ``foreign``."""
     (newest,) = db.execute("SELECT coalesce(max(seq), 0) FROM entry").fetchone()
     undo.take_back(db, upto)
+    for seq, body, session in ours:
+        _fold(db, decode(body), seq, body, session)
     before = Before(SqliteNames(lambda: db), lambda _: True)
-    record = _Recorder(db, number, before, upto)
+    record = _Recorder(db, number, before, upto + len(ours))
     own = [decode(body) for _, body, _ in tail]
     rebase = Rebase(db, before.names, own, record, kept)
     for seq, body in foreign:
         fact = decode(body)
         rebase.comes(fact)
-        _fold(db, fact, seq)
-        db.execute("INSERT INTO entry VALUES (?, ?, ?)", (seq, body, ELSEWHERE))
+        _fold(db, fact, seq, body, ELSEWHERE)
         record.seq = seq
     undo.confirm(db, record.seq)
     rebase.look()
@@ -92,9 +114,10 @@ def _carried(
     return rebase
 
 
-def _fold(db: sqlite3.Connection, fact: Fact, seq: int) -> None:
+def _fold(db: sqlite3.Connection, fact: Fact, seq: int, body: bytes, session: str) -> None:
+    db.execute("INSERT INTO entry VALUES (?, ?, ?)", (seq, body, session))
     try:
-        fold.apply(fact, fold.Target(db, seq, ELSEWHERE))
+        fold.apply(fact, fold.Target(db, seq, session))
     except (LookupError, sqlite3.IntegrityError) as error:
         raise StoreError(f"Ledger entry {seq} does not follow from those before it: {error}.") from error
 
