@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
@@ -20,12 +18,14 @@ from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.graph.opening import open_graph
 from kgfs.stores.journal.sqlite import SqliteJournal
+from kgfs.stores.locks import locked
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.opening import may_hold_vectors, open_vectors
 from kgfs.stores.worker_lock import worker_note
 
 UNFINISHED = "migration.json"
 """Stands in a home while it is being filled from another one."""
+RESTORING = "restore.lock"
 
 
 @contextmanager
@@ -136,7 +136,7 @@ def derive_vectors(config: Config, stores: Stores, embed_again: Callable[[], obj
         return
     if not stores.vectors.complete():
         embed_again()
-    with _restoring(config):
+    with locked(config.run / RESTORING):
         known = any(stores.journal.names.counts().values())
         with _begun(config.run / "vectors.rebuilding", known and not stores.vectors.complete()) as due:
             if due:
@@ -145,19 +145,9 @@ def derive_vectors(config: Config, stores: Stores, embed_again: Callable[[], obj
                 rebuild_vectors(stores)
 
 
-@contextmanager
-def _restoring(config: Config) -> Iterator[None]:
-    descriptor = os.open(config.run / "restore.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
-
-
 def _restore(config: Config, stores: Stores, *, derive: bool) -> None:
     """Derive what is missing: names from the ledger, the graph from the Readings. One process does, others wait."""
-    with _restoring(config):
+    with locked(config.run / RESTORING):
         try:
             restore_journal(stores.journal, stores.garage.ledger)
             if stores.journal.sharing:

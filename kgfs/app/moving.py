@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
-import os
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
@@ -14,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from kgfs.app.home import UNFINISHED, open_stores
 from kgfs.config import Config, load
-from kgfs.errors import BusyError, ExistsError, MissingError
+from kgfs.errors import ExistsError, MissingError
 from kgfs.failpoints import border
 from kgfs.ingest.keeping.ship import embedding_model_of, entries
 from kgfs.stores.backup.layout import copy, write
 from kgfs.stores.garage.contract import Garage
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.graph.opening import open_graph
+from kgfs.stores.locks import alone
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.opening import open_vectors
 from kgfs.stores.worker_turn import in_place_of_worker
@@ -70,7 +69,7 @@ def migrate_home(config: Config, goal: Config, planned: Plan, progress: Progress
             _check_empty(goal, model)
         for folder in (goal.home, goal.run, goal.logs, goal.spool, goal.garage):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        stack.enter_context(_alone(goal))
+        stack.enter_context(alone(goal.run / "migrate.lock", f"{goal.home}: another kgfs migrate is at it."))
         if note is None:
             note = Note(goal.home / UNFINISHED, _identity(source), _places(goal))
             note.keep()
@@ -169,15 +168,3 @@ def _places(config: Config) -> dict[str, Any]:
     """Settings that name places, never secrets."""
     shown = config.shown()
     return {section: shown[section] for section in PLACES}
-
-
-@contextmanager
-def _alone(goal: Config) -> Iterator[None]:
-    descriptor = os.open(goal.run / "migrate.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    except BlockingIOError:
-        raise BusyError(f"{goal.home}: another kgfs migrate is at it.") from None
-    finally:
-        os.close(descriptor)

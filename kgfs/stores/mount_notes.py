@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from kgfs.stores.locks import is_locked, locked
 
 KNOWLEDGE = "knowledge"
 GARAGE = "garage"
@@ -35,16 +36,13 @@ def mount_note(run: Path, session: str, mountpoint: Path, view: str = KNOWLEDGE)
         if left.mountpoint == mountpoint:
             left.path.unlink(missing_ok=True)
     path = run / f"mount-{session}.json"
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        os.write(
-            descriptor, json.dumps({"mountpoint": os.fsdecode(mountpoint), "pid": os.getpid(), "view": view}).encode()
-        )
-        yield
-    finally:
-        path.unlink(missing_ok=True)
-        os.close(descriptor)
+    note = json.dumps({"mountpoint": os.fsdecode(mountpoint), "pid": os.getpid(), "view": view}).encode()
+    with locked(path) as descriptor:
+        try:
+            os.write(descriptor, note)
+            yield
+        finally:
+            path.unlink(missing_ok=True)
 
 
 def mount_notes(run: Path) -> list[MountNote]:
@@ -52,18 +50,9 @@ def mount_notes(run: Path) -> list[MountNote]:
     found = []
     for path in sorted(run.glob("mount-*.json")):
         try:
-            with path.open() as file:
-                alive = _is_locked(file.fileno())
-                body = json.load(file)
+            alive = is_locked(path)
+            body = json.loads(path.read_text())
         except (FileNotFoundError, ValueError):  # just taken away, or being written
             continue
         found.append(MountNote(Path(body["mountpoint"]), body["pid"], path, body.get("view", KNOWLEDGE), alive))
     return found
-
-
-def _is_locked(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    return False

@@ -6,21 +6,18 @@ go of the worker's lock and waits until the place is free again. Both locks go w
 
 from __future__ import annotations
 
-import fcntl
-import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
 
 from kgfs.errors import BusyError
-from kgfs.stores.worker_lock import WorkerLock
+from kgfs.stores.locks import is_locked, locked_within
+from kgfs.stores.worker_lock import LOCK
 
-T = TypeVar("T")
-
+TURN = "worker.turn"
 LOOK = 0.05
-"""Seconds between looks."""
+"""Seconds between looks of a worker that let go."""
 PATIENCE = 120.0
 """Seconds for a worker to come to the end of the step it is in."""
 
@@ -31,51 +28,15 @@ def in_place_of_worker(run: Path, patience: float = PATIENCE) -> Iterator[None]:
     seconds."""
     run.mkdir(mode=0o700, parents=True, exist_ok=True)
     deadline = time.monotonic() + patience
-    descriptor = os.open(run / "worker.turn", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        _until(lambda: _locked(descriptor), deadline, f"Another verb works on {run.parent} in place of its worker.")
-        lock = _until(
-            lambda: _worker_lock(run), deadline, f"The worker of {run.parent} did not let go within {patience:.0f} s."
-        )
-        with lock:
+    with locked_within(run / TURN, patience) as ours:
+        if not ours:
+            raise BusyError(f"Another verb works on {run.parent} in place of its worker. Try again later.")
+        with locked_within(run / LOCK, deadline - time.monotonic()) as free:
+            if not free:
+                raise BusyError(f"The worker of {run.parent} did not let go within {patience:.0f} s. Try again later.")
             yield
-    finally:
-        os.close(descriptor)
 
 
 def place_wanted(run: Path) -> bool:
     """Whether somebody wants, or has, the worker's place. Quick."""
-    try:
-        descriptor = os.open(run / "worker.turn", os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
-
-
-def _locked(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _worker_lock(run: Path) -> WorkerLock | None:
-    try:
-        return WorkerLock(run)
-    except BusyError:
-        return None
-
-
-def _until(attempt: Callable[[], T | None], deadline: float, failure: str) -> T:
-    while not (found := attempt()):
-        if time.monotonic() > deadline:
-            raise BusyError(f"{failure} Try again later.")
-        time.sleep(LOOK)
-    return found
+    return is_locked(run / TURN)

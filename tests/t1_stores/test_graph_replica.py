@@ -26,9 +26,10 @@ from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.graph.replica import filling
 from kgfs.stores.graph.replica.feeder import fed
 from kgfs.stores.graph.replica.file import is_usable
-from kgfs.stores.graph.replica.graph import Replica, being_made, turn
+from kgfs.stores.graph.replica.graph import Replica, being_made
 from kgfs.stores.graph.replica.opening import make_replica, open_replica
 from kgfs.stores.graph.replica.outage import Outage
+from kgfs.stores.locks import locked
 from scripts.servers import neo4j as server
 from scripts.servers import process
 from tests.peers.knowledge_server import place_of
@@ -267,7 +268,7 @@ def test_one_follows_and_others_read(
     path = tmp_path / "replica.sqlite"
     with closing(copied(place, path)) as one, closing(copied(place, path)) as other:
         publish(graph, ZEN)
-        with turn(tmp_path / "replica.lock", 0):
+        with locked(tmp_path / "replica.lock"):
             assert not one.follow()
             assert one.epoch() == 0
             with pytest.raises(TimedOutError, match="copying"):

@@ -16,6 +16,7 @@ from kgfs.domain import Name, Place
 from kgfs.errors import FullError, MissingError, RotError, StoreError, from_os_error
 from kgfs.stores.garage.contract import BLOCK, Objects, Reader, Sums
 from kgfs.stores.garage.sums import Summer, sums_of
+from kgfs.stores.locks import is_locked
 from kgfs.stores.stores import Stores
 from kgfs.stores.waiting import waiting_key
 
@@ -181,18 +182,9 @@ class SpoolFile:
 def is_held(path: Path) -> bool:
     """Whether a process, this one or another, may still write to this spool file."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
+        return is_locked(path)
     except OSError as error:
         raise from_os_error(error, f"Looking at the working copy {path}") from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
 
 
 class Kept:

@@ -1,4 +1,4 @@
-"""Sessions: which mounts and commands are alive. A session is a lock file that its process holds with flock.
+"""Sessions: which mounts and commands are alive. A session is a lock file that its process holds locked.
 
 The kernel drops the lock when the process ends, however it ends, so what a dead session left unsettled can be told
 from what a live one still works on.
@@ -6,10 +6,11 @@ from what a live one still works on.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 from pathlib import Path
+
+from kgfs.stores.locks import lock_at_once
 
 _PREFIX, _SUFFIX = "session-", ".lock"
 
@@ -36,12 +37,11 @@ def open_session(run: Path) -> Session:
         session_id = secrets.token_hex(4)
         path = run / f"{_PREFIX}{session_id}{_SUFFIX}"
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        # Somebody who looked between open and flock took the file for a dead session's and removed it: then again.
+        # Somebody who looked between opening and locking took the file for a dead session's and removed it: then again.
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if path.stat().st_ino == os.fstat(descriptor).st_ino:
+            if lock_at_once(descriptor) and path.stat().st_ino == os.fstat(descriptor).st_ino:
                 return Session(session_id, path, descriptor)
-        except (BlockingIOError, FileNotFoundError):
+        except FileNotFoundError:
             pass
         os.close(descriptor)
 
@@ -55,10 +55,10 @@ def alive_sessions(run: Path) -> list[str]:
         except FileNotFoundError:
             continue
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            path.unlink(missing_ok=True)
-        except BlockingIOError:
-            alive.append(path.name[len(_PREFIX) : -len(_SUFFIX)])
+            if lock_at_once(descriptor):
+                path.unlink(missing_ok=True)
+            else:
+                alive.append(path.name[len(_PREFIX) : -len(_SUFFIX)])
         finally:
             os.close(descriptor)
     return alive

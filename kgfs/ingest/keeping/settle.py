@@ -6,8 +6,6 @@ Each process settles what its own session wrote, and any process what dead sessi
 
 from __future__ import annotations
 
-import fcntl
-import os
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -26,6 +24,7 @@ from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.contract import Sums
 from kgfs.stores.journal.facts import Fact, ReadingOwed, Settled, VersionMinted
 from kgfs.stores.journal.sharing.follow import ELSEWHERE
+from kgfs.stores.locks import locked
 from kgfs.stores.stores import Stores
 
 BATCH = 64
@@ -119,12 +118,8 @@ class Settler:
     def alone(self) -> Iterator[None]:
         """One process, and one thread in it, decides at a time: two would mint two versions."""
         self._config.run.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(self._config.run / "settle.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with locked(self._config.run / "settle.lock"):
             yield
-        finally:
-            os.close(descriptor)
 
     def sweep(self) -> int:
         """Remove what dead sessions left and no fact speaks of: spool files and inbox rows. How many spool files."""

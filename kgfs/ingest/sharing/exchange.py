@@ -6,7 +6,6 @@ what is done to be found by the next attempt: an object that is there already, e
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 import threading
@@ -28,6 +27,7 @@ from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.journal.facts import ContentKept, Fact, Removed, Settled, VersionMinted, decode
 from kgfs.stores.journal.sharing.follow import OVERDUE
 from kgfs.stores.journal.sharing.rebase import NotKeptError
+from kgfs.stores.locks import locked
 from kgfs.stores.stores import Stores
 from kgfs.stores.waiting import waiting_key
 
@@ -110,16 +110,11 @@ class Exchange:
     def _alone(self) -> Iterator[None]:
         with self._turn:
             self._config.run.mkdir(mode=0o700, parents=True, exist_ok=True)
-            path = self._config.run / "exchange.lock"
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            with locked(self._config.run / "exchange.lock") as descriptor:
                 if os.pread(descriptor, len(self._mark), 0) != self._mark:
                     self._sure.clear()
                     os.pwrite(descriptor, self._mark, 0)
                 yield
-            finally:
-                os.close(descriptor)
 
     def _pull(self) -> None:
         first, tail = self._stores.journal.unshipped(1 << 62)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from kgfs.errors import BusyError, RotError, StoreError
+from kgfs.errors import RotError, StoreError
 from kgfs.stores.garage.contract import BLOCK, Objects
 from kgfs.stores.garage.durable import sync_folder
 
@@ -61,18 +60,6 @@ def carry(source: Objects, target: Objects, key: str, room: Path) -> None:
         if arrived.sha256 != reader.sums.sha256:
             target.delete(key)
             raise RotError(f"{key}: its bytes are not those that were kept. Run kgfs check --deep on that home.")
-
-
-@contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    except BlockingIOError:
-        raise BusyError(f"Another backup to {folder} is under way.") from None
-    finally:
-        os.close(descriptor)
 
 
 def folders(folder: Path) -> list[Path]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from kgfs.config import Config
 from kgfs.errors import BusyError, MissingError, RotError, StoreError, from_os_error
 from kgfs.failpoints import border
-from kgfs.stores.backup.layout import MANIFEST, Manifest, Progress, alone, carry, copy, folders, snapshots, write
+from kgfs.stores.backup.layout import MANIFEST, Manifest, Progress, carry, copy, folders, snapshots, write
 from kgfs.stores.database import copy_database
 from kgfs.stores.garage.contract import Objects
 from kgfs.stores.garage.durable import make_folder
@@ -20,6 +20,7 @@ from kgfs.stores.garage.files import FileObjects
 from kgfs.stores.garage.segments import lines, segments
 from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.journal.copied import newest_fact, working_copies
+from kgfs.stores.locks import alone
 
 ATTEMPTS = 5
 """How often what left in the middle is met by beginning again."""
@@ -57,7 +58,7 @@ def back_up(config: Config, objects: Objects, folder: Path, keep: int, progress:
         )
     try:
         make_folder(folder.absolute())
-        with alone(folder):
+        with alone(folder / "lock", f"Another backup to {folder} is under way."):
             for left in folders(folder):
                 if not (left / MANIFEST).exists():
                     shutil.rmtree(left)

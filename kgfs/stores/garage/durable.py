@@ -1,8 +1,7 @@
-"""Folders, locks and errors of a disk: what objects and ledger on files both stand on."""
+"""Folders and errors of a disk: what objects and ledger on files both stand on."""
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,16 +43,3 @@ def make_folder(folder: Path) -> None:
             if not folder.is_dir():
                 raise
     sync_folder(folder.parent)
-
-
-@contextmanager
-def locked(folder: Path, *, shared: bool = False) -> Iterator[int]:
-    """Hold the folder's lock against all threads and processes; gives a descriptor of the folder.
-
-    The lock goes with the process that holds it, however that ends."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
-        yield descriptor
-    finally:
-        os.close(descriptor)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kgfs.errors import ExistsError, MissingError, RotError
 from kgfs.stores.garage.contract import Look, Reader, Sums
-from kgfs.stores.garage.durable import locked, make_folder, os_errors, sync_folder
+from kgfs.stores.garage.durable import make_folder, os_errors, sync_folder
 from kgfs.stores.garage.listing import (
     TEMPORARY,
     check_folder,
@@ -28,6 +28,7 @@ from kgfs.stores.garage.reader import FileReader, end_of_span
 from kgfs.stores.garage.sidecar import decode_sums, encode_sums
 from kgfs.stores.garage.staging import KEPT_MODE, staged, sweep, sync_in_place
 from kgfs.stores.garage.sums import sums_of
+from kgfs.stores.locks import locked_folder
 
 _HASH = re.compile(r"[0-9a-f]{32,64}")
 
@@ -110,7 +111,7 @@ class FileObjects:
         with os_errors(f"deleting {key}"):
             if not path.exists():
                 return False
-            with locked(path.parent) as shard:
+            with locked_folder(path.parent) as shard:
                 existed = path.exists()
                 # The object goes first: sums without an object mean nothing, the reverse looks like rot.
                 path.unlink(missing_ok=True)
@@ -198,7 +199,7 @@ class FileObjects:
     def _publish(self, path: Path, source: Path, sums: Sums) -> bool:
         """Give the durable file ``source`` its place; False if that is taken."""
         self._make_durable(path.parent)
-        with staged(self._temporary, encode_sums(sums)) as (sums_copy, _), locked(path.parent) as shard:
+        with staged(self._temporary, encode_sums(sums)) as (sums_copy, _), locked_folder(path.parent) as shard:
             if path.exists():
                 return False
             sums_copy.rename(sums_path(path))
@@ -246,7 +247,7 @@ class FileObjects:
         name = path.name.partition(".")[0]
         if sums.sha256 != proof and not (_HASH.fullmatch(name) and sums.sha256.startswith(name)):
             raise RotError(f"{key}: its sums are lost and nothing proves its bytes. Run kgfs check --repair.")
-        with staged(self._temporary, encode_sums(sums)) as (copy, _), locked(path.parent) as shard:
+        with staged(self._temporary, encode_sums(sums)) as (copy, _), locked_folder(path.parent) as shard:
             if not _has_name(file, str(path)):
                 return None
             copy.rename(sums_path(path))

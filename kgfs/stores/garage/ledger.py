@@ -9,9 +9,10 @@ from pathlib import Path
 
 from kgfs.errors import MissingError, RotError, StoreError
 from kgfs.stores.garage.contract import Segment, SegmentReader
-from kgfs.stores.garage.durable import locked, make_folder, os_errors
+from kgfs.stores.garage.durable import make_folder, os_errors
 from kgfs.stores.garage.mending import mended, survey
 from kgfs.stores.garage.segments import check_entries, encode_line, lines, segment_path, segments
+from kgfs.stores.locks import locked_folder
 
 SEGMENT_SIZE = 8 << 20
 """Bytes from which the next append starts a new segment."""
@@ -46,7 +47,7 @@ class SegmentLedger:
 
     def append(self, first_seq: int, entries: Sequence[bytes]) -> int:
         check_entries(first_seq, entries)
-        with os_errors(f"appending to the ledger {self._root}"), locked(self._root) as folder:
+        with os_errors(f"appending to the ledger {self._root}"), locked_folder(self._root) as folder:
             tail = self._tail()
             if first_seq > tail.last + 1:
                 raise StoreError(
@@ -62,7 +63,7 @@ class SegmentLedger:
             return tail.last
 
     def last_seq(self) -> int:
-        with os_errors(f"reading the ledger {self._root}"), locked(self._root, shared=True):
+        with os_errors(f"reading the ledger {self._root}"), locked_folder(self._root, shared=True):
             self._seen = tail = self._tail()
             return tail.last
 
@@ -70,7 +71,7 @@ class SegmentLedger:
         return self.last_seq() > seq
 
     def faults(self) -> list[str]:
-        with os_errors(f"reading the ledger {self._root}"), locked(self._root, shared=True):
+        with os_errors(f"reading the ledger {self._root}"), locked_folder(self._root, shared=True):
             found = []
             for segment in survey(self._root):
                 if segment.lost:
@@ -80,7 +81,7 @@ class SegmentLedger:
             return found
 
     def mend(self, known: Callable[[int], bytes | None]) -> list[int]:
-        with os_errors(f"mending the ledger {self._root}"), locked(self._root) as folder:
+        with os_errors(f"mending the ledger {self._root}"), locked_folder(self._root) as folder:
             found = [segment for segment in survey(self._root) if segment.lost or segment.torn]
             whole = [(segment, mended(segment, known)) for segment in found]
             if lost := [seq for segment, raw in whole if raw is None for seq in segment.lost if known(seq) is None]:
@@ -107,7 +108,7 @@ class SegmentLedger:
                     continue
                 if first > (expected or after + 1) or (expected and first < expected):
                     raise RotError(f"the segment before {path.name} lacks entries from {expected or after + 1} on.")
-                with locked(self._root, shared=True):
+                with locked_folder(self._root, shared=True):
                     raw = path.read_bytes()
                 expected = first
                 for line in lines(path.name, raw, first, last=index == len(ends)):
@@ -116,7 +117,7 @@ class SegmentLedger:
                         yield line.seq, line.entry
 
     def segments(self) -> list[Segment]:
-        with os_errors(f"listing the ledger {self._root}"), locked(self._root, shared=True):
+        with os_errors(f"listing the ledger {self._root}"), locked_folder(self._root, shared=True):
             self._seen = tail = self._tail()
             sizes = ((first, path, path.stat()) for first, path in segments(self._root))
             return [
@@ -189,7 +190,7 @@ class FileSegment:
             return os.pread(self._file.fileno(), max(0, min(length, self._end - offset)), offset)
 
     def _verify(self) -> None:
-        with locked(self._root, shared=True):
+        with locked_folder(self._root, shared=True):
             last = segments(self._root)[-1][1] == self._path
             raw = os.pread(self._file.fileno(), os.fstat(self._file.fileno()).st_size - self._end, self._end)
         for line in lines(self._path.name, raw, self._seq, last=last, offset=self._end):

@@ -7,12 +7,11 @@ is needed: whatever cannot be written is not cached.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import struct
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from io import FileIO
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from kgfs.stores.garage.contract import Sums
 from kgfs.stores.garage.durable import make_folder, os_errors
 from kgfs.stores.garage.s3.names import key_hash
 from kgfs.stores.garage.sidecar import decode_sums, encode_sums
+from kgfs.stores.locks import locked
 
 PAGE = 4096
 """What a file takes of the disk is a multiple of it."""
@@ -125,7 +125,7 @@ class Cache:
             used, round_ = _read_state(state)
             for file in path.parent.glob(f"{path.name}*"):
                 with suppress(FileNotFoundError):
-                    used -= _room(file.stat().st_size)
+                    used -= room(file.stat().st_size)
                     file.unlink()
             _write_state(state, max(0, used), round_ + 1)
 
@@ -154,7 +154,7 @@ class Cache:
 
     def used(self) -> int:
         """Bytes of disk that count."""
-        return sum(_room(size) for _, size, _ in self._files())
+        return sum(room(size) for _, size, _ in self._files())
 
     def _path(self, key: str, number: int | None = None) -> str:
         """A plain string: making paths would take longer than looking for them."""
@@ -173,19 +173,19 @@ class Cache:
             return None  # not cached, or not readable any more: the bucket has it
 
     def _keep(self, path: str, content: bytes | memoryview, round_: int) -> None:
-        room = _room(len(content))
-        if room > self._limit:
+        taken = room(len(content))
+        if taken > self._limit:
             return
         # Written in its place while nobody can forget it: half of it is as good as nothing to who reads it.
         with suppress(OSError), self._locked() as state:  # a full disk, most likely: the cache does without
             used, now = _read_state(state)
             if now != round_ or Path(path).exists():
                 return
-            if used + room > self._limit:
-                used = self._sweep(max(0, self._limit * 9 // 10 - room))
-            if _lacking(self._top) + room > 0:
+            if used + taken > self._limit:
+                used = self._sweep(max(0, self._limit * 9 // 10 - taken))
+            if _lacking(self._top) + taken > 0:
                 return
-            _write_state(state, used + room, now)
+            _write_state(state, used + taken, now)
             try:
                 with _made(path) as file:
                     file.write(content)
@@ -196,12 +196,12 @@ class Cache:
     def _sweep(self, wanted: int) -> int:
         """Remove what was used longest ago until ``wanted`` bytes are left; how many are. Holding the lock."""
         found = sorted(self._files())
-        used = sum(_room(size) for _, size, _ in found)
+        used = sum(room(size) for _, size, _ in found)
         for _, size, path in found:
             if used <= wanted:
                 break
             path.unlink(missing_ok=True)
-            used -= _room(size)
+            used -= room(size)
         return used
 
     def _files(self) -> Iterator[tuple[float, int, Path]]:
@@ -213,14 +213,8 @@ class Cache:
                     found = path.stat()
                     yield found.st_mtime, found.st_size, path
 
-    @contextmanager
-    def _locked(self) -> Iterator[int]:
-        descriptor = os.open(f"{self._top}/state", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield descriptor
-        finally:
-            os.close(descriptor)
+    def _locked(self) -> AbstractContextManager[int]:
+        return locked(f"{self._top}/state")
 
 
 def _lacking(folder: str) -> int:
@@ -245,7 +239,8 @@ def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def _room(size: int) -> int:
+def room(size: int) -> int:
+    """Bytes that a file of this size takes of the disk."""
     return -(-size // PAGE) * PAGE
 
 

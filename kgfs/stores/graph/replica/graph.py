@@ -3,12 +3,9 @@ in the home, whatever becomes of the server; what changes the graph is done by t
 
 from __future__ import annotations
 
-import fcntl
-import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from copy import copy
 from pathlib import Path
 from typing import Any
@@ -33,11 +30,11 @@ from kgfs.stores.graph.replica.filling import fill
 from kgfs.stores.graph.replica.following import OutdatedError, Source, follow
 from kgfs.stores.graph.replica.outage import Outage
 from kgfs.stores.leases.contract import Lease, Leases, SharedGraph
+from kgfs.stores.locks import locked_within
 
 PATIENCE = 10.0
 """Seconds that whoever wrote waits for another process which is following the server just then. Where that makes the copy
 anew it takes longer: TimedOutError, though what was to be done is done; doing it again finds that out."""
-LOOK = 0.01
 """Seconds between two tries for the turn."""
 HEARD = 0.3
 """Seconds that readers of the epoch 'nothing that I know' have to notice it: three times what a mount takes."""
@@ -72,7 +69,7 @@ class Replica(GraphReads):
 
         AwayError and other errors leave what is shown as it was, and are noted once an outage. A copy that no feed leads
         on from is made anew or, without ``refill``, OutdatedError is raised."""
-        with turn(self._lock, patience) as mine:
+        with locked_within(self._lock, patience) as mine:
             if not mine:
                 return False
             try:
@@ -155,7 +152,7 @@ class Replica(GraphReads):
 
     def redact(self, concepts: Sequence[str], relationships: Sequence[RelationshipRow]) -> Redaction:
         redaction = self._server.redact(concepts, relationships)
-        with turn(self._lock, PATIENCE) as mine:
+        with locked_within(self._lock, PATIENCE) as mine:
             if mine:  # else it is just being made, and hears of this at its end
                 remove_database(being_made(self._path))
         self.refresh()
@@ -226,24 +223,3 @@ class Replica(GraphReads):
 def being_made(path: Path) -> Path:
     """Where a copy is made that will be shown at ``path``."""
     return path.with_name(f"{path.name}.new")
-
-
-@contextmanager
-def turn(lock: Path, patience: float) -> Iterator[bool]:
-    """Whether this process may follow the server; no other one may meanwhile."""
-    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        deadline = time.monotonic() + patience
-        while not (mine := _locked(descriptor)) and time.monotonic() < deadline:
-            time.sleep(LOOK)
-        yield mine
-    finally:
-        os.close(descriptor)
-
-
-def _locked(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

@@ -10,18 +10,17 @@ from kgfs.stores.database import remove_database
 from kgfs.stores.graph.replica.file import is_usable
 from kgfs.stores.graph.replica.filling import Progress, fill
 from kgfs.stores.graph.replica.following import OutdatedError, Source
-from kgfs.stores.graph.replica.graph import Replica, being_made, turn
+from kgfs.stores.graph.replica.graph import Replica, being_made
 from kgfs.stores.graph.replica.outage import Outage
 from kgfs.stores.leases.contract import SharedGraph
-
-FOREVER = 1e9
+from kgfs.stores.locks import locked
 
 
 def make_replica(
     origin: Source, path: Path, lock: Path, connect: Callable[[], SharedGraph], progress: Progress = lambda *_: None
 ) -> None:
     """A whole copy at ``path``, if none is there. Needs the server only then. Others that make it are waited for."""
-    with turn(lock, FOREVER):
+    with locked(lock):
         if is_usable(path):
             return
         if origin.standing() is None:

@@ -1,0 +1,149 @@
+"""Locks: one holder at a time, among threads and processes, and nobody's when the holder is gone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from kgfs.errors import BusyError
+from kgfs.stores.locks import alone, is_locked, lock_at_once, locked, locked_folder, locked_within, take
+
+FORK = """
+import os, sys
+from pathlib import Path
+from kgfs.stores.locks import locked
+with locked(Path(sys.argv[1])):
+    if os.fork() == 0:
+        print("forked", flush=True)
+        sys.stdin.read()
+"""
+HOLD = """
+import sys, time
+from pathlib import Path
+from kgfs.stores.locks import locked
+with locked(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+@contextmanager
+def holder(path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen([sys.executable, "-c", HOLD, path], stdout=subprocess.PIPE)
+    with process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"held\n"
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_a_killed_holder_has_it_no_more(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with holder(path) as process:
+        assert is_locked(path)
+        assert take(path) is None
+        with pytest.raises(BusyError, match="not now"), alone(path, "not now"):
+            pytest.fail("two have it")
+        with locked_within(path, 0.05) as ours:
+            assert not ours
+        process.send_signal(signal.SIGKILL)
+        with locked(path):
+            assert is_locked(path)
+    assert not is_locked(path)
+
+
+def test_a_started_process_does_not_inherit_it_and_a_forked_one_does(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with locked(path):
+        started = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, close_fds=False)
+    with started:
+        assert started.stdin is not None
+        assert started.stdout is not None
+        started.stdin.write(b"started\n")
+        started.stdin.flush()
+        assert started.stdout.readline() == b"started\n"
+        assert not is_locked(path)
+    forking = subprocess.Popen([sys.executable, "-c", FORK, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    with forking:
+        assert forking.stdin is not None
+        assert forking.stdout is not None
+        assert forking.stdout.readline() == b"forked\n"
+        forking.wait()
+        assert is_locked(path)
+        forking.stdin.close()
+        with locked(path):
+            assert is_locked(path)
+
+
+def test_threads_exclude_each_other_and_wait(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    inside, most = 0, []
+
+    def work() -> None:
+        nonlocal inside
+        for _ in range(50):
+            with locked(path):
+                inside += 1
+                most.append(inside)
+                inside -= 1
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == [1] * 200
+
+
+def test_whoever_waits_for_so_long_has_it_as_soon_as_it_is_given_back(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    descriptor = take(path)
+    assert descriptor is not None
+    back = threading.Timer(0.05, os.close, [descriptor])
+    back.start()
+    with locked_within(path, 600) as ours:
+        assert ours
+        assert not back.is_alive() or back.finished.is_set()
+        assert take(path) is None
+    back.join()
+
+
+def test_an_error_inside_gives_it_back_and_is_not_taken_for_a_refusal(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with pytest.raises(BlockingIOError), alone(path, "another is at it"):
+        raise BlockingIOError
+    assert not is_locked(path)
+
+
+def test_a_lock_file_is_private_stays_and_carries_what_its_holder_notes(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    assert not is_locked(path)
+    assert not path.exists()
+    with locked(path) as descriptor:
+        os.write(descriptor, b"mine")
+    with locked(path) as descriptor:
+        assert os.read(descriptor, 10) == b"mine"
+    assert path.stat().st_mode & 0o777 == 0o600
+    with pytest.raises(FileNotFoundError), locked(tmp_path / "none" / "lock"):
+        pytest.fail("there is no such folder")
+
+
+def test_those_who_share_a_folder_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    with locked_folder(tmp_path, shared=True), locked_folder(tmp_path, shared=True) as descriptor:
+        assert os.listdir(descriptor) == []
+        assert not is_locked(tmp_path)
+    with locked_folder(tmp_path):
+        assert is_locked(tmp_path)
+        other = os.open(tmp_path, os.O_RDONLY)
+        assert not lock_at_once(other)
+        os.close(other)
