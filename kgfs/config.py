@@ -103,10 +103,7 @@ class Garage:
     def __post_init__(self) -> None:
         if self.store not in ("files", "s3"):
             raise BadInputError(f"garage.store is 'files' or 's3', not '{self.store}'.")
-        if "@" in self.endpoint:
-            raise BadInputError(
-                "garage.endpoint holds a key. Put keys into files, and name them with garage.*_key_file."
-            )
+        _holds_no_secret("garage.endpoint", self.endpoint, "garage.access_key_file and garage.secret_key_file")
         if self.shared and self.store == "files":
             raise BadInputError("garage.shared is for a garage in a bucket (garage.store = 's3').")
         if self.durability not in ("local", "shared") or (self.durability == "shared" and not self.shared):
@@ -137,10 +134,7 @@ class Graph:
     def __post_init__(self) -> None:
         if self.store not in ("sqlite", "neo4j"):
             raise BadInputError(f"graph.store is 'sqlite' or 'neo4j', not '{self.store}'.")
-        if "@" in self.uri:
-            raise BadInputError(
-                "graph.uri holds a password. Put it into a file, and name that with graph.password_file."
-            )
+        _holds_no_secret("graph.uri", self.uri, "graph.password_file")
         if self.store == "neo4j" and not self.uri:
             raise BadInputError("graph.store is 'neo4j', and graph.uri names no server.")
         if self.timeout <= 0:
@@ -193,8 +187,7 @@ class Vectors:
     def __post_init__(self) -> None:
         if self.store not in ("sqlite", "qdrant"):
             raise BadInputError(f"vectors.store is 'sqlite' or 'qdrant', not '{self.store}'.")
-        if "@" in self.url:
-            raise BadInputError("vectors.url holds a key. Put it into a file, and name that with vectors.api_key_file.")
+        _holds_no_secret("vectors.url", self.url, "vectors.api_key_file")
         if self.store == "qdrant" and not self.url.startswith(("http://", "https://")):
             raise BadInputError(f"vectors.store is 'qdrant', and vectors.url is no http(s)://host:port: '{self.url}'.")
         if not re.fullmatch(r"[A-Za-z0-9_-]{1,100}", self.prefix):
@@ -294,6 +287,11 @@ _SECTIONS: Mapping[str, type] = {
 }
 _ATTRIBUTES = {"garage": "garage_store", "compute": "cluster"}
 """Sections that are called otherwise in :class:`Config`, where a folder or a room has the name."""
+
+
+def _holds_no_secret(setting: str, address: str, instead: str) -> None:
+    if "@" in address:
+        raise BadInputError(f"{setting} holds a secret. Put it into a file, and name that with {instead}.")
 
 
 def default_home(environ: Mapping[str, str] = os.environ) -> Path:

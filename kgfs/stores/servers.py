@@ -32,6 +32,11 @@ def secret_in(named: str, setting: str) -> str:
     return found
 
 
+def file_named(setting: str) -> Path | None:
+    """The file that a setting names; none where it is empty."""
+    return Path(setting).expanduser().absolute() if setting else None
+
+
 def warn_of_plain_text(config: Config, url: str, remedy: str) -> None:
     """A server of another machine is spoken to unencrypted: said once a process, and once a home in its log."""
     if url in _told:

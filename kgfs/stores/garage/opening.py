@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from kgfs.config import Config
 from kgfs.errors import MachineError
 from kgfs.stores.garage.contract import Garage
 from kgfs.stores.garage.embedded import FileGarage
-from kgfs.stores.servers import is_open_to_others, warn_of_plain_text
+from kgfs.stores.servers import file_named, is_open_to_others, warn_of_plain_text
 
 
 def open_garage(config: Config, *, cached: bool = True) -> Garage:
@@ -29,15 +27,11 @@ def open_garage(config: Config, *, cached: bool = True) -> Garage:
         prefix=settings.prefix,
         region=settings.region,
         path_style=settings.path_style,
-        access_key_file=_path(settings.access_key_file),
-        secret_key_file=_path(settings.secret_key_file),
-        ca_file=_path(settings.ca_file),
+        access_key_file=file_named(settings.access_key_file),
+        secret_key_file=file_named(settings.secret_key_file),
+        ca_file=file_named(settings.ca_file),
         timeout=settings.timeout,
     )
     if is_open_to_others(place.endpoint, place.endpoint.startswith("https://")):
         warn_of_plain_text(config, place.endpoint, "Use https:// (garage.endpoint).")
     return S3Garage(place, config.garage_cache, settings.cache_bytes if cached else 0)
-
-
-def _path(named: str) -> Path | None:
-    return Path(named).expanduser().absolute() if named else None

@@ -12,7 +12,7 @@ from kgfs.errors import BadInputError, MachineError
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.sqlite import SqliteGraph
-from kgfs.stores.servers import secret_in, warn_of_plain_text
+from kgfs.stores.servers import file_named, secret_in, warn_of_plain_text
 
 if TYPE_CHECKING:
     from kgfs.stores.graph.neo4j.graph import Neo4jGraph
@@ -96,7 +96,7 @@ def _place(config: Config) -> Place:
         database=settings.database,
         namespace=settings.namespace,
         timeout=settings.timeout,
-        ca_file=Path(settings.ca_file).expanduser().absolute() if settings.ca_file else None,
+        ca_file=file_named(settings.ca_file),
         bookmarks=config.run / "graph.bookmarks" if settings.uri.startswith("neo4j") else None,
     )
     if place.open_to_others:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kgfs.config import Config
 from kgfs.errors import MachineError
-from kgfs.stores.servers import is_open_to_others, secret_in, warn_of_plain_text
+from kgfs.stores.servers import file_named, is_open_to_others, secret_in, warn_of_plain_text
 
 if TYPE_CHECKING:  # numpy, which a mount does not need
     from kgfs.stores.vectors.contract import Vectors
@@ -35,7 +34,7 @@ def open_vectors(config: Config, model: str) -> Vectors:
         exact=settings.exact,
         quantisation=settings.quantisation,
         on_disk=settings.on_disk,
-        ca_file=Path(settings.ca_file).expanduser().absolute() if settings.ca_file else None,
+        ca_file=file_named(settings.ca_file),
     )
     if is_open_to_others(settings.url, settings.url.startswith("https://")):
         warn_of_plain_text(config, settings.url, "Use https:// (vectors.url).")
