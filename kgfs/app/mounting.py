@@ -70,7 +70,7 @@ def run_mount(
         world = World(config, stores, deposits, session, os.getuid(), os.getgid(), time.time_ns())
         vfs = Vfs(Root(world, lambda: requests.text() + world.searches.text()), lambda: space_of(config.home))
         news = News(world, vfs)
-        exchange = shipping(config, stores) if stores.journal.sharing else None
+        exchange = shipping(config, stores, deposits.exchange) if stores.journal.sharing else None
         chores = chores_of(config, stores, deposits.settler, ship=_nothing if exchange else None)
         keeper = WorkerKeeper(config) if worker else None
 

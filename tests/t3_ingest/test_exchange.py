@@ -5,7 +5,9 @@ from __future__ import annotations
 import random
 import resource
 import sqlite3
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,22 +16,25 @@ import pytest
 
 from kgfs.config import Config
 from kgfs.config import Garage as GarageSettings
-from kgfs.errors import AwayError, BadInputError, BusyError, StoreError
+from kgfs.domain import Name
+from kgfs.errors import AwayError, BadInputError, BusyError, StoreError, TimedOutError
 from kgfs.ingest.depositing.deposit import Deposits
 from kgfs.ingest.depositing.trash import empty
 from kgfs.ingest.keeping.sessions import open_session
 from kgfs.ingest.sharing.exchange import Exchange
 from kgfs.knowledge.check.kept import in_garage
 from kgfs.stores.damage import Kind
-from kgfs.stores.garage.contract import Garage
+from kgfs.stores.garage.contract import Garage, Ledger
 from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.journal.facts import ForgettingDone, ForgettingOwed, SettingChanged, TrashRestored
 from kgfs.stores.journal.sqlite import SqliteJournal
+from kgfs.stores.locks import locked
 from kgfs.stores.stores import Stores
 from kgfs.stores.waiting import WAITING
 from tests.t1_stores.test_journal_oracle import tables
 from tests.t3_ingest.depositing import Desk
+from tests.t6_whole.running import until
 
 LARGE = bytes(random.Random(4).randbytes(300_000))
 
@@ -200,6 +205,100 @@ def test_shared_durability_delivers_before_a_file_is_closed_or_keeps_nothing(
     assert here.read_at("a.txt") == b"delivered"
     strict.session.close()
     strict.stores.journal.close()
+
+
+@pytest.mark.claim("SHARE-2")
+def test_who_waits_for_a_silent_bucket_waits_for_one_attempt_however_many_wait(
+    tmp_path: Path, garage: MemoryGarage, here: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    strict = host(tmp_path / "strict", garage, durability="shared")
+    strict.exchange()
+    names = [strict.file(f"{n}.txt", b"before") for n in range(12)]
+    attempts, going_on = [], threading.Event()
+    append = type(garage.ledger).append
+
+    def silent(*_: object) -> None:
+        attempts.append(threading.get_ident())
+        going_on.wait(60)
+        raise TimedOutError("no answer in time")
+
+    def refused(name: Name) -> bool:
+        with pytest.raises(TimedOutError):
+            strict.write(name.id, b"refused")
+        return True
+
+    with monkeypatch.context() as cut, ThreadPoolExecutor(12) as closing_files:
+        cut.setattr(type(garage.ledger), "append", silent)
+        closed = [closing_files.submit(refused, name) for name in names]
+        until(lambda: len(attempts) == 1 and strict.journal.unshipped()[1][11:] != [])
+        strict.deposits.make_folder(strict.ontology().root, "made meanwhile", 0o755, 1, 1)
+        going_on.set()
+        assert all(done.result() for done in closed) and len(attempts) == 1
+    assert all(strict.read(name.id) == b"before" for name in names)
+    monkeypatch.setattr(type(garage.ledger), "append", append)
+    strict.write(names[0].id, b"after")
+    same(here, strict)
+    assert here.read_at("0.txt") == b"after" and here.read_at("1.txt") == b"before"
+    strict.session.close()
+    strict.stores.journal.close()
+
+
+@pytest.mark.claim("SHARE-2")
+def test_who_waits_for_others_of_this_home_waits_no_longer_than_for_the_bucket(
+    tmp_path: Path, garage: MemoryGarage, here: Host
+) -> None:
+    strict = host(tmp_path / "strict", garage, durability="shared")
+    strict.exchange()
+    name = strict.file("a.txt", b"before")
+    impatient = replace(strict.config, garage_store=replace(strict.config.garage_store, timeout=0.2))
+    strict.deposits.copies.elsewhere = Exchange(impatient, strict.stores)
+    with locked(strict.config.run / "exchange.lock"), pytest.raises(TimedOutError, match="timeout"):
+        strict.write(name.id, LARGE)
+    assert strict.read(name.id) == b"before"
+    strict.write(name.id, LARGE)
+    here.exchange()
+    assert here.read_at("a.txt") == LARGE
+    strict.session.close()
+    strict.stores.journal.close()
+
+
+@pytest.mark.claim("SHARE-2")
+@pytest.mark.parametrize("durability", ["local", "shared"])
+@pytest.mark.parametrize("content", [b"small", LARGE])
+def test_what_was_delivered_though_nobody_heard_so_is_there_once(
+    tmp_path: Path,
+    garage: MemoryGarage,
+    here: Host,
+    monkeypatch: pytest.MonkeyPatch,
+    durability: str,
+    content: bytes,
+) -> None:
+    there = host(tmp_path / "there", garage, durability=durability)
+    there.exchange()
+    name = there.file("a.txt", b"before")
+    there.exchange()
+    append = type(garage.ledger).append
+
+    def unheard(ledger: Ledger, first: int, entries: Sequence[bytes]) -> int:
+        append(ledger, first, entries)  # type: ignore[arg-type]
+        raise TimedOutError("no answer in time")
+
+    with monkeypatch.context() as cut:
+        cut.setattr(type(garage.ledger), "append", unheard)
+        with pytest.raises(TimedOutError):
+            there.write(name.id, content)
+            there.exchange()
+    for written in (content, b"after"):
+        there.write(name.id, written)
+        same(here, there)
+        for one in (here, there):
+            assert one.read_at("a.txt") == written
+        there.settle()
+    same(here, there)
+    assert [kept for _, kept in here.history("a.txt")] == [content, b"after"]
+    assert list(here.stores.garage.objects.keys(WAITING)) == []
+    there.session.close()
+    there.stores.journal.close()
 
 
 def test_settings_of_sharing_are_for_a_bucket() -> None:

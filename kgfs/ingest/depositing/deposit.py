@@ -56,8 +56,9 @@ class Deposits:
         self.duplicates = Duplicates(config, stores, lambda name, alone: self.settler.settle_at_once(name, alone=alone))
         admit = self.duplicates.check_flush if self.duplicates.refused else None
         self.copies = WorkingCopies(stores, config.spool, session, admit)
+        self.exchange = Exchange(config, stores)
         if config.garage_store.durability == "shared":
-            self.copies.accept = Exchange(config, stores).accept
+            self.copies.elsewhere = self.exchange
         self.settler = Settler(config, stores, session, self.copies)
         self._stores = stores
         self._names = stores.journal.names

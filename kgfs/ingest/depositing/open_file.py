@@ -5,6 +5,7 @@ from __future__ import annotations
 from kgfs.ingest.keeping.keep import keep, keep_at_once
 from kgfs.ingest.keeping.spool import NOTHING, WorkingCopies, WorkingCopy
 from kgfs.stores.journal.contract import Pending
+from kgfs.stores.journal.pending import Awaited
 
 
 class OpenFile:
@@ -49,7 +50,11 @@ class OpenFile:
     def flush_at_once(self) -> Pending | None:
         """As ``flush``, but that it is the caller who waits for what is pending; None where more is to be waited for, and
         nothing was done. Quick."""
-        return keep_at_once(self._copies, self._copy, self._session) if self._writing else NOTHING
+        if not self._writing:
+            return NOTHING
+        if self._copies.elsewhere is not None:
+            return Awaited(self.flush)
+        return keep_at_once(self._copies, self._copy, self._session)
 
     def sync(self) -> None:
         """As ``flush``; name and attributes are durable, too."""
@@ -60,12 +65,14 @@ class OpenFile:
         return self._writing and keep(self._copies, self._copy, self._session)
 
     def release(self) -> None:
-        """Flushes again, since writes through a memory map come after the last close(). Idempotent."""
+        """Flushes again, since writes through a memory map come after the last close(). What a server refused, or was not
+        there to take, is not offered again: whoever closed was told. Idempotent."""
         if self._released:
             return
         self._released = True
         try:
-            self.flush()
+            if not self._copy.refused:
+                self.flush()
         finally:
             self._copies.release(self._copy, writing=self._writing)
 

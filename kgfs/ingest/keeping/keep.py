@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 
 from kgfs.domain import Name, Place
-from kgfs.errors import MissingError
+from kgfs.errors import KgfsError, MissingError
 from kgfs.failpoints import border
 from kgfs.ingest.keeping.content import SpoolFile
 from kgfs.ingest.keeping.spool import NOTHING, WorkingCopies, WorkingCopy
@@ -38,14 +38,20 @@ def keep(copies: WorkingCopies, copy: WorkingCopy, session: str) -> bool:
             copies.remember(sums)
         after, inbox = _told(before, copy, kept, sums)
         fact = _fact(after, before, copy.sha256)
+        elsewhere = copies.elsewhere
         try:
+            if elsewhere is not None:
+                elsewhere.bring(fact)
             journal.record(fact, inbox=inbox, session=session)
+            if elsewhere is not None:
+                elsewhere.accept(fact)
         except MissingError:
             if journal.names.name(copy.name_id) is None:
                 return False
             raise
-        if copies.accept is not None:
-            copies.accept(fact)
+        except KgfsError:
+            copy.refused = elsewhere is not None
+            raise
         copy.kept(after)
     border("kept")
     copies.leave(before, after)
@@ -55,7 +61,7 @@ def keep(copies: WorkingCopies, copy: WorkingCopy, session: str) -> bool:
 def keep_at_once(copies: WorkingCopies, copy: WorkingCopy, session: str) -> Pending | None:
     """As ``keep``, but that it is the caller who waits until what is recorded is durable. None, and nothing was done,
     where more is to be waited for, as with larger contents. Quick."""
-    if copies.admit is not None or copies.accept is not None or not copy.lock.acquire(blocking=False):
+    if copies.admit is not None or copies.elsewhere is not None or not copy.lock.acquire(blocking=False):
         return None
     try:
         if not copy.dirty:

@@ -14,6 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
+from typing import Protocol
 
 from kgfs.domain import Name, Place
 from kgfs.errors import StoreError
@@ -21,7 +22,7 @@ from kgfs.ingest.keeping.content import SMALL, Content, Memory, SpoolFile, is_he
 from kgfs.stores.garage.contract import BLOCK, Sums
 from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.journal.contract import Pending
-from kgfs.stores.journal.facts import Fact
+from kgfs.stores.journal.facts import ContentKept
 from kgfs.stores.journal.pending import Durable
 from kgfs.stores.stores import Stores
 
@@ -29,6 +30,18 @@ NOTHING: Pending = Durable()
 """Is waited for."""
 SEEN = 20_000
 """Names whose last opened bytes are remembered."""
+
+
+class Elsewhere(Protocol):
+    """Takes contents to where a flush wants them beside this machine. Any number of threads; both wait for a server."""
+
+    def bring(self, fact: ContentKept) -> None:
+        """Before a fact is recorded. Its error ends the flush."""
+        ...
+
+    def accept(self, fact: ContentKept) -> None:
+        """After it was recorded. Its error ends the flush, and the fact is none."""
+        ...
 
 
 class WorkingCopy:
@@ -43,6 +56,8 @@ class WorkingCopy:
         """Whether there is something to keep."""
         self.pending_fact: Pending = NOTHING
         """What was recorded last of what is kept: a flush that finds nothing to keep waits for it, too."""
+        self.refused = False
+        """Whether what is to be kept could not be taken elsewhere, and nothing was written since."""
         self._copies = copies
         self._row: Name | None = None
         self._content: Content = Memory()
@@ -160,7 +175,7 @@ class WorkingCopy:
                 self._take(Memory(content.read_at(0, content.size)), writable=True)
         self._row = row
         self.pending_fact = pending
-        self.dirty = False
+        self.dirty = self.refused = False
         self._copies.note_kept(self.name_id, row.sha256)
 
     # ------------------------------------------------------------------------------------- inside
@@ -168,7 +183,7 @@ class WorkingCopy:
     def _touch(self) -> None:
         self._size = self._content.size
         self._mtime = time.time_ns()
-        self.dirty = True
+        self.dirty, self.refused = True, False
         self._copies.moved()
 
     def _own(self, *, lowest: int, carry: int, size: int) -> Memory | SpoolFile:
@@ -231,8 +246,8 @@ class WorkingCopies:
         self.stores = stores
         self.spool = spool
         self.admit = admit
-        self.accept: Callable[[Fact], None] | None = None
-        """Told of each fact of a content that was recorded; its error ends the flush, and the fact is none."""
+        self.elsewhere: Elsewhere | None = None
+        """Where a flush waits for more than this machine's disk."""
         self.generation = 0
         """Moves whenever size or times of an open file may have changed."""
         self.times_kept = 0
@@ -259,7 +274,7 @@ class WorkingCopies:
             raise
         return copy
 
-    def acquire_at_once(self, name_id: int) -> WorkingCopy | None:
+    def acquire_at_once(self, name_id: int, known: Name | None = None) -> WorkingCopy | None:
         """The same for a reader; None where somebody must be waited for. Quick."""
         with self._lock:
             copy = self._copies.get(name_id) or WorkingCopy(self, name_id)
@@ -268,7 +283,7 @@ class WorkingCopies:
             self._copies[name_id] = copy
             copy.handles += 1
         try:
-            copy.load()
+            copy.load(known)
         except BaseException:
             self.release(copy, writing=False)
             raise

@@ -6,9 +6,9 @@ what is done to be found by the next attempt: an object that is there already, e
 
 from __future__ import annotations
 
-import os
 import secrets
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ from itertools import islice
 
 from kgfs.config import Config
 from kgfs.domain import Place
-from kgfs.errors import KgfsError, OvertakenError, StoreError
+from kgfs.errors import KgfsError, OvertakenError, StoreError, TimedOutError
 from kgfs.failpoints import border
 from kgfs.ingest.keeping.place import keep_again
 from kgfs.ingest.keeping.ship import ship_once
@@ -24,10 +24,10 @@ from kgfs.ingest.sharing.acknowledge import acknowledge
 from kgfs.ingest.sharing.obey import note_purges, obey
 from kgfs.ingest.sharing.waiting import put_waiting, take_away
 from kgfs.stores.error_log import ErrorLog
-from kgfs.stores.journal.facts import ContentKept, Fact, Removed, Settled, VersionMinted, decode
+from kgfs.stores.journal.facts import ContentKept, Removed, Settled, VersionMinted, decode
 from kgfs.stores.journal.sharing.follow import OVERDUE
 from kgfs.stores.journal.sharing.rebase import NotKeptError
-from kgfs.stores.locks import locked
+from kgfs.stores.locks import locked_within
 from kgfs.stores.stores import Stores
 from kgfs.stores.waiting import waiting_key
 
@@ -36,6 +36,7 @@ AT_ONCE = 1000
 ATTEMPTS = 100
 """How often others may be quicker before that is an error; each time what they did is folded first."""
 PUTS_AT_ONCE = 8
+FOREVER = float("inf")
 
 
 class Exchange:
@@ -46,6 +47,8 @@ class Exchange:
         self._stores = stores
         self._errors = ErrorLog(config.errors_log)
         self._turn = threading.Lock()
+        self._silence: tuple[float, str] | None = None
+        """When an attempt ended last that heard nothing from the garage in time (monotonic seconds), and what it said."""
         self._put: dict[int, set[str]] = {}
         """By name: contents (SHA-256) that this process put in the garage to wait there, to be taken away."""
         self._sure: set[str] = set()
@@ -71,20 +74,32 @@ class Exchange:
         with self._alone():
             self._pull()
 
-    def accept(self, fact: Fact) -> None:
-        """Deliver a fact that was just recorded, or take it back and raise: AwayError, TimedOutError, StoreError."""
+    def bring(self, fact: ContentKept) -> None:
+        """Before a content is recorded for whose delivery somebody waits: what is large goes to the garage beside what others
+        deliver. Raises what the garage raises, after ``garage.timeout`` seconds of silence at most."""
+        if fact.place == Place.SPOOL and put_waiting(self._stores, self._config.spool, fact):
+            self._is_put(fact)
+
+    def accept(self, fact: ContentKept) -> None:
+        """Deliver a fact that was just recorded, or take it back and raise: AwayError, TimedOutError, StoreError; within twice
+        ``garage.timeout`` where the garage is silent, however many call at once. What could not be delivered in time may
+        have been: then it is found to be this home's, and true, when the garage answers again."""
         try:
-            self.deliver()
+            self.deliver(self._config.garage_store.timeout)
         except KgfsError:
             if self._stores.journal.withdraw(fact) or self._stores.journal.unshipped(1)[1]:
                 raise
 
-    def deliver(self) -> None:
-        """The ledger has every fact, and the garage all bytes they speak of, that was recorded here before this was called."""
+    def deliver(self, patience: float = FOREVER) -> None:
+        """The ledger has every fact, and the garage all bytes they speak of, that was recorded here before this was called.
+        TimedOutError where others are at it for longer than ``patience``; who has none waits for no more than one attempt
+        that hears nothing, be it another's."""
         if not self._stores.journal.unshipped(1)[1]:
             return
-        overtaken = 0
-        with self._alone():
+        overtaken, begun = 0, time.monotonic()
+        with self._alone(patience):
+            if patience != FOREVER and self._silence and self._silence[0] > begun:
+                raise TimedOutError(self._silence[1])
             while overtaken < ATTEMPTS:
                 first, entries = self._stores.journal.unshipped(AT_ONCE)
                 if not entries:
@@ -107,14 +122,33 @@ class Exchange:
         raise StoreError("Other hosts write to the ledger faster than this one can follow. It is tried again.")
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        with self._turn:
+    def _alone(self, patience: float = FOREVER) -> Iterator[None]:
+        deadline = time.monotonic() + patience
+        if not self._turn.acquire(timeout=patience if patience < threading.TIMEOUT_MAX else -1):
+            raise self._too_slow()
+        try:
             self._config.run.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with locked(self._config.run / "exchange.lock") as descriptor:
-                if os.pread(descriptor, len(self._mark), 0) != self._mark:
+            path = self._config.run / "exchange.lock"
+            with locked_within(path, deadline - time.monotonic()) as ours:
+                if not ours:
+                    raise self._too_slow()
+                if path.read_bytes() != self._mark:
                     self._sure.clear()
-                    os.pwrite(descriptor, self._mark, 0)
-                yield
+                    path.write_bytes(self._mark)
+                try:
+                    yield
+                except TimedOutError as error:
+                    self._silence = time.monotonic(), str(error)
+                    raise
+        finally:
+            self._turn.release()
+
+    def _too_slow(self) -> TimedOutError:
+        settings = self._config.garage_store
+        return TimedOutError(
+            f"{settings.endpoint}/{settings.bucket}: what others deliver from here took longer than {settings.timeout:g} s"
+            " ([garage] timeout)."
+        )
 
     def _pull(self) -> None:
         first, tail = self._stores.journal.unshipped(1 << 62)
@@ -148,8 +182,11 @@ class Exchange:
             done = several.map(lambda fact: put_waiting(self._stores, self._config.spool, fact), new)
             for fact, put in zip(new, done, strict=True):
                 if put:
-                    self._put.setdefault(fact.id, set()).add(fact.sha256)
-                    self._sure.add(waiting_key(fact.id, fact.sha256))
+                    self._is_put(fact)
+
+    def _is_put(self, fact: ContentKept) -> None:
+        self._put.setdefault(fact.id, set()).add(fact.sha256)
+        self._sure.add(waiting_key(fact.id, fact.sha256))
 
     def _take_waiting_away(self, entries: Sequence[bytes]) -> None:
         """Of what was settled or removed here, as the ledger knows now; what was written after that waits on."""
@@ -173,11 +210,11 @@ class Exchange:
                     self._put[fact.id] = put & later
 
 
-def shipping(config: Config, stores: Stores) -> Callable[[], object]:
+def shipping(config: Config, stores: Stores, exchange: Exchange | None = None) -> Callable[[], object]:
     """To be called often: how what is recorded gets to the ledger and, where homes share it, what others recorded comes
-    from it; they are told how far this one is."""
+    from it; they are told how far this one is. ``exchange`` is that of this process, if it has one."""
     if stores.journal.sharing:
-        exchange = Exchange(config, stores)
+        exchange = exchange or Exchange(config, stores)
 
         def follow() -> None:
             exchange()

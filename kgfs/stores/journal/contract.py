@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from kgfs.domain import Document, Name, Ontology, State, Version
-from kgfs.errors import StoreError
+from kgfs.errors import KgfsError
 from kgfs.stores.journal.facts import Fact
 
 
@@ -282,8 +282,8 @@ class Pending(Protocol):
         """Whether they survive a power failure already."""
         ...
 
-    def then(self, done: Callable[[StoreError | None], None]) -> None:
-        """Call ``done`` once they are durable, or the disk has failed: with the error that ``record`` would raise. Once,
+    def then(self, done: Callable[[KgfsError | None], None]) -> None:
+        """Call ``done`` once they are durable, or that has failed: with the error that who blocks would get. Once,
         from whatever thread, perhaps before this returns; ``done`` is to be quick."""
         ...
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 
-from kgfs.errors import StoreError
+from kgfs.errors import KgfsError, StoreError
 
-Done = Callable[[StoreError | None], None]
+Done = Callable[[KgfsError | None], None]
 
 
 class Durable:
@@ -19,6 +19,30 @@ class Durable:
 
     def then(self, done: Done) -> None:
         done(None)
+
+
+class Awaited:
+    """The contract's ``Pending`` of what is only done once somebody waits for it, in a thread of its own: a server that is
+    silent may keep it for long, and nobody else is to find no thread for that."""
+
+    durable = False
+
+    def __init__(self, do: Callable[[], object]) -> None:
+        """``do`` raises what ``then`` is to tell."""
+        self._do = do
+
+    def then(self, done: Done) -> None:
+        threading.Thread(target=self._run, args=(done,), name="kgfs-await", daemon=True).start()
+
+    def _run(self, done: Done) -> None:
+        failure: KgfsError | None = StoreError("It was not done.")  # whatever else happens, who waits is told
+        try:
+            self._do()
+            failure = None
+        except KgfsError as error:
+            failure = error
+        finally:
+            done(failure)
 
 
 class Coming:
