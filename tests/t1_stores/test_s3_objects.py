@@ -31,6 +31,7 @@ from kgfs.stores.garage.s3.garage import S3Garage
 from kgfs.stores.garage.s3.names import key_of, object_name
 from kgfs.stores.garage.s3.objects import S3Objects
 from kgfs.stores.garage.s3.place import Place, client_of
+from kgfs.stores.garage.sidecar import encode_sums
 from kgfs.stores.garage.sums import sums_of
 from tests.peers.buckets import S3, Server
 
@@ -300,21 +301,31 @@ def test_what_was_read_once_is_read_without_the_server(cached: S3Objects, bucket
 
 
 @pytest.mark.claim("BUCKET-3")
-@pytest.mark.parametrize("how", ["flip", "cut", "empty"])
+@pytest.mark.parametrize("how", ["flip first", "flip last", "cut", "cut to its sums", "longer", "empty"])
+@pytest.mark.parametrize("content", [LONG, LONG[:BLOCK], b"zen"], ids=["blocks", "a-block", "short"])
 def test_a_cached_file_that_is_not_right_is_fetched_again(
-    cached: S3Objects, bucket: Bucket, tmp_path: Path, how: str
+    cached: S3Objects, bucket: Bucket, tmp_path: Path, how: str, content: bytes
 ) -> None:
-    cached.put(KEY, LONG)
-    assert len(files_of(tmp_path)) == 4
+    sums = sums_of(content)
+    cached.put(KEY, content)
+    assert len(files_of(tmp_path)) == (4 if len(sums.blocks) > 1 else 1)
     for path in files_of(tmp_path):
-        raw = bytearray(path.read_bytes())
-        raw[7] ^= 1
-        path.write_bytes({"flip": raw, "cut": raw[: len(raw) // 2], "empty": b""}[how])
-    assert cached.at_hand(KEY, sums_of(LONG).sha256, len(LONG)) is None
+        raw = path.read_bytes()
+        path.write_bytes(
+            {
+                "flip first": raw[:7] + bytes([raw[7] ^ 1]) + raw[8:],
+                "flip last": raw[:-1] + bytes([raw[-1] ^ 1]),
+                "cut": raw[: len(raw) // 2],
+                "cut to its sums": raw[: len(encode_sums(sums))],
+                "longer": raw + b"x",
+                "empty": b"",
+            }[how]
+        )
+    assert cached.at_hand(KEY, sums.sha256, sums.size) in (None, content)
     for _ in range(2):
-        assert cached.get(KEY) == LONG
+        assert cached.get(KEY) == content
     bucket.delete(object_name(KEY))
-    assert cached.get(KEY) == LONG
+    assert cached.get(KEY) == content
 
 
 def test_a_cleared_cache_is_not_filled_by_who_was_fetching(tmp_path: Path) -> None:
@@ -409,13 +420,20 @@ def test_what_waits_to_be_cached_is_answered_and_written_later(tmp_path: Path) -
     behind, sums = CacheBehind(tmp_path / "cache", 8 << 20), sums_of(LONG[:BLOCK])
     with (tmp_path / "cache/state").open("rb") as state:
         fcntl.flock(state, fcntl.LOCK_EX)
-        behind.keep_block(KEY, 0, LONG[:BLOCK], behind.round())
+        behind.keep_block("longer", 0, LONG[:BLOCK], behind.round())
+        behind.keep_whole(KEY, sums, LONG[:BLOCK], behind.round())
         assert files_of(tmp_path) == []
-        assert behind.block(KEY, 0, sums) == LONG[:BLOCK]
+        assert behind.block("longer", 0, sums) == LONG[:BLOCK]
+        assert behind.kept(KEY) == (sums, LONG[:BLOCK])
         assert behind.at_hand(KEY, BLOCK) == LONG[:BLOCK]
+        assert behind.at_hand(KEY, BLOCK - 1) is None
         assert not behind.flush(0.1)
     behind.close()
-    assert Cache(tmp_path / "cache", 8 << 20).block(KEY, 0, sums) == LONG[:BLOCK]
+    written = Cache(tmp_path / "cache", 8 << 20)
+    assert written.block("longer", 0, sums) == LONG[:BLOCK]
+    assert written.kept(KEY) == (sums, LONG[:BLOCK])
+    assert written.at_hand(KEY, BLOCK) == LONG[:BLOCK]
+    assert written.at_hand(KEY, BLOCK - 1) is None
 
 
 def test_what_was_forgotten_while_it_waited_is_neither_answered_nor_written(tmp_path: Path) -> None:

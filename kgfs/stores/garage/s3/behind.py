@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
 
-from kgfs.stores.garage.s3.cache import Cache
+from kgfs.stores.garage.s3.cache import Cache, length_before, room
 
 SMALL = 64 << 10
 """What is this long at most is written at once: to hand it over would cost more."""
 WAITING = 32 << 20
-"""Bytes that may wait to be written."""
+"""Bytes of disk that what waits to be written may take."""
 PATIENCE = 0.02
 """Seconds that a reader waits for room among them; what finds none then is not cached: a disk that cannot keep up, or a busy
 machine, is to hold up nobody who reads."""
@@ -44,21 +44,23 @@ class CacheBehind(Cache):
         self._closed = False
 
     def at_hand(self, key: str, size: int) -> bytes | None:
-        waiting = self._unwritten(self._path(key, 0))
+        waiting, behind = self._unwritten(self._path(key)), length_before(size)
         if waiting is not None:
-            return bytes(waiting) if len(waiting) == size else None
+            return bytes(waiting[behind:]) if len(waiting) == behind + size else None
         return super().at_hand(key, size)
 
     def open_blocks(self, key: str, count: int) -> dict[int, FileIO]:
-        if any(self._path(key, number) in self._waiting for number in range(count)):
-            self.flush(OPENING)
+        paths = [self._path(key, number) for number in range(count)]
+        if any(path in self._waiting for path in paths):
+            with self._changed:
+                self._changed.wait_for(lambda: not any(path in self._waiting for path in paths), OPENING)
         return super().open_blocks(key, count)
 
     def forget(self, key: str) -> None:
         with self._changed:
             whole = self._path(key)
             for path in [path for path in self._waiting if path == whole or path.startswith(f"{whole}.")]:
-                self._bytes -= len(self._waiting.pop(path).content)
+                self._bytes -= room(len(self._waiting.pop(path).content))
             self._changed.notify_all()
         super().forget(key)
 
@@ -79,13 +81,14 @@ class CacheBehind(Cache):
         if len(content) <= SMALL:
             super()._keep(path, content, round_)
             return
+        taken = room(len(content))
         with self._changed:
             patience = 0.0 if self._stuck else PATIENCE
-            self._stuck = not self._changed.wait_for(lambda: self._bytes + len(content) <= WAITING, patience)
+            self._stuck = not self._changed.wait_for(lambda: self._bytes + taken <= WAITING, patience)
             if self._stuck or self._closed or path in self._waiting:
                 return
             self._waiting[path] = _Waiting(content, round_)
-            self._bytes += len(content)
+            self._bytes += taken
             if self._writer is None:
                 self._writer = threading.Thread(target=self._write, name="cache", daemon=True)
                 self._writer.start()
@@ -109,5 +112,5 @@ class CacheBehind(Cache):
             super()._keep(path, waiting.content, waiting.round)
             with self._changed:
                 if self._waiting.get(path) is waiting:
-                    self._bytes -= len(self._waiting.pop(path).content)
+                    self._bytes -= room(len(self._waiting.pop(path).content))
                 self._changed.notify_all()

@@ -1,7 +1,7 @@
 """Contents read from or put into the bucket, kept on the local disk for all processes of a home.
 
-``<folder>/<first two of h>/<h>`` holds the sums of the object with hash of key ``h``, ``<h>.<n>`` its block ``n``. What is
-being written, what a kill or a power cut left half and what rotted is noticed by its sums and counts as absent. Nothing here
+``<folder>/<first two of h>/<h>`` holds the sums of the object with hash of key ``h`` and behind them its content, if that is
+one block; ``<h>.<n>`` holds block ``n`` of a longer one. What is being written, what a kill or a power cut left half and what rotted is noticed by its sums and counts as absent. Nothing here
 is needed: whatever cannot be written is not cached.
 """
 
@@ -67,13 +67,17 @@ class Cache:
         finally:
             os.close(descriptor)
 
-    def sums(self, key: str) -> Sums | None:
+    def kept(self, key: str) -> tuple[Sums, bytes | None] | None:
+        """The sums of an object and, if it has only one block, that."""
         path = self._path(key)
         raw = self._read(path)
-        sums = decode_sums(raw) if raw is not None else None
-        if raw is not None and sums is None:
+        if raw is None:
+            return None
+        sums, content = _parted(raw)
+        if sums is None or (content and xxhash.xxh3_64_hexdigest(content) != sums.blocks[0]):
             _remove(path)
-        return sums
+            return None
+        return sums, content or None
 
     def block(self, key: str, number: int, sums: Sums) -> bytes | None:
         path = self._path(key, number)
@@ -89,18 +93,19 @@ class Cache:
         if not self._limit:
             return None
         try:
-            descriptor = os.open(self._path(key, 0), os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = os.open(self._path(key), os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             return None
+        start = length_before(size)
         # One byte more shows what was appended.
-        buffer = bytearray(size + 1)
+        buffer = bytearray(start + size + 1)
         try:
             found = os.preadv(descriptor, [buffer], 0, os.RWF_NOWAIT)
         except OSError:  # it would wait, or cannot tell
             return None
         finally:
             os.close(descriptor)
-        return bytes(buffer[:size]) if found == size else None
+        return bytes(buffer[start:-1]) if found == start + size else None
 
     def open_blocks(self, key: str, count: int) -> dict[int, FileIO]:
         """Those of the first ``count`` blocks that are cached, verified by nobody yet; the caller closes them."""
@@ -112,6 +117,10 @@ class Cache:
 
     def keep_sums(self, key: str, sums: Sums, round_: int) -> None:
         self._keep(self._path(key), encode_sums(sums), round_)
+
+    def keep_whole(self, key: str, sums: Sums, content: bytes, round_: int) -> None:
+        """An object of one block: in one file, for most of what it costs to keep is to make a file."""
+        self._keep(self._path(key), encode_sums(sums) + content, round_)
 
     def keep_block(self, key: str, number: int, block: bytes | memoryview, round_: int) -> None:
         self._keep(self._path(key, number), block, round_)
@@ -179,19 +188,19 @@ class Cache:
         # Written in its place while nobody can forget it: half of it is as good as nothing to who reads it.
         with suppress(OSError), self._locked() as state:  # a full disk, most likely: the cache does without
             used, now = _read_state(state)
-            if now != round_ or Path(path).exists():
+            if now != round_:
                 return
             if used + taken > self._limit:
                 used = self._sweep(max(0, self._limit * 9 // 10 - taken))
             if _lacking(self._top) + taken > 0:
                 return
-            _write_state(state, used + taken, now)
-            try:
-                with _made(path) as file:
+            with _made(path) as file:
+                _write_state(state, used + taken, now)
+                try:
                     file.write(content)
-            except OSError:
-                _remove(path)
-                _write_state(state, used, now)
+                except OSError:
+                    _remove(path)
+                    _write_state(state, used, now)
 
     def _sweep(self, wanted: int) -> int:
         """Remove what was used longest ago until ``wanted`` bytes are left; how many are. Holding the lock."""
@@ -223,7 +232,20 @@ def _lacking(folder: str) -> int:
     return min(SPARE, disk.f_blocks * disk.f_frsize // 4) - disk.f_bavail * disk.f_frsize
 
 
+def length_before(size: int) -> int:
+    """Bytes of the sums that stand before a content of one block of this size."""
+    return len(encode_sums(Sums(size, "0" * 64, ("0" * 16,))))
+
+
+def _parted(raw: bytes) -> tuple[Sums | None, bytes]:
+    """Sums and, of an object of one block, what stands behind them: its content, verified by nobody yet."""
+    *head, content = raw.split(b"\n", 3)
+    sums = decode_sums(b"\n".join((*head, b""))) if len(head) == 3 else None
+    return (sums, content) if sums and len(sums.blocks) == 1 else (decode_sums(raw), b"")
+
+
 def _made(path: str) -> FileIO:
+    """New; FileExistsError where it is kept already."""
     try:
         return FileIO(path, "x", opener=_private)
     except FileNotFoundError:  # the first one in its folder

@@ -126,9 +126,13 @@ class S3Objects:
         return True
 
     def _cache_content(self, key: str, content: bytes | Path, sums: Sums, round_: int) -> None:
-        raw = memoryview(content.read_bytes() if isinstance(content, Path) else content)
+        raw = content.read_bytes() if isinstance(content, Path) else content
+        if len(sums.blocks) == 1:
+            self._cache.keep_whole(key, sums, raw, round_)
+            return
+        view = memoryview(raw)
         for number in range(len(sums.blocks)):
-            self._cache.keep_block(key, number, raw[number * BLOCK : (number + 1) * BLOCK], round_)
+            self._cache.keep_block(key, number, view[number * BLOCK : (number + 1) * BLOCK], round_)
         self._cache.keep_sums(key, sums, round_)
 
     # ------------------------------------------------------------------------------------------- reading
@@ -150,8 +154,8 @@ class S3Objects:
 
     def open(self, key: str) -> Reader:
         name = object_name(key)
-        if sums := self._cache.sums(key):
-            return S3Reader(key, sums, self._bucket, self._cache)
+        if kept := self._cache.kept(key):
+            return S3Reader(key, kept[0], self._bucket, self._cache, kept[1])
         round_ = self._cache.round()
         first = b""
         try:
@@ -161,17 +165,20 @@ class S3Objects:
         except ShortError:
             found = self._bucket.head(name)
         sums = self._sums(key, found)
-        self._cache.keep_sums(key, sums, round_)
         right = bool(sums.blocks) and xxhash.xxh3_64_hexdigest(first) == sums.blocks[0]
-        if right:
-            self._cache.keep_block(key, 0, first, round_)
+        if right and len(sums.blocks) == 1:
+            self._cache.keep_whole(key, sums, first, round_)
+        else:
+            self._cache.keep_sums(key, sums, round_)
+            if right:
+                self._cache.keep_block(key, 0, first, round_)
         return S3Reader(key, sums, self._bucket, self._cache, first if right else None)
 
     def at_hand(self, key: str, sha256: str, size: int) -> bytes | None:
         """What is cached, without a look at when it was used last. An empty one is known by its sums."""
         if size == 0:
-            kept = self._cache.sums(key)
-            return b"" if kept and kept.sha256 == sha256 else None
+            kept = self._cache.kept(key)
+            return b"" if kept and kept[0].sha256 == sha256 else None
         if size > BLOCK:
             return None
         found = self._cache.at_hand(key, size)

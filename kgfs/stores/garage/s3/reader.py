@@ -20,6 +20,8 @@ HELD = 8
 """Cached blocks of an object that stay open while it is read, so that deleting it does not end the reading."""
 AHEAD = 64
 """Blocks of one request, at most, while somebody reads on and on: each is answered when it is here."""
+FASTER = 4
+"""How many times more blocks than the one before a request is for, then."""
 
 
 class S3Reader:
@@ -34,14 +36,14 @@ class S3Reader:
         self._sums = sums
         self._bucket = bucket
         self._cache = cache
-        self._files = cache.open_blocks(key, min(HELD, len(sums.blocks)))
+        self._files = {} if first is not None else cache.open_blocks(key, min(HELD, len(sums.blocks)))
         self._lock = Lock()
         """Held by who uses the block."""
         self._block: bytes = b""
         self._held = -1
         """The number of that block."""
         self._ahead = 1
-        self._next = 0
+        self._next = 0 if first is None else 1
         """The block behind the last one that came from the bucket."""
         self._download: Download | None = None
         """Blocks from ``_next`` on, on their way here."""
@@ -113,7 +115,7 @@ class S3Reader:
 
     def _ask(self, number: int, last: int) -> None:
         self._hang_up()
-        self._ahead = min(self._ahead * 2, AHEAD) if number == self._next and number else 1
+        self._ahead = min(self._ahead * FASTER, AHEAD) if number == self._next and number else 1
         count = min(max(self._ahead, min(last - number + 1, AHEAD)), len(self._sums.blocks) - number)
         start, end = number * BLOCK, min((number + count) * BLOCK, self._sums.size)
         self._round = self._cache.round()
