@@ -27,6 +27,7 @@ LOOK = 0.25
 """Seconds between looks at how far a place is."""
 PATIENCE = 3
 """How often a work is started whose place was lost: it may be what ends the place, by its memory say."""
+LOOPBACK = "127.0.0.1"
 STORE_BYTES = 128 << 20
 """Of Ray's shared memory, on a cluster started here. Works and Readings are small, and go through the garage."""
 
@@ -155,6 +156,9 @@ def _connected(settings: Cluster) -> Any:
     os.environ["RAY_AUTH_MODE"] = "token"
     if settings.token_file:
         os.environ["RAY_AUTH_TOKEN_PATH"] = str(Path(settings.token_file).expanduser())
+    if not settings.address:
+        # Ray looks up another address of the machine for loopback, unless it takes itself for a cluster of one node.
+        os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
     try:
         import ray
     except ModuleNotFoundError as error:
@@ -167,7 +171,7 @@ def _connected(settings: Cluster) -> Any:
         options["address"] = settings.address
     else:
         # By itself Ray would join a cluster of somebody else that it finds on this machine.
-        options |= {"address": "local", "num_cpus": os.cpu_count(), "_node_ip_address": "127.0.0.1"}
+        options |= {"address": "local", "num_cpus": os.cpu_count(), "_node_ip_address": LOOPBACK}
         options["object_store_memory"] = STORE_BYTES
         # Without its head nothing of such a cluster can go on: what is left of it ends soon.
         options["_system_config"] = {"gcs_rpc_server_reconnect_timeout_s": 5}
@@ -176,6 +180,9 @@ def _connected(settings: Cluster) -> Any:
             ray.init(**options)
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         raise _none(settings.address or "this machine", error) from error
+    if not settings.address and (found := ray.util.get_node_ip_address()) != LOOPBACK:
+        ray.shutdown()
+        raise MachineError(f"compute: Ray listens at {found}, not on loopback alone. Give compute.address a cluster.")
     return ray
 
 

@@ -23,6 +23,10 @@ pytestmark = pytest.mark.slow
 STATISTICS = {"KGFS_MODELS_EXTRACTOR": "statistics", "KGFS_MODELS_EMBEDDER": "none"}
 ON_RAY = {**STATISTICS, "KGFS_COMPUTE_ENGINE": "ray", "KGFS_COMPUTE_PLACES": "2", "KGFS_COMPUTE_CPUS_EACH": "0.5"}
 
+LISTEN = "0A"
+LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
+"""127.0.0.1, the same as one of IPv6, and ::1, as a little-endian kernel writes them."""
+
 
 @pytest.fixture(autouse=True)
 def _ray() -> None:
@@ -80,6 +84,33 @@ def others(worker: int, home: Path) -> set[int]:
         except OSError:
             continue  # it ended, or is another user's
     return found
+
+
+def listening(pids: set[int]) -> set[str]:
+    """The local addresses, as the kernel writes them, at which processes wait for connections over TCP."""
+    sockets: set[str] = set()
+    for pid in pids:
+        try:
+            sockets |= {os.readlink(found) for found in Path(f"/proc/{pid}/fd").iterdir()}
+        except OSError:
+            continue  # it ended
+    rows = [row.split() for table in ("tcp", "tcp6") for row in Path(f"/proc/net/{table}").read_text().splitlines()[1:]]
+    return {row[1].partition(":")[0] for row in rows if row[3] == LISTEN and f"socket:[{row[9]}]" in sockets}
+
+
+def test_a_cluster_of_this_machine_listens_on_loopback_alone(home: Path, documents: list[str]) -> None:
+    assert kgfs(home, "ingest", *documents, "--ontology", "Test", "--no-wait", **ON_RAY) == 0
+    worker = started(home, "worker", "--until-idle", **ON_RAY)
+    seen: set[str] = set()
+    try:
+        while worker.poll() is None:
+            seen |= listening({worker.pid, *others(worker.pid, home)})
+            time.sleep(0.2)
+        assert worker.returncode == 0
+    finally:
+        worker.kill()
+        worker.communicate()
+    assert seen and seen <= LOOPBACK
 
 
 def test_a_killed_coordinator_loses_no_record_and_leaves_no_process(
