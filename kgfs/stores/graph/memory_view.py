@@ -1,12 +1,10 @@
-"""What readers of the in-memory graph see at one epoch, and how two epochs differ."""
+"""What readers of the in-memory graph see at one epoch."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from kgfs.domain import RELATIONSHIP_TYPES, Mention
 from kgfs.render.concept import ConceptPage
@@ -18,8 +16,6 @@ from kgfs.stores.graph.contract import (
     RelationshipRow,
     SourceRow,
 )
-
-Key = TypeVar("Key")
 
 
 @dataclass
@@ -71,14 +67,3 @@ class View:
 def words_of(text: str) -> list[str]:
     plain = "".join(char for char in unicodedata.normalize("NFD", text) if not unicodedata.combining(char))
     return re.findall(r"\w+", plain.casefold())
-
-
-def ends(view: View) -> set[tuple[str, str, str, str, bool]]:
-    return {(c, r.type, r.name, r.relationship_id, r.incoming) for c in view.concepts for r in view.related(c)}
-
-
-def compared(before: Mapping[Key, object], after: Mapping[Key, object]) -> list[tuple[str, Key]]:
-    removed = [("removed", key) for key in before if key not in after]
-    added = [("added", key) for key in after if key not in before]
-    changed = [("changed", key) for key in after if key in before and after[key] != before[key]]
-    return removed + added + changed
