@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from kgfs.stores.graph.contract import InstanceRow, SourceRow
 from kgfs.stores.graph.rows import INSTANCE, LEAVING, SOURCE, STAGED, instance_values, slots, source_values
@@ -88,14 +88,19 @@ def _remove_of(connection: sqlite3.Connection, edition: int, limit: int) -> int:
 
 
 def _remove_sources(connection: sqlite3.Connection, keys: Sequence[int]) -> None:
-    rows = [(key,) for key in keys]
-    # An external-content index must be told the words that it forgets.
+    # An external-content index must be told the words that it forgets. It is told each by a statement of its own that
+    # selects nothing: those that select begin a savepoint, and the index writes a segment at each.
     connection.executemany(
-        "INSERT INTO source_words (source_words, rowid, full_text)"
-        " SELECT 'delete', key, full_text FROM source WHERE key = ? AND gated = ''",
-        rows,
+        "INSERT INTO source_words (source_words, rowid, full_text) VALUES ('delete', ?, ?)",
+        _worded(connection, sorted(keys)),
     )
-    connection.executemany("DELETE FROM source WHERE key = ?", rows)
+    connection.executemany("DELETE FROM source WHERE key = ?", ((key,) for key in keys))
+
+
+def _worded(connection: sqlite3.Connection, keys: Iterable[int]) -> Iterator[tuple[int, str]]:
+    """Of those that the full-text index has."""
+    for key in keys:
+        yield from connection.execute("SELECT key, full_text FROM source WHERE key = ? AND gated = ''", (key,))
 
 
 def empty(connection: sqlite3.Connection) -> None:
