@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from kgfs.app.deciding import carry_out_forgetting
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.app.working import run_worker
+from kgfs.compute.engine import LocalEngine
+from kgfs.compute.local import LocalCompute
 from kgfs.config import Config, Models
 from kgfs.ingest.life.forget import order, plan
+from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working.own_vectors import conclude_vectors, follow_vectors
+from kgfs.ingest.working.pipeline import Pipeline
+from kgfs.ingest.working.turns import PUBLISH, Alone, Together, Turns
+from kgfs.ingest.working.worker import Worker
+from kgfs.stores.error_log import ErrorLog
+from kgfs.stores.garage.memory import MemoryGarage
+from kgfs.stores.graph.memory import MemoryGraph
+from kgfs.stores.leases.contract import SharedGraph
+from kgfs.stores.leases.holding import Holding
+from kgfs.stores.leases.memory import MemoryLeases
 from kgfs.stores.naming import find_document
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Vectors
 from kgfs.stores.vectors.sqlite import SqliteVectors
+from tests.t3_ingest.test_exchange import Host, host
 
 TEXT = "A {0} is a form of {1}. The {0} uses a {1}."
 pytestmark = pytest.mark.models
@@ -71,3 +85,46 @@ def test_they_follow_and_are_the_same(home: Path, tmp_path: Path) -> None:
     forget(config, "Memory/b.txt")
     left, theirs = followed()
     assert left == theirs != grown
+
+
+def test_they_follow_also_where_this_home_never_has_its_turn(tmp_path: Path) -> None:
+    """The worker of ``here`` publishes, and never passes on."""
+    garage, graph, leases = MemoryGarage(), MemoryGraph(), MemoryLeases()
+    compute = LocalCompute(Models(extractor="statistics"))
+    with ExitStack() as stack:
+        homes: list[Host] = []
+        for name in ("here", "there"):
+            made = host(tmp_path / name, garage)
+            stack.callback(made.stores.journal.close)
+            stack.callback(made.session.close)
+            vectors = stack.enter_context(closing(SqliteVectors(made.config.vectors_db, compute.embedding_model)))
+            made.stores = replace(made.stores, graph=graph, vectors=vectors)
+            homes.append(made)
+        here, there = homes
+        assert leases.take(PUBLISH, "here", 1000) is not None
+        holding = stack.enter_context(closing(Holding(leases, 1000)))
+
+        def work(one: Host) -> None:
+            engine = LocalEngine(compute, garage.objects)
+            pipeline = Pipeline(one.config, one.stores, compute, StageClock(), engine)
+            turns: Turns = Alone(pipeline)
+            if one is there:
+                turns = Together(pipeline, cast(SharedGraph, graph), holding, lambda _: one.exchange())
+            Worker(pipeline, ErrorLog(one.config.errors_log), one.exchange, turns).run(until_idle=True)
+
+        def same() -> bool:
+            mine, theirs = there.stores.vectors, here.stores.vectors
+            assert mine is not None and theirs is not None
+            return rows(mine) == rows(theirs) != []
+
+        here.ontology()
+        for stem, things in (("a", ("garbage collector", "root set")), ("b", ("memory cell", "weak reference"))):
+            here.file(f"{stem}.txt", TEXT.format(*things).encode())
+            here.settle()
+            work(here)
+            here.exchange()
+            there.exchange()
+            assert not same()
+            work(there)
+            assert same()
+        assert leases.take(PUBLISH, "there", 1000) is None

@@ -20,13 +20,19 @@ def has_own(config: Config, stores: Stores) -> bool:
     return stores.journal.sharing and stores.vectors is not None and config.vectors.store == "sqlite"
 
 
+def are_behind(config: Config, stores: Stores) -> bool:
+    """Whether there is something that :func:`follow_vectors` would do. Quick."""
+    assert stores.vectors is not None
+    upto = _brought(config, stores.vectors)
+    return upto is None or upto < _confirmed(stores)
+
+
 def follow_vectors(config: Config, stores: Stores) -> None:
-    """Bring the vectors to where the ledger is, as far as it is known here; the graph must be current. A note holds how
+    """Bring the vectors to where the ledger is, as far as it is known here; the graph must be no older than that. A note holds how
     far they were brought: without it, or where it is long ago, they are made anew, without asking a model. Each fact may
     be done twice."""
     assert stores.vectors is not None
-    note = _note(config, stores.vectors)
-    upto, confirmed = int(note.read_text()) if note.exists() else None, _confirmed(stores)
+    note, upto, confirmed = _note(config, stores.vectors), _brought(config, stores.vectors), _confirmed(stores)
     while upto is None or upto < confirmed:
         told = None if upto is None else stores.journal.facts(upto, min(AT_ONCE, confirmed - upto))
         if not told:
@@ -46,6 +52,12 @@ def conclude_vectors(config: Config, stores: Stores) -> None:
 
 def _note(config: Config, vectors: Vectors) -> Path:
     return config.run / f"vectors-{hashlib.sha256(vectors.model.encode()).hexdigest()[:12]}.upto"
+
+
+def _brought(config: Config, vectors: Vectors) -> int | None:
+    """The last fact that was done to them; None where that is not known."""
+    note = _note(config, vectors)
+    return int(note.read_text()) if note.exists() else None
 
 
 def _confirmed(stores: Stores) -> int:

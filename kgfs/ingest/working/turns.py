@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from kgfs.config import Config
-from kgfs.errors import BusyError, KgfsError, LostLeaseError
+from kgfs.errors import AwayError, BusyError, KgfsError, LostLeaseError, TimedOutError
 from kgfs.stores.leases.contract import Lease, SharedGraph
 from kgfs.stores.leases.holding import RENEWALS, Holding
 from kgfs.stores.stores import Stores
@@ -28,6 +28,8 @@ Exchange = Callable[[Stores], object]
 PUBLISH = "publish"
 LOOK = 0.5
 """Seconds between looks whether another has let go."""
+KEEP_UP_EVERY = 2.0
+"""Seconds between looks at what others did, while they have their turns."""
 PATIENCE = 10.0
 """Seconds that a call about a lease may wait for the server at most."""
 
@@ -50,6 +52,11 @@ class Turns(Protocol):
 
     def pass_on(self) -> None:
         """Another may publish now. Harmless where it is not this one's turn."""
+        ...
+
+    def keep_up(self) -> None:
+        """To be called often while it is not this one's turn, which may never come: what others did is done to what only this
+        home has. Quick where they did nothing; while the graph's server is away, that is made up for later."""
         ...
 
     def begin(self, doc_id: str) -> Lease | None:
@@ -83,6 +90,9 @@ class Alone:
     def pass_on(self) -> None:
         return
 
+    def keep_up(self) -> None:
+        return
+
     def begin(self, doc_id: str) -> Lease:
         return Lease(doc_id, 0)
 
@@ -101,6 +111,7 @@ class Together:
         self._exchange = exchange
         self._ours: tuple[Lease, Pipeline] | None = None
         self._not_before = 0.0
+        self._keep_up_next = 0.0
 
     shared = True
 
@@ -156,6 +167,18 @@ class Together:
                     own_vectors.conclude_vectors(self._pipeline.config, stores)
         finally:
             self._holding.release(lease)
+
+    def keep_up(self) -> None:
+        if self._ours is not None or time.monotonic() < self._keep_up_next:
+            return
+        from kgfs.ingest.working import own_vectors
+
+        config, stores = self._pipeline.config, self._pipeline.stores
+        if own_vectors.has_own(config, stores) and own_vectors.are_behind(config, stores):
+            with suppress(AwayError, TimedOutError):
+                self._graph.refresh()
+                own_vectors.follow_vectors(config, stores)
+        self._keep_up_next = time.monotonic() + KEEP_UP_EVERY
 
     def begin(self, doc_id: str) -> Lease | None:
         return self._holding.take(f"read {doc_id}")

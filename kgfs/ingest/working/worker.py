@@ -164,6 +164,7 @@ class Worker:
             self._begin(claim, pool)
         if not claims:
             self._turns.pass_on()
+            self._turns.keep_up()
             return False
         publisher = self._turns.publisher()
         if self._turns.shared:
@@ -206,6 +207,7 @@ class Worker:
         for claim in claims:
             if claim.reading is not None and claim.reading.done():
                 self._let_go(claim)
+        self._turns.keep_up()
         self._stopping.wait(IDLE)
 
     def _let_go(self, claim: _Claim) -> None:
