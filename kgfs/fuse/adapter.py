@@ -1,18 +1,18 @@
 """Requests of the kernel, handed to the tree. The one place where errors become errnos.
 
 Nothing but FUSEError may leave a handler, and never ENOSYS: it would switch that operation off for the whole mount. So
-every handler of ``pyfuse3.Operations`` is overridden and runs inside :func:`_handler`.
+every handler of ``pyfuse3.Operations`` is overridden and runs inside :func:`_handling`.
 """
 
 from __future__ import annotations
 
 import errno
-import functools
 import logging
 import select
 import stat
 import time
 from collections.abc import Callable, Coroutine, Sequence
+from enum import Enum, auto
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import pyfuse3
@@ -24,7 +24,7 @@ from kgfs.fuse.answers import absent, dot_attributes, entry_attributes, file_inf
 from kgfs.fuse.metrics import Requests
 from kgfs.fuse.serving import noticed
 from kgfs.tree.listing import Listing
-from kgfs.tree.node import AttrChange, Caller
+from kgfs.tree.node import Attr, AttrChange, Caller
 from kgfs.tree.vfs import Vfs
 
 log = logging.getLogger(__name__)
@@ -42,15 +42,47 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def _handler(
-    method: Callable[Concatenate[Operations, P], Coroutine[Any, Any, R]],
-) -> Callable[Concatenate[Operations, P], Coroutine[Any, Any, R]]:
-    name = method.__name__
+class _Waits(Enum):
+    WAITS = auto()
 
-    @functools.wraps(method)
+
+WAITS = _Waits.WAITS
+"""The answer of who would have to wait for it."""
+
+Handler = Callable[Concatenate["Operations", P], Coroutine[Any, Any, R]]
+
+
+def _handler(method: Handler[P, R]) -> Handler[P, R]:
+    """Of a request that may have to wait."""
+    return _handling(method.__name__, None, method)
+
+
+def _quick(method: Callable[Concatenate[Operations, P], R]) -> Handler[P, R]:
+    """Of one that never does."""
+    return _handling(method.__name__, method, None)
+
+
+def _mostly_quick(
+    at_once: Callable[Concatenate[Operations, P], R | _Waits],
+) -> Callable[[Handler[P, R]], Handler[P, R]]:
+    """Of one that ``at_once`` answers, unless it says WAITS. Every coroutine on the way to an answer costs as much as
+    many an answer."""
+    return lambda method: _handling(method.__name__, at_once, method)
+
+
+def _handling(
+    name: str,
+    at_once: Callable[Concatenate[Operations, P], R | _Waits] | None,
+    method: Handler[P, R] | None,
+) -> Handler[P, R]:
     async def handle(self: Operations, /, *args: P.args, **kwargs: P.kwargs) -> R:
         began = time.perf_counter()
         try:
+            if at_once is not None:
+                answer = at_once(self, *args, **kwargs)
+                if method is None or answer is not WAITS:
+                    return answer  # type: ignore[return-value]  # without a method it never says WAITS
+            assert method is not None
             return await noticed(method(self, *args, **kwargs), self.waits, self.waited)
         except KgfsError as error:
             raise FUSEError(self.number_of(name, error)) from None
@@ -63,6 +95,7 @@ def _handler(
         finally:
             self.requests.answered(name, time.perf_counter() - began)
 
+    handle.__name__ = name
     return handle
 
 
@@ -121,9 +154,15 @@ class Operations(pyfuse3.Operations):
         """Called by pyfuse3 when the kernel says hello, before the first request."""
         self.answered_first.set()
 
-    @_handler
+    def _look_up_at_once(self, parent_inode: int, name: bytes, ctx: RequestContext) -> EntryAttributes | _Waits:
+        folder = self._vfs.ready(parent_inode)
+        return WAITS if folder is None else self._found(self._vfs.find(folder, parent_inode, name))
+
+    @_mostly_quick(_look_up_at_once)
     async def lookup(self, parent_inode: int, name: bytes, ctx: RequestContext) -> EntryAttributes:
-        attr = await self._vfs.lookup(parent_inode, name, ctx.pid)
+        return self._found(await self._vfs.lookup(parent_inode, name, ctx.pid))
+
+    def _found(self, attr: Attr | None) -> EntryAttributes:
         return entry_attributes(attr) if attr is not None else self._absent
 
     async def forget(self, inode_list: Sequence[tuple[int, int]]) -> None:
@@ -153,7 +192,7 @@ class Operations(pyfuse3.Operations):
         self, parent_inode: int, name: bytes, mode: int, flags: int, ctx: RequestContext
     ) -> tuple[FileInfo, EntryAttributes]:
         fh, attr = await self._vfs.create(parent_inode, name, mode, flags, _caller(ctx))
-        return file_info(fh, self._vfs.handle(fh)), entry_attributes(attr)
+        return file_info(fh, self._vfs.files.handle(fh)), entry_attributes(attr)
 
     @_handler
     async def link(self, inode: int, new_parent_inode: int, new_name: bytes, ctx: RequestContext) -> EntryAttributes:
@@ -179,15 +218,15 @@ class Operations(pyfuse3.Operations):
     ) -> None:
         await self._vfs.rename(parent_inode_old, name_old, parent_inode_new, name_new, flags)
 
-    @_handler
-    async def readlink(self, inode: int, ctx: RequestContext) -> bytes:
-        return await self._vfs.readlink(inode)
+    @_quick
+    def readlink(self, inode: int, ctx: RequestContext) -> bytes:
+        return self._vfs.readlink(inode)
 
     # --------------------------------------------------------------------------------------- attributes
 
-    @_handler
-    async def getattr(self, inode: int, ctx: RequestContext) -> EntryAttributes:
-        return entry_attributes(await self._vfs.getattr(inode))
+    @_quick
+    def getattr(self, inode: int, ctx: RequestContext) -> EntryAttributes:
+        return entry_attributes(self._vfs.getattr(inode))
 
     @_handler
     async def setattr(
@@ -203,21 +242,21 @@ class Operations(pyfuse3.Operations):
         )
         return entry_attributes(await self._vfs.setattr(inode, wanted, fh))
 
-    @_handler
-    async def access(self, inode: int, mode: int, ctx: RequestContext) -> bool:
-        return await self._vfs.access(inode, mode)
+    @_quick
+    def access(self, inode: int, mode: int, ctx: RequestContext) -> bool:
+        return self._vfs.access(inode, mode)
 
-    @_handler
-    async def statfs(self, ctx: RequestContext) -> StatvfsData:
-        return statvfs_data(await self._vfs.statfs())
+    @_quick
+    def statfs(self, ctx: RequestContext) -> StatvfsData:
+        return statvfs_data(self._vfs.statfs())
 
-    @_handler
-    async def listxattr(self, inode: int, ctx: RequestContext) -> Sequence[bytes]:
-        return await self._vfs.listxattr(inode)
+    @_quick
+    def listxattr(self, inode: int, ctx: RequestContext) -> Sequence[bytes]:
+        return self._vfs.listxattr(inode)
 
-    @_handler
-    async def getxattr(self, inode: int, name: bytes, ctx: RequestContext) -> bytes:
-        return await self._vfs.getxattr(inode, name)
+    @_quick
+    def getxattr(self, inode: int, name: bytes, ctx: RequestContext) -> bytes:
+        return self._vfs.getxattr(inode, name)
 
     @_handler
     async def setxattr(self, inode: int, name: bytes, value: bytes, ctx: RequestContext) -> None:
@@ -229,50 +268,72 @@ class Operations(pyfuse3.Operations):
 
     # -------------------------------------------------------------------------------------------- files
 
-    @_handler
-    async def open(self, inode: int, flags: int, ctx: RequestContext) -> FileInfo:
-        fh = await self._vfs.open(inode, flags)
-        return file_info(fh, self._vfs.handle(fh))
+    def _open_at_once(self, inode: int, flags: int, ctx: RequestContext) -> FileInfo | _Waits:
+        fh = self._vfs.files.open_at_once(inode, flags)
+        return WAITS if fh is None else file_info(fh, self._vfs.files.handle(fh))
 
-    @_handler
+    @_mostly_quick(_open_at_once)
+    async def open(self, inode: int, flags: int, ctx: RequestContext) -> FileInfo:
+        fh = await self._vfs.files.open(inode, flags)
+        return file_info(fh, self._vfs.files.handle(fh))
+
+    def _read_at_once(self, fh: int, off: int, size: int) -> bytes | _Waits:
+        found = self._vfs.files.read_at_once(fh, off, size)
+        return WAITS if found is None else found
+
+    @_mostly_quick(_read_at_once)
     async def read(self, fh: int, off: int, size: int) -> bytes:
-        return await self._vfs.read(fh, off, size)
+        return await self._vfs.files.read(fh, off, size)
 
     @_handler
     async def write(self, fh: int, off: int, buf: bytes) -> int:
-        return await self._vfs.write(fh, off, buf)
+        return await self._vfs.files.write(fh, off, buf)
 
-    @_handler
+    def _flush_at_once(self, fh: int) -> _Waits | None:
+        return None if self._vfs.files.flush_at_once(fh) else WAITS
+
+    @_mostly_quick(_flush_at_once)
     async def flush(self, fh: int) -> None:
-        await self._vfs.flush(fh)
+        await self._vfs.files.flush(fh)
 
     @_handler
     async def fsync(self, fh: int, datasync: bool) -> None:
-        await self._vfs.fsync(fh)
+        await self._vfs.files.fsync(fh)
 
-    @_handler
-    async def release(self, fh: int) -> None:
-        """Its error reaches nobody: what fails here is written down whatever it is."""
+    def _release_at_once(self, fh: int) -> _Waits | None:
         try:
-            await self._vfs.release(fh)
+            return None if self._vfs.files.release_at_once(fh) else WAITS
         except KgfsError as error:
             self._write_down("release", error)
             raise
 
-    @_handler
-    async def poll(self, inode: int, fh: int, poll_handle: Any, ctx: RequestContext) -> int:
+    @_mostly_quick(_release_at_once)
+    async def release(self, fh: int) -> None:
+        """Its error reaches nobody: what fails here is written down whatever it is."""
+        try:
+            await self._vfs.files.release(fh)
+        except KgfsError as error:
+            self._write_down("release", error)
+            raise
+
+    @_quick
+    def poll(self, inode: int, fh: int, poll_handle: Any, ctx: RequestContext) -> int:
         """A file is always ready."""
         return select.POLLIN | select.POLLOUT | select.POLLRDNORM | select.POLLWRNORM
 
     # ------------------------------------------------------------------------------------------ folders
 
-    @_handler
+    def _open_folder_at_once(self, inode: int, ctx: RequestContext) -> int | _Waits:
+        fh = self._vfs.opendir_at_once(inode)
+        return WAITS if fh is None else fh
+
+    @_mostly_quick(_open_folder_at_once)
     async def opendir(self, inode: int, ctx: RequestContext) -> int:
         return await self._vfs.opendir(inode, ctx.pid)
 
-    @_handler
-    async def readdir(self, fh: int, start_id: int, token: ReaddirToken) -> None:
-        listing, stale = await self._vfs.readdir(fh, start_id)
+    @_quick
+    def readdir(self, fh: int, start_id: int, token: ReaddirToken) -> None:
+        listing, stale = self._vfs.readdir(fh, start_id)
         if start_id < DOTS:
             for position, (name, inode) in enumerate(self._vfs.folders.dots(fh)[start_id:], start_id):
                 if not pyfuse3.readdir_reply(token, name, dot_attributes(inode), position + 1):
@@ -327,9 +388,9 @@ class Operations(pyfuse3.Operations):
     async def fsyncdir(self, fh: int, datasync: bool) -> None:
         await self._vfs.fsyncdir(fh)
 
-    @_handler
-    async def releasedir(self, fh: int) -> None:
-        await self._vfs.releasedir(fh)
+    @_quick
+    def releasedir(self, fh: int) -> None:
+        self._vfs.releasedir(fh)
 
 
 def _caller(ctx: RequestContext) -> Caller:

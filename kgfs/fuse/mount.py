@@ -126,7 +126,7 @@ async def mount(
         with trio.CancelScope(shield=True):
             invalidator.stop()
             await trio.to_thread.run_sync(_away, where)
-            for failure in await vfs.release_all():
+            for failure in await vfs.files.release_all():
                 log_error("fuse.release", failure)
             pyfuse3.close(unmount=False)
 

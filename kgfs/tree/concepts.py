@@ -11,7 +11,7 @@ from kgfs.render.concept import render
 from kgfs.stores.graph.contract import Concept
 from kgfs.tree import keys
 from kgfs.tree.bare import is_bare
-from kgfs.tree.derived import PAGE, DerivedFile, DerivedFolder, DerivedLink, FirstLook
+from kgfs.tree.derived import PAGE, DerivedFolder, DerivedLink, FirstLook, StayingFile
 from kgfs.tree.evidence import EvidenceFolder, Owner
 from kgfs.tree.keys import Key
 from kgfs.tree.node import FOLDER_MODE, Attr, Node, inode_of_concept
@@ -124,16 +124,14 @@ class ConceptFolder(DerivedFolder):
         ]
 
 
-class ConceptMd(DerivedFile):
+class ConceptMd(StayingFile[Concept]):
     """Size and time are stored at commit, so a listing renders nothing."""
 
-    __slots__ = ("_concept_id", "_first")
-    stays = True
+    __slots__ = ("_concept_id",)
 
     def __init__(self, world: World, concept_id: str, row: Concept | None = None) -> None:
-        super().__init__(world)
+        super().__init__(world, row)
         self._concept_id = concept_id
-        self._first = FirstLook(row)
 
     @property
     def key(self) -> Key:

@@ -7,7 +7,7 @@ kernel asks again much later, and then the store is asked again too.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import ClassVar, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from kgfs.domain import decode_name
 from kgfs.errors import DerivedError, MissingError, StoreError
@@ -43,6 +43,9 @@ class FirstLook(Generic[T]):
 
     def __init__(self, row: T | None) -> None:
         self._row = row
+
+    def __bool__(self) -> bool:
+        return self._row is not None
 
     def take(self) -> T | None:
         row, self._row = self._row, None
@@ -82,9 +85,6 @@ class DerivedFile(File):
 
     __slots__ = ("world",)
 
-    stays: ClassVar[bool] = False
-    """Whether the content is the same until there are news."""
-
     def __init__(self, world: World) -> None:
         self.world = world
 
@@ -112,8 +112,24 @@ class DerivedFile(File):
         return self.handle()
 
     def handle(self) -> Handle:
+        return Rendered(self.content())
+
+
+class StayingFile(DerivedFile, Generic[T]):
+    """One that is the same until there are news, and is found by a row."""
+
+    __slots__ = ("_first",)
+
+    def __init__(self, world: World, row: T | None) -> None:
+        super().__init__(world)
+        self._first = FirstLook(row)
+
+    def attr(self) -> Attr:
+        return super().attr() if self._first else self.world.moment.seen(self.key, super().attr)
+
+    def handle(self) -> Handle:
         try:
-            return Rendered(self.world.moment.rendered(self.key, self.content) if self.stays else self.content())
+            return Rendered(self.world.moment.rendered(self.key, self.content))
         except MissingError:
             # What is remembered speaks of it still; the kernel, which looks it up again, must not find it again.
             self.world.moment.forget()

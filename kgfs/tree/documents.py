@@ -76,7 +76,7 @@ class DocumentsFolder(_Entry, Folder):
         return self._node(found) if found else None
 
     def entries(self) -> Sequence[tuple[str, Node]]:
-        names = self._world.stores.journal.names
+        names = self._world.deposits.recent
         found: list[tuple[str, Node]] = []
         after = ""
         while page := names.children(self._id, after, PAGE):

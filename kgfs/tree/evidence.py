@@ -12,7 +12,7 @@ from kgfs.render.source import Marks
 from kgfs.render.words import encode
 from kgfs.stores.graph.contract import InstanceRow
 from kgfs.tree import keys
-from kgfs.tree.derived import PAGE, DerivedFile, DerivedFolder, DerivedLink, FirstLook
+from kgfs.tree.derived import PAGE, DerivedFolder, DerivedLink, FirstLook, StayingFile
 from kgfs.tree.keys import Key
 from kgfs.tree.node import Handle, Node
 from kgfs.tree.world import World
@@ -131,15 +131,13 @@ class _Entry:
         return Marks(self.world.config.tree.mark_start, self.world.config.tree.mark_end)
 
 
-class _EntryFile(_Entry, DerivedFile):
-    __slots__ = ("_first", "_n", "_owner")
-    stays = True
+class _EntryFile(_Entry, StayingFile[Evidence]):
+    __slots__ = ("_n", "_owner")
 
     def __init__(self, world: World, owner: Owner, n: int, seen: Evidence | None = None) -> None:
-        DerivedFile.__init__(self, world)
+        StayingFile.__init__(self, world, seen)
         self._owner = owner
         self._n = n
-        self._first = FirstLook(seen)
 
     def open_at_once(self) -> Handle | None:
         return self.handle()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import trio
 
@@ -12,15 +12,34 @@ from kgfs.tree.listing import Listing
 from kgfs.tree.node import Fixed, Handle
 
 
-@dataclass(slots=True)
 class OpenFile:
-    handle: Handle
-    inode: int
-    writes: bool
-    turn: trio.Lock = field(default_factory=trio.Lock)
-    """Calls wait here without taking a thread."""
-    inside: threading.Lock = field(default_factory=threading.Lock)
-    """Held by the thread that is in the handle, also after its caller gave up."""
+    __slots__ = ("_locks", "handle", "inode", "writes")
+
+    def __init__(self, handle: Handle, inode: int, writes: bool) -> None:
+        self.handle = handle
+        self.inode = inode
+        self.writes = writes
+        self._locks: tuple[trio.Lock, threading.Lock] | None = None
+
+    @property
+    def untouched(self) -> bool:
+        """Whether nobody has waited for it or gone into it so far: most files are read and closed at once."""
+        return self._locks is None
+
+    @property
+    def turn(self) -> trio.Lock:
+        """Calls wait here without taking a thread. On the event loop."""
+        return self._made()[0]
+
+    @property
+    def inside(self) -> threading.Lock:
+        """Held by the thread that is in the handle, also after its caller gave up. On the event loop."""
+        return self._made()[1]
+
+    def _made(self) -> tuple[trio.Lock, threading.Lock]:
+        if self._locks is None:
+            self._locks = trio.Lock(), threading.Lock()
+        return self._locks
 
 
 @dataclass(slots=True)

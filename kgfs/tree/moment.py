@@ -11,6 +11,9 @@ T = TypeVar("T")
 MAX_KNOWN = 5_000
 """Answers kept; then all are given up together."""
 
+MAX_SEEN = 50_000
+"""Attributes kept, likewise: of many things, and small."""
+
 MAX_RENDERED = 16 << 20
 """Bytes of rendered files kept, likewise."""
 
@@ -23,11 +26,12 @@ class Moment:
     moves.
     """
 
-    __slots__ = ("_known", "_position", "_rendered")
+    __slots__ = ("_known", "_position", "_rendered", "_seen")
 
     def __init__(self) -> None:
         self._position: Hashable | None = None
         self._known: dict[Hashable, Any] = {}
+        self._seen: dict[Hashable, Any] = {}
         self._rendered = _Rendered()
 
     @property
@@ -43,20 +47,16 @@ class Moment:
     def forget(self) -> None:
         """A store contradicted what is remembered: everything is asked anew. Any thread."""
         self._known = {}
+        self._seen = {}
         self._rendered = _Rendered()
 
     def recall(self, key: Hashable, ask: Callable[[], T]) -> T:
         """The answer to ``ask``, which ``key`` stands for, perhaps from before."""
-        if self._position is None:
-            return ask()
-        # A thread may be asking while the news move on: what it learns belongs to the moment in which it asked.
-        known = self._known
-        if key in known:
-            found: T = known[key]
-            return found
-        answer = ask()
-        _keep(known, key, answer)
-        return answer
+        return ask() if self._position is None else _recall(self._known, MAX_KNOWN, key, ask)
+
+    def seen(self, key: Hashable, look: Callable[[], T]) -> T:
+        """The same for attributes: the kernel asks for those of each file that is read, and again when it is read again."""
+        return look() if self._position is None else _recall(self._seen, MAX_SEEN, key, look)
 
     def rendered(self, key: Hashable, render: Callable[[], bytes]) -> bytes:
         """What ``render`` gives, perhaps from before: what is opened again and again is rendered once. Any thread."""
@@ -72,7 +72,7 @@ class Moment:
     def learn(self, key: Hashable, answer: object) -> None:
         """What ``key`` stands for, learnt in passing, on the event loop."""
         if self._position is not None:
-            _keep(self._known, key, answer)
+            _keep(self._known, MAX_KNOWN, key, answer)
 
 
 class _Rendered:
@@ -98,7 +98,17 @@ class _Rendered:
                 self._size += len(content)
 
 
-def _keep(known: dict[Hashable, Any], key: Hashable, answer: object) -> None:
-    if len(known) >= MAX_KNOWN:
+def _recall(known: dict[Hashable, Any], most: int, key: Hashable, ask: Callable[[], T]) -> T:
+    # A thread may be asking while the news move on: what it learns belongs to the moment in which it asked.
+    if key in known:
+        found: T = known[key]
+        return found
+    answer = ask()
+    _keep(known, most, key, answer)
+    return answer
+
+
+def _keep(known: dict[Hashable, Any], most: int, key: Hashable, answer: object) -> None:
+    if len(known) >= most:
         known.clear()
     known[key] = answer

@@ -36,6 +36,7 @@ STAY = (FileMade, FolderMade, LinkMade, ContentKept, AttributesSet, SettingChang
 class News:
     def __init__(self, world: World, vfs: Vfs) -> None:
         self._moment = world.moment
+        self._recent = world.deposits.recent
         self._searches = world.searches
         self._journal = world.stores.journal
         self._graph = world.stores.graph
@@ -46,20 +47,27 @@ class News:
         self._seq = self._journal.seq()
         self._epoch = self._graph.epoch()
         self._lost = False
-        self._moment.move((self._epoch, self._seq))
+        self._heard()
 
     def poll(self) -> list[Invalidation]:
         """What changed since this was last asked. Everything, if a feed does not reach back so far, or if the question
         before this one failed half way."""
         lost, self._lost = self._lost, True
+        if lost:
+            self._moment.move(None)
+            self._recent.heard(None)
         known = not lost and self._facts() and self._changes()
         if not known:
             self._seq, self._epoch = self._journal.seq(), self._graph.epoch()
             self._searches.graph_moved()
-        self._moment.move((self._epoch, self._seq))
+        self._heard()
         news = self._after.stale.take()
         self._lost = False
         return news if known else everything(self._inodes)
+
+    def _heard(self) -> None:
+        self._moment.move((self._epoch, self._seq))
+        self._recent.heard(self._seq)
 
     def _facts(self) -> bool:
         newest = self._journal.seq()

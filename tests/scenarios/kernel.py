@@ -59,28 +59,28 @@ class Kernel:
 
     async def _listed(self, folder: int) -> list[Entry]:
         fh = await self.vfs.opendir(folder)
-        listing, _ = await self.vfs.readdir(fh, 0)
+        listing, _ = self.vfs.readdir(fh, 0)
         entries = [entry for entry in map(listing.entry, range(len(listing))) if entry is not None]
         for entry in entries:
             self.vfs.folders.told(fh, entry)
             self._told(entry.attr)
             if not entry.attr.direct_io:
                 self.entries[folder, entry.name] = entry.attr.inode
-        await self.vfs.releasedir(fh)
+        self.vfs.releasedir(fh)
         return entries
 
     async def _attr(self, inode: int) -> Attr:
         if inode not in self.attrs:
-            self._told(await self.vfs.getattr(inode))
+            self._told(self.vfs.getattr(inode))
         return self.attrs[inode]
 
     async def _read(self, inode: int) -> None:
-        fh = await self.vfs.open(inode, 0)
-        if not self.vfs.handle(fh).keep_cache:
+        fh = await self.vfs.files.open(inode, 0)
+        if not self.vfs.files.handle(fh).keep_cache:
             self.pages.pop(inode, None)
-        if inode not in self.pages and not self.vfs.handle(fh).direct_io:
-            self.pages[inode] = await self.vfs.read(fh, 0, LARGE)
-        await self.vfs.release(fh)
+        if inode not in self.pages and not self.vfs.files.handle(fh).direct_io:
+            self.pages[inode] = await self.vfs.files.read(fh, 0, LARGE)
+        await self.vfs.files.release(fh)
 
     def _told(self, attr: Attr) -> None:
         before = self._last.get(attr.inode)
@@ -100,17 +100,17 @@ class Kernel:
     async def write(self, parent: int, name: bytes, content: bytes) -> None:
         inode = await self.lookup(parent, name)
         if inode:
-            fh = await self.vfs.open(inode, 0o1001)  # O_WRONLY | O_TRUNC
+            fh = await self.vfs.files.open(inode, 0o1001)  # O_WRONLY | O_TRUNC
         else:
             fh, attr = await self.vfs.create(parent, name, 0o644, 0o101, ME)
             inode = self.entries[parent, name] = attr.inode
             self._told(attr)
             self.attrs.pop(parent, None)
-        await self.vfs.write(fh, 0, content)
+        await self.vfs.files.write(fh, 0, content)
         self.attrs.pop(inode, None)
         self.pages.pop(inode, None)
-        await self.vfs.flush(fh)
-        await self.vfs.release(fh)
+        await self.vfs.files.flush(fh)
+        await self.vfs.files.release(fh)
 
     async def remove(self, parent: int, name: bytes) -> None:
         inode = await self.lookup(parent, name)

@@ -57,6 +57,10 @@ class Loop:
         self._thread.join()
 
 
+async def _given(answer: T) -> T:
+    return answer
+
+
 class MemoryFile:
     def __init__(self, driver: MemoryDriver, fh: int, inode: int, flags: int) -> None:
         self._driver, self._fh, self._inode, self._flags = driver, fh, inode, flags
@@ -67,30 +71,33 @@ class MemoryFile:
     def read(self, length: int, offset: int) -> bytes:
         if self._flags & os.O_ACCMODE == os.O_WRONLY:
             raise _failure(errno.EBADF, b"")
-        return self._run(lambda: self._driver.vfs.read(self._fh, offset, length))
+        return self._run(lambda: self._driver.vfs.files.read(self._fh, offset, length))
 
     def write(self, data: bytes, offset: int = 0) -> int:
         if self._flags & os.O_ACCMODE == os.O_RDONLY:
             raise _failure(errno.EBADF, b"")
         at = self.stat().size if self._flags & os.O_APPEND else offset
-        return self._run(lambda: self._driver.vfs.write(self._fh, at, data))
+        return self._run(lambda: self._driver.vfs.files.write(self._fh, at, data))
 
     def truncate(self, size: int) -> None:
         self._run(lambda: self._driver.vfs.setattr(self._inode, AttrChange(size=size), self._fh))
 
     def sync(self) -> None:
-        self._run(lambda: self._driver.vfs.fsync(self._fh))
+        self._run(lambda: self._driver.vfs.files.fsync(self._fh))
 
     def stat(self) -> Stat:
-        return _stat(self._run(lambda: self._driver.vfs.getattr(self._inode)))
+        async def stat() -> Stat:
+            return _stat(self._driver.vfs.getattr(self._inode))
+
+        return self._run(stat)
 
     def close(self) -> None:
         async def close() -> None:
             vfs = self._driver.vfs
             try:
-                await vfs.flush(self._fh)
+                await vfs.files.flush(self._fh)
             finally:
-                await vfs.release(self._fh)
+                await vfs.files.release(self._fh)
                 vfs.forget([(self._inode, 1)])
 
         self._run(close)
@@ -103,7 +110,7 @@ class MemoryFolder:
     def take(self, count: int) -> list[bytes]:
         async def take() -> list[bytes]:
             vfs = self._driver.vfs
-            listing, stale = await vfs.readdir(self._fh, self._position)
+            listing, stale = vfs.readdir(self._fh, self._position)
             names: list[bytes] = []
             while len(names) < count and self._position < len(listing):
                 position, self._position = self._position, self._position + 1
@@ -116,7 +123,7 @@ class MemoryFolder:
 
     def close(self) -> None:
         async def close() -> None:
-            await self._driver.vfs.releasedir(self._fh)
+            self._driver.vfs.releasedir(self._fh)
             self._driver.vfs.forget([(inode, 1) for inode in self._walked])
 
         self._driver.loop.run(close)
@@ -132,7 +139,7 @@ class MemoryDriver:
     async def _walk(self, path: bytes) -> tuple[int, Attr, list[int]]:
         """Inode, attributes and the lookups taken on the way."""
         inode, taken = ROOT_INODE, []
-        attr = await self.vfs.getattr(inode)
+        attr = self.vfs.getattr(inode)
         for part in b"/".join((self._base, path)).split(b"/"):
             if not part:
                 continue
@@ -198,7 +205,7 @@ class MemoryDriver:
                 raise _failure(errno.EEXIST, path)
             if stat.S_ISDIR(found.mode) and flags & os.O_ACCMODE != os.O_RDONLY:
                 raise _failure(errno.EISDIR, path)
-            fh = await self.vfs.open(found.inode, flags)
+            fh = await self.vfs.files.open(found.inode, flags)
             await self.vfs.lookup(parent, name)  # the open file holds its inode
             return MemoryFile(self, fh, found.inode, flags)
 
@@ -220,7 +227,7 @@ class MemoryDriver:
 
     def stat(self, path: bytes = b"") -> Stat:
         async def call(inode: int, attr: Attr) -> Stat:
-            return _stat(await self.vfs.getattr(inode))
+            return _stat(self.vfs.getattr(inode))
 
         return self._at(path, call)
 
@@ -284,7 +291,7 @@ class MemoryDriver:
         self._in(old, from_to)
 
     def readlink(self, path: bytes) -> bytes:
-        return self._at(path, lambda inode, _: self.vfs.readlink(inode))
+        return self._at(path, lambda inode, _: _given(self.vfs.readlink(inode)))
 
     def link(self, old: bytes, new: bytes) -> None:
         async def call(inode: int, _: Attr) -> None:
@@ -313,14 +320,14 @@ class MemoryDriver:
         self._change(path, AttrChange(size=size))
 
     def free_bytes(self) -> int:
-        space = self.loop.run(self.vfs.statfs)
+        space = self.loop.run(lambda: _given(self.vfs.statfs()))
         return space.available * space.block
 
     def getxattr(self, path: bytes, name: str) -> bytes:
-        return self._at(path, lambda inode, _: self.vfs.getxattr(inode, name.encode()))
+        return self._at(path, lambda inode, _: _given(self.vfs.getxattr(inode, name.encode())))
 
     def listxattr(self, path: bytes) -> list[str]:
-        return [name.decode() for name in self._at(path, lambda inode, _: self.vfs.listxattr(inode))]
+        return [name.decode() for name in self._at(path, lambda inode, _: _given(self.vfs.listxattr(inode)))]
 
     def setxattr(self, path: bytes, name: str, value: bytes) -> None:
         self._at(path, lambda inode, _: self.vfs.setxattr(inode, name.encode(), value))

@@ -31,9 +31,9 @@ async def copy(vfs: Vfs, folder: int, number: int) -> None:
     name = f"{number:03d}.txt".encode()
     assert await vfs.lookup(folder, name) is None
     fh, attr = await vfs.create(folder, name, 0o100644, os.O_WRONLY | os.O_CREAT | os.O_EXCL, ME)
-    assert await vfs.write(fh, 0, b"content %d" % number) > 0
-    await vfs.flush(fh)
-    await vfs.release(fh)
+    assert await vfs.files.write(fh, 0, b"content %d" % number) > 0
+    await vfs.files.flush(fh)
+    await vfs.files.release(fh)
     vfs.forget([(attr.inode, 1)])
 
 

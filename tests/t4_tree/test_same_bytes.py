@@ -157,19 +157,19 @@ def test_what_changed_is_read_whole_though_the_kernel_was_told_another_size(libr
             found = await vfs.lookup(inode, part.encode())
             assert found is not None
             inode = found.inode
-        opened = await vfs.open(inode, os.O_RDONLY)
+        opened = await vfs.files.open(inode, os.O_RDONLY)
         assert not vfs.handles.file(opened).handle.direct_io
         library.write("Zen/documents/again.txt", ZEN)
         library.settle()
-        later = await vfs.open(inode, os.O_RDONLY)
+        later = await vfs.files.open(inode, os.O_RDONLY)
         handle = vfs.handles.file(later).handle
         assert handle.direct_io and not handle.keep_cache
-        assert len(json.loads(await vfs.read(later, 0, 100_000))["paths"]) == 2
-        await vfs.release(opened)  # until then the inode keeps the size of the bytes that are open
-        await vfs.getattr(inode)
-        told = await vfs.open(inode, os.O_RDONLY)
+        assert len(json.loads(await vfs.files.read(later, 0, 100_000))["paths"]) == 2
+        await vfs.files.release(opened)  # until then the inode keeps the size of the bytes that are open
+        vfs.getattr(inode)
+        told = await vfs.files.open(inode, os.O_RDONLY)
         assert not vfs.handles.file(told).handle.direct_io
         for number in (later, told):
-            await vfs.release(number)
+            await vfs.files.release(number)
 
     trio.run(life)

@@ -251,7 +251,7 @@ async def test_the_kernel_is_told_when_something_else_is_found(library: Library)
         parent = await kernel.lookup(parent, part.encode())
     first = await kernel.lookup(parent, b"results.md")
     assert first and await kernel.lookup(parent, b"09~x.txt") == 0
-    fh = await vfs.open(first, 0)
+    fh = await vfs.files.open(first, 0)
     opened = vfs.handles.file(fh).handle.read(0, 1 << 20)
     kernel.forget(news.poll())
     assert await kernel.lookup(parent, b"results.md") == first and library.world.searches.asked == 1
@@ -261,17 +261,17 @@ async def test_the_kernel_is_told_when_something_else_is_found(library: Library)
     kernel.forget(news.poll())
     second = await kernel.lookup(parent, b"results.md")
     assert second != first and library.world.searches.asked == 2
-    assert await vfs.read(fh, 0, 1 << 20) == opened and (await vfs.getattr(first)).size == len(opened)
+    assert await vfs.files.read(fh, 0, 1 << 20) == opened and (vfs.getattr(first)).size == len(opened)
 
     documents = folder(library, "Zen/documents")
     documents.move("more.txt", documents, "renamed.txt", replace=True)
     kernel.forget(news.poll())
     third = await kernel.lookup(parent, b"results.md")
     assert third != second and library.world.searches.asked == 2, "only the paths are other ones"
-    again = await vfs.open(third, 0)
-    assert b"documents/renamed.txt" in await vfs.read(again, 0, 1 << 20)
+    again = await vfs.files.open(third, 0)
+    assert b"documents/renamed.txt" in await vfs.files.read(again, 0, 1 << 20)
     for each in (fh, again):
-        await vfs.release(each)
+        await vfs.files.release(each)
 
 
 async def test_an_open_folder_lists_what_it_did_when_it_was_opened(library: Library) -> None:
@@ -282,14 +282,14 @@ async def test_an_open_folder_lists_what_it_did_when_it_was_opened(library: Libr
         assert attr is not None
         found = attr.inode
     fh = await vfs.opendir(found)
-    before, stale = await vfs.readdir(fh, 0)
+    before, stale = vfs.readdir(fh, 0)
     names = [entry.name for at in range(len(before)) if (entry := before.entry(at))]
     assert not stale and b"results.md" in names
     library.add("Zen/documents/more.txt", b"A koan is more.\n", {"koan": ["A koan is more."]})
-    after, stale = await vfs.readdir(fh, 0)
+    after, stale = vfs.readdir(fh, 0)
     again = [entry.name for at in range(len(after)) if (entry := after.entry(at))]
     assert not stale and again == names
-    await vfs.releasedir(fh)
+    vfs.releasedir(fh)
 
 
 # -------------------------------------------------------------------------------------------------------- saved

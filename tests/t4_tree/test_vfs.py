@@ -75,7 +75,7 @@ async def test_lookups_are_counted_and_given_back(vfs: Vfs) -> None:
     vfs.forget([(hello, 1)])
     assert hello not in vfs.inodes
     with pytest.raises(MissingError):
-        await vfs.getattr(hello)
+        vfs.getattr(hello)
     vfs.forget([(ROOT_INODE, 1), (424242, 7)])
     assert ROOT_INODE in vfs.inodes
 
@@ -84,7 +84,7 @@ async def test_a_listing_counts_only_what_was_accepted(vfs: Vfs) -> None:
     many = await inode(vfs, "derived/many")
     known = len(vfs.inodes)
     fh = await vfs.opendir(many)
-    listing, _ = await vfs.readdir(fh, 0)
+    listing, _ = vfs.readdir(fh, 0)
     assert len(listing) == 100
     for position in range(10):
         entry = listing.entry(position)
@@ -156,7 +156,7 @@ def test_pages_of_a_listing_are_counted_as_their_entries_one_by_one(happenings: 
             elif what == "grow":
                 await vfs.setattr(numbers[0], AttrChange(size=6))
             elif what == "getattr":
-                await vfs.getattr(numbers[0])
+                vfs.getattr(numbers[0])
             elif what == "lookup":
                 await vfs.lookup(ROOT_INODE, b"a")
             elif what == "move":
@@ -168,7 +168,7 @@ def test_pages_of_a_listing_are_counted_as_their_entries_one_by_one(happenings: 
 
         async def page(first: int, end: int) -> None:
             fh = await vfs.opendir(ROOT_INODE)
-            listing, _ = await vfs.readdir(fh, 0)
+            listing, _ = vfs.readdir(fh, 0)
             end = min(end, len(listing))
             if by_pages:
                 vfs.folders.told_listed(fh, first, end)
@@ -176,7 +176,7 @@ def test_pages_of_a_listing_are_counted_as_their_entries_one_by_one(happenings: 
                 for entry in map(listing.entry, range(first, end)):
                     if entry is not None:
                         vfs.folders.told(fh, entry)
-            await vfs.releasedir(fh)
+            vfs.releasedir(fh)
 
         trio.run(live)
         return [
@@ -228,8 +228,8 @@ async def test_nothing_is_remembered_of_a_folder_that_cannot_say_when_it_changes
         await vfs.lookup(ROOT_INODE, b"absent")
     assert vfs.inodes.negatives() == []
     fh = await vfs.opendir(ROOT_INODE)
-    first, _ = await vfs.readdir(fh, 0)
-    again, stale = await vfs.readdir(fh, 1)
+    first, _ = vfs.readdir(fh, 0)
+    again, stale = vfs.readdir(fh, 1)
     assert again is first and stale
 
 
@@ -274,7 +274,7 @@ async def test_of_a_listing_that_is_too_large_to_be_kept_nothing_is_kept_once_it
     for listings, kept in ((Listings(), 10), (Listings(max_entries=99), 0)):
         vfs.folders._listings = listings
         fh = await vfs.opendir(many)
-        listing, _ = await vfs.readdir(fh, 0)
+        listing, _ = vfs.readdir(fh, 0)
         first = listing.entry(0)
         assert first is not None
         vfs.folders.told_listed(fh, 0, 10)
@@ -290,11 +290,11 @@ async def test_an_entry_that_changed_under_a_listing_is_told_as_it_is_now(tree: 
     for name in ("a", "b", "c"):
         tree.put(name, b"one")
     fh = await vfs.opendir(documents)
-    _, stale = await vfs.readdir(fh, 0)
+    _, stale = vfs.readdir(fh, 0)
     assert not stale
     tree.put("b", b"longer")
     tree.take_away("c")
-    _, stale = await vfs.readdir(fh, 1)
+    _, stale = vfs.readdir(fh, 1)
     assert stale
     now = vfs.folders.fresh(fh, 1)
     assert now is not None and now.attr.size == 6
@@ -310,14 +310,14 @@ async def test_a_file_that_somebody_made_meanwhile_is_opened(tree: Tree, vfs: Vf
     tree.put("shared", b"theirs")
     fh, attr = await vfs.create(documents, b"shared", 0o644, os.O_RDWR | os.O_CREAT, ME)
     assert attr.size == 6
-    assert await vfs.read(fh, 0, 10) == b"theirs"
-    await vfs.release(fh)
+    assert await vfs.files.read(fh, 0, 10) == b"theirs"
+    await vfs.files.release(fh)
     assert StaleEntry(documents, b"shared") in vfs.take_stale(), "what the kernel believed was wrong"
     with pytest.raises(ExistsError):
         await vfs.create(documents, b"shared", 0o644, os.O_RDWR | os.O_CREAT | os.O_EXCL, ME)
     fh, attr = await vfs.create(documents, b"shared", 0o644, os.O_RDWR | os.O_CREAT | os.O_TRUNC, ME)
     assert attr.size == 0
-    await vfs.release(fh)
+    await vfs.files.release(fh)
 
 
 async def test_what_somebody_removed_meanwhile_is_missing_and_forgotten(tree: Tree, vfs: Vfs) -> None:
@@ -335,32 +335,32 @@ async def test_handles_of_the_wrong_kind(vfs: Vfs) -> None:
     derived, hello = await inode(vfs, "derived"), await inode(vfs, "derived/hello.txt")
     link = await inode(vfs, "derived/link")
     with pytest.raises(IsAFolderError):
-        await vfs.open(derived, os.O_RDONLY)
+        await vfs.files.open(derived, os.O_RDONLY)
     with pytest.raises(BadInputError):
-        await vfs.open(link, os.O_RDONLY)
+        await vfs.files.open(link, os.O_RDONLY)
     with pytest.raises(BadInputError):
-        await vfs.readlink(hello)
+        vfs.readlink(hello)
     with pytest.raises(NotAFolderError):
         await vfs.opendir(hello)
     with pytest.raises(NotAFolderError):
         await vfs.lookup(hello, b"x")
     fh = await vfs.opendir(derived)
     with pytest.raises(MissingError):
-        await vfs.read(fh, 0, 1)
+        await vfs.files.read(fh, 0, 1)
     with pytest.raises(MissingError):
-        await vfs.read(999, 0, 1)
-    await vfs.releasedir(fh)
+        await vfs.files.read(999, 0, 1)
+    vfs.releasedir(fh)
     with pytest.raises(MissingError):
-        await vfs.readdir(fh, 0)
+        vfs.readdir(fh, 0)
 
 
 async def test_extended_attributes_outside_user_are_not_looked_for(vfs: Vfs) -> None:
     hello = await inode(vfs, "derived/hello.txt")
-    assert await vfs.listxattr(hello) == [b"user.kgfs.length"]
-    assert await vfs.getxattr(hello, b"user.kgfs.length") == b"15"
+    assert vfs.listxattr(hello) == [b"user.kgfs.length"]
+    assert vfs.getxattr(hello, b"user.kgfs.length") == b"15"
     for name in (b"security.capability", b"system.posix_acl_access", b"trusted.x"):
         with pytest.raises(UnsupportedError):
-            await vfs.getxattr(hello, name)
+            vfs.getxattr(hello, name)
     with pytest.raises(UnsupportedError):
         await vfs.removexattr(hello, b"user.kgfs.length")
 
@@ -369,12 +369,12 @@ async def test_extended_attributes_outside_user_are_not_looked_for(vfs: Vfs) -> 
 
 
 async def test_a_slow_read_is_given_up_when_the_mount_stops(tree: Tree, vfs: Vfs) -> None:
-    fh = await vfs.open(await inode(vfs, "derived/slow.txt"), os.O_RDONLY)
+    fh = await vfs.files.open(await inode(vfs, "derived/slow.txt"), os.O_RDONLY)
     failed = []
 
     async def read() -> None:
         try:
-            await vfs.read(fh, 0, 10)
+            await vfs.files.read(fh, 0, 10)
         except StoppingError as error:
             failed.append(error)
 
@@ -383,35 +383,35 @@ async def test_a_slow_read_is_given_up_when_the_mount_stops(tree: Tree, vfs: Vfs
             nursery.start_soon(read)
             await trio.to_thread.run_sync(tree.entered_slow.wait)
             vfs.stop_waiting()
-        await vfs.release(fh)
-        hello = await vfs.open(await inode(vfs, "derived/failing.txt"), os.O_RDONLY)
+        await vfs.files.release(fh)
+        hello = await vfs.files.open(await inode(vfs, "derived/failing.txt"), os.O_RDONLY)
         with pytest.raises(StoppingError):
-            await vfs.read(hello, 0, 10)
+            await vfs.files.read(hello, 0, 10)
     assert len(failed) == 1
     tree.slow.set()
 
 
 async def test_slow_reads_make_no_writer_wait(tree: Tree) -> None:
     vfs = Vfs(tree.root, lambda: space_of("/"), threads=1)
-    slow = await vfs.open(await inode(vfs, "derived/slow.txt"), os.O_RDONLY)
+    slow = await vfs.files.open(await inode(vfs, "derived/slow.txt"), os.O_RDONLY)
     documents = await inode(vfs, "documents")
     with trio.fail_after(5):
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(vfs.read, slow, 0, 10)
+            nursery.start_soon(vfs.files.read, slow, 0, 10)
             await trio.to_thread.run_sync(tree.entered_slow.wait)
             fh, _ = await vfs.create(documents, b"a", 0o644, os.O_WRONLY, ME)
-            assert await vfs.write(fh, 0, b"not held up") == 11
-            await vfs.release(fh)
+            assert await vfs.files.write(fh, 0, b"not held up") == 11
+            await vfs.files.release(fh)
             tree.slow.set()
 
 
 async def test_what_is_still_open_for_writing_is_released_at_the_end(vfs: Vfs) -> None:
     documents = await inode(vfs, "documents")
     fh, _ = await vfs.create(documents, b"a", 0o644, os.O_WRONLY, ME)
-    await vfs.write(fh, 0, b"unfinished")
-    await vfs.open(await inode(vfs, "documents/a"), os.O_RDONLY)
+    await vfs.files.write(fh, 0, b"unfinished")
+    await vfs.files.open(await inode(vfs, "documents/a"), os.O_RDONLY)
     vfs.stop_waiting()
-    assert await vfs.release_all() == []
+    assert await vfs.files.release_all() == []
     assert vfs.handles.writers() == []
 
 
@@ -427,10 +427,10 @@ async def test_calls_of_one_handle_are_never_at_once(vfs: Vfs, monkeypatch: pyte
         busy.release()
         return len(data)
 
-    monkeypatch.setattr(vfs.handle(fh), "write", write)
+    monkeypatch.setattr(vfs.files.handle(fh), "write", write)
     async with trio.open_nursery() as nursery:
         for number in range(8):
-            nursery.start_soon(vfs.write, fh, number, b"x")
+            nursery.start_soon(vfs.files.write, fh, number, b"x")
     assert most == [True] * 8
 
 
@@ -448,8 +448,8 @@ async def test_pages_are_kept_only_of_the_bytes_that_are_opened() -> None:
     assert found is not None
 
     async def opened() -> tuple[int, bool]:
-        fh = await vfs.open(found.inode, os.O_RDONLY)
-        return fh, vfs.handle(fh).keep_cache
+        fh = await vfs.files.open(found.inode, os.O_RDONLY)
+        return fh, vfs.files.handle(fh).keep_cache
 
     first, kept = await opened()
     assert not kept
@@ -461,12 +461,12 @@ async def test_pages_are_kept_only_of_the_bytes_that_are_opened() -> None:
     third, kept = await opened()
     assert not kept, "the first two may have read old pages meanwhile"
     for fh in (first, again, second, third):
-        await vfs.release(fh)
+        await vfs.files.release(fh)
     last, kept = await opened()
     assert not kept
     assert (await opened())[1]
-    assert await vfs.read(last, 0, 10) == b"two"
-    assert await vfs.read((await opened())[0], 1, 1) == b"w"
+    assert await vfs.files.read(last, 0, 10) == b"two"
+    assert await vfs.files.read((await opened())[0], 1, 1) == b"w"
 
 
 async def test_what_left_since_the_kernel_found_it_is_to_be_looked_up_again() -> None:
@@ -474,16 +474,16 @@ async def test_what_left_since_the_kernel_found_it_is_to_be_looked_up_again() ->
     page = Leaving()
     vfs = Vfs(OneFile(page), lambda: space_of("/"))
     assert await vfs.lookup(ROOT_INODE, b"page") is not None
-    fh = await vfs.open(7, os.O_RDONLY)
+    fh = await vfs.files.open(7, os.O_RDONLY)
     page.left = True
-    found = await vfs.getattr(7)
+    found = vfs.getattr(7)
     assert (found.inode, found.size, found.nlink) == (7, 3, 0)
-    assert await vfs.read(fh, 0, 10) == b"one"
+    assert await vfs.files.read(fh, 0, 10) == b"one"
     with pytest.raises(GoneError):
-        await vfs.open(7, os.O_RDONLY)
-    await vfs.release(fh)
+        await vfs.files.open(7, os.O_RDONLY)
+    await vfs.files.release(fh)
     with pytest.raises(GoneError):
-        await vfs.getattr(7)
+        vfs.getattr(7)
 
 
 async def test_a_folder_that_left_still_answers_those_who_have_it_open() -> None:
@@ -493,11 +493,11 @@ async def test_a_folder_that_left_still_answers_those_who_have_it_open() -> None
     assert await vfs.lookup(ROOT_INODE, b"page") is not None
     fh = await vfs.opendir(8)
     folder.left = True
-    found = await vfs.getattr(8)
+    found = vfs.getattr(8)
     assert (found.inode, found.mode, found.nlink) == (8, FOLDER_MODE, 0)
-    await vfs.releasedir(fh)
+    vfs.releasedir(fh)
     with pytest.raises(GoneError):
-        await vfs.getattr(8)
+        vfs.getattr(8)
 
 
 class Page(File):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import inspect
 import logging
-from collections.abc import Callable
 from typing import Any, cast
 
 import pyfuse3
@@ -33,19 +32,18 @@ KINDS = sorted({kind for kind in _all(KgfsError) if kind.__module__ == errors.__
 
 
 class RaisingVfs:
-    """A tree in which everything fails in one way."""
+    """A tree in which everything fails in one way: ``late``, only where it may wait."""
 
-    def __init__(self, error: BaseException) -> None:
+    def __init__(self, error: BaseException, *, late: bool = False) -> None:
         self._error = error
+        self._late = late
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name == "forget":
-            return self._raise
-
-        async def fail(*arguments: object) -> None:
-            self._raise()
-
-        return fail
+    def __getattr__(self, name: str) -> Any:
+        if name in ("files", "folders"):
+            return self
+        if self._late and (name == "ready" or name.endswith("_at_once")):
+            return lambda *arguments: None
+        return self._raise
 
     def _raise(self, *arguments: object) -> None:
         raise self._error
@@ -75,8 +73,8 @@ def _arguments(name: str) -> list[Any]:
     return [values.get(parameter, 1) for parameter in parameters]
 
 
-def _operations(error: BaseException, logged: list[BaseException]) -> Operations:
-    return Operations(cast(Vfs, RaisingVfs(error)), lambda where, error: logged.append(error))
+def _operations(error: BaseException, logged: list[BaseException], *, late: bool = False) -> Operations:
+    return Operations(cast(Vfs, RaisingVfs(error, late=late)), lambda where, error: logged.append(error))
 
 
 async def _number(operations: Operations, name: str) -> int | None:
@@ -98,11 +96,12 @@ def test_every_handler_is_overridden() -> None:
     assert not Operations.enable_writeback_cache
 
 
+@pytest.mark.parametrize("late", [False, True], ids=["at once", "late"])
 @pytest.mark.parametrize("name", HANDLERS)
-async def test_no_handler_answers_enosys(name: str) -> None:
+async def test_no_handler_answers_enosys(name: str, late: bool) -> None:
     unknown = [OSError(errno.ENOSYS, "not there"), NotImplementedError(), RuntimeError("in a library"), KeyError("bug")]
     for error in [*(kind("message") for kind in KINDS), *unknown]:
-        number = await _number(_operations(error, []), name)
+        number = await _number(_operations(error, [], late=late), name)
         assert number != errno.ENOSYS
         if name not in NEVER_FAIL:
             assert number == (error.errno if isinstance(error, KgfsError) else errno.EIO)
@@ -172,6 +171,13 @@ async def test_a_cancelled_request_is_answered() -> None:
 
 
 class SleepingVfs:
+    @property
+    def files(self) -> SleepingVfs:
+        return self
+
+    def read_at_once(self, *arguments: object) -> None:
+        return None
+
     async def read(self, *arguments: object) -> bytes:
         await trio.sleep_forever()
         return b""
@@ -253,7 +259,7 @@ async def test_what_a_listing_will_be_asked_for_next_is_prepared_meanwhile(monke
     assert many is not None
     fh = await vfs.opendir(many.inode)
     await operations.readdir(fh, 2, cast(Any, None))
-    listing, _ = await vfs.readdir(fh, 2)
+    listing, _ = vfs.readdir(fh, 2)
     assert (len(answers), sum(answer is not None for answer in listing.prepared)) == (10, 11)
     operations.meanwhile()
     assert [answer is not None for answer in listing.prepared] == [True] * 20 + [False] * 80

@@ -26,6 +26,7 @@ from kgfs.errors import (
 from kgfs.ingest.depositing.duplicates import Duplicates
 from kgfs.ingest.depositing.intake import Ingested, take_in, take_in_many
 from kgfs.ingest.depositing.open_file import OpenFile
+from kgfs.ingest.depositing.recent import RecentNames
 from kgfs.ingest.depositing.rules import check_name, check_ontology_name, prefix_for
 from kgfs.ingest.keeping.content import Content, open_content
 from kgfs.ingest.keeping.settle import Settler
@@ -62,6 +63,7 @@ class Deposits:
         self.settler = Settler(config, stores, session, self.copies)
         self._stores = stores
         self._names = stores.journal.names
+        self.recent = RecentNames(stores.journal)
         self._session = session
 
     # -------------------------------------------------------------------------------- ontologies
@@ -204,9 +206,9 @@ class Deposits:
         also when its name is gone. *Quick*."""
         copy = self.copies.find(name_id)
         if copy is None:
-            return self._names.name(name_id)
+            return self.recent.name(name_id)
         pending = copy.pending
-        row = self._names.name(name_id) or copy.row
+        row = self.recent.name(name_id) or copy.row
         if row is None or pending is None:
             return row
         size, mtime = pending
@@ -249,7 +251,7 @@ class Deposits:
 
     def open_at_once(self, name_id: int) -> OpenFile | None:
         """A file, to read it, where nobody must be waited for: None while somebody writes it. *Quick*."""
-        copy = self.copies.acquire_at_once(name_id)
+        copy = self.copies.acquire_at_once(name_id, self.recent.name(name_id))
         if copy is None:
             return None
         seen = self.copies.seen(copy)

@@ -374,6 +374,11 @@ class Journal(Protocol):
         """The number of the newest fact; it moves when another process records one. Quick."""
         ...
 
+    @property
+    def commits(self) -> int:
+        """Moves whenever this process changes something, before the call that does returns. Quick: nothing is read."""
+        ...
+
     def facts(self, after: int, limit: int = 1000) -> list[tuple[int, Fact]] | None:
         """The change feed: facts above ``after`` in order; None when they are no longer kept here (at least the last
         10,000 are), and the caller must look at everything anew."""

@@ -193,6 +193,10 @@ class SqliteJournal:
     def seq(self) -> int:
         return _newest(self._readers.mine())
 
+    @property
+    def commits(self) -> int:
+        return self._writer.commits
+
     def facts(self, after: int, limit: int = 1000) -> list[tuple[int, Fact]] | None:
         sql = "SELECT seq, body FROM entry WHERE seq > ? ORDER BY seq LIMIT ?"
         rows = self._readers.mine().execute(sql, (after, limit)).fetchall()

@@ -59,6 +59,8 @@ class Writer:
         self._patient = True
         """Whether the connection waits for those of other processes."""
         self._slow_until = 0.0
+        self.commits = 0
+        """Transactions so far, also those that failed."""
 
     def run(self, work: Work[T], *, synced: bool = True) -> T:
         """What ``work`` returns, once its changes are durable; its error, with none of its changes made. Not ``synced``
@@ -154,6 +156,7 @@ class Writer:
                 return
             for request in batch:
                 request.error = typed(error, self._path)
+        self.commits += 1
         commit = self._syncing.committed() if self._syncing is not None else 0
         for request in batch:
             request.commit = commit

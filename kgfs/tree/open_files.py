@@ -1,0 +1,245 @@
+"""Files that are open. What can be answered without waiting for anything is answered by the methods called ``…_at_once``.
+
+The event loop owns it. Each handle is used by one call at a time.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from typing import NoReturn, TypeVar
+
+import trio
+
+from kgfs.errors import BadInputError, GoneError, IsAFolderError, KgfsError, MissingError, StoppingError
+from kgfs.tree.gone import written_to
+from kgfs.tree.handles import Handles, OpenFile
+from kgfs.tree.held import HeldFiles
+from kgfs.tree.inodes import Inodes, Known
+from kgfs.tree.node import File, Fixed, Folder, Handle, Node
+from kgfs.tree.stale import Invalidation, StaleInode
+from kgfs.tree.threads import Threads
+
+T = TypeVar("T")
+
+
+class OpenFiles:
+    def __init__(
+        self,
+        inodes: Inodes,
+        handles: Handles,
+        held: HeldFiles,
+        threads: Threads,
+        outdated: Callable[[Invalidation], None],
+    ) -> None:
+        """``outdated`` is told what the kernel believes wrongly."""
+        self._inodes = inodes
+        self._handles = handles
+        self._held = held
+        self._threads = threads
+        self._outdated = outdated
+
+    # ------------------------------------------------------------------------------------- open, release
+
+    def open_at_once(self, inode: int, flags: int) -> int | None:
+        """To read, where nothing is waited for; else None. GoneError for what has left since (see
+        :func:`raise_gone`)."""
+        try:
+            known = self._inodes.known(inode)
+            file = _file(known.node)
+            handle = None if flags & (os.O_ACCMODE | os.O_TRUNC | os.O_APPEND) else file.open_at_once()
+        except MissingError as error:
+            raise_gone(error)
+        return None if handle is None else self._opened(known, handle, inode, writes=False)
+
+    async def open(self, inode: int, flags: int) -> int:
+        """In any way. GoneError as above."""
+        fh = self.open_at_once(inode, flags)
+        if fh is not None:
+            return fh
+        known = self._inodes.known(inode)
+        file = _file(known.node)
+        try:
+            handle = await self._threads.change(lambda: open_node(file, flags))
+        except MissingError as error:
+            raise_gone(error)
+        if flags & os.O_TRUNC and known.gone is not None:
+            known.gone = replace(known.gone, size=0)
+        return self.opened(handle, inode, flags)
+
+    def opened(self, handle: Handle, inode: int, flags: int) -> int:
+        """The number of a handle that was made for that inode."""
+        return self._opened(self._inodes.known(inode), handle, inode, writes=flags & os.O_ACCMODE != os.O_RDONLY)
+
+    def _opened(self, known: Known, handle: Handle, inode: int, *, writes: bool) -> int:
+        if writes:
+            known.writers += 1
+        if isinstance(handle, Fixed):
+            handle.keep_cache = known.opens(handle.content_id)
+            if not handle.direct_io:
+                # It changed, and the kernel is not told yet: by the size it knows it would cut the new bytes short.
+                handle.direct_io = known.size not in (-1, handle.size) or not self._held.hold(inode, handle)
+        return self._handles.add(OpenFile(handle, inode, writes))
+
+    def handle(self, fh: int) -> Handle:
+        return self._handles.file(fh).handle
+
+    def release_at_once(self, fh: int) -> bool:
+        """Whether it was released; if not, :meth:`release` is to be called."""
+        opened = self._handles.file(fh)
+        try:
+            released = _at_once(opened, opened.handle.release_at_once)
+        except BaseException:
+            self._left(fh, opened)
+            raise
+        if released:
+            self._left(fh, opened)
+        return bool(released)
+
+    async def release(self, fh: int) -> None:
+        if self.release_at_once(fh):
+            return
+        opened = self._handles.file(fh)
+        self._left(fh, opened)
+        if opened.writes:
+            await self.with_handle(opened, opened.handle.release)
+        else:
+            with suppress(StoppingError):  # nothing is lost with a handle that only reads
+                await self.with_handle(opened, opened.handle.release, abandon=True)
+
+    def _left(self, fh: int, opened: OpenFile) -> None:
+        self._handles.take_file(fh)
+        known = self._inodes.get(opened.inode)
+        if isinstance(opened.handle, Fixed):
+            if known is not None:
+                known.opened -= 1
+            if not opened.handle.direct_io and self._held.release(opened.inode):
+                self._outdated(StaleInode(opened.inode, data=True))
+        if opened.writes and known is not None:
+            known.writers -= 1
+            known.written = time.monotonic()
+
+    async def release_all(self) -> list[KgfsError]:
+        """Release what is still open for writing once no request can come any more; returns what could not be kept."""
+        failures = []
+        for fh in self._handles.writers():
+            try:
+                await self.release(fh)
+            except KgfsError as error:
+                failures.append(error)
+        return failures
+
+    # -------------------------------------------------------------------------------------- read, write
+
+    def read_at_once(self, fh: int, offset: int, length: int) -> bytes | None:
+        """What is in memory; None where it is not."""
+        handle = self._handles.file(fh).handle
+        return handle.read(offset, length) if handle.quick else handle.at_hand(offset, length)
+
+    async def read(self, fh: int, offset: int, length: int) -> bytes:
+        found = self.read_at_once(fh, offset, length)
+        if found is not None:
+            return found
+        opened = self._handles.file(fh)
+        async with opened.turn:
+            found = opened.handle.at_hand(offset, length)
+            if found is None:
+                found = await self._inside(opened, lambda: opened.handle.read(offset, length), abandon=True)
+        return found
+
+    async def write(self, fh: int, offset: int, data: bytes) -> int:
+        """Always all of it, or an error."""
+        opened = self._handles.file(fh)
+        written = _at_once(opened, lambda: opened.handle.write_at_once(offset, data))
+        if written is None:
+            written = await self.with_handle(opened, lambda: opened.handle.write(offset, data))
+        known = self._inodes.get(opened.inode)
+        if known is None:
+            return written
+        known.written = time.monotonic()
+        if known.gone is not None:
+            known.gone = written_to(known.gone, offset + written)
+        return written
+
+    def flush_at_once(self, fh: int) -> bool:
+        """Whether there is nothing to flush: a handle that cannot write has nothing."""
+        return not self._handles.file(fh).writes
+
+    async def flush(self, fh: int) -> None:
+        """Comes at each close(), also of duplicated descriptors."""
+        opened = self._handles.file(fh)
+        if not opened.writes:
+            return
+        pending = _at_once(opened, opened.handle.flush_at_once)
+        if pending is None:
+            await self.with_handle(opened, opened.handle.flush)
+        elif not pending.durable:
+            await self._threads.told(pending.then)
+
+    async def fsync(self, fh: int) -> None:
+        opened = self._handles.file(fh)
+        await self.with_handle(opened, opened.handle.sync)
+
+    # ------------------------------------------------------------------------------------------- inside
+
+    async def with_handle(self, opened: OpenFile, call: Callable[[], T], *, abandon: bool = False) -> T:
+        """Call it in a thread, alone with the handle; with ``abandon`` it may be given up."""
+        try:
+            opened.turn.acquire_nowait()  # acquire() takes a turn of the event loop even where nobody has it
+        except trio.WouldBlock:
+            await opened.turn.acquire()
+        try:
+            return await self._inside(opened, call, abandon=abandon)
+        finally:
+            opened.turn.release()
+
+    async def _inside(self, opened: OpenFile, call: Callable[[], T], *, abandon: bool = False) -> T:
+        lock = opened.inside
+
+        def inside() -> T:
+            with lock:
+                return call()
+
+        return await (self._threads.ask(inside) if abandon else self._threads.change(inside))
+
+
+def _at_once(opened: OpenFile, call: Callable[[], T]) -> T | None:
+    """What the handle answers, unless somebody else is in it or waits for it."""
+    if opened.untouched:
+        return call()
+    if opened.turn.locked() or not opened.inside.acquire(blocking=False):
+        return None
+    try:
+        return call()
+    finally:
+        opened.inside.release()
+
+
+def open_node(node: File, flags: int) -> Handle:
+    """Blocks."""
+    mode = flags & os.O_ACCMODE
+    return node.open(
+        read=mode != os.O_WRONLY,
+        write=mode != os.O_RDONLY,
+        truncate=bool(flags & os.O_TRUNC),
+        append=bool(flags & os.O_APPEND),
+    )
+
+
+def _file(node: Node) -> File:
+    if isinstance(node, File):
+        return node
+    if isinstance(node, Folder):
+        raise IsAFolderError("This is a folder.")
+    raise BadInputError("Only files can be opened.")
+
+
+def raise_gone(error: MissingError) -> NoReturn:
+    """For a question about what the kernel found before. When that is gone by now something else may have taken its place,
+    as when a program opens a file in the moment in which another is renamed over it: it must never see ENOENT."""
+    if type(error) is not MissingError:
+        raise error
+    raise GoneError(str(error)) from error
