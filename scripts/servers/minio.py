@@ -26,7 +26,14 @@ def start(folder: Path, ports: tuple[int, ...]) -> Running:
     port, console = ports or free_ports(2)
     user, password = s3.keys(folder)
     words = ["server", folder / "data", "--address", f"{HOST}:{port}", "--console-address", f"{HOST}:{console}"]
-    env = {"MINIO_ROOT_USER": user, "MINIO_ROOT_PASSWORD": password, "MINIO_BROWSER": "off"}
+    if certificates := s3.certified(folder):
+        words += ["--certs-dir", certificates]
+    env = {
+        "MINIO_ROOT_USER": user,
+        "MINIO_ROOT_PASSWORD": password,
+        "MINIO_BROWSER": "off",
+        "MINIO_DOMAIN": s3.DOMAIN,
+    }
     note = launch(folder, [program, *words], [port, console], env)
     wait_for_port(folder, note, port)
     return note

@@ -34,7 +34,10 @@ def start(folder: Path, ports: tuple[int, ...]) -> Running:
         *("-admin.ui=false", "-webdav=false", "-s3.port.iceberg=0", "-s3.port.lance=0"),
         *("-s3.allowDeleteBucketNotEmpty=false", "-master.electionTimeout=1s"),
         *(f"-{name}.port={port}" for name, port in named),
+        f"-s3.domainName={s3.DOMAIN}",
     ]
+    if certificates := s3.certified(folder):
+        words += [f"-s3.cert.file={certificates / 'public.crt'}", f"-s3.key.file={certificates / 'private.key'}"]
     env = {"AWS_ACCESS_KEY_ID": user, "AWS_SECRET_ACCESS_KEY": password}
     note = launch(folder, [program, *words], chosen, env)
     wait_for_port(folder, note, chosen[0])

@@ -18,7 +18,7 @@ from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.garage.s3.bucket import Bucket
 from kgfs.stores.garage.s3.garage import S3Garage
 from kgfs.stores.garage.s3.place import Place
-from scripts.servers import minio, process, seaweedfs
+from scripts.servers import minio, process, s3, seaweedfs
 from tests.required import REQUIRED, missing
 
 S3 = {"seaweedfs": seaweedfs, "minio": minio}
@@ -42,13 +42,14 @@ class Server:
     @property
     def place(self) -> Place:
         """A part of its bucket that nobody used yet."""
-        port = process.ports_before(self.folder)[0]
+        port, certificates = process.ports_before(self.folder)[0], s3.certified(self.folder)
         return Place(
-            endpoint=f"http://127.0.0.1:{port}",
+            endpoint=f"{'https' if certificates else 'http'}://127.0.0.1:{port}",
             bucket="kgfs",
             prefix=f"{self.name}/{next(_numbers)}",
             access_key_file=self.folder / "access_key",
             secret_key_file=self.folder / "secret_key",
+            ca_file=certificates / "ca.crt" if certificates else None,
             timeout=20.0,
         )
 
