@@ -21,7 +21,6 @@ MAX_WORDS = 4
 _WORD = re.compile(r"[^\W_]+(?:[-'’_+#.][^\W_]+)*[+#]*")
 _SENTENCE = re.compile(r"(?:[^.!?]|[.!?](?!\s+[\"'“(]?[A-Z0-9]|\s*$))+[.!?]*")
 _DEFINES = re.compile(r"\s*,?\s+(?:is|are|means|denotes|refers to|stands for)\s+(?=(?:an?|one|the)\s|\w)(?P<said>.+)")
-_IS = re.compile(r"\s+(?:is|are)\s")
 
 
 @dataclass(slots=True)

@@ -70,6 +70,7 @@ class SourceRow:
     paragraph: int | None = None
     context_summary: str = ""
     embedding_text: str = ""
+    """Of both columns nothing is made yet."""
 
 
 @dataclass(frozen=True, slots=True)
