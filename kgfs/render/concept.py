@@ -54,10 +54,27 @@ class ConceptPage:
 
 def render(page: ConceptPage) -> bytes:
     """The whole ``concept.md`` as UTF-8, ending in a newline."""
-    return encode("\n".join(_lines(page)) + "\n")
+    return encode("\n".join(_lines(page, len(page.evidence), len(page.related))) + "\n")
 
 
-def _lines(page: ConceptPage) -> Iterator[str]:
+def frame_size(frame: ConceptPage) -> int:
+    """Bytes of a page without its entries: of ``frame``, which has none, as if it had all that are shown."""
+    evidence, related = min(frame.evidence_count, SHOWN_EVIDENCE), min(frame.related_count, SHOWN_RELATED)
+    return len(encode("\n".join(_lines(frame, evidence, related)) + "\n"))
+
+
+def evidence_line(line: EvidenceLine) -> str:
+    where = f"{fold(line.title)}, {lines_of(line.line_start, line.line_end)}"
+    return f"- [{line.n}](evidence/{line.n}/source.txt) “{fold(line.quote)}” ({where})"
+
+
+def related_line(line: RelatedLine) -> str:
+    link = f"related/{line.type}/{line.name}/concept.md"
+    return f"- {line.type} [{fold(line.label)}]({link}) ({line.confidence:.2f})"
+
+
+def _lines(page: ConceptPage, evidence: int, related: int) -> Iterator[str]:
+    """With so many entries."""
     yield "---"
     yield f"id: {yaml_word(page.concept_id)}"
     yield f"label: {yaml_word(page.label)}"
@@ -77,18 +94,14 @@ def _lines(page: ConceptPage) -> Iterator[str]:
         yield ""
         yield "## Evidence"
         yield ""
-        for line in page.evidence:
-            where = f"{fold(line.title)}, {lines_of(line.line_start, line.line_end)}"
-            yield f"- [{line.n}](evidence/{line.n}/source.txt) “{fold(line.quote)}” ({where})"
-        yield from _rest(page.evidence_count - len(page.evidence), "evidence")
+        yield from map(evidence_line, page.evidence)
+        yield from _rest(page.evidence_count - evidence, "evidence")
     if page.related_count:
         yield ""
         yield "## Related"
         yield ""
-        for related in page.related:
-            link = f"related/{related.type}/{related.name}/concept.md"
-            yield f"- {related.type} [{fold(related.label)}]({link}) ({related.confidence:.2f})"
-        yield from _rest(page.related_count - len(page.related), "related")
+        yield from map(related_line, page.related)
+        yield from _rest(page.related_count - related, "related")
 
 
 def _rest(hidden: int, folder: str) -> Iterator[str]:

@@ -24,6 +24,11 @@ def fold(text: str) -> str:
     return " ".join(text.split())
 
 
+def folded_size(text: str) -> int:
+    """Bytes that it takes on one line."""
+    return len(encode(fold(text)))
+
+
 def json_page(content: Any) -> bytes:
     """A JSON file for people and programs: two spaces of indent, words in UTF-8, a newline at the end."""
     return _json_bytes(json.dumps(content, indent=2, ensure_ascii=False))

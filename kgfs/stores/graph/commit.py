@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from kgfs.domain import normalise_label
 from kgfs.errors import BadInputError, StoreError
-from kgfs.render.concept import render
-from kgfs.render.summary import summarise, surface_forms
+from kgfs.render.concept import ConceptPage
+from kgfs.render.words import folded_size
+from kgfs.stores.graph.concepts import Concepts, Moved
 from kgfs.stores.graph.contract import ConceptRow, DocumentRow, Publication, RelationshipRow
 from kgfs.stores.graph.feed import Feed
 from kgfs.stores.graph.hiding import hidden_name, is_hidden
-from kgfs.stores.graph.pages import concept_page
 from kgfs.stores.graph.rows import (
     COUNTED,
     DOCUMENT,
@@ -23,7 +21,6 @@ from kgfs.stores.graph.rows import (
     SHOWN,
     inverse,
     listed,
-    mention_row,
     packed,
     slots,
 )
@@ -34,17 +31,23 @@ NO_PAGE = b""
 class Commit:
     """One publication or forgetting. Use once: :meth:`leave` and :meth:`enter`, then :meth:`settle`."""
 
-    def __init__(self, connection: sqlite3.Connection, at: int) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, at: int, page_before: Callable[[str], ConceptPage | None]
+    ) -> None:
+        """``page_before`` is what readers see until the transaction ends."""
         self._sql = connection
         self._at = at
         self.epoch: int = connection.execute(
             "UPDATE meta SET value = value + 1 WHERE name = 'epoch' RETURNING value"
         ).fetchone()[0]
         self._feed = Feed(connection, self.epoch)
+        self._settling = Concepts(connection, at, self._feed, page_before)
         self._left: dict[str, tuple[int, str]] = {}
         self._entered: tuple[str, int, str] | None = None
         self._concepts: set[str] = set()
         """Whose mentions or evidence are others than before."""
+        self._documents: dict[str, int] = {}
+        """By how much the number of documents that mention it moves, by concept."""
         self._relationships: set[str] = set()
         self._evidence: dict[str, int] = {}
         """By how much the number of pieces of evidence moves, by owner."""
@@ -54,8 +57,6 @@ class Commit:
         """By how much the number of relationships moves, by concept."""
         self._names: dict[str, str] = {}
         self._counts: dict[str, dict[str, int]] = {}
-        self._relabelled: set[str] = set()
-        self._founded: set[str] = set()
 
     # ------------------------------------------------------------------------------- editions
 
@@ -93,8 +94,8 @@ class Commit:
         assignments = ", ".join(f"{column} = ?" for column in DOCUMENT)
         values = [getattr(document, column) for column in DOCUMENT]
         self._sql.execute(
-            f"UPDATE document SET state = {SHOWN}, sources = ?, instances = ?, {assignments} WHERE key = ?",
-            (sources, instances, *values, edition),
+            f"UPDATE document SET state = {SHOWN}, sources = ?, instances = ?, title_size = ?, {assignments} WHERE key = ?",
+            (sources, instances, folded_size(document.source_title), *values, edition),
         )
         self._count(document.ontology, documents=1, sources=sources, instances=instances)
 
@@ -165,14 +166,13 @@ class Commit:
         )
 
     def _touch(self, edition: int, step: int) -> None:
-        self._concepts.update(
-            concept
-            for (concept,) in self._sql.execute(
-                "SELECT DISTINCT concept.concept_id FROM mention CROSS JOIN concept ON concept.key = mention.concept"
-                " WHERE mention.document = ?",
-                (edition,),
-            )
-        )
+        for (concept,) in self._sql.execute(
+            "SELECT DISTINCT concept.concept_id FROM mention CROSS JOIN concept ON concept.key = mention.concept"
+            " WHERE mention.document = ?",
+            (edition,),
+        ):
+            self._concepts.add(concept)
+            self._documents[concept] = self._documents.get(concept, 0) + step
         for owner, kind, count in self._sql.execute(
             "SELECT owner, owner_kind, count(*) FROM instance WHERE document = ? GROUP BY owner", (edition,)
         ):
@@ -189,10 +189,9 @@ class Commit:
         self._number_evidence()
         for relationship_id in sorted(self._relationships):
             self._settle_relationship(relationship_id)
-        for concept_id in sorted(self._concepts):
-            self._settle_concept(concept_id)
-        for concept_id in sorted(self._pages()):
-            self._settle_page(concept_id)
+        self._settling.settle(self._concepts, Moved(self._documents, self._evidence, self._related))
+        for ontology, step in self._settling.steps.items():
+            self._count(ontology, concepts=step)
         self._write_counts()
         self._feed.write()
         return self.epoch
@@ -293,90 +292,6 @@ class Commit:
             found = self._sql.execute("SELECT name FROM concept WHERE concept_id = ?", (concept_id,)).fetchone()
             self._names[concept_id] = found[0]
         return self._names[concept_id]
-
-    def _settle_concept(self, concept_id: str) -> None:
-        key, ontology, name, live, norm, label_before = self._sql.execute(
-            "SELECT key, ontology, name, live, norm, label FROM concept WHERE concept_id = ?", (concept_id,)
-        ).fetchone()
-        mentions = [
-            mention_row(found)
-            for found in self._sql.execute(
-                f"SELECT document.doc_id, {listed(MENTION, 'mention')}"
-                " FROM mention CROSS JOIN document ON document.key = mention.document"
-                f" WHERE mention.concept = ? AND document.state = {SHOWN}",
-                (key,),
-            )
-        ]
-        if not mentions:
-            self._bury(key, concept_id, ontology, name)
-            return
-        summary = summarise(mentions)
-        self._sql.execute(
-            "UPDATE concept SET live = 1, label = ?, aliases = ?, description = ?, kind = ?, founded = ?,"
-            " evidence = evidence + ?, related = related + ? WHERE key = ?",
-            (
-                summary.label,
-                packed(summary.aliases),
-                summary.description,
-                summary.kind,
-                min(mention.deposit for mention in mentions),
-                self._evidence.get(concept_id, 0),
-                self._related.get(concept_id, 0),
-                key,
-            ),
-        )
-        forms = {normalise_label(form): 2 for form in surface_forms(mentions)}
-        forms |= {normalise_label(summary.label): 1}
-        forms |= {norm: 0}
-        self._set_forms(key, ontology, forms)
-        if summary.label != label_before:
-            self._relabelled.add(concept_id)
-        if not live:
-            self._founded.add(concept_id)
-            self._count(ontology, concepts=1)
-            self._feed.tell("added", "concept", ontology, ontology, name)
-
-    def _bury(self, key: int, concept_id: str, ontology: str, name: str) -> None:
-        self._sql.execute(
-            "UPDATE concept SET live = 0, norm = '', label = '', aliases = '[]', description = '', kind = '', founded = 0,"
-            " evidence = 0, related = 0, size = 0, mtime = 0, page_hash = ? WHERE key = ?",
-            (NO_PAGE, key),
-        )
-        self._set_forms(key, ontology, {})
-        self._count(ontology, concepts=-1)
-        self._feed.tell("removed", "concept", ontology, ontology, name)
-
-    def _set_forms(self, key: int, ontology: str, forms: dict[str, int]) -> None:
-        known = dict(self._sql.execute("SELECT form, rank FROM concept_form WHERE concept = ?", (key,)).fetchall())
-        for form in known.keys() - forms.keys():
-            self._sql.execute("DELETE FROM concept_form WHERE concept = ? AND form = ?", (key, form))
-        for form, rank in forms.items() - known.items():
-            self._sql.execute("INSERT OR REPLACE INTO concept_form VALUES (?, ?, ?, ?)", (key, form, rank, ontology))
-
-    def _pages(self) -> set[str]:
-        """Concepts whose ``concept.md`` may be another now: those that were touched, the ends of a relationship that
-        moved among them, and those with a neighbour's new label in their page."""
-        neighbours = {
-            other
-            for concept_id in self._relabelled
-            for (other,) in self._sql.execute("SELECT other FROM neighbour WHERE concept = ?", (concept_id,))
-        }
-        return self._concepts | neighbours
-
-    def _settle_page(self, concept_id: str) -> None:
-        page = concept_page(self._sql, concept_id)
-        if page is None:
-            return
-        content = render(page)
-        digest = hashlib.blake2b(content, digest_size=16).digest()
-        changed = self._sql.execute(
-            "UPDATE concept SET size = ?, mtime = ?, page_hash = ? WHERE concept_id = ? AND page_hash != ?"
-            " RETURNING ontology, name",
-            (len(content), self._at, digest, concept_id, digest),
-        ).fetchall()
-        for ontology, name in changed:
-            if concept_id not in self._founded:
-                self._feed.tell("changed", "concept", ontology, ontology, name)
 
     def _count(self, ontology: str, **steps: int) -> None:
         counts = self._counts.setdefault(ontology, dict.fromkeys(COUNTED, 0))

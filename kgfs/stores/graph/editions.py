@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 
+from kgfs.render.words import folded_size
 from kgfs.stores.graph.contract import InstanceRow, SourceRow
 from kgfs.stores.graph.rows import INSTANCE, LEAVING, SOURCE, STAGED, instance_values, slots, source_values
 
@@ -49,8 +50,9 @@ def put_sources(connection: sqlite3.Connection, edition: int, rows: Sequence[Sou
 
 def put_instances(connection: sqlite3.Connection, edition: int, rows: Sequence[InstanceRow]) -> None:
     connection.executemany(
-        f"INSERT OR REPLACE INTO instance (document, {', '.join(INSTANCE)}) VALUES (?, {slots(len(INSTANCE))})",
-        [[edition, *instance_values(row)] for row in rows],
+        f"INSERT OR REPLACE INTO instance (document, {', '.join(INSTANCE)}, quote_size)"
+        f" VALUES (?, {slots(len(INSTANCE))}, ?)",
+        [[edition, *instance_values(row), folded_size(row.quote)] for row in rows],
     )
 
 

@@ -16,15 +16,16 @@ class Feed:
     def __init__(self, connection: sqlite3.Connection, epoch: int) -> None:
         self._sql = connection
         self._epoch = epoch
-        self._changes: list[Change] = []
+        self._changes: list[tuple[int, str, str, str, str, str]] = []
+        """As fields of a Change."""
 
     def tell(self, what: str, kind: str, ontology: str, owner: str, name: str) -> None:
-        self._changes.append(Change(self._epoch, what, kind, ontology, owner, name))
+        self._changes.append((self._epoch, what, kind, ontology, owner, name))
 
     def write(self) -> None:
         self._sql.executemany(
             "INSERT INTO change (epoch, what, kind, ontology, owner, name) VALUES (?, ?, ?, ?, ?, ?)",
-            [(c.epoch, c.what, c.kind, c.ontology, c.owner, c.name) for c in self._changes],
+            self._changes,
         )
         prune(self._sql)
 

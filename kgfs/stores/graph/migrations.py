@@ -20,4 +20,9 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE INDEX concept_listed ON concept (ontology, name, concept_id, mtime, live) WHERE live = 1;
     DROP INDEX concept_drawn;
     CREATE INDEX concept_drawn ON concept (ontology, concept_id, name, mtime, live) WHERE live = 1;""",
+    # Bytes that words take on a line of concept.md, so that its size is known without it. Rows from before have a number
+    # that makes any sum negative. Nothing is compared by page_hash any more.
+    """ALTER TABLE instance ADD COLUMN quote_size INTEGER NOT NULL DEFAULT -1099511627776;
+    ALTER TABLE document ADD COLUMN title_size INTEGER NOT NULL DEFAULT -1099511627776;
+    ALTER TABLE concept ADD COLUMN label_size INTEGER NOT NULL DEFAULT -1099511627776;""",
 )

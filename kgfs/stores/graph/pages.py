@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 
-from kgfs.render.concept import SHOWN_EVIDENCE, SHOWN_RELATED, ConceptPage, EvidenceLine, RelatedLine
+from kgfs.render.concept import (
+    SHOWN_EVIDENCE,
+    SHOWN_RELATED,
+    ConceptPage,
+    EvidenceLine,
+    RelatedLine,
+    evidence_line,
+    frame_size,
+    related_line,
+    render,
+)
 from kgfs.stores.graph.rows import SHOWN, words
 
-_EVIDENCE = f"""
-    SELECT instance.n, instance.quote, document.source_title, instance.line_start, instance.line_end
+_OF_EVIDENCE = f"""
     FROM instance CROSS JOIN document ON document.key = instance.document
-    WHERE instance.owner = ? AND document.state = {SHOWN} ORDER BY instance.n LIMIT {SHOWN_EVIDENCE}"""
+    WHERE instance.owner = ?1 AND document.state = {SHOWN} ORDER BY instance.n LIMIT {SHOWN_EVIDENCE}"""
 
-_RELATED = f"""
-    SELECT neighbour.type, neighbour.name, concept.label, relationship.confidence
+_OF_RELATED = f"""
     FROM neighbour CROSS JOIN relationship ON relationship.relationship_id = neighbour.relationship_id
     CROSS JOIN concept ON concept.concept_id = neighbour.other
-    WHERE neighbour.concept = ?
+    WHERE neighbour.concept = ?1
     ORDER BY neighbour.type, neighbour.name, neighbour.relationship_id, neighbour.incoming LIMIT {SHOWN_RELATED}"""
+
+_EVIDENCE = (
+    f"SELECT instance.n, instance.quote, document.source_title, instance.line_start, instance.line_end {_OF_EVIDENCE}"
+)
+
+_RELATED = f"SELECT neighbour.type, neighbour.name, concept.label, relationship.confidence {_OF_RELATED}"
 
 _DOCUMENTS = f"""
     SELECT count(DISTINCT mention.document)
@@ -25,17 +40,35 @@ _DOCUMENTS = f"""
     WHERE mention.concept = ? AND document.state = {SHOWN}"""
 
 
-def concept_page(connection: sqlite3.Connection, concept_id: str) -> ConceptPage | None:
-    """The page of a living concept; the caller holds one snapshot."""
+def _bytes(line: str) -> int:
+    return len(f"{line}\n".encode())
+
+
+_AROUND_EVIDENCE = _bytes(evidence_line(EvidenceLine(0, "", "", 0, 0))) - len("000")
+_AROUND_RELATED = _bytes(related_line(RelatedLine("", "", "", 0.0))) - len("0.00")
+
+_SIZE = f"""
+    SELECT (SELECT coalesce(sum(size), 0) FROM (
+        SELECT {_AROUND_EVIDENCE} + 2 * length(n) + quote_size + title_size + length(line_start)
+            + iif(line_start = line_end, 0, {len("s-")} + length(line_end)) AS size {_OF_EVIDENCE}
+    )) + (SELECT coalesce(sum(size), 0) FROM (
+        SELECT {_AROUND_RELATED} + 2 * length(neighbour.type) + length(CAST(neighbour.name AS BLOB)) + label_size
+            + length(printf('%.2f', confidence)) AS size {_OF_RELATED}
+    ))"""
+"""Bytes of all lines that are shown; negative where a row is from before such sizes were kept."""
+
+
+def page_frame(connection: sqlite3.Connection, concept_id: str) -> tuple[int, str, ConceptPage] | None:
+    """Key, directory name, and the page without its lines, of a living concept."""
     found = connection.execute(
-        "SELECT key, ontology, label, aliases, kind, description, evidence, related"
+        "SELECT key, name, ontology, label, aliases, kind, description, evidence, related"
         " FROM concept WHERE concept_id = ? AND live = 1",
         (concept_id,),
     ).fetchone()
     if found is None:
         return None
-    key, ontology, label, aliases, kind, description, evidence, related = found
-    return ConceptPage(
+    key, name, ontology, label, aliases, kind, description, evidence, related = found
+    return key, name, ConceptPage(
         concept_id=concept_id,
         ontology=ontology,
         label=label,
@@ -45,6 +78,27 @@ def concept_page(connection: sqlite3.Connection, concept_id: str) -> ConceptPage
         documents=connection.execute(_DOCUMENTS, (key,)).fetchone()[0],
         evidence_count=evidence,
         related_count=related,
-        evidence=tuple(EvidenceLine(*row) for row in connection.execute(_EVIDENCE, (concept_id,))),
-        related=tuple(RelatedLine(*row) for row in connection.execute(_RELATED, (concept_id,))),
+        evidence=(),
+        related=(),
+    )  # fmt: skip
+
+
+def with_lines(connection: sqlite3.Connection, frame: ConceptPage) -> ConceptPage:
+    of_concept = (frame.concept_id,)
+    return replace(
+        frame,
+        evidence=tuple(EvidenceLine(*row) for row in connection.execute(_EVIDENCE, of_concept)),
+        related=tuple(RelatedLine(*row) for row in connection.execute(_RELATED, of_concept)),
     )
+
+
+def concept_page(connection: sqlite3.Connection, concept_id: str) -> ConceptPage | None:
+    """The page of a living concept; the caller holds one snapshot."""
+    found = page_frame(connection, concept_id)
+    return with_lines(connection, found[2]) if found else None
+
+
+def page_size(connection: sqlite3.Connection, frame: ConceptPage) -> int:
+    """Bytes of the page with this frame: the sum of those of its lines, whose words are not read for it."""
+    lines: int = connection.execute(_SIZE, (frame.concept_id,)).fetchone()[0]
+    return frame_size(frame) + lines if lines >= 0 else len(render(with_lines(connection, frame)))

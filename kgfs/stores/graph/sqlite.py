@@ -72,7 +72,7 @@ class SqliteGraph(GraphReads):
             if known:
                 return int(known[0])
             edition = open_edition(connection, doc_id, publication.commit_id)
-            commit = Commit(connection, publication.at)
+            commit = Commit(connection, publication.at, self.page)
             commit.leave([doc_id, *publication.supersedes])
             commit.enter(edition, publication)
             epoch = commit.settle()
@@ -94,7 +94,7 @@ class SqliteGraph(GraphReads):
             known = connection.execute('SELECT epoch FROM "commit" WHERE commit_id = ?', (commit_id,)).fetchone()
             if known:
                 return int(known[0])
-            commit = Cascade(connection, at)
+            commit = Cascade(connection, at, self.page)
             commit.leave(doc_ids)
             commit.strike(concepts)
             epoch = commit.settle()
@@ -109,7 +109,7 @@ class SqliteGraph(GraphReads):
             known = connection.execute('SELECT epoch FROM "commit" WHERE commit_id = ?', (commit_id,)).fetchone()
             if known:
                 return int(known[0])
-            commit = Reassignment(connection, at)
+            commit = Reassignment(connection, at, self.page)
             for one in said:
                 commit.say(one)
             set_marks(connection, marks, unmarked)

@@ -1,0 +1,191 @@
+"""What a commit makes of the concepts it touched: what they are called, whether they live, size and time of their pages."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from kgfs.domain import Mention, normalise_label
+from kgfs.render.concept import ConceptPage, render
+from kgfs.render.summary import Summary, summarise, surface_forms
+from kgfs.render.words import folded_size
+from kgfs.stores.graph.feed import Feed
+from kgfs.stores.graph.pages import page_frame, page_size, with_lines
+from kgfs.stores.graph.rows import MENTION, SHOWN, listed, mention_row, packed, words
+
+_SAID = f"""
+    SELECT count(DISTINCT mention.document), min(mention.deposit), min(label), max(label), min(forms), max(forms),
+        min(kind), max(kind), min(definition), max(definition)
+    FROM mention CROSS JOIN document ON document.key = mention.document
+    WHERE mention.concept = ? AND document.state = {SHOWN}"""
+
+_MENTIONS = f"""
+    SELECT '', {listed(MENTION, "mention")}
+    FROM mention CROSS JOIN document ON document.key = mention.document
+    WHERE mention.concept = ? AND document.state = {SHOWN}"""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """By how much a commit moves the numbers of a concept, by concept id; what is not there does not move."""
+
+    documents: Mapping[str, int]
+    evidence: Mapping[str, int]
+    related: Mapping[str, int]
+
+    def anything(self, concept_id: str) -> bool:
+        return any(steps.get(concept_id) for steps in (self.documents, self.evidence, self.related))
+
+
+@dataclass(frozen=True, slots=True)
+class _Living:
+    key: int
+    name: str
+    frame: ConceptPage
+    """As it is now, without lines."""
+    changed: bool
+    """For certain: the page shows all numbers that moved."""
+    founded: bool
+
+
+class Concepts:
+    """Of one commit, in its transaction. ``page_before`` is what readers see."""
+
+    def __init__(
+        self, connection: sqlite3.Connection, at: int, feed: Feed, page_before: Callable[[str], ConceptPage | None]
+    ) -> None:
+        self._sql = connection
+        self._at = at
+        self._feed = feed
+        self._page_before = page_before
+        self._living: dict[str, _Living] = {}
+        self._relabelled: set[str] = set()
+        self.steps: dict[str, int] = {}
+        """By how much the number of concepts moved, by ontology."""
+
+    def settle(self, concept_ids: Iterable[str], moved: Moved) -> None:
+        """Once, when relationships and evidence are what they will be."""
+        touched = sorted(concept_ids)
+        for concept_id in touched:
+            self._settle(concept_id, moved)
+        neighbours = {
+            other
+            for concept_id in self._relabelled
+            for (other,) in self._sql.execute("SELECT other FROM neighbour WHERE concept = ?", (concept_id,))
+        }
+        self._settle_pages(sorted({*touched, *neighbours}))
+
+    # ------------------------------------------------------------------------------- what they are called
+
+    def _settle(self, concept_id: str, moved: Moved) -> None:
+        key, ontology, name, live, norm, evidence, related, *before = self._sql.execute(
+            "SELECT key, ontology, name, live, norm, evidence, related,"
+            " founded, label_size, label, aliases, description, kind FROM concept WHERE concept_id = ?",
+            (concept_id,),
+        ).fetchone()
+        mentions, documents, founded = self._mentions(key)
+        if not mentions:
+            self._bury(key, ontology, name)
+            return
+        summary = summarise(mentions)
+        now = [founded, folded_size(summary.label), *_shown(summary)]
+        if now != before or not live:
+            self._sql.execute(
+                f"UPDATE concept SET {'' if live else 'live = 1, '}founded = ?, label_size = ?, label = ?, aliases = ?,"
+                " description = ?, kind = ? WHERE key = ?",
+                (*now, key),
+            )
+        forms = {normalise_label(form): 2 for form in surface_forms(mentions)}
+        self._set_forms(key, ontology, forms | {normalise_label(summary.label): 1, norm: 0})
+        if now[2] != before[2]:
+            self._relabelled.add(concept_id)
+        if not live:
+            self._count(ontology, 1)
+            self._feed.tell("added", "concept", ontology, ontology, name)
+        self._living[concept_id] = _Living(
+            key=key,
+            name=name,
+            frame=ConceptPage(
+                concept_id=concept_id,
+                ontology=ontology,
+                label=summary.label,
+                aliases=summary.aliases,
+                kind=summary.kind,
+                description=summary.description,
+                documents=documents,
+                evidence_count=evidence + moved.evidence.get(concept_id, 0),
+                related_count=related + moved.related.get(concept_id, 0),
+                evidence=(),
+                related=(),
+            ),
+            changed=not live or now[2:] != before[2:] or moved.anything(concept_id),
+            founded=not live,
+        )
+
+    def _mentions(self, concept: int) -> tuple[list[Mention], int, int]:
+        """Those that decide what the concept is called, in how many documents there are any, and the earliest deposit.
+        Where all say the same, as most do, one speaks for all: neither their number nor their scores decide then."""
+        documents, founded, *said = self._sql.execute(_SAID, (concept,)).fetchone()
+        if not documents:
+            return [], 0, 0
+        if said[0::2] == said[1::2]:
+            label, forms, kind, definition = said[0::2]
+            return [Mention("", founded, label, words(forms), kind, 0.0, definition)], documents, founded
+        return [mention_row(found) for found in self._sql.execute(_MENTIONS, (concept,))], documents, founded
+
+    def _bury(self, key: int, ontology: str, name: str) -> None:
+        self._sql.execute(
+            "UPDATE concept SET live = 0, norm = '', label = '', aliases = '[]', description = '', kind = '', founded = 0,"
+            " evidence = 0, related = 0, size = 0, mtime = 0 WHERE key = ?",
+            (key,),
+        )
+        self._set_forms(key, ontology, {})
+        self._count(ontology, -1)
+        self._feed.tell("removed", "concept", ontology, ontology, name)
+
+    def _set_forms(self, key: int, ontology: str, forms: dict[str, int]) -> None:
+        known = dict(self._sql.execute("SELECT form, rank FROM concept_form WHERE concept = ?", (key,)).fetchall())
+        for form in known.keys() - forms.keys():
+            self._sql.execute("DELETE FROM concept_form WHERE concept = ? AND form = ?", (key, form))
+        for form, rank in forms.items() - known.items():
+            self._sql.execute("INSERT OR REPLACE INTO concept_form VALUES (?, ?, ?, ?)", (key, form, rank, ontology))
+
+    def _count(self, ontology: str, step: int) -> None:
+        self.steps[ontology] = self.steps.get(ontology, 0) + step
+
+    # ------------------------------------------------------------------------------- their pages
+
+    def _settle_pages(self, concept_ids: Iterable[str]) -> None:
+        """Of concepts that were touched, the ends of a relationship that moved among them, and of those with a
+        neighbour's new label in their page."""
+        changed: list[tuple[int, int, int, int, int]] = []
+        for concept_id in concept_ids:
+            living = self._living.get(concept_id) or self._untouched(concept_id)
+            size = self._size_now(living) if living else None
+            if living is None or size is None:
+                continue
+            frame = living.frame
+            changed.append((frame.evidence_count, frame.related_count, size, self._at, living.key))
+            if not living.founded:
+                self._feed.tell("changed", "concept", frame.ontology, frame.ontology, living.name)
+        self._sql.executemany(
+            "UPDATE concept SET evidence = ?, related = ?, size = ?, mtime = ? WHERE key = ?", changed
+        )
+
+    def _untouched(self, concept_id: str) -> _Living | None:
+        """None for one that is dead."""
+        found = page_frame(self._sql, concept_id)
+        return _Living(*found, changed=False, founded=False) if found else None
+
+    def _size_now(self, living: _Living) -> int | None:
+        """None where the page is what it was."""
+        if living.changed:
+            return page_size(self._sql, living.frame)
+        content = render(with_lines(self._sql, living.frame))
+        before = self._page_before(living.frame.concept_id)
+        return None if before is not None and content == render(before) else len(content)
+
+
+def _shown(summary: Summary) -> tuple[str, str, str, str]:
+    return summary.label, packed(summary.aliases), summary.description, summary.kind
