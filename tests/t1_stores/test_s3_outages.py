@@ -11,9 +11,11 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import minio.time
 import pytest
 
 from kgfs.errors import AwayError, KgfsError, StoreError, TimedOutError
@@ -172,13 +174,17 @@ class _Answering(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         body = b"hello"
-        self.send_response(200 if self.server.kind == "text" else 503)  # type: ignore[attr-defined]
+        kind = self.server.kind  # type: ignore[attr-defined]
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.send_response(503 if kind == "busy" else 200)
+        if kind == "tagged":
+            self.send_header("ETag", '"5d41402abc4b2a76b9719d911017c592"')
         self.send_header("Retry-After", "60")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 
-    do_HEAD = do_GET  # noqa: N815 - the parent's way
+    do_HEAD = do_PUT = do_GET  # noqa: N815 - the parent's way
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the parent's name
         pass
@@ -214,6 +220,37 @@ def test_a_server_that_is_busy_for_a_minute_is_not_waited_for(tmp_path: Path) ->
         assert time.monotonic() - before < 30
 
 
+@pytest.mark.parametrize("region", ["", "us-east-1"])
+def test_what_is_no_s3_server_keeps_nothing_and_has_nothing(tmp_path: Path, region: str) -> None:
+    with stranger("text") as port:
+        bucket = Bucket(replace(keyed(tmp_path, f"http://127.0.0.1:{port}"), region=region))
+        for ask in (
+            lambda: bucket.put("zen", b"zen", {}),
+            lambda: bucket.replace("zen", b"zen", {}),
+            lambda: bucket.head("zen"),
+            lambda: bucket.get("zen"),
+            lambda: bucket.download("zen", 0, 3),
+            lambda: list(bucket.listed("zen")),
+        ):
+            with pytest.raises(AwayError, match=r"no S3 server\. Check garage\.endpoint"):
+                ask()
+
+
+def test_tls_where_none_is_spoken_is_told_as_such(tmp_path: Path) -> None:
+    with stranger("text") as port, pytest.raises(AwayError, match=r"speaks no TLS\. Check garage\.endpoint"):
+        Bucket(keyed(tmp_path, f"https://127.0.0.1:{port}")).get("zen")
+
+
+@pytest.mark.parametrize("ahead", [3600, -3600])
+def test_a_clock_that_is_off_is_told_as_such(server: Server, monkeypatch: pytest.MonkeyPatch, ahead: int) -> None:
+    now = minio.time.utcnow
+    monkeypatch.setattr(minio.time, "utcnow", lambda: now() + timedelta(seconds=ahead))
+    bucket = Bucket(server.place)
+    for ask in (lambda: bucket.put("late", b"zen", {}), lambda: bucket.get("late")):
+        with pytest.raises(AwayError, match="clock"):
+            ask()
+
+
 @pytest.fixture
 def certificate(tmp_path: Path) -> Path:
     """Of 127.0.0.1, signed by itself."""
@@ -230,7 +267,7 @@ def certificate(tmp_path: Path) -> Path:
 def test_certificates_are_verified_unless_their_authority_is_named(certificate: Path, tmp_path: Path) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, tmp_path / "private.pem")
-    with stranger("text", context) as port:
+    with stranger("tagged", context) as port:
         place = keyed(tmp_path, f"https://127.0.0.1:{port}")
         with pytest.raises(StoreError, match="certificate is not trusted"):
             Bucket(place).get("zen")

@@ -10,6 +10,7 @@ Scores are exact with ``exact=True``; else the server may search its HNSW graph,
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import re
 import threading
@@ -283,7 +284,7 @@ def _spoken(url: str) -> Iterator[None]:
     """What the client raises as our errors, without anything of the request but the server's address."""
     try:
         yield
-    except (ApiException, httpx.HTTPError) as error:
+    except (ApiException, httpx.HTTPError, json.JSONDecodeError) as error:
         raise _ours(url, error) from error
 
 
@@ -300,11 +301,22 @@ def _ours(url: str, error: Exception) -> KgfsError:
             return BadInputError(f"{url}: Qdrant refuses what was asked: {said}")
         if status in (429, 502, 503, 504):
             return AwayError(f"{url}: Qdrant answers {status}. Try again later.")
-        return StoreError(f"{url}: Qdrant answers {status}: {said}")
+        if status == 405:  # never said by Qdrant to what is asked here
+            return _stranger(url)
+        return StoreError(f"{url}: Qdrant answers {status}: {' '.join(said.split())}")
     cause = error.source if isinstance(error, ResponseHandlingException) else error
+    if isinstance(cause, ValueError):  # no JSON, or none of the answers there are
+        return _stranger(url)
     if isinstance(cause, httpx.TimeoutException):
         return TimedOutError(f"{url}: Qdrant does not answer in time.")
+    if "[SSL" in str(cause):
+        return AwayError(f"{url}: no TLS with Qdrant ({cause}). Check vectors.url and vectors.ca_file.")
     return AwayError(f"{url}: Qdrant cannot be reached ({type(cause).__name__}). Is the server running?")
+
+
+def _stranger(url: str) -> KgfsError:
+    """Waited for, like one that is away: what stands before a server says other things, too, while it is."""
+    return AwayError(f"{url}: what answers there is not Qdrant, or not all of it. Check vectors.url.")
 
 
 def _point(row: Row, vector: Vector) -> models.PointStruct:

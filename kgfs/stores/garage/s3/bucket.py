@@ -74,7 +74,7 @@ class Bucket:
 
         def send() -> None:
             with self._spoken(name):
-                self._execute("PUT", name, body, _labels(meta))
+                _tag(self._execute("PUT", name, body, _labels(meta)))
 
         self._in_bucket(send)
 
@@ -85,9 +85,7 @@ class Bucket:
         try:
             with self._spoken(name):
                 tags = [
-                    self._execute("PUT", name, part, {}, {"partNumber": str(number), "uploadId": upload.id})
-                    .headers["etag"]
-                    .strip('"')
+                    _tag(self._execute("PUT", name, part, {}, {"partNumber": str(number), "uploadId": upload.id}))
                     for number, part in enumerate(parts, 1)
                 ]
             listed = "".join(
@@ -143,7 +141,7 @@ class Bucket:
         with self._spoken(name):
             headers = {"Range": f"bytes={start}-{start + length - 1}"}
             response = self._execute("GET", name, None, headers, preload=False)
-        return _found(name, response), Download(response, lambda: self._spoken(name))
+            return _found(name, response), Download(response, lambda: self._spoken(name))
 
     def listed(self, prefix: str, *, after: str = "", flat: bool = True, limit: int = PAGE) -> Iterator[Found]:
         """Objects whose name starts with ``prefix``, after the name ``after``, a page in memory at a time; not ``flat``:
@@ -230,6 +228,8 @@ class Bucket:
                 # Completing many parts may take so long that "200 OK" is said before it is known.
                 if b"<Error>" in answer.data[:1000]:
                     raise S3Error.fromxml(answer)
+                if method == "PUT":
+                    _tag(answer)
 
         try:
             self._in_bucket(send)
@@ -287,7 +287,16 @@ def _found(name: str, response: BaseHTTPResponse) -> Found:
     _, _, total = headers.get("content-range", "").partition("/")
     size = total if total.isdigit() else headers.get("content-length", "0")
     changed = parsedate_to_datetime(headers["last-modified"]) if "last-modified" in headers else None
-    return Found(name, int(size), _nanoseconds(changed), headers.get("etag", "").strip('"'), meta)
+    return Found(name, int(size), _nanoseconds(changed), _tag(response), meta)
+
+
+def _tag(response: BaseHTTPResponse) -> str:
+    """Of an object that was told of, or taken. Whatever else says "200 OK" on the way, a login page for one, has none, and
+    must not be taken for the server."""
+    tag: str = response.headers.get("etag", "").strip('"')
+    if not tag:
+        raise ValueError("The answer has no ETag.")
+    return tag
 
 
 def _nanoseconds(moment: datetime | None) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import configparser
 import logging
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -11,12 +13,13 @@ import certifi
 import urllib3
 from minio import Minio
 from minio.credentials.credentials import Credentials
-from minio.credentials.providers import AWSConfigProvider, ChainedProvider, EnvAWSProvider, IamAwsProvider, Provider
+from minio.credentials.providers import AWSConfigProvider, EnvAWSProvider, IamAwsProvider, Provider
 from minio.helpers import check_bucket_name
 from urllib3.exceptions import ReadTimeoutError
 from urllib3.util import Retry, Timeout
 
 from kgfs.errors import BadInputError
+from kgfs.stores.garage.s3.speaking import NoKeysError
 
 CONNECTIONS = 32
 """Kept open to the server; more may be open for a while."""
@@ -63,9 +66,9 @@ class KeyFiles(Provider):
             try:
                 found.append(file.read_text("utf-8").strip())
             except (OSError, UnicodeDecodeError) as error:
-                raise ValueError(f"{file} cannot be read") from error
+                raise NoKeysError(f"{file} cannot be read") from error
             if not found[-1]:
-                raise ValueError(f"{file} is empty")
+                raise NoKeysError(f"{file} is empty")
         return Credentials(found[0], found[1])
 
 
@@ -77,6 +80,21 @@ class _Instance(IamAwsProvider):
             return super().retrieve()
         except (urllib3.exceptions.HTTPError, KeyError, OSError) as error:
             raise ValueError("the instance gives none") from error
+
+
+class _Anywhere(Provider):
+    """Where keys may stand that no setting names, the first place that has some. Looked for each time, for the same reason;
+    those of the instance are kept until they expire."""
+
+    def __init__(self) -> None:
+        asking = urllib3.PoolManager(timeout=Timeout(2.0), retries=False)
+        self._places = (EnvAWSProvider(), AWSConfigProvider(), _Instance(http_client=asking))
+
+    def retrieve(self) -> Credentials:
+        for place in self._places:
+            with suppress(ValueError, configparser.Error):  # it has none, or is being written
+                return place.retrieve()
+        raise NoKeysError("no setting, variable or file names any")
 
 
 class _Patience(Retry):
@@ -142,5 +160,4 @@ def _credentials(place: Place) -> Provider:
         raise BadInputError("garage.access_key_file and garage.secret_key_file go together. Set both, or neither.")
     if place.access_key_file and place.secret_key_file:
         return KeyFiles(place.access_key_file, place.secret_key_file)
-    asking = urllib3.PoolManager(timeout=Timeout(2.0), retries=False)
-    return ChainedProvider([EnvAWSProvider(), AWSConfigProvider(), _Instance(http_client=asking)])
+    return _Anywhere()

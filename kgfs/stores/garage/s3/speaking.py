@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from xml.etree.ElementTree import ParseError
 
-from minio.error import InvalidResponseError, MinioException, S3Error, ServerError
+from minio.error import MinioException, S3Error, ServerError
 from urllib3.exceptions import (
     ConnectTimeoutError,
     HTTPError,
@@ -19,10 +20,10 @@ from kgfs.errors import AwayError, FullError, KgfsError, MissingError, StoreErro
 
 _KEYS = frozenset(
     (
-        "AccessDenied",
         "ExpiredToken",
         "InvalidAccessKeyId",
         "InvalidToken",
+        "InvalidTokenId",
         "SignatureDoesNotMatch",
         "TokenRefreshRequired",
     )
@@ -34,6 +35,10 @@ _NOT_READY = frozenset(
 )
 """What a server answers that is starting, has lost a part of itself, or has too much to do."""
 _ABSENT = frozenset(("NoSuchKey", "NoSuchUpload", "NotFound"))
+
+
+class NoKeysError(ValueError):
+    """There is nothing to sign with; what is said names files, no key. Never leaves this package."""
 
 
 class NoBucketError(MissingError):
@@ -57,7 +62,7 @@ def spoken(where: str, what: str) -> Iterator[None]:
     """``where`` is the bucket as people know it, ``what`` the object or listing asked for."""
     try:
         yield
-    except (MinioException, HTTPError, ValueError) as error:
+    except (MinioException, HTTPError, ValueError, ParseError) as error:
         raise _ours(where, what, error) from error
 
 
@@ -67,22 +72,24 @@ def _ours(where: str, what: str, error: Exception) -> KgfsError:
             return _refused(where, what, error.code or "")
         case ServerError():
             return AwayError(f"{where}: the server answers {error.status_code} to {what}. Try again later.")
-        case InvalidResponseError():
-            return StoreError(f"{where}: what answers there is no S3 server. Check garage.endpoint.")
+        case NoKeysError():
+            return AwayError(
+                f"{where}: there are no keys to ask with: {error}. Set garage.access_key_file and garage.secret_key_file, "
+                "or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+            )
         case MaxRetryError():
             return _ours(where, what, error.reason) if error.reason else StoreError(f"{where}: does not answer.")
-        case SSLError():
+        case SSLError() if "certificate" in str(error).lower():
             return StoreError(f"{where}: the certificate is not trusted. Set garage.ca_file to its authority's.")
+        case SSLError():
+            return AwayError(f"{where}: what answers there speaks no TLS. Check garage.endpoint.")
         # A refused connection is a kind of the first to the library.
         case ConnectTimeoutError() | ReadTimeoutError() if not isinstance(error, NewConnectionError):
             return TimedOutError(f"{where}: no answer in time about {what}.")
         case HTTPError():
             return AwayError(f"{where}: cannot be reached ({type(error).__name__}). Is the server running?")
-        case _:
-            return StoreError(
-                f"{where}: there are no keys to ask with. Set garage.access_key_file and garage.secret_key_file, "
-                "or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
-            )
+        case _:  # an answer that is no XML, or not the one that was to come
+            return AwayError(f"{where}: what answers there is no S3 server. Check garage.endpoint.")
 
 
 def _refused(where: str, what: str, code: str) -> KgfsError:
@@ -96,6 +103,13 @@ def _refused(where: str, what: str, code: str) -> KgfsError:
         return ChangedError(f"{what}: changed after it was hashed.")
     if code == "InvalidRange":
         return ShortError(f"{what}: ends before what was asked for.")
+    if code in ("RequestTimeTooSkewed", "RequestExpired"):
+        return AwayError(f"{where}: the server refuses what is said by this machine's clock ({code}). Set the clock.")
+    if code == "AccessDenied":  # also what is known of a refused question without an answer's body, whatever the reason
+        return AwayError(
+            f"{where}: the server refuses the keys ({code}). Check those that garage.* or AWS_* name, what they may do"
+            " with the bucket, and this machine's clock."
+        )
     if code in _KEYS:
         return AwayError(f"{where}: the server refuses the keys ({code}). Check those that garage.* or AWS_* name.")
     if code in _FULL:
