@@ -15,6 +15,8 @@ from kgfs.config import Config, load
 from kgfs.errors import ExistsError, MissingError
 from kgfs.failpoints import border
 from kgfs.ingest.keeping.ship import embedding_model_of, entries
+from kgfs.ingest.sharing.exchange import meeting
+from kgfs.ingest.working.turns import only_changer
 from kgfs.stores.backup.layout import copy, write
 from kgfs.stores.garage.contract import Garage
 from kgfs.stores.garage.opening import open_garage
@@ -76,7 +78,9 @@ def migrate_home(config: Config, goal: Config, planned: Plan, progress: Progress
         border("migrate-begun")
         migration = Migration(config, source, stack.enter_context(_opened(goal, model)), note, progress)
         migration.copy_most(planned.objects)
-        with in_place_of_worker(config.run):
+        meet = meeting(config)
+        with in_place_of_worker(config.run), only_changer(config, source, meet):
+            meet(source)  # what other homes had delivered when the ledger was copied is known here
             migration.finish()
     if goal.file is not None:
         copy(goal.file, goal.home / "config.toml")

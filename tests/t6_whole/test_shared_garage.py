@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from kgfs.app.home import open_stores
+from kgfs.app.home import open_deposits, open_stores
 from kgfs.config import load
 from kgfs.stores.waiting import WAITING
+from scripts.servers import process
 from tests.peers.buckets import S3, Server, started
+from tests.peers.losing import Losing
 from tests.t1_stores.test_journal_oracle import tables
+from tests.t6_whole.outages import errno_of
 from tests.t6_whole.running import Place, until
 
 COLLIDED = "sharing"
@@ -29,8 +36,11 @@ def server(request: pytest.FixtureRequest) -> Server:
     return found
 
 
-def settings_of(server: Server, more: str = "") -> str:
+def settings_of(server: Server, more: str = "", port: int = 0) -> str:
+    """``port`` instead of the server's own."""
     place = server.place
+    if port:
+        place = replace(place, endpoint=f"http://127.0.0.1:{port}")
     return (
         f'[garage]\nstore = "s3"\nshared = true\nendpoint = "{place.endpoint}"\nprefix = "{place.prefix}"\ntimeout = 5\n'
         f'access_key_file = "{place.access_key_file}"\nsecret_key_file = "{place.secret_key_file}"\n{more}'
@@ -76,6 +86,10 @@ def alike(hosts: tuple[Place, Place]) -> None:
     """Both have the same rows, once all is delivered."""
     for one in hosts:
         one.umount()
+    same_rows(hosts)
+
+
+def same_rows(hosts: tuple[Place, Place]) -> None:
     found = []
     for one in (*hosts, hosts[0]):
         with open_stores(load(one.home)) as stores:
@@ -172,3 +186,133 @@ def test_durable_in_the_bucket_or_refused(name: str, tmp_path: Path) -> None:
             assert (documents / "a.txt").read_text() == "delivered again"
         finally:
             strict.close()
+
+
+def is_taken(path: Path, content: bytes) -> bool:
+    return errno_of(partial(path.write_bytes, content)) == 0
+
+
+REFUSED = (errno.EIO, errno.ETIMEDOUT)
+MANY = 24
+"""More than the threads in which a mount carries out changes."""
+
+
+@pytest.mark.mounted
+@pytest.mark.logs("exchange|no answer|took longer")
+@pytest.mark.claim("SHARE-2")
+def test_a_silent_bucket_holds_up_only_who_waits_for_it(tmp_path: Path) -> None:
+    """Stopped, a server takes connections and says nothing. What it was asked then it may do when it goes on."""
+    for server in started("seaweedfs", tmp_path / "seaweedfs"):
+        settings = settings_of(server).replace("timeout = 5", "timeout = 10")
+        strict, other = host(tmp_path / "strict", settings + 'durability = "shared"\n'), host(tmp_path / "x", settings)
+        try:
+            documents = strict.mount("--no-worker").ontology("Notes") / "documents"
+            paths = [documents / f"{n}.txt" for n in range(MANY)]
+            for path in paths:
+                until(partial(is_taken, path, b"before"), 60)
+            running = process.running(server.folder)
+            assert running
+            os.kill(running.pid, signal.SIGSTOP)
+            try:
+                with ThreadPoolExecutor(MANY) as writers:
+                    writing = [
+                        writers.submit(errno_of, partial(path.write_bytes, b"refused" * (30_000 if n % 2 else 1)))
+                        for n, path in enumerate(paths)
+                    ]
+                    for n in range(MANY):
+                        (documents / f"folder {n}").mkdir()
+                    (documents / "folder 1").rename(documents / "renamed")
+                    assert paths[0].stat() and len(os.listdir(documents)) == 2 * MANY
+                    assert not any(done.done() for done in writing), "what is local waits for nothing"
+                assert all(done.result() in REFUSED for done in writing)
+                assert all(path.read_text() == "before" for path in paths)
+            finally:
+                os.kill(running.pid, signal.SIGCONT)
+            for path in paths:
+                until(partial(is_taken, path, b"after"), 60)
+            strict.umount()
+            same_rows((strict, other))
+            with open_stores(load(other.home)) as stores:
+                names = stores.journal.names
+                found = {name.name: name for name in names.children(names.ontologies()[0].root)}
+                assert "renamed" in found and len(found) == 2 * MANY
+                assert {found[path.name].size for path in paths} == {len("after")}
+                decisions = {v.decision for name in found.values() for v in names.versions(name.id)}
+                assert "conflict" not in decisions
+        finally:
+            strict.close()
+            other.close()
+
+
+@pytest.mark.mounted
+@pytest.mark.logs("exchange|no answer")
+@pytest.mark.parametrize("durability", ["local", "shared"])
+@pytest.mark.claim("SHARE-2", "SHARE-5")
+def test_a_delivery_whose_acknowledgement_is_lost_is_done_once(
+    seaweedfs: Server, tmp_path: Path, durability: str
+) -> None:
+    with closing(Losing(process.ports_before(seaweedfs.folder)[0])) as wire:
+        settings = settings_of(seaweedfs, f'durability = "{durability}"\n', wire.port)
+        here, there = host(tmp_path / "here", settings), host(tmp_path / "there", settings)
+        try:
+            here.environment |= {"KGFS_PIPELINE_SETTLE": "0.1"}
+            documents = here.mount("--no-worker").ontology("Notes") / "documents"
+            path, large = documents / "a.txt", documents / "b.bin"
+            with wire.losing(b"/ledger/entries/"):
+                told = [is_taken(path, b"first"), is_taken(large, bytes(200_000))]
+                until(lambda: wire.lost > 0, SEEN)
+            assert told == [durability == "local"] * 2
+            until(partial(is_taken, path, b"first"), 60)
+            until(partial(is_taken, large, bytes(200_000)), 60)
+            here.run("wait", "--timeout", "30", expect=None)
+            here.umount()
+            same_rows((here, there))
+            with open_stores(load(there.home)) as stores:
+                names = stores.journal.names
+                (ontology,) = names.ontologies()
+                shown = {name.name: names.versions(name.id) for name in names.children(ontology.root)}
+                contents = {
+                    name: [(v.decision, stores.garage.objects.get(v.key)) for v in kept] for name, kept in shown.items()
+                }
+            assert contents == {"a.txt": [("insert", b"first")], "b.bin": [("insert", bytes(200_000))]}
+        finally:
+            here.close()
+            there.close()
+
+
+WRITTEN = {"small.txt": b"of there, not settled", "large.bin": bytes(200_000), "empty": b""}
+
+
+@pytest.mark.claim("MOVE-3")
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_home_that_shares_its_bucket_moves_with_what_others_have_written(
+    seaweedfs: Server, tmp_path: Path, shared: bool
+) -> None:
+    """Also with what is not settled, of which it has no bytes itself."""
+    settings = settings_of(seaweedfs)
+    here, there = host(tmp_path / "here", settings), host(tmp_path / "there", settings)
+    with open_stores(load(there.home)) as stores, open_deposits(load(there.home), stores) as (deposits, _):
+        root = deposits.make_ontology("Notes", 0o755, 0, 0).root
+        for name, content in WRITTEN.items():
+            file = deposits.open(deposits.make_file(root, name, 0o644, 0, 0).id, write=True)
+            file.write(0, content)
+            file.flush()
+            file.release()
+    (tmp_path / "a.txt").write_text("of here")
+    here.run("ingest", tmp_path / "a.txt", "--ontology", "Notes")
+    (tmp_path / "goal.toml").write_text(settings_of(seaweedfs) if shared else "")
+    here.run("migrate", "--to", tmp_path / "goal.toml", "--into", tmp_path / "moved")
+    config = load(tmp_path / "moved")
+    for _ in ("not settled", "settled"):
+        with open_stores(config) as stores, open_deposits(config, stores) as (deposits, _):
+            names = stores.journal.names
+            (ontology,) = names.ontologies()
+            found = {}
+            for name in names.children(ontology.root):
+                with closing(deposits.content(name.id)) as content:
+                    found[name.name] = content.read_at(0, content.size)
+            assert found == WRITTEN | {"a.txt": b"of here"}
+            deposits.settler.settle_now()
+            assert all(name.settled for name in names.children(ontology.root))
+    with open_stores(config) as stores:
+        assert list(stores.garage.objects.keys(WAITING)) == []

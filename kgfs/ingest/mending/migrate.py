@@ -9,9 +9,10 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Callable
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Protocol
 
 from kgfs.config import Config
@@ -33,7 +34,7 @@ from kgfs.stores.journal.facts import Fact, ForgettingDone
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Vectors
-from kgfs.stores.waiting import waiting_key
+from kgfs.stores.waiting import WAITING, waiting_key
 
 ATTEMPTS = 5
 """How often what was written in the middle is met by beginning the last pass again."""
@@ -148,6 +149,7 @@ class Migration:
             with closing(SqliteJournal(goal.config.front_db)) as front:
                 front.replay(goal.garage.ledger.replay())
                 self._bring_waiting(journal, front)
+                self._clear_waiting(front)
                 border("migrate-front")
                 self._derive(journal, journal.seq())
                 rebuild_vectors(
@@ -185,26 +187,40 @@ class Migration:
         )
 
     def _waits_in_garage(self, name: Name) -> bool:
-        """Where homes share it, it has what waits for its settling; there it may be another home's alone."""
-        return self._goal.garage.objects.exists(waiting_key(name.id, name.sha256))
+        """Where homes are to share it, it has what waits for its settling; there it may be another home's alone."""
+        shared = self._goal.config.garage_store.shared
+        return shared and self._goal.garage.objects.exists(waiting_key(name.id, name.sha256))
+
+    def _pieces(self, name: Name) -> Iterator[bytes]:
+        """The kept part of a spool file, which never changes while its name has these bytes; of another home that shares the
+        garage, what it put there to wait."""
+        with ExitStack() as stack:
+            try:
+                file = stack.enter_context((self._config.spool / name.key).open("rb"))
+                read = file.read
+            except FileNotFoundError as error:
+                try:
+                    waits = self._goal.garage.objects.open(waiting_key(name.id, name.sha256))
+                except MissingError:
+                    raise _LeftMeanwhileError from error
+                stack.callback(waits.close)
+                at = count(0, BLOCK)
+                read = lambda size: waits.read_at(next(at), size)  # noqa: E731
+            left = name.size
+            while left and (piece := read(min(left, BLOCK))):
+                left -= len(piece)
+                yield piece
 
     def _bring_working_copy(self, name: Name) -> None:
-        """The kept part of a spool file, which never changes while its name has these bytes."""
-        summer, left = Summer(), name.size
+        summer = Summer()
         self._goal.config.spool.mkdir(mode=0o700, exist_ok=True)
         try:
-            with (
-                (self._config.spool / name.key).open("rb") as read,
-                opened(self._goal.config.spool / name.key) as written,
-            ):
-                while left and (piece := read.read(min(left, BLOCK))):
+            with opened(self._goal.config.spool / name.key) as written:
+                for piece in self._pieces(name):
                     written.write(piece)
                     summer.update(piece)
-                    left -= len(piece)
                 written.flush()
                 os.fsync(written.fileno())
-        except FileNotFoundError as error:
-            raise _LeftMeanwhileError from error
         except OSError as error:
             raise from_os_error(error, f"Copying the working copy {name.key}") from error
         if summer.sums().sha256 != name.sha256:
@@ -213,16 +229,29 @@ class Migration:
     def _bring_waiting(self, journal: Journal, front: Journal) -> None:
         """Contents that are in no garage yet, and what is owed though no fact says so."""
         names = [name for name in _unsettled(journal) if name.place is Place.INBOX]
-        waiting = sorted({name.sha256 for name in names if not self._waits_in_garage(name)})
+        waiting = sorted({name.sha256: name for name in names if not self._waits_in_garage(name)}.items())
         for start in range(0, len(waiting), INBOX_AT_ONCE):
-            found = {sha256: journal.inbox(sha256) for sha256 in waiting[start : start + INBOX_AT_ONCE]}
-            if lost := [sha256 for sha256, content in found.items() if content is None]:
-                raise StoreError(f"The inbox has lost the content {lost[0]}. Run kgfs check on that home.")
-            front.record(inbox={sha256: content for sha256, content in found.items() if content is not None})
+            part = waiting[start : start + INBOX_AT_ONCE]
+            front.record(inbox={sha256: self._small(journal, name) for sha256, name in part})
         owed = {(job.kind, job.doc_id) for job in front.jobs.all()}
         for job in journal.jobs.all():
             if (job.kind, job.doc_id) not in owed:
                 front.jobs.owe(job.kind, job.doc_id)
+
+    def _small(self, journal: Journal, name: Name) -> bytes:
+        """A content of the inbox; of another home that shares the garage, what it put there to wait."""
+        found = journal.inbox(name.sha256)
+        try:
+            return self._goal.garage.objects.get(waiting_key(name.id, name.sha256)) if found is None else found
+        except MissingError as error:
+            raise StoreError(f"The inbox has lost the content {name.sha256}. Run kgfs check on that home.") from error
+
+    def _clear_waiting(self, front: Journal) -> None:
+        """Where no homes share the new garage, nothing waits there."""
+        objects = self._goal.garage.objects
+        for key in [key for key, _ in objects.keys(WAITING)]:
+            if not self._goal.config.garage_store.shared and not front.promises(key):
+                objects.delete(key)
 
     def _derive(self, journal: Journal, upto: int) -> None:
         """Carry out what the facts up to that number did to the graph, and it does not know yet."""

@@ -154,8 +154,9 @@ class Exchange:
         first, tail = self._stores.journal.unshipped(1 << 62)
         self._put_waiting(tail)
         news = self._stores.garage.ledger.replay(first - 1)
-        while entries := list(islice(news, AT_ONCE)):
-            own = set(tail)
+        own = set(tail)
+        # Each time the tail is carried over whole: of a long one as many at once, so that it is not as often as it is long.
+        while entries := list(islice(news, max(AT_ONCE, len(tail)))):
             note_purges(self._config, self._stores, [entry for _, entry in entries if entry not in own])
             self._follow(entries)
             border("followed")

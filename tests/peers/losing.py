@@ -1,0 +1,59 @@
+"""A wire to a server that loses answers: a request gets there and is carried out, and who asked hears nothing of it."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+PIECE = 1 << 16
+
+
+class Losing:
+    """Any number of connections, each in two threads of its own."""
+
+    def __init__(self, port: int) -> None:
+        self.lost = 0
+        """Answers so far."""
+        self._goal = port
+        self._words = b""
+        self._open: list[socket.socket] = []
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listening.getsockname()[1]
+        threading.Thread(target=self._run, daemon=True).start()
+
+    @contextmanager
+    def losing(self, words: bytes) -> Iterator[None]:
+        """Meanwhile what answers a request that has these words is lost, and all that follows on its connection."""
+        self._words = words
+        try:
+            yield
+        finally:
+            self._words = b""
+
+    def close(self) -> None:
+        for one in (self._listening, *self._open):
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+            one.close()
+
+    def _run(self) -> None:
+        with suppress(OSError):  # closed
+            while True:
+                asker, _ = self._listening.accept()
+                server = socket.create_connection(("127.0.0.1", self._goal))
+                self._open += [asker, server]
+                silent = threading.Event()
+                threading.Thread(target=self._carry, args=(asker, server, silent, True), daemon=True).start()
+                threading.Thread(target=self._carry, args=(server, asker, silent, False), daemon=True).start()
+
+    def _carry(self, source: socket.socket, goal: socket.socket, silent: threading.Event, asks: bool) -> None:
+        with suppress(OSError):
+            while piece := source.recv(PIECE):
+                if asks and self._words and self._words in piece:
+                    silent.set()
+                    self.lost += 1
+                if asks or not silent.is_set():
+                    goal.sendall(piece)
+            goal.shutdown(socket.SHUT_WR)
