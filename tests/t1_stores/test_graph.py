@@ -334,6 +334,34 @@ def test_a_long_page_shows_the_first_of_its_evidence(graph: Graph) -> None:
     assert sizes_are_true(graph)
 
 
+def test_sizes_are_those_of_words_on_one_line(graph: Graph) -> None:
+    """Also when some of the lines leave, and others come into the page for them."""
+    for deposit, doc_id in enumerate((A, B, C), start=1):
+        told = [Told("Kōan\n study", SHOWN_EVIDENCE // 2), Told("Zen", score=0.1 * deposit)]
+        doc = Doc(doc_id, told, [("Zen", "USES", told[0].label, 0.5)], deposit=deposit, title="Über\n\t alles")
+        batch, publication = prepared(graph, doc, f"of {doc_id}", at=deposit)
+        quotes = [replace(row, quote=f" “{row.n}”\r\n\u2003is ", line_end=row.line_start) for row in batch.instances]
+        graph.stage(f"of {doc_id}", doc_id, replace(batch, instances=quotes))
+        graph.publish(publication)
+        assert sizes_are_true(graph)
+    graph.forget("leave", [A], 9)
+    assert sizes_are_true(graph)
+    page = graph.page(cid("Zen"))
+    assert page is not None
+    assert [line.n for line in page.evidence] == [2, 3]
+    assert graph.concept(cid("Zen")).mtime == 9  # type: ignore[union-attr]
+
+
+def test_saying_the_same_anew_leaves_pages_their_time(graph: Graph) -> None:
+    publish(graph, ZEN, at=1000)
+    publish(graph, MORE, at=1500)
+    epoch = publish(graph, ZEN, "the same", at=2000)
+    assert {concept.label: concept.mtime for concept in graph.concepts(ONTOLOGY)} == {
+        "Zen": 1500, "Koan": 1000, "Buddhism": 1500,
+    }  # fmt: skip
+    assert [change.kind for change in graph.changes(epoch - 1) or []] == ["document"]
+
+
 def test_a_title_stands_in_the_page(graph: Graph) -> None:
     publish(graph, replace(ZEN, title="Old"), at=1000)
     publish(graph, replace(ZEN, title="New"), "second", at=2000)

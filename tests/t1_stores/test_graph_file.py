@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from kgfs.errors import BadInputError, StoreError
+from kgfs.render.concept import render
 from kgfs.stores.graph import feed, sqlite
 from kgfs.stores.graph.sqlite import SqliteGraph
 from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, cid, prepared, publish
@@ -212,6 +213,23 @@ def test_files_are_private(tmp_path: Path) -> None:
         graph.close()
     finally:
         os.umask(umask)
+
+
+def test_pages_of_rows_from_before_sizes_were_kept_have_their_size(tmp_path: Path) -> None:
+    graph = SqliteGraph(tmp_path / "graph.sqlite")
+    for n in range(3):
+        publish(graph, version(n))
+    with graph._database.write(durable=True) as connection:
+        for table, column in (("instance", "quote_size"), ("document", "title_size"), ("concept", "label_size")):
+            (unknown,) = connection.execute(
+                "SELECT dflt_value FROM pragma_table_info(?) WHERE name = ?", (table, column)
+            ).fetchone()
+            connection.execute(f"UPDATE {table} SET {column} = {unknown}")
+    graph.forget("leave", [version(0).doc_id], 9)
+    zen, page = graph.concept(cid("Zen")), graph.page(cid("Zen"))
+    assert zen is not None and page is not None
+    assert (zen.size, zen.mtime, page.documents) == (len(render(page)), 9, 2)
+    graph.close()
 
 
 def test_a_lone_surrogate_is_bad_input(tmp_path: Path) -> None:
