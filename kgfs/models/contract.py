@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 
 class Embedder(Protocol):
+    """Any number of threads. The same text gives the same vectors, whatever it is embedded with."""
+
     @property
     def model(self) -> str:
         """Name and hash, as it stands in Readings and vector rows."""
@@ -26,6 +28,8 @@ class Embedder(Protocol):
 
 
 class Tokens(Protocol):
+    """Counts what a passage is to a language model. Any number of threads."""
+
     @property
     def name(self) -> str:
         """``cl100k_base``, or what stands in for it where the vocabulary is missing."""

@@ -15,6 +15,7 @@ from typing import Protocol
 from kgfs.domain import Name, Place
 from kgfs.errors import FullError, MissingError, RotError, StoreError, from_os_error
 from kgfs.stores.garage.contract import BLOCK, Objects, Reader, Sums
+from kgfs.stores.garage.durable import sync_folder
 from kgfs.stores.garage.sums import Summer, sums_of
 from kgfs.stores.locks import is_locked
 from kgfs.stores.stores import Stores
@@ -28,6 +29,9 @@ LOOKS = 8
 
 
 class Content(Protocol):
+    """The bytes of a file as they stand now. A read past their end is short; RotError instead of bytes that are not what
+    was kept, StoreError where the store fails or has lost them."""
+
     @property
     def size(self) -> int: ...
 
@@ -303,11 +307,3 @@ def key_on_the_way(stores: Stores, name: Name) -> str:
             if size == name.size:
                 return key
     raise MissingError(f"The kept bytes of '{name.name}' are neither in the spool nor in the garage.")
-
-
-def sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -282,7 +282,11 @@ class Lag:
 
 class Graph(Protocol):
     """Reads are *quick* (indexed) and see the newest epoch, from any number of threads and processes. Lists are in
-    order of their key and paged: ``after`` is the last key of the page before."""
+    order of their key and paged: ``after`` is the last key of the page before.
+
+    What writes is done whole or not at all, and durable when it returns; only what was staged may be lost with the power,
+    and is staged again then. Any call may raise StoreError where the store fails and, where it is on a server, AwayError
+    or TimedOutError: whether a commit was done nevertheless is told by :meth:`published`, and repeating it is harmless."""
 
     # ------------------------------------------------------------------------------------------- writing
 

@@ -61,7 +61,8 @@ class Vectors(Protocol):
     """Rows of one embedding model (``model`` is fixed when the store is opened; rows of another are not seen).
 
     Durable when a call returns. Any number of threads and processes; a reader sees a write of another process at its
-    next query.
+    next query. Any call may raise StoreError where the store fails and, where it is on a server, AwayError or TimedOutError:
+    then a part may be done, and repeating the call does the rest.
     """
 
     @property
