@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -397,6 +398,33 @@ def test_what_is_written_before_a_purge_is_obeyed_to_its_end_stays(
     there.exchange()
     assert not (there.config.home / "purged.json").exists()
     assert there.read_at("again.txt") == here.read_at("again.txt") == LARGE
+
+
+def test_one_look_brings_all_that_others_did_however_much_and_others_write_meanwhile(
+    here: Host, there: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However much of this home's own is carried over, it is so no more often than the others' facts are many times as many."""
+    root = there.ontology().root
+    made = iter(range(10**6))
+    there.deposits.record(*(SettingChanged("", f"t{n}", "x", 1) for n in range(4500)))
+    here.deposits.record(*(SettingChanged("", f"h{n}", "x", 1) for n in range(3000)))
+    there.exchange.deliver()
+    follow, told = type(here.journal).follow, []
+
+    def followed(journal: SqliteJournal, entries: Sequence[tuple[int, bytes]], *words: Any) -> list[str]:
+        notes = follow(journal, entries, *words)
+        told.append(len(entries))
+        with ThreadPoolExecutor(1) as writer:
+            writer.submit(here.deposits.make_folder, root, f"made meanwhile {next(made)}", 0o755, 1, 1).result()
+        return notes
+
+    monkeypatch.setattr(SqliteJournal, "follow", followed)
+    here.exchange.pull()
+    assert here.journal.unshipped(1)[0] - 1 == here.stores.garage.ledger.last_seq()
+    assert len(told) == 2 and sum(told) >= 4500
+    monkeypatch.undo()
+    same(here, there)
+    assert len(there.journal.names.children(root)) == 2
 
 
 def test_nothing_waits_in_the_bucket_that_was_written_again_or_removed(here: Host, there: Host) -> None:

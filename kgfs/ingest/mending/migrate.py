@@ -10,9 +10,8 @@ import hashlib
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
-from itertools import count
 from typing import Protocol
 
 from kgfs.config import Config
@@ -194,20 +193,20 @@ class Migration:
     def _pieces(self, name: Name) -> Iterator[bytes]:
         """The kept part of a spool file, which never changes while its name has these bytes; of another home that shares the
         garage, what it put there to wait."""
-        with ExitStack() as stack:
+        try:
+            file = (self._config.spool / name.key).open("rb")
+        except FileNotFoundError as error:
             try:
-                file = stack.enter_context((self._config.spool / name.key).open("rb"))
-                read = file.read
-            except FileNotFoundError as error:
-                try:
-                    waits = self._goal.garage.objects.open(waiting_key(name.id, name.sha256))
-                except MissingError:
-                    raise _LeftMeanwhileError from error
-                stack.callback(waits.close)
-                at = count(0, BLOCK)
-                read = lambda size: waits.read_at(next(at), size)  # noqa: E731
+                waits = self._goal.garage.objects.open(waiting_key(name.id, name.sha256))
+            except MissingError:
+                raise _LeftMeanwhileError from error
+            with closing(waits):
+                for start in range(0, name.size, BLOCK):
+                    yield waits.read_at(start, min(BLOCK, name.size - start))
+            return
+        with file:
             left = name.size
-            while left and (piece := read(min(left, BLOCK))):
+            while left and (piece := file.read(min(left, BLOCK))):
                 left -= len(piece)
                 yield piece
 
