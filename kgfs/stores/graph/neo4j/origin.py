@@ -5,7 +5,6 @@ Nothing here is tried again: whoever copies gives up the whole step and takes it
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -17,9 +16,6 @@ from kgfs.stores.graph.neo4j.place import Place
 from kgfs.stores.graph.neo4j.speaking import Speaking
 from kgfs.stores.graph.replica.standing import Standing
 from kgfs.stores.graph.rows import DOCUMENT, INSTANCE, MENTION, SOURCE
-
-# What the driver complains of is raised, and told once an outage; it would tell it at each look.
-logging.getLogger("neo4j").setLevel(logging.CRITICAL)
 
 Answer = TypeVar("Answer")
 Row = Sequence[Any]

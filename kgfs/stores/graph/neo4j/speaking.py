@@ -6,6 +6,7 @@ here is therefore asked between two looks at the graph's epoch and asked again w
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
@@ -36,6 +37,9 @@ from kgfs.errors import AwayError, KgfsError, StoreError, TimedOutError
 from kgfs.stores.graph.neo4j.bookmarks import kept_in
 from kgfs.stores.graph.neo4j.patience import Patience
 from kgfs.stores.graph.neo4j.place import WRITING, Place
+
+# What the driver complains of is raised, and told once; it would tell it at each attempt.
+logging.getLogger("neo4j").setLevel(logging.CRITICAL)
 
 Answer = TypeVar("Answer")
 Row = Mapping[str, Any]
@@ -124,7 +128,7 @@ class Speaking:
                 return self._patience.within(1.2 * seconds + 5.0, call)
             except TimeoutError as error:
                 raise TimedOutError(
-                    f"{self.place.uri}: Neo4j does not answer within {seconds:g} s ([graph] timeout)."
+                    f"{self.place.uri}: Neo4j does not answer within {seconds:g} s ([graph] timeout). Does it listen there?"
                 ) from error
 
     def once(self, work: Callable[[ManagedTransaction], Answer], *, writes: bool = False) -> Answer:
@@ -235,10 +239,13 @@ def ours(place: Place, error: Exception) -> KgfsError:
     if isinstance(error, ConfigurationError):
         return StoreError(f"{place.uri}: the connection cannot be set up: {error}")
     if isinstance(error, (ServiceUnavailable, SessionExpired, OSError)):
-        return AwayError(f"{place.uri}: Neo4j cannot be reached ({_plain(error)}). Is it running?")
+        return AwayError(f"{place.uri}: Neo4j cannot be reached ({_plain(error)}). Does it listen there?")
     return StoreError(f"{place.uri}: {type(error).__name__}: {_plain(error)}")
 
 
-def _plain(error: Exception) -> str:
+def _plain(error: BaseException) -> str:
+    """What lies deepest, which the driver only says that it follows from: a refused connection, a name that nobody knows."""
+    while error.__cause__ is not None:
+        error = error.__cause__
     lines = str(error).splitlines()
     return lines[0] if lines else type(error).__name__

@@ -1,0 +1,31 @@
+"""No Neo4j at the address, or something else: said in one line, and nothing beside it by the driver."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+pytest.importorskip("neo4j")
+
+from kgfs.errors import AwayError, TimedOutError
+from kgfs.stores.graph.neo4j.graph import Neo4jGraph
+from kgfs.stores.graph.neo4j.place import Place
+from scripts.servers import process
+
+
+def test_where_nobody_listens_the_reason_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    [port] = process.free_ports(1)
+    with pytest.raises(AwayError, match=rf"{port}.*Connection refused.*Does it listen there\?") as caught:
+        Neo4jGraph(Place(f"bolt://127.0.0.1:{port}", password="my secret word", timeout=1.0))
+    assert "\n" not in str(caught.value)
+    assert not caplog.records
+
+
+def test_what_does_not_speak_as_neo4j_is_given_up_in_time(caplog: pytest.LogCaptureFixture) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        port = mute.getsockname()[1]
+        with pytest.raises((AwayError, TimedOutError), match=rf"{port}.*Does it listen there\?") as caught:
+            Neo4jGraph(Place(f"bolt://127.0.0.1:{port}", password="my secret word", timeout=1.0))
+    assert "\n" not in str(caught.value)
+    assert not caplog.records
