@@ -13,7 +13,7 @@ import pytest
 from kgfs.compute.contract import Compute
 from kgfs.domain import Document
 from kgfs.ingest.keeping.ship import ship_once
-from kgfs.ingest.life import forget
+from kgfs.ingest.life import forget, survivors
 from kgfs.ingest.life.rebuild import rebuild
 from kgfs.ingest.matching.concept_plans import plan_merge, plan_split
 from kgfs.ingest.matching.concepts import decide
@@ -136,6 +136,36 @@ def test_what_earlier_versions_and_removed_files_say_of_it_is_redacted(library: 
     assert names(library) == ["bees"]
     assert traces(library, "quxhall") == []
     rebuilt_is_the_same(library)
+
+
+def test_what_a_shown_document_says_of_what_left_alone_is_redacted(library: Library) -> None:
+    """Concepts that were forgotten with all their evidence are dead, though a document that is shown spoke of them."""
+    doomed = told(library, "a.txt", FOUNDER, {"quxhall": "The quxhall is a house."}, quxhall="abbey")
+    said = {"abbey": "The abbey is a house of monks.", "bees": "Bees make honey."}
+    told(library, "b.txt", SURVIVOR, said)
+    world = library.world
+    found = find_document(world.stores, world.config.run, "Zen/documents/a.txt")
+    forget.order(world.deposits, world.stores, forget.plan(world.stores, [found], "all", purge=False))
+    forget.carry_out(world.config, world.stores)
+    assert names(library) == ["bees"]
+    purge(library, doomed.doc_id)
+    assert names(library) == ["bees"]
+    assert traces(library, "quxhall") == []
+    rebuilt_is_the_same(library)
+
+
+def test_what_shown_documents_say_of_the_living_is_not_read(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    told(library, "a.txt", FOUNDER, {"quxhall": "The quxhall is a house."})
+    for n in range(5):
+        told(library, f"{n}.txt", f"{SURVIVOR}{n}\n", {"bees": "Bees make honey."})
+    last = told(library, "5.txt", SURVIVOR, {"bees": "Bees make honey."})
+    told(library, "5.txt", LATER, {"abbey": "An abbey stands on the hill."})
+    read: list[str] = []
+    get = survivors.decode_decisions
+    monkeypatch.setattr(survivors, "decode_decisions", lambda raw, key: read.append(key) or get(raw, key))
+    purge(library, "Zen/documents/a.txt")
+    assert {key.split("/")[1] for key in read} == {last.doc_id}
+    assert traces(library, "quxhall") == []
 
 
 def test_a_label_that_another_document_says_too_stays(library: Library) -> None:

@@ -38,7 +38,8 @@ def purge(config: Config, stores: Stores, owed: Forgetting) -> tuple[str, tuple[
     if not stores.garage.objects.exists(key):  # made once, since what it is made from is erased after it
         stores.garage.objects.put(key, encode_redaction(_redacted(stores, owed)))
     border("redacted")
-    hide_names(stores, decode_redaction(stores.garage.objects.get(key), key), owed.doc_ids)
+    renaming = load_renaming(stores, owed.order)
+    hide_names(stores, decode_redaction(stores.garage.objects.get(key), key), renaming, owed.doc_ids)
     border("names-hidden")
     if stores.vectors is not None:
         stores.vectors.erase(owed.doc_ids, sorted(_founded(stores, owed)))
@@ -58,7 +59,7 @@ def purge(config: Config, stores: Stores, owed: Forgetting) -> tuple[str, tuple[
         erase_lines(log, owed.doc_ids)
     erase(config, owed.doc_ids, hashes)
     border("scrubbed")
-    return key, load_renaming(stores, owed.order).decisions
+    return key, renaming.decisions
 
 
 def decided_about(stores: Stores, doc_id: str) -> tuple[set[str], dict[str, RelationshipRow]]:

@@ -36,6 +36,8 @@ from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter, Row
 
 FORMAT = 1
+_NO_DOCUMENT = "none"
+"""No document was deposited under this id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,19 +105,34 @@ def founded_rows(stores: Stores, renaming: Renaming, model: str) -> list[Row]:
     return rows
 
 
-def hide_names(stores: Stores, redaction: Redaction, but: Sequence[str]) -> None:
+def hide_names(stores: Stores, redaction: Redaction, renaming: Renaming, but: Sequence[str]) -> None:
     """In all that was ever decided about other documents than ``but``, put their own words in place of those that the
     concepts which are dead by this redaction were founded with: a rebuild has such a concept live, until the purge, under
-    the words of whoever is left. Reads all Decisions. May be repeated."""
+    the words of whoever is left. What shown documents say is about living concepts, and not read; but what those of the
+    ``renaming`` said before it, and all where concepts left the graph alone (kgfs forget --cascade all). May be repeated.
+    """
     objects = stores.garage.objects
     dead = {concept_id for concept_id, _, _ in redaction.names}
+    if not dead:
+        return
+    struck = bool(stores.journal.names.suppressed(sorted(dead), _NO_DOCUMENT))
+    renamed = {key.split("/")[1] for key in renaming.decisions}
     for key, _ in list(objects.keys("decisions/")):
-        if key.split("/")[1] in but:
+        doc_id = key.split("/")[1]
+        if doc_id in but or (not struck and doc_id not in renamed and _says(stores, doc_id) == key):
             continue
         decisions = decode_decisions(objects.get(key), key)
         concepts = tuple(_own_words(m) if m.concept_id in dead else m for m in decisions.concepts)
         if concepts != decisions.concepts:
             redact_decisions(objects, key, replace(decisions, concepts=concepts, carried_out_as=decisions.commit_id))
+
+
+def _says(stores: Stores, doc_id: str) -> str:
+    """Garage key of the Decisions that the graph shows of a document; '' where it is not shown, or not known to be."""
+    document, shown = stores.journal.names.document(doc_id), stores.graph.document(doc_id)
+    if document is None or shown is None or not document.commit_id or document.reading != shown.reading:
+        return ""
+    return document.decisions
 
 
 def key_of(order: str) -> str:
