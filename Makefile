@@ -10,7 +10,7 @@ DEBIAN := fuse3 libfuse3-dev pkg-config gcc libc6-dev python3-venv python3-dev
 DEBIAN_TEST := attr e2fsprogs git inotify-tools iproute2 less nano rsync ripgrep sqlite3 tree unzip util-linux vim-tiny zip
 export KGFS_HOME
 
-.PHONY: run stop test check bench bench-busy bench-quality bench-chunking bench-history bench-spread bench-servers bench-hosts servers run-servers servers-stop system clean
+.PHONY: run stop test programs check bench bench-busy bench-quality bench-chunking bench-history bench-spread bench-servers bench-hosts servers run-servers servers-stop system clean
 
 run: $(VENV)/.ready            ## mount at MOUNT, ingest the project's own documents, show the result
 	@sh scripts/run.sh "$(BIN)/kgfs" "$(MOUNT)"
@@ -18,9 +18,11 @@ run: $(VENV)/.ready            ## mount at MOUNT, ingest the project's own docum
 stop: $(VENV)/.ready           ## unmount and end the processes
 	@$(BIN)/kgfs umount "$(MOUNT)"
 
-test: $(VENV)/.ready           ## the whole test suite, really mounting
-	@sh scripts/system.sh "$(SUDO)" $(DEBIAN_TEST) || echo "Tests of missing programs are skipped." >&2
+test: $(VENV)/.ready programs  ## the whole test suite, really mounting
 	$(BIN)/python -m pytest --numprocesses 3  # they mostly wait, for mounts and workers
+
+programs:                      ## those that tests let loose on a mount
+	@sh scripts/system.sh "$(SUDO)" $(DEBIAN_TEST) || echo "Tests of missing programs are skipped." >&2
 
 check: $(VENV)/.ready          ## lint, types, import rules, documents
 	$(BIN)/ruff check .
