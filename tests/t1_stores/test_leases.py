@@ -6,7 +6,7 @@ import secrets
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -162,6 +162,29 @@ def test_whatever_writes_is_fenced(neo4j_place: Place) -> None:
         assert (graph.epoch(), graph.staged(), graph.counts()) == (1, ["second"], before)
         ours.close()
         assert theirs.publish(publication) == 2
+
+
+def test_one_whose_holder_is_writing_under_it_is_held_and_no_server_is_away(neo4j_place: Place) -> None:
+    """The fence looks at the lease in the transaction that writes, which may take longer than anybody waits for a lease."""
+    from neo4j import GraphDatabase
+
+    from kgfs.stores.graph.neo4j.graph import Neo4jGraph
+
+    place = own(neo4j_place)
+    fence = "MATCH (l:Lease {graph: $graph, what: 'a'}) SET l.locked = true REMOVE l.locked RETURN l"
+    with closing(Neo4jGraph(place)) as graph, ExitStack() as stack:
+        leases, hasty = (stack.enter_context(closing(graph.leases(patience))) for patience in (30.0, 5.0))
+        holding = stack.enter_context(closing(Holding(hasty, LONG)))
+        first = taken(leases)
+        driver = stack.enter_context(GraphDatabase.driver(place.uri, auth=(place.user, place.password)))
+        with driver.session() as session, session.begin_transaction() as writing:
+            assert writing.run(fence, graph=place.namespace).single()
+            assert hasty.take("a", "another", LONG) is None
+            assert holding.take("a", urgent=True) is None
+            writing.rollback()
+        assert not leases.renew(first, LONG)
+        leases.release(first)
+        assert taken(leases).token > first.token
 
 
 def test_a_server_that_is_away_is_said_soon() -> None:

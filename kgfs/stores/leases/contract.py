@@ -27,8 +27,8 @@ class Leases(Protocol):
     AwayError or TimedOutError where who gives leases does not answer; then it may have been done all the same."""
 
     def take(self, what: str, holder: str, seconds: float, *, urgent: bool = False) -> Lease | None:
-        """The lease, for so long, if nobody holds it; where somebody does, and this is ``urgent``, they are told. ``holder``
-        is for people. Two never hold the same."""
+        """The lease, for so long, if nobody holds it; where somebody does, and this is ``urgent``, they are told, unless
+        they are just writing under it. ``holder`` is for people. Two never hold the same."""
         ...
 
     def renew(self, lease: Lease, seconds: float) -> bool:

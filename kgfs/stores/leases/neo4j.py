@@ -9,7 +9,7 @@ from typing import Any
 
 from neo4j import ManagedTransaction
 
-from kgfs.errors import LostLeaseError
+from kgfs.errors import LostLeaseError, TimedOutError
 from kgfs.stores.graph.neo4j.place import Place
 from kgfs.stores.graph.neo4j.speaking import Row, Speaking
 from kgfs.stores.leases.contract import Lease
@@ -46,7 +46,12 @@ class Neo4jLeases:
             "milliseconds": int(seconds * 1000),
             "urgent": urgent,
         }
-        found = self._do(_TAKE, what=what, **words)
+        try:
+            found = self._do(_TAKE, what=what, **words)
+        except TimedOutError as error:
+            if not _met_a_lock(error):
+                raise
+            return None  # who holds it is just writing under it
         return Lease(what, found["token"]) if found else None
 
     def renew(self, lease: Lease, seconds: float) -> bool:
@@ -64,6 +69,17 @@ class Neo4jLeases:
     def _do(self, statement: str, **words: Any) -> Row | None:
         work = partial(_one, statement=statement, words={"graph": self._graph, **words})
         return self._speaking.write(work, self._patience)
+
+
+_LOCKS = (
+    "Neo.ClientError.Transaction.LockClientStopped",
+    "Neo.TransientError.Transaction.LockAcquisitionTimeout",
+)
+"""What a transaction hears that waited for another's lock until its time was up."""
+
+
+def _met_a_lock(error: TimedOutError) -> bool:
+    return str(getattr(error.__cause__, "code", "")).startswith(_LOCKS)
 
 
 def check(tx: ManagedTransaction, graph: str, lease: Lease) -> None:
