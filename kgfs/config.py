@@ -290,7 +290,7 @@ _ATTRIBUTES = {"garage": "garage_store", "compute": "cluster"}
 
 
 def _holds_no_secret(setting: str, address: str, instead: str) -> None:
-    if "@" in address:
+    if re.search(r"@|[?&][^=]*(key|token|secret|password)[^=]*=", address, re.IGNORECASE):
         raise BadInputError(f"{setting} holds a secret. Put it into a file, and name that with {instead}.")
 
 

@@ -174,8 +174,9 @@ def test_a_secret_that_cannot_be_read_is_named_by_its_setting(
         open_vectors(config, "model/1") if kind == "qdrant" else open_graph(config)
 
 
-def test_a_key_in_an_address_is_refused(home: Path) -> None:
+@pytest.mark.parametrize("address", ["http://me:s3cret-word@host", "https://host:1/?a=b&api-key=s3cret-word"])
+def test_a_key_in_an_address_is_refused(home: Path, address: str) -> None:
     for name in ("KGFS_GARAGE_ENDPOINT", "KGFS_GRAPH_URI", "KGFS_VECTORS_URL"):
         with pytest.raises(BadInputError, match="file") as caught:
-            load(home, environ={name: "http://me:s3cret-word@host"})
+            load(home, environ={name: address})
         assert "s3cret-word" not in str(caught.value)
