@@ -113,6 +113,8 @@ class Operations(pyfuse3.Operations):
         self._absent = absent()
         self._next: tuple[int, int, int] | None = None
         """An open folder and the positions in its listing that it will be asked for next."""
+        self._unread: int | None = None
+        """A file that was opened last, and will be read next: the kernel has none of its pages."""
         self._written: dict[tuple[str, str, str], float] = {}
         self.answered_first = trio.Event()
         """The kernel was greeted: the mount serves."""
@@ -270,7 +272,11 @@ class Operations(pyfuse3.Operations):
 
     def _open_at_once(self, inode: int, flags: int, ctx: RequestContext) -> FileInfo | _Waits:
         fh = self._vfs.files.open_at_once(inode, flags)
-        return WAITS if fh is None else file_info(fh, self._vfs.files.handle(fh))
+        if fh is None:
+            return WAITS
+        handle = self._vfs.files.handle(fh)
+        self._unread = None if handle.quick or handle.keep_cache else fh
+        return file_info(fh, handle)
 
     @_mostly_quick(_open_at_once)
     async def open(self, inode: int, flags: int, ctx: RequestContext) -> FileInfo:
@@ -371,18 +377,24 @@ class Operations(pyfuse3.Operations):
     def meanwhile(self) -> None:
         """Called when an answer was given: prepares what is likely to be asked for next, while the client still looks at
         what it has."""
+        unread, self._unread = self._unread, None
         expected, self._next = self._next, None
-        if expected is None:
+        if unread is None and expected is None:
             return
-        fh, first, end = expected
         try:
-            listing = self._vfs.folders.at_hand(fh)
-            if listing is not None:
-                for position in range(first, min(end, len(listing))):
-                    if listing.prepared[position] is None:
-                        prepare(listing, position)
+            if unread is not None:
+                self._vfs.files.read_at_once(unread, 0, 1)  # a small file comes whole
+            if expected is not None:
+                self._prepare(*expected)
         except Exception:  # noqa: BLE001  # whoever asks for it meets the same failure, and is told
             return
+
+    def _prepare(self, fh: int, first: int, end: int) -> None:
+        listing = self._vfs.folders.at_hand(fh)
+        if listing is not None:
+            for position in range(first, min(end, len(listing))):
+                if listing.prepared[position] is None:
+                    prepare(listing, position)
 
     @_handler
     async def fsyncdir(self, fh: int, datasync: bool) -> None:

@@ -17,7 +17,7 @@ from kgfs.stores.stores import Stores
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # frozen takes many times as long to make
 class Evidence:
     """One Instance as its owner's folder shows it. Made by :func:`evidence`."""
 

@@ -13,7 +13,7 @@ from kgfs.render.source import Span
 from kgfs.render.words import json_lines
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # frozen takes many times as long to make
 class Citation:
     document: str
     """The path that ``source.txt`` shows."""

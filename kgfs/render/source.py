@@ -41,7 +41,7 @@ GUTTER = len("> ") + len(" | ")
 """Characters before each line, besides those of its number."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # frozen takes many times as long to make
 class Excerpt:
     """Whole consecutive Sources around one quote. Offsets are of the Text."""
 

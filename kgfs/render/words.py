@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from json.encoder import encode_basestring
 from typing import Any
 
 _NOT_IN_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff]")
-_encode_json = json.JSONEncoder(ensure_ascii=False).encode
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -35,20 +34,31 @@ def json_page(content: Any) -> bytes:
 
 
 def json_lines(fields: Mapping[str, Any]) -> bytes:
-    """The same with each field on one line, its lists too. Made for speed: many small files are sized in a listing."""
-    body = ",\n".join(f'  "{name}": {_json_value(value)}' for name, value in fields.items())
+    """The same with each field on one line, its lists too: of words, whole numbers, truth values, None and lists of these.
+    Made for speed: many small files are sized in a listing."""
+    body = ",\n".join([f'  "{name}": {_JSON_OF[type(value)](value)}' for name, value in fields.items()])
     return _json_bytes(f"{{\n{body}\n}}")
 
 
 def _json_value(value: Any) -> str:
-    """Most fields are plain words and numbers, for which the encoder's own way is long."""
-    if type(value) is str:
-        return encode_basestring(value)
-    return str(value) if type(value) is int else _encode_json(value)
+    """As the encoder's own way, which is long for plain words and numbers."""
+    return _JSON_OF[type(value)](value)
+
+
+_JSON_OF: Mapping[type, Callable[[Any], str]] = {
+    str: encode_basestring,
+    int: str,
+    bool: lambda value: "true" if value else "false",
+    type(None): lambda value: "null",
+    list: lambda values: f"[{', '.join([_json_value(value) for value in values])}]",
+}
 
 
 def _json_bytes(text: str) -> bytes:
-    return f"{_SURROGATE.sub(_escaped, text)}\n".encode()
+    try:
+        return f"{text}\n".encode()
+    except UnicodeEncodeError:
+        return f"{_SURROGATE.sub(_escaped, text)}\n".encode()
 
 
 def yaml_word(text: str) -> str:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kgfs.domain import Document, State
 from kgfs.render import about, metadata, readme
 from kgfs.render.about import About, MainConcept, NewDocument
 from kgfs.render.metadata import Metadata
+from kgfs.render.words import json_lines
 
 NOON = 1_700_000_000_000_000_000
 
@@ -65,3 +70,19 @@ def test_the_fixed_files_speak_of_every_folder_and_are_not_wide() -> None:
         "/text/",
         "/search/",
     ]
+
+
+_PLAIN = st.none() | st.booleans() | st.integers() | st.text()
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.dictionaries(st.sampled_from("abcdef"), st.recursive(_PLAIN, lambda inner: st.lists(inner, max_size=3))))
+def test_lines_of_json_are_the_encoders_own(fields: dict[str, Any]) -> None:
+    rendered = json_lines(fields).decode()
+    assert json.loads(rendered) == fields
+    lines = [f'  "{name}": {json.dumps(value, ensure_ascii=False)}' for name, value in fields.items()]
+    assert rendered == "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def test_lone_surrogates_are_escaped_in_json() -> None:
+    assert json.loads(json_lines({"quote": "a\udc80b"})) == {"quote": "a\udc80b"}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import inspect
 import logging
+import os
+from pathlib import Path
 from typing import Any, cast
 
 import pyfuse3
@@ -16,6 +18,8 @@ from kgfs.errors import KgfsError, StoreError, TimedOutError
 from kgfs.fuse.adapter import Operations
 from kgfs.tree.vfs import Vfs, space_of
 from tests.scenarios.small_tree import Tree
+from tests.t3_ingest.depositing import desk_at
+from tests.t4_tree.documents_tree import root_of
 
 HANDLERS = sorted(
     name
@@ -272,6 +276,21 @@ async def test_what_a_listing_will_be_asked_for_next_is_prepared_meanwhile(monke
     monkeypatch.setattr(vfs.folders, "at_hand", RaisingVfs(StoreError("the disk is away"))._raise)
     operations.meanwhile()
     assert complaints == []
+
+
+async def test_a_small_file_that_was_opened_is_read_meanwhile(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with desk_at(home) as desk:
+        desk.file("a.txt", b"a form of practice")
+        desk.settle()
+        operations = Operations(Vfs(root_of(desk), lambda: space_of("/")), lambda where, error: None)
+        documents = await operations.lookup(1, b"documents", CONTEXT)
+        found = await operations.lookup(documents.st_ino, b"a.txt", CONTEXT)
+        opened = await operations.open(found.st_ino, os.O_RDONLY, CONTEXT)
+        operations.meanwhile()
+        for way in ("at_hand", "open"):
+            monkeypatch.setattr(type(desk.stores.garage.objects), way, RaisingVfs(StoreError("too late"))._raise)
+        assert await operations.read(opened.fh, 0, 100) == b"a form of practice"
+        await operations.release(opened.fh)
 
 
 def _accept(answers: list[bytes], name: bytes, room: int) -> bool:

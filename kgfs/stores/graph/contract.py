@@ -15,7 +15,7 @@ from kgfs.domain import Mention
 from kgfs.render.concept import ConceptPage
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # frozen takes many times as long to make
 class DocumentRow:
     """Columns are those of CITE 1.1 and 2.4, FULL 2.1 and LIFECYCLE 4; what is not given here stays empty in the store
     until a later format fills it (e-mail, attachments, hierarchy)."""
@@ -45,7 +45,7 @@ class DocumentRow:
     """Size of ``text/<path>.md`` without the path shown in it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # frozen takes many times as long to make
 class SourceRow:
     """Columns are those of CITE 1.2 and 2.4 and LIFECYCLE 4."""
 
@@ -95,7 +95,7 @@ class RelationshipRow:
     object: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # frozen takes many times as long to make
 class InstanceRow:
     """A quote that is evidence for a concept or a relationship."""
 
@@ -146,7 +146,7 @@ class Publication:
     at: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # frozen takes many times as long to make
 class Concept:
     """A living concept. Label, aliases and description come from its surviving mentions alone."""
 
