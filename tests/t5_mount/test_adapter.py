@@ -282,6 +282,7 @@ async def test_a_small_file_that_was_opened_is_read_meanwhile(home: Path, monkey
     with desk_at(home) as desk:
         desk.file("a.txt", b"a form of practice")
         desk.settle()
+    with desk_at(home) as desk:
         operations = Operations(Vfs(root_of(desk), lambda: space_of("/")), lambda where, error: None)
         documents = await operations.lookup(1, b"documents", CONTEXT)
         found = await operations.lookup(documents.st_ino, b"a.txt", CONTEXT)
