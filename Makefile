@@ -45,11 +45,12 @@ bench-chunking: $(VENV)/.ready ## speed of the chunker: ARGS=DIR
 bench-history: $(VENV)/.ready  ## the whole life of a corpus, with figures and proofs: ARGS=DIR
 	$(BIN)/python -m bench.history $(ARGS)
 
-bench-spread: $(VENV)/.ready   ## how reading spreads over a Ray cluster on this machine: ARGS="--places 1 4 16"
+bench-spread: $(VENV)/.ready   ## how reading spreads over a Ray cluster on this machine: ARGS="--places 1 4 16", ARGS="--corpus DIR"
 	$(BIN)/python -m pip install --quiet --editable '.[ray]'
 	$(BIN)/python -m bench.spread $(ARGS)
 
 bench-servers: $(VENV)/.ready  ## the same life on embedded stores and on servers: ARGS="DIR --config .servers/kgfs.toml"
+	$(BIN)/python -m pip install --quiet --editable '.[servers]'
 	$(BIN)/python -m bench.servers $(ARGS)
 
 bench-hosts: $(VENV)/.ready    ## how soon one host sees what another did: ARGS="--changes 30"

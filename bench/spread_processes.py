@@ -35,12 +35,15 @@ def watched(words: Sequence[str], environment: Mapping[str, str]) -> Spent:
     )
     ticks: dict[int, int] = {}
     memory = 0
-    while process.poll() is None:
-        pids = list(marked(mark))
-        for pid in pids:
-            ticks[pid] = max(ticks.get(pid, 0), ticks_of(pid))
-        memory = max(memory, sum(pss(pid) for pid in pids))
-        time.sleep(LOOK)
+    try:
+        while process.poll() is None:
+            pids = list(marked(mark))
+            for pid in pids:
+                ticks[pid] = max(ticks.get(pid, 0), ticks_of(pid))
+            memory = max(memory, sum(pss(pid) for pid in pids))
+            time.sleep(LOOK)
+    finally:
+        process.terminate()
     if process.returncode:
         complaint = process.stderr.read().decode() if process.stderr else ""
         raise SystemExit(f"kgfs {' '.join(words)} exited with {process.returncode}: {complaint}")
