@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import signal
 import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -17,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kgfs.errors import AwayError, BadInputError, KgfsError, StoreError
+from kgfs.errors import AwayError, BadInputError, KgfsError, StoreError, TimedOutError
 from kgfs.stores.graph.contract import Batch, Graph
 from kgfs.stores.graph.memory import MemoryGraph
 from scripts.servers import neo4j as server
@@ -374,6 +376,33 @@ def test_processes_see_each_others_writes_through_a_file_of_bookmarks(neo4j_plac
         publish(writer, replace(ZEN, doc_id=C, deposit=2))
         assert (tmp_path / "bookmarks").read_text() != noted
     assert [path.name for path in tmp_path.iterdir()] == ["bookmarks"]
+
+
+@pytest.mark.slow
+@pytest.mark.claim("GRAPH-6")
+def test_a_server_that_was_restored_is_not_waited_for(neo4j_place: Place, tmp_path: Path) -> None:
+    """It has not done yet what the bookmarks of its later days speak of, and will not for a long time."""
+    from kgfs.stores.graph.neo4j.origin import Origin
+
+    noted = tmp_path / "bookmarks"
+    place = replace(own(neo4j_place), bookmarks=noted, timeout=5.0)
+    with closing(opened(place)) as graph:
+        publish(graph, ZEN)
+    kind, _, value = noted.read_text().partition(":")
+    known = base64.b64decode(value + "==")
+    later = known[:19] + b"\xca\x7f\xff\xff\xff\x90"  # the database's id, and the number of its last transaction
+    noted.write_text(f"{kind}:{base64.b64encode(later).decode()}")
+    with closing(Origin(place)) as origin:
+        with pytest.raises(TimedOutError):
+            origin.standing()
+        deadline = time.monotonic() + 120
+        while noted.exists() and time.monotonic() < deadline:
+            time.sleep(0.2)
+        standing = origin.standing()
+        assert standing is not None
+        assert standing.epoch == 1
+    with closing(opened(place)) as graph:
+        assert graph.document(A) is not None
 
 
 @pytest.mark.parametrize(

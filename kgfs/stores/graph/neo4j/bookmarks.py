@@ -11,11 +11,24 @@ from neo4j import Bookmarks, GraphDatabase
 from neo4j.api import BookmarkManager
 
 
-def kept_in(path: Path | None) -> BookmarkManager:
-    """A manager whose bookmarks are shared through ``path`` by all processes that name it; without one by the sessions
-    of this driver."""
+class Kept:
+    """What is known of the newest transactions, shared through ``path`` by all processes that name it. Without one nothing
+    is: a server that stands alone always shows what it was told."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self.manager = _manager(path)
+
+    def forget(self) -> None:
+        """A server that was restored to an earlier day would be waited for until it has done as much again."""
+        if self._path:
+            self._path.unlink(missing_ok=True)
+            self.manager = _manager(self._path)
+
+
+def _manager(path: Path | None) -> BookmarkManager | None:
     if path is None:
-        return GraphDatabase.bookmark_manager()
+        return None
     return GraphDatabase.bookmark_manager(bookmarks_supplier=lambda: read(path), bookmarks_consumer=writer(path))
 
 

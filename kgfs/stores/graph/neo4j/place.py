@@ -31,7 +31,8 @@ class Place:
     ca_file: Path | None = None
     """Whom to trust for TLS, in place of the machine's own list."""
     bookmarks: Path | None = None
-    """A file through which processes of one machine see each other's writes, whichever member of a cluster they ask."""
+    """A file through which processes of one machine see each other's writes, whichever member of a cluster they ask. A
+    single server needs none."""
 
     def __post_init__(self) -> None:
         scheme = urlsplit(self.uri).scheme

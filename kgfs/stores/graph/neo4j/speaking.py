@@ -7,6 +7,7 @@ here is therefore asked between two looks at the graph's epoch and asked again w
 from __future__ import annotations
 
 import logging
+import ssl
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
@@ -33,8 +34,8 @@ from neo4j.exceptions import (
     TransientError,
 )
 
-from kgfs.errors import AwayError, KgfsError, StoreError, TimedOutError
-from kgfs.stores.graph.neo4j.bookmarks import kept_in
+from kgfs.errors import AwayError, BadInputError, KgfsError, StoreError, TimedOutError
+from kgfs.stores.graph.neo4j.bookmarks import Kept
 from kgfs.stores.graph.neo4j.patience import Patience
 from kgfs.stores.graph.neo4j.place import WRITING, Place
 
@@ -74,12 +75,15 @@ class Speaking:
         self.place = place
         options = place.options()
         if place.ca_file:
+            if not place.ca_file.is_file():
+                raise BadInputError(f"graph.ca_file: {place.ca_file} is no file.")
             options |= {"encrypted": True, "trusted_certificates": TrustCustomCAs(str(place.ca_file))}
         with self._spoken():
             self._driver: Driver = GraphDatabase.driver(place.address(), auth=(place.user, place.password), **options)
-        self._bookmarks = kept_in(place.bookmarks)
+        self._bookmarks = Kept(place.bookmarks)
         self._fence: Callable[[ManagedTransaction], None] = lambda tx: None
         self._patience = Patience()
+        self._is_trusted = not place.encrypted
 
     def fenced(self, fence: Callable[[ManagedTransaction], None]) -> Speaking:
         """The same driver; every transaction that writes begins with ``fence``, which may raise one of our errors."""
@@ -122,14 +126,29 @@ class Speaking:
         return self._answered(self.place.timeout, read)
 
     def _answered(self, seconds: float, call: Callable[[], Answer]) -> Answer:
+        def answer() -> Answer:
+            self._trust()
+            return call()
+
         with self._spoken():
             try:
                 # A little more: what the driver finds out by itself says more.
-                return self._patience.within(1.2 * seconds + 5.0, call)
+                return self._patience.within(1.2 * seconds + 5.0, answer)
             except TimeoutError as error:
                 raise TimedOutError(
                     f"{self.place.uri}: Neo4j does not answer within {seconds:g} s ([graph] timeout). Does it listen there?"
                 ) from error
+
+    def _trust(self) -> None:
+        """A certificate that is refused now is refused again, yet the driver would try until the time-out."""
+        if self._is_trusted:
+            return
+        try:
+            self._driver.verify_connectivity()
+            self._is_trusted = True
+        except ServiceUnavailable as error:
+            if _refused_by_us(error):
+                raise
 
     def once(self, work: Callable[[ManagedTransaction], Answer], *, writes: bool = False) -> Answer:
         """``work`` in one transaction and in this thread, never tried again: fails at once where the server is away."""
@@ -193,11 +212,18 @@ class Speaking:
     def close(self) -> None:
         self._driver.close()
 
-    def _session(self, access: str = WRITE_ACCESS) -> Any:
+    @contextmanager
+    def _session(self, access: str = WRITE_ACCESS) -> Iterator[Any]:
         """``access`` counts only where a transaction does not say itself what it does."""
-        return self._driver.session(
-            database=self.place.database, bookmark_manager=self._bookmarks, default_access_mode=access
-        )
+        try:
+            with self._driver.session(
+                database=self.place.database, bookmark_manager=self._bookmarks.manager, default_access_mode=access
+            ) as session:
+                yield session
+        except Neo4jError as error:
+            if "Bookmark" in (error.code or ""):
+                self._bookmarks.forget()
+            raise
 
     @contextmanager
     def _spoken(self) -> Iterator[None]:
@@ -238,9 +264,22 @@ def ours(place: Place, error: Exception) -> KgfsError:
         return StoreError(f"{place.uri}: Neo4j refuses: {error.code}: {error.message}")
     if isinstance(error, ConfigurationError):
         return StoreError(f"{place.uri}: the connection cannot be set up: {error}")
+    if certificate := _refused_by_us(error):
+        return StoreError(
+            f"{place.uri}: the certificate is not trusted: {certificate.verify_message}. Set graph.ca_file to that of its"
+            " authority, or graph.uri to a name that it is for."
+        )
     if isinstance(error, (ServiceUnavailable, SessionExpired, OSError)):
         return AwayError(f"{place.uri}: Neo4j cannot be reached ({_plain(error)}). Does it listen there?")
     return StoreError(f"{place.uri}: {type(error).__name__}: {_plain(error)}")
+
+
+def _refused_by_us(error: BaseException | None) -> ssl.SSLCertVerificationError | None:
+    """The driver tells of what went wrong below it by causes alone; of a cluster, of all members at once."""
+    if error is None or isinstance(error, ssl.SSLCertVerificationError):
+        return error
+    below = error.exceptions if isinstance(error, BaseExceptionGroup) else (error.__cause__ or error.__context__,)
+    return next(filter(None, map(_refused_by_us, below)), None)
 
 
 def _plain(error: BaseException) -> str:
