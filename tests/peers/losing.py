@@ -16,6 +16,8 @@ class Losing:
     def __init__(self, port: int) -> None:
         self.lost = 0
         """Answers so far."""
+        self.sent = 0
+        """Bytes that got to the server so far."""
         self._goal = port
         self._words = b""
         self._open: list[socket.socket] = []
@@ -51,6 +53,7 @@ class Losing:
     def _carry(self, source: socket.socket, goal: socket.socket, silent: threading.Event, asks: bool) -> None:
         with suppress(OSError):
             while piece := source.recv(PIECE):
+                self.sent += len(piece) * asks
                 if asks and self._words and self._words in piece:
                     silent.set()
                     self.lost += 1

@@ -316,3 +316,32 @@ def test_a_home_that_shares_its_bucket_moves_with_what_others_have_written(
             assert all(name.settled for name in names.children(ontology.root))
     with open_stores(config) as stores:
         assert list(stores.garage.objects.keys(WAITING)) == []
+
+
+@pytest.mark.claim("SHARE-1")
+@pytest.mark.parametrize("name", [*S3])
+def test_the_bytes_of_a_large_file_go_to_the_bucket_once(
+    name: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """Though they wait there first to be settled."""
+    server: Server = request.getfixturevalue(name)
+    with closing(Losing(process.ports_before(server.folder)[0])) as wire:
+        here = host(tmp_path / "here", settings_of(server, port=wire.port).replace("timeout = 5", "timeout = 60"))
+        config, content = load(here.home), os.urandom(24 << 20)
+        with open_stores(config) as stores, open_deposits(config, stores) as (deposits, _):
+            root = deposits.make_ontology("Notes", 0o755, 0, 0).root
+            file = deposits.open(made := deposits.make_file(root, "large.bin", 0o644, 0, 0).id, write=True)
+            for start in range(0, len(content), 1 << 20):
+                file.write(start, content[start : start + (1 << 20)])
+            file.flush()
+            file.release()
+            deposits.exchange()
+            assert [size for _, size in stores.garage.objects.keys(WAITING)] == [len(content)]
+            deposits.settler.settle_now()
+            deposits.exchange()
+            row = stores.journal.names.name(made)
+            assert row is not None and row.settled and row.key.startswith("sources/")
+            assert list(stores.garage.objects.keys(WAITING)) == []
+            assert len(content) < wire.sent < 1.5 * len(content)
+            assert stores.garage.objects.get(row.key) == content
+            assert deposits.copies.spool.exists() and not list(deposits.copies.spool.glob("*-*"))

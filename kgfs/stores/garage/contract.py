@@ -51,6 +51,11 @@ class Objects(Protocol):
         """
         ...
 
+    def copy(self, present: str, key: str) -> bool:
+        """Whether ``key`` holds what the object ``present`` holds, kept as by :meth:`put` without a byte of it passing through
+        this machine. False, with nothing done, where that cannot be, or ``present`` is absent."""
+        ...
+
     def stat(self, key: str) -> Sums:
         """MissingError if absent. Quick."""
         ...

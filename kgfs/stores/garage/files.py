@@ -135,6 +135,9 @@ class FileObjects:
                 if begun_before is None or path.stat().st_mtime < begun_before:
                     path.unlink(missing_ok=True)
 
+    def copy(self, present: str, key: str) -> bool:
+        return False
+
     def left_over(self) -> Iterator[tuple[str, float]]:
         """None: who opens the garage removes what is a day old."""
         return iter(())

@@ -92,6 +92,13 @@ class MemoryObjects:
     def sweep(self, begun_before: float | None = None) -> None:
         """Nothing outlives a process."""
 
+    def copy(self, present: str, key: str) -> bool:
+        try:
+            self.put(key, self.get(present))
+        except MissingError:
+            return False
+        return True
+
     def left_over(self) -> Iterator[tuple[str, float]]:
         return iter(())
 

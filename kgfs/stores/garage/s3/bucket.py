@@ -43,6 +43,15 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
+class Span:
+    """A part of an object that the bucket has already."""
+
+    name: str
+    start: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
 class Upload:
     name: str
     id: str
@@ -78,16 +87,13 @@ class Bucket:
 
         self._in_bucket(send)
 
-    def put_parts(self, name: str, parts: Iterable[bytes], meta: Mapping[str, str]) -> bool:
+    def put_parts(self, name: str, parts: Iterable[bytes | Span], meta: Mapping[str, str]) -> bool:
         """As :meth:`put`, of any size: one part in memory at a time, each but the last of 5 MiB or more. Where it fails,
         or ``parts`` raises, nothing is left behind, if the server still listens."""
         upload = Upload(name, self._begin(name, meta))
         try:
             with self._spoken(name):
-                tags = [
-                    _tag(self._execute("PUT", name, part, {}, {"partNumber": str(number), "uploadId": upload.id}))
-                    for number, part in enumerate(parts, 1)
-                ]
+                tags = [self._put_part(upload, number, part) for number, part in enumerate(parts, 1)]
             listed = "".join(
                 f'<Part><PartNumber>{number}</PartNumber><ETag>"{tag}"</ETag></Part>'
                 for number, tag in enumerate(tags, 1)
@@ -218,6 +224,23 @@ class Bucket:
                 return found
 
         return self._in_bucket(begin)
+
+    def _put_part(self, upload: Upload, number: int, part: bytes | Span) -> str:
+        """Its tag."""
+        query = {"partNumber": str(number), "uploadId": upload.id}
+        if not isinstance(part, Span):
+            return _tag(self._execute("PUT", upload.name, part, {}, query))
+        headers = {
+            "x-amz-copy-source": quote(f"{self.place.bucket}/{self._top}{part.name}"),
+            "x-amz-copy-source-range": f"bytes={part.start}-{part.start + part.length - 1}",
+        }
+        answer = self._execute("PUT", upload.name, None, headers, query)
+        if b"<Error>" in answer.data[:1000]:
+            raise S3Error.fromxml(answer)
+        tag = ElementTree.fromstring(answer.data).findtext("{*}ETag") if answer.data else None
+        if not tag:
+            raise StoreError(f"{self.place.shown}: the server copied no part of {part.name}.")
+        return tag.strip('"')
 
     def _unless_taken(
         self, method: str, name: str, body: bytes, headers: dict[str, str], query: dict[str, str] | None = None

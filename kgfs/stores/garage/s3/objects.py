@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 
 import xxhash
 
-from kgfs.errors import BadInputError, ExistsError, MissingError
+from kgfs.errors import AwayError, BadInputError, ExistsError, MissingError, StoreError, TimedOutError
 from kgfs.failpoints import border
 from kgfs.stores.garage.contract import BLOCK, Look, Reader, Sums
 from kgfs.stores.garage.durable import os_errors
 from kgfs.stores.garage.listing import check_folder
 from kgfs.stores.garage.reader import end_of_span
-from kgfs.stores.garage.s3.bucket import PAGE, Bucket, Found
+from kgfs.stores.garage.s3.bucket import PAGE, Bucket, Found, Span
 from kgfs.stores.garage.s3.cache import Cache
 from kgfs.stores.garage.s3.names import (
     BLOCKS_IN_META,
@@ -41,6 +41,8 @@ from kgfs.stores.garage.sums import Summer, sums_of
 PART = 16 << 20
 """Bytes of a part; what is longer than one is put in parts."""
 MAX_PARTS = 10_000
+COPIED = 128 << 20
+"""Bytes that the server copies at one request."""
 CACHED_AT_PUT = 8 << 20
 """What is this long at most goes into the cache when it is put, for it is mostly read soon."""
 
@@ -72,6 +74,20 @@ class S3Objects:
                 content.unlink(missing_ok=True)
         return sums
 
+    def copy(self, present: str, key: str) -> bool:
+        """In parts, so that no request takes the server long; what is small is put, and cached."""
+        source = object_name(present)
+        try:
+            sums = self.stat(present)
+            if sums.size <= CACHED_AT_PUT:
+                return False
+            spans = (Span(source, at, min(COPIED, sums.size - at)) for at in range(0, sums.size, COPIED))
+            return self._place_parts(key, object_name(key), spans, sums) or self._is_kept(key, sums)
+        except (AwayError, TimedOutError):
+            raise
+        except (MissingError, StoreError):  # gone meanwhile, or a server that cannot
+            return False
+
     def delete(self, key: str) -> bool:
         name = object_name(key)
         try:
@@ -92,11 +108,11 @@ class S3Objects:
             if sums.size <= PART:
                 body = content.read_bytes() if isinstance(content, Path) else content
                 return self._bucket.put(name, body, encode_meta(sums, time.time_ns()), sums.sha256)
-            return self._place_parts(key, name, content, sums)
+            return self._place_parts(key, name, _parts(content, sums), sums)
         except ChangedError as error:
             raise BadInputError(f"{key}: the content changed after it was hashed.") from error
 
-    def _place_parts(self, key: str, name: str, content: bytes | Path, sums: Sums) -> bool:
+    def _place_parts(self, key: str, name: str, parts: Iterable[bytes | Span], sums: Sums) -> bool:
         try:
             self._bucket.head(name)
         except MissingError:
@@ -109,7 +125,7 @@ class S3Objects:
             self._bucket.put(sums_name(key, sums.sha256), encode_sums(sums), {})
         border("upload-noted")
         try:
-            done = self._bucket.put_parts(name, _parts(content, sums), encode_meta(sums, time.time_ns()))
+            done = self._bucket.put_parts(name, parts, encode_meta(sums, time.time_ns()))
         except MissingError:
             return False  # somebody aborted it
         self._bucket.delete(upload_name(key))
