@@ -2,11 +2,40 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import threading
+
 from kgfs.domain import Name, Place, doc_id_of, new_id
 from kgfs.stores.journal import facts as f
 from kgfs.stores.journal.contract import Journal
 
 SECOND = 1_000_000_000
+
+
+class Disk:
+    """In place of ``os.fdatasync``: counts the syncs of a journal, makes them wait until it is ``free``, and fails when it is
+    ``broken``."""
+
+    def __init__(self) -> None:
+        self.syncs = 0
+        self.broken = False
+        self.free = threading.Event()
+        self.free.set()
+        self.began = threading.Event()
+
+    def fdatasync(self, descriptor: int) -> None:
+        assert os.readlink(f"/proc/self/fd/{descriptor}").endswith("front.sqlite-wal")
+        self.began.set()
+        assert self.free.wait(30)
+        self.syncs += 1
+        if self.broken:
+            raise OSError(errno.EIO, "Input/output error")
+
+
+def folder_below(root: int, name: str) -> f.FolderMade:
+    """In the ontology of a :class:`Hand`, where the fact itself matters."""
+    return f.FolderMade(new_id(), "id-P", root, name, 0o755, 0, 0, 1)
 
 
 class Hand:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import sqlite3
 import threading
@@ -12,30 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.domain import new_id
 from kgfs.errors import ExistsError, StoreError
-from kgfs.stores.journal import facts as f
 from kgfs.stores.journal import writer
 from kgfs.stores.journal.contract import Journal, Pending
 from kgfs.stores.journal.memory import MemoryJournal
 from kgfs.stores.journal.sqlite import SqliteJournal
-from tests.t1_stores.journal_building import Hand
-
-
-class Disk:
-    """Counts the syncs of the journal, makes them wait, and fails when told to."""
-
-    def __init__(self) -> None:
-        self.syncs = 0
-        self.broken = False
-        self.free = threading.Event()
-        self.free.set()
-
-    def fdatasync(self, descriptor: int) -> None:
-        assert self.free.wait(30)
-        self.syncs += 1
-        if self.broken:
-            raise OSError(errno.EIO, "Input/output error")
+from tests.t1_stores.journal_building import Disk, Hand, folder_below
 
 
 class Told:
@@ -83,10 +64,6 @@ def journal(path: Path, disk: Disk) -> Iterator[SqliteJournal]:
     made.close()
 
 
-def folder(root: int, name: str) -> f.FolderMade:
-    return f.FolderMade(new_id(), "id-P", root, name, 0o755, 0, 0, 1)
-
-
 @pytest.fixture(params=["unsynced", "memory", "durable"])
 def any_journal(request: pytest.FixtureRequest, home: Path) -> Iterator[Journal]:
     kinds = {"unsynced": lambda: SqliteJournal(None), "memory": MemoryJournal}
@@ -98,13 +75,13 @@ def any_journal(request: pytest.FixtureRequest, home: Path) -> Iterator[Journal]
 def test_what_is_recorded_at_once_is_as_what_is_recorded(any_journal: Journal) -> None:
     hand = Hand(any_journal)
     seq = any_journal.seq()
-    pending = any_journal.record_at_once(folder(hand.root, "a"), folder(hand.root, "b"), session="mount")
+    pending = any_journal.record_at_once(folder_below(hand.root, "a"), folder_below(hand.root, "b"), session="mount")
     assert [name.name for name in hand.names.children(hand.root)] == ["a", "b"]
     assert any_journal.seq() == seq + 2
     assert Told(pending).wait() is None
     assert pending is not None and pending.durable
     with pytest.raises(ExistsError):
-        any_journal.record_at_once(folder(hand.root, "c"), folder(hand.root, "b"))
+        any_journal.record_at_once(folder_below(hand.root, "c"), folder_below(hand.root, "b"))
     assert any_journal.seq() == seq + 2 and hand.names.child(hand.root, "c") is None
 
 
@@ -114,10 +91,10 @@ def test_it_is_seen_before_the_disk_has_it_and_all_that_come_meanwhile_share_one
     root = Hand(journal).root
     before = disk.syncs
     disk.free.clear()
-    first = journal.record_at_once(folder(root, "first"))
+    first = journal.record_at_once(folder_below(root, "first"))
     told = [Told(first)]
     time.sleep(0.1)  # so that its sync is under way
-    pending = [journal.record_at_once(folder(root, f"f{n}")) for n in range(8)]
+    pending = [journal.record_at_once(folder_below(root, f"f{n}")) for n in range(8)]
     told += [Told(one) for one in pending]
     assert len(journal.names.children(root)) == 9
     assert not any(one.errors for one in told)
@@ -132,10 +109,10 @@ def test_a_failed_sync_is_told_to_all_who_wait_and_to_all_who_come(path: Path, d
     journal = SqliteJournal(path)
     root = Hand(journal).root
     disk.broken = True
-    told = [Told(journal.record_at_once(folder(root, f"f{n}"))) for n in range(3)]
+    told = [Told(journal.record_at_once(folder_below(root, f"f{n}"))) for n in range(3)]
     assert all(isinstance(one.wait(), StoreError) for one in told)
     disk.broken = False
-    assert isinstance(Told(journal.record_at_once(folder(root, "g"))).wait(), StoreError)
+    assert isinstance(Told(journal.record_at_once(folder_below(root, "g"))).wait(), StoreError)
     with pytest.raises(StoreError):
         journal.close()
 
@@ -146,26 +123,26 @@ def test_nobody_is_waited_for(journal: SqliteJournal, path: Path) -> None:
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     began = time.monotonic()
-    assert journal.record_at_once(folder(root, "a")) is None
+    assert journal.record_at_once(folder_below(root, "a")) is None
     assert time.monotonic() - began < 5  # an ordinary writer waits for half a minute
     other.execute("ROLLBACK")
     other.close()
     with journal._writer._turn:
-        assert journal.record_at_once(folder(root, "a")) is None
+        assert journal.record_at_once(folder_below(root, "a")) is None
     assert journal.names.children(root) == []
-    journal.record(folder(root, "a"))
-    assert journal.record_at_once(folder(root, "b")) is not None
+    journal.record(folder_below(root, "a"))
+    assert journal.record_at_once(folder_below(root, "b")) is not None
     assert [name.name for name in journal.names.children(root)] == ["a", "b"]
 
 
 def test_an_ordinary_writer_still_waits_for_other_processes(journal: SqliteJournal, path: Path) -> None:
     root = Hand(journal).root
-    assert journal.record_at_once(folder(root, "a")) is not None
+    assert journal.record_at_once(folder_below(root, "a")) is not None
     other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     other.execute("BEGIN IMMEDIATE")
     timer = threading.Timer(0.3, lambda: other.execute("ROLLBACK"))
     timer.start()
-    journal.record(folder(root, "b"))
+    journal.record(folder_below(root, "b"))
     timer.join()
     other.close()
     assert len(journal.names.children(root)) == 2
@@ -176,16 +153,16 @@ def test_after_a_slow_commit_others_are_left_to_threads_for_a_while(
 ) -> None:
     root = Hand(journal).root
     monkeypatch.setattr(writer, "SLOW", 0.0)
-    assert journal.record_at_once(folder(root, "slow")) is not None
-    assert journal.record_at_once(folder(root, "later")) is None
-    journal.record(folder(root, "later"))
+    assert journal.record_at_once(folder_below(root, "slow")) is not None
+    assert journal.record_at_once(folder_below(root, "later")) is None
+    journal.record(folder_below(root, "later"))
     time.sleep(writer.REST)
-    assert journal.record_at_once(folder(root, "again")) is not None
+    assert journal.record_at_once(folder_below(root, "again")) is not None
 
 
 def test_closing_tells_all(path: Path, disk: Disk) -> None:
     journal = SqliteJournal(path)
     root = Hand(journal).root
-    told = [Told(journal.record_at_once(folder(root, f"f{n}"))) for n in range(5)]
+    told = [Told(journal.record_at_once(folder_below(root, f"f{n}"))) for n in range(5)]
     journal.close()
     assert [one.errors for one in told] == [[None]] * 5

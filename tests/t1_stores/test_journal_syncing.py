@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import signal
 import subprocess
@@ -14,12 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.domain import new_id
 from kgfs.errors import StoreError
-from kgfs.stores.journal import facts as f
 from kgfs.stores.journal import syncing
 from kgfs.stores.journal.sqlite import SqliteJournal
-from tests.t1_stores.journal_building import Hand
+from tests.t1_stores.journal_building import Disk, Hand, folder_below
 
 RECORDING = """
 import sys
@@ -33,25 +30,6 @@ for i in range(1_000_000):
     journal.record(f.FolderMade(new_id(), "id-P", int(sys.argv[2]), f"f-{i}", 0o755, 0, 0, 1), synced=False)
     print(i, flush=True)
 """
-
-
-class Disk:
-    """Counts the syncs of the journal, lets them take time, and fails when told to."""
-
-    def __init__(self) -> None:
-        self.syncs = 0
-        self.free = threading.Event()
-        self.free.set()
-        self.began = threading.Event()
-        self.broken = False
-
-    def fdatasync(self, descriptor: int) -> None:
-        assert os.readlink(f"/proc/self/fd/{descriptor}").endswith("front.sqlite-wal")
-        self.began.set()
-        assert self.free.wait(30)
-        self.syncs += 1
-        if self.broken:
-            raise OSError(errno.EIO, "Input/output error")
 
 
 @pytest.fixture
@@ -73,10 +51,6 @@ def journal(path: Path, disk: Disk) -> Iterator[SqliteJournal]:
     made.close()
 
 
-def folder(root: int, name: str) -> f.FolderMade:
-    return f.FolderMade(new_id(), "id-P", root, name, 0o755, 0, 0, 1)
-
-
 def until(true: Callable[[], bool]) -> None:
     end = time.monotonic() + 20
     while not true():
@@ -88,7 +62,7 @@ def test_a_fact_costs_one_sync(journal: SqliteJournal, disk: Disk) -> None:
     root = Hand(journal).root
     before = disk.syncs
     for n in range(5):
-        journal.record(folder(root, f"f{n}"))
+        journal.record(folder_below(root, f"f{n}"))
     assert disk.syncs == before + 5
 
 
@@ -103,7 +77,7 @@ def test_facts_that_nobody_waits_for_are_synced_together_a_little_later(
         before = disk.syncs
         disk.free.clear()
         for n in range(20):
-            journal.record(folder(root, f"{turn}f{n}"), synced=False)
+            journal.record(folder_below(root, f"{turn}f{n}"), synced=False)
         disk.free.set()
         until(lambda before=before: disk.syncs > before)  # type: ignore[misc]
         time.sleep(0.2)
@@ -115,8 +89,8 @@ def test_one_sync_makes_durable_what_came_before_it(journal: SqliteJournal, disk
     root = Hand(journal).root
     before = disk.syncs
     for n in range(9):
-        journal.record(folder(root, f"f{n}"), synced=False)
-    journal.record(folder(root, "last"))
+        journal.record(folder_below(root, f"f{n}"), synced=False)
+    journal.record(folder_below(root, "last"))
     assert disk.syncs == before + 1
     journal.sync()
     assert disk.syncs == before + 2
@@ -127,10 +101,10 @@ def test_facts_are_recorded_while_the_disk_syncs_and_share_the_next_sync(journal
     before = disk.syncs
     disk.free.clear()
     disk.began.clear()
-    threads = [threading.Thread(target=journal.record, args=(folder(root, "first"),))]
+    threads = [threading.Thread(target=journal.record, args=(folder_below(root, "first"),))]
     threads[0].start()
     assert disk.began.wait(10)
-    threads += [threading.Thread(target=journal.record, args=(folder(root, f"f{n}"),)) for n in range(8)]
+    threads += [threading.Thread(target=journal.record, args=(folder_below(root, f"f{n}"),)) for n in range(8)]
     for thread in threads[1:]:
         thread.start()
     until(lambda: len(journal.names.children(root)) == 9)
@@ -144,7 +118,7 @@ def test_facts_are_recorded_while_the_disk_syncs_and_share_the_next_sync(journal
 def test_closing_syncs(path: Path, disk: Disk) -> None:
     journal = SqliteJournal(path)
     root = Hand(journal).root
-    journal.record(folder(root, "f"), synced=False)
+    journal.record(folder_below(root, "f"), synced=False)
     before = disk.syncs
     journal.close()
     assert disk.syncs == before + 1
@@ -152,7 +126,7 @@ def test_closing_syncs(path: Path, disk: Disk) -> None:
 
 def test_the_ledger_is_sent_nothing_that_the_journal_may_lose(journal: SqliteJournal, disk: Disk) -> None:
     root = Hand(journal).root
-    journal.record(folder(root, "f"), synced=False)
+    journal.record(folder_below(root, "f"), synced=False)
     before = disk.syncs
     first, entries = journal.unshipped()
     assert entries and disk.syncs == before + 1
@@ -166,16 +140,16 @@ def test_after_a_failed_sync_nothing_is_promised_any_more(path: Path, disk: Disk
     root = Hand(journal).root
     disk.broken = True
     with pytest.raises(StoreError):
-        journal.record(folder(root, "f"))
+        journal.record(folder_below(root, "f"))
     disk.broken = False
     with pytest.raises(StoreError):
-        journal.record(folder(root, "g"))
+        journal.record(folder_below(root, "g"))
     with pytest.raises(StoreError):
         journal.sync()
     with pytest.raises(StoreError):
         journal.close()
     again = SqliteJournal(path)
-    again.record(folder(root, "h"))
+    again.record(folder_below(root, "h"))
     again.close()
 
 
@@ -187,7 +161,7 @@ def test_many_commits_are_copied_to_the_database_beside_the_writers(
     root = Hand(journal).root
     size = path.stat().st_size
     for n in range(syncing.CHECKPOINT_AFTER + 10):
-        journal.record(folder(root, f"folder {n}"))
+        journal.record(folder_below(root, f"folder {n}"))
     until(lambda: path.stat().st_size > size)
     assert b"folder 0" in path.read_bytes()
     journal.close()
@@ -200,7 +174,7 @@ def test_a_large_wal_starts_anew(path: Path, disk: Disk, monkeypatch: pytest.Mon
     journal = SqliteJournal(path)
     root = Hand(journal).root
     for n in range(800):
-        journal.record(folder(root, f"folder {n}"))
+        journal.record(folder_below(root, f"folder {n}"))
         time.sleep(0.0005)
     assert path.with_name("front.sqlite-wal").stat().st_size < 800 * 3 * 4096
     journal.close()
@@ -230,12 +204,12 @@ def test_a_power_failure_takes_the_newest_facts_only(path: Path, disk: Disk, tmp
     """Whatever the disk has of the WAL behind the last sync, what is found again is a beginning of what was recorded."""
     journal = SqliteJournal(path)
     root = Hand(journal).root
-    journal.record(folder(root, "synced"))
+    journal.record(folder_below(root, "synced"))
     wal = path.with_name("front.sqlite-wal")
     synced = wal.stat().st_size
     made = [f"f{n}" for n in range(8)]
     for name in made:
-        journal.record(folder(root, name), synced=False)
+        journal.record(folder_below(root, name), synced=False)
     written, main = wal.read_bytes(), path.read_bytes()
     found_lengths = set()
     for n, cut in enumerate(range(synced, len(written) + 1, 1500)):

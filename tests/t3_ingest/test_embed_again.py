@@ -22,6 +22,7 @@ from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter, Row
 from tests.t3_ingest.test_worker import TEXT, Counting, deposit, documents, work
 
+Keyed = dict[tuple[str, str, int], list[float]]
 TEXTS = {"a": TEXT, "b": "A tracing algorithm visits reachable objects. Reachable objects stay.", "c": TEXT + " Zen."}
 
 
@@ -61,8 +62,17 @@ def rows(stores: Stores) -> list[Row]:
     return stores.vectors.fetch(Filter())
 
 
-def keyed(found: list[Row]) -> dict[tuple[str, str, int], list[float]]:
+def keyed(found: list[Row]) -> Keyed:
     return {(row.kind, row.item, row.window): np.round(row.vector, 5).tolist() for row in found}
+
+
+@pytest.fixture
+def before(config: Config, tmp_path: Path) -> Keyed:
+    """The rows of the first model, by which the texts were read."""
+    with open_stores(config, vectors_of="one") as stores:
+        deposit(config, stores, tmp_path, **TEXTS)
+        work(config, stores, Embedding())
+        return keyed(rows(stores))
 
 
 def switch(config: Config, stores: Stores, compute: Embedding) -> None:
@@ -70,12 +80,10 @@ def switch(config: Config, stores: Stores, compute: Embedding) -> None:
 
 
 @pytest.mark.claim("VEC-4")
-def test_another_model_takes_over_without_an_extractor_being_asked(config: Config, tmp_path: Path) -> None:
-    with open_stores(config, vectors_of="one") as stores:
-        deposit(config, stores, tmp_path, **TEXTS)
-        work(config, stores, Embedding())
-        before = keyed(rows(stores))
-        assert {len(vector) for vector in before.values()} == {8}
+def test_another_model_takes_over_without_an_extractor_being_asked(
+    config: Config, before: Keyed, tmp_path: Path
+) -> None:
+    assert {len(vector) for vector in before.values()} == {8}
     compute = Embedding(model="two")
     with open_stores(config, vectors_of="two", vectors_later=True) as stores:
         assert rows(stores) == []
@@ -97,11 +105,7 @@ def test_another_model_takes_over_without_an_extractor_being_asked(config: Confi
 
 
 @pytest.mark.claim("VEC-4")
-def test_a_kill_in_between_is_resumed_and_leaves_the_former_in_use(config: Config, tmp_path: Path) -> None:
-    with open_stores(config, vectors_of="one") as stores:
-        deposit(config, stores, tmp_path, **TEXTS)
-        work(config, stores, Embedding())
-        before = keyed(rows(stores))
+def test_a_kill_in_between_is_resumed_and_leaves_the_former_in_use(config: Config, before: Keyed) -> None:
     first, second, looks = Embedding(model="two"), Embedding(model="two"), iter(range(100))
 
     def interrupt() -> None:
@@ -123,10 +127,9 @@ def test_a_kill_in_between_is_resumed_and_leaves_the_former_in_use(config: Confi
     assert len(first.embedded) + len(second.embedded) == len(whole.embedded)
 
 
+@pytest.mark.usefixtures("before")
 def test_what_was_forgotten_then_is_embedded_when_it_comes_back(config: Config, tmp_path: Path) -> None:
     with open_stores(config, vectors_of="one") as stores:
-        deposit(config, stores, tmp_path, **TEXTS)
-        work(config, stores, Embedding())
         remove(config, stores, "b.txt")
         work(config, stores, Embedding())
     compute = Embedding(model="two")

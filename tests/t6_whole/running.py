@@ -16,6 +16,8 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 KGFS = (sys.executable, "-m", "kgfs")
 PATIENCE = 90.0
+QUICK = {"KGFS_MODELS_EMBEDDER": "none", "KGFS_MODELS_EXTRACTOR": "statistics"}
+"""The environment of a home that reads without models."""
 
 
 @dataclass
@@ -60,8 +62,9 @@ class Place:
         )
 
     def _environment(self, more: Mapping[str, str] | None) -> dict[str, str]:
+        plain = {"KGFS_MODELS_EXTRACTOR": "statistics"}  # to load another takes longer than all else that a test does
         known = {"KGFS_HOME": str(self.home), "KGFS_PIPELINE_SETTLE": "0.5", "PYTHONDONTWRITEBYTECODE": "1"}
-        return {**os.environ, **known, **self.environment, **(more or {})}
+        return {**plain, **os.environ, **known, **self.environment, **(more or {})}
 
     def mount(self, *options: str, env: Mapping[str, str] | None = None) -> Place:
         self.run("mount", self.mountpoint, *options, env=env)
@@ -110,6 +113,17 @@ class Place:
         for pid in self.pids():
             os.kill(pid, signal.SIGKILL)
         subprocess.run(["fusermount3", "-u", "-z", "-q", str(self.mountpoint)], check=False, capture_output=True)
+
+
+def contents(top: Path) -> dict[str, tuple[int, bytes]]:
+    """(mtime, bytes) of every file of all ontologies of a mount, kept and derived, each under its path."""
+    return {
+        str(path.relative_to(top)): (path.stat().st_mtime_ns, path.read_bytes())
+        for ontology in top.iterdir()
+        if ontology.is_dir() and ontology.name != ".kgfs"
+        for path in sorted(ontology.rglob("*"))
+        if path.is_file()
+    }
 
 
 def until(true: Callable[[], Any], seconds: float = 20.0) -> None:

@@ -12,9 +12,7 @@ import pytest
 
 from tests.t6_whole.conftest import GARBAGE, ZEN
 from tests.t6_whole.knowledge_of import knowledge_of
-from tests.t6_whole.running import Place, one_line
-
-QUICK = {"KGFS_MODELS_EMBEDDER": "none", "KGFS_MODELS_EXTRACTOR": "statistics"}
+from tests.t6_whole.running import QUICK, Place, contents, one_line
 
 
 @pytest.fixture
@@ -36,16 +34,6 @@ def restored(place: Place, folder: Path, *words: str) -> Iterator[Place]:
         yield other
     finally:
         other.close()
-
-
-def contents(top: Path) -> dict[str, tuple[int, bytes]]:
-    return {
-        str(path.relative_to(top)): (path.stat().st_mtime_ns, path.read_bytes())
-        for ontology in top.iterdir()
-        if ontology.is_dir() and ontology.name != ".kgfs"
-        for path in sorted(ontology.rglob("*"))
-        if path.is_file()
-    }
 
 
 @pytest.mark.mounted

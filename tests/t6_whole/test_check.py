@@ -10,9 +10,7 @@ import pytest
 
 from tests.t6_whole.conftest import GARBAGE, ZEN
 from tests.t6_whole.knowledge_of import knowledge_of
-from tests.t6_whole.running import Place
-
-QUICK = {"KGFS_MODELS_EMBEDDER": "none", "KGFS_MODELS_EXTRACTOR": "statistics"}
+from tests.t6_whole.running import QUICK, Place
 
 
 @pytest.mark.mounted

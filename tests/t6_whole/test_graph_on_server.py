@@ -23,14 +23,13 @@ from tests.t1_stores.graph_building import Doc, Told, publish
 from tests.t1_stores.graph_stores import on_server
 from tests.t6_whole.conftest import GARBAGE, ZEN
 from tests.t6_whole.knowledge_of import knowledge_in
-from tests.t6_whole.running import Place, until
+from tests.t6_whole.running import QUICK, Place, until
 from tests.t6_whole.test_purge import ingest, told, traces
 
 if TYPE_CHECKING:
     from kgfs.stores.graph.neo4j.place import Place as Server
 
 MORE = "A telescope is an instrument that gathers light. The telescope uses a mirror. The mirror gathers light.\n"
-QUICK = {"KGFS_MODELS_EMBEDDER": "none", "KGFS_MODELS_EXTRACTOR": "statistics"}
 
 
 @pytest.fixture

@@ -11,9 +11,8 @@ import pytest
 
 from tests.t6_whole.conftest import GARBAGE, ZEN
 from tests.t6_whole.knowledge_of import knowledge_of
-from tests.t6_whole.running import Place
+from tests.t6_whole.running import QUICK, Place
 
-QUICK = {"KGFS_MODELS_EMBEDDER": "none", "KGFS_MODELS_EXTRACTOR": "statistics"}
 ALWAYS = 20
 """More often than any verb here passes one border."""
 

@@ -15,12 +15,11 @@ import pytest
 from tests.peers.buckets import Server
 from tests.t6_whole.conftest import GARBAGE, ZEN
 from tests.t6_whole.knowledge_of import knowledge_of
-from tests.t6_whole.running import Place, one_line
+from tests.t6_whole.running import QUICK, Place, contents, one_line
 
 if TYPE_CHECKING:
     from kgfs.stores.graph.neo4j.place import Place as Neo4j
 
-QUICK = {"KGFS_MODELS_EMBEDDER": "none", "KGFS_MODELS_EXTRACTOR": "statistics"}
 PLAIN = '[models]\nembedder = "none"\nextractor = "statistics"\n'
 LARGE = GARBAGE * 1000
 BORDERS = (
@@ -45,16 +44,6 @@ def moved(tmp_path: Path) -> Iterator[Place]:
     found.mountpoint.mkdir()
     yield found
     found.close()
-
-
-def contents(top: Path) -> dict[str, tuple[int, bytes]]:
-    return {
-        str(path.relative_to(top)): (path.stat().st_mtime_ns, path.read_bytes())
-        for ontology in top.iterdir()
-        if ontology.is_dir() and ontology.name != ".kgfs"
-        for path in sorted(ontology.rglob("*"))
-        if path.is_file()
-    }
 
 
 def clean(place: Place) -> bool:

@@ -10,9 +10,7 @@ import pytest
 
 from tests.t6_whole.conftest import GARBAGE, ZEN
 from tests.t6_whole.knowledge_of import knowledge_of
-from tests.t6_whole.running import Place, one_line, until
-
-QUICK = {"KGFS_MODELS_EMBEDDER": "none", "KGFS_MODELS_EXTRACTOR": "statistics"}
+from tests.t6_whole.running import QUICK, Place, contents, one_line, until
 
 
 @pytest.fixture
@@ -23,16 +21,6 @@ def filled(place: Place, tmp_path: Path) -> Place:
     place.run("ingest", tmp_path / "zen.md", "--ontology", "Zen")
     place.run("ingest", tmp_path / "garbage.txt", "--ontology", "Memory")
     return place
-
-
-def contents(top: Path) -> dict[str, tuple[int, bytes]]:
-    """(mtime, bytes) of every derived and kept file."""
-    found = {}
-    for ontology in ("Zen", "Memory"):
-        for path in sorted((top / ontology).rglob("*")):
-            if path.is_file():
-                found[str(path.relative_to(top))] = (path.stat().st_mtime_ns, path.read_bytes())
-    return found
 
 
 @pytest.mark.claim("DERIVE-1")

@@ -18,7 +18,7 @@ from kgfs.config import load
 from kgfs.domain import State
 from kgfs.stores.journal.facts import DocumentFailed
 from tests.t6_whole.knowledge_of import knowledge_of
-from tests.t6_whole.running import Place, shell
+from tests.t6_whole.running import QUICK, Place, shell
 
 DOCUMENTS = {
     "zen.md": "# Zen\n\nZen is a school of Buddhism that stresses direct experience. A koan is a riddle of Zen practice.\n",
@@ -27,11 +27,10 @@ DOCUMENTS = {
     "cycle.txt": "Reference counting cannot reclaim a reference cycle. A tracing algorithm requires a root set.\n",
     "photo.bin": "\x00\x01\x02",
 }
-PLAIN = {"KGFS_MODELS_EXTRACTOR": "statistics", "KGFS_MODELS_EMBEDDER": "none"}
 
 
 def kgfs(home: Path, *words: str | Path, expect: int = 0, stdin: str = "", env: Mapping[str, str] | None = None) -> str:
-    environment = {**os.environ, "KGFS_HOME": str(home), **PLAIN, **(env or {})}
+    environment = {**os.environ, "KGFS_HOME": str(home), **QUICK, **(env or {})}
     command = [sys.executable, "-m", "kgfs", *map(str, words)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, input=stdin, check=False)
     assert done.returncode == expect, f"kgfs {words} exited with {done.returncode}: {done.stdout}{done.stderr}"
@@ -111,14 +110,17 @@ def test_killed_it_goes_on_where_it_was_and_ends_as_if_undisturbed(filled: Path,
     assert knowledge_of(filled) == undisturbed
 
 
+def kill_and_order_again(home: Path, border: str, *words: str) -> None:
+    """A person does not know that a worker would go on by itself."""
+    kgfs(home, *words, expect=-9, env={"KGFS_FAIL_AT": border})
+    kgfs(home, *words)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("border", ["owed:1", "published:1", "noted:2"])
 def test_killed_and_ordered_once_more_it_ends_the_same(filled: Path, border: str) -> None:
-    """A person does not know that a worker would go on by itself."""
     undisturbed = knowledge_of(filled)
-    words = ("regenerate", "Test", "--strategy", "popularity", "--yes")
-    kgfs(filled, *words, expect=-9, env={"KGFS_FAIL_AT": border})
-    kgfs(filled, *words)
+    kill_and_order_again(filled, border, "regenerate", "Test", "--strategy", "popularity", "--yes")
     assert knowledge_of(filled) == undisturbed
     kgfs(filled, "check", "--deep")
     kgfs(filled, "rebuild", "--yes")
@@ -135,9 +137,7 @@ def test_a_reprocess_that_was_killed_is_ordered_once_more(filled: Path, border: 
         known = [document for document in stores.journal.names.documents(test.id) if document.state is State.DONE]
         for document in known:
             stores.journal.record(DocumentFailed(document.doc_id, "failed", "by the test", time.time_ns()))
-    words = ("reprocess", "--failed", "--yes")
-    kgfs(filled, *words, expect=-9, env={"KGFS_FAIL_AT": border})
-    kgfs(filled, *words)
+    kill_and_order_again(filled, border, "reprocess", "--failed", "--yes")
     kgfs(filled, "worker", "--until-idle")
     assert knowledge_of(filled) == undisturbed
     kgfs(filled, "check", "--deep")
@@ -182,7 +182,7 @@ def test_reprocess_shows_the_history_of_versions_and_reads_what_failed(filled: P
 def test_what_find_finds_in_the_view_of_the_garage_is_read_again(place: Place, tmp_path: Path) -> None:
     view = tmp_path / "garage-view"
     view.mkdir()
-    place.environment |= PLAIN
+    place.environment |= QUICK
     place.mount()
     documents = place.ontology("Philosophy") / "documents"
     for name, content in DOCUMENTS.items():

@@ -20,13 +20,8 @@ __all__ = ["homes"]
 pytestmark = [pytest.mark.slow, pytest.mark.mounted, pytest.mark.logs("cannot be reached", "does not answer")]
 
 
-def concepts(ontology: Path) -> set[str]:
-    return set(os.listdir(ontology / "concepts"))
-
-
-@pytest.mark.claim("SHARE-1", "GRAPH-3")
-def test_written_read_renamed_and_forgotten(homes: tuple[Place, Place]) -> None:
-    """The worker is that of ``here``."""
+def mounted(homes: tuple[Place, Place]) -> tuple[Path, Path]:
+    """One ontology in both mounts; the worker is that of the first."""
     here, there = homes
     for place in homes:
         place.mountpoint.mkdir()
@@ -34,7 +29,17 @@ def test_written_read_renamed_and_forgotten(homes: tuple[Place, Place]) -> None:
     there.mount("--no-worker")
     seen = there.mountpoint / "Memory"
     until(seen.is_dir, SEEN)
+    return written, seen
 
+
+def concepts(ontology: Path) -> set[str]:
+    return set(os.listdir(ontology / "concepts"))
+
+
+@pytest.mark.claim("SHARE-1", "GRAPH-3")
+def test_written_read_renamed_and_forgotten(homes: tuple[Place, Place]) -> None:
+    here, there = homes
+    written, seen = mounted(homes)
     (written / "documents/a.txt").write_text(WORDS)
     until(lambda: (seen / "documents/a.txt").exists(), SEEN)
     assert (seen / "documents/a.txt").read_text() == WORDS
@@ -61,15 +66,12 @@ def test_written_read_renamed_and_forgotten(homes: tuple[Place, Place]) -> None:
 @pytest.mark.claim("SHARE-8")
 def test_a_purge_waits_for_a_host_that_is_not_there(homes: tuple[Place, Place]) -> None:
     here, there = homes
-    for place in homes:
-        place.mountpoint.mkdir()
-    written = here.mount().ontology("Memory")
-    there.mount("--no-worker")
+    written, seen = mounted(homes)
     (written / "documents/a.txt").write_text(WORDS)
-    until(lambda: (there.mountpoint / "Memory/documents/a.txt").exists(), SEEN)
+    until(lambda: (seen / "documents/a.txt").exists(), SEEN)
     here.wait()
     until(lambda: len(sharing(here)["hosts"]) == 2, SEEN)
-    until(lambda: concepts(there.mountpoint / "Memory"), SEEN)
+    until(lambda: concepts(seen), SEEN)
     there.umount()
     here.run("forget", "Memory/a.txt", "--purge", "--yes")
     here.wait()

@@ -17,7 +17,7 @@ from kgfs.app.home import open_stores
 from kgfs.config import load
 from tests.peers.buckets import Server
 from tests.t6_whole.knowledge_of import knowledge_in
-from tests.t6_whole.running import Place, until
+from tests.t6_whole.running import QUICK, Place, until
 from tests.t6_whole.sharing import COUNT, corpus, known
 
 if TYPE_CHECKING:
@@ -29,12 +29,12 @@ import time
 _time, _time_ns = time.time, time.time_ns
 time.time, time.time_ns = lambda: _time() + 3600, lambda: _time_ns() + 3600 * 10**9
 """
-QUICK = {"KGFS_MODELS_EMBEDDER": "none", "KGFS_MODELS_EXTRACTOR": "statistics", "KGFS_PIPELINE_LEASE": LEASE}
+SHORT = QUICK | {"KGFS_PIPELINE_LEASE": LEASE}
 pytestmark = [pytest.mark.slow, pytest.mark.logs("cannot be reached", "does not answer", "exchange", "sharing")]
 
 
 def home(folder: Path, settings: str = "") -> Place:
-    made = Place(folder / "home", folder / "mnt", dict(QUICK))
+    made = Place(folder / "home", folder / "mnt", dict(SHORT))
     made.home.mkdir(parents=True)
     (made.home / "config.toml").write_text(settings)
     return made
