@@ -62,24 +62,29 @@ class Rows:
                    doc_id, 1, TO_A_DOCUMENT // TO_A_SOURCE, 1, number, doc_id, doc_id, "text/plain", "f" * 64, 1, "r", 1, 1,
                    "done", 0)  # fmt: skip
 
-    def sources(self, edition: str) -> Iterator[Row]:
-        first = int(edition, 16) * TO_A_DOCUMENT
-        for index in range(TO_A_DOCUMENT // TO_A_SOURCE):
-            text = " ".join(f"concept number {first + index * TO_A_SOURCE + n}" for n in range(TO_A_SOURCE))
-            yield (index, f"{edition[4:]}{index:x}", text, 0, 9, 1, 1, 0, 9, [], "bench", 0, 9, "", None, None, "", "")
+    def sources(self, editions: Sequence[str]) -> Iterator[Row]:
+        for edition in editions:
+            first = int(edition, 16) * TO_A_DOCUMENT
+            for index in range(TO_A_DOCUMENT // TO_A_SOURCE):
+                text = " ".join(f"concept number {first + index * TO_A_SOURCE + n}" for n in range(TO_A_SOURCE))
+                yield (edition, index, f"{edition[4:]}{index:x}", text, 0, 9, 1, 1, 0, 9, [], "bench", 0, 9, "", None, None,
+                       "", "")  # fmt: skip
 
-    def instances(self, edition: str) -> Iterator[Row]:
-        first = int(edition, 16) * TO_A_DOCUMENT
-        for number in range(first, first + TO_A_DOCUMENT):
-            for quote in range(QUOTES):
-                yield (f"{number:x}-{quote}", _concept_id(number), "concept", quote + 1, (number - first) // TO_A_SOURCE, "c",
-                       f"concept number {number}", 0, 4, 0, 4, 1, 1, [], None, False, 0.5, 100, 0, 1)  # fmt: skip
+    def instances(self, editions: Sequence[str]) -> Iterator[Row]:
+        for edition in editions:
+            first = int(edition, 16) * TO_A_DOCUMENT
+            for number in range(first, first + TO_A_DOCUMENT):
+                for quote in range(QUOTES):
+                    yield (edition, f"{number:x}-{quote}", _concept_id(number), "concept", quote + 1,
+                           (number - first) // TO_A_SOURCE, "c", f"concept number {number}", 0, 4, 0, 4, 1, 1, [], None, False,
+                           0.5, 100, 0, 1)  # fmt: skip
 
-    def mentions(self, edition: str) -> Iterator[Row]:
-        first = int(edition, 16) * TO_A_DOCUMENT
-        for number in range(first, first + TO_A_DOCUMENT):
-            label = f"concept number {number}"
-            yield (_concept_id(number), 0, first, label, [label], "term", 0.5, "")
+    def mentions(self, editions: Sequence[str]) -> Iterator[Row]:
+        for edition in editions:
+            first = int(edition, 16) * TO_A_DOCUMENT
+            for number in range(first, first + TO_A_DOCUMENT):
+                label = f"concept number {number}"
+                yield edition, _concept_id(number), 0, first, label, [label], "term", 0.5, ""
 
     def counts(self) -> Iterator[Row]:
         yield (ONTOLOGY, self._documents, self._concepts // TO_A_SOURCE, self._concepts, self._concepts // 2,

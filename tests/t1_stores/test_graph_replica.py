@@ -23,12 +23,14 @@ from kgfs.errors import AwayError, StoreError, TimedOutError
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.graph.contract import Graph, Mark, Said
 from kgfs.stores.graph.memory import MemoryGraph
+from kgfs.stores.graph.reading import GraphReads
 from kgfs.stores.graph.replica import filling
 from kgfs.stores.graph.replica.feeder import fed
 from kgfs.stores.graph.replica.file import is_usable
 from kgfs.stores.graph.replica.graph import Replica, being_made
 from kgfs.stores.graph.replica.opening import make_replica, open_replica
 from kgfs.stores.graph.replica.outage import Outage
+from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.locks import locked
 from scripts.servers import neo4j as server
 from scripts.servers import process
@@ -165,6 +167,13 @@ def test_a_file_of_another_format_is_made_anew(place: Place, graph: Neo4jGraph, 
     assert not is_usable(path)
     with closing(copied(place, path)) as replica:
         assert shown(replica) == shown(graph)
+
+
+def test_reading_a_copy_is_reading_the_embedded_graph() -> None:
+    """The same code on the same tables, so the same cost; what else a Graph can be asked is the server's word or its state."""
+    asked = [name for name in dir(GraphReads) if not name.startswith("_")]
+    others = {name for name in asked if getattr(Replica, name) is not getattr(SqliteGraph, name)}
+    assert others == {"faults", "lag", "published", "refresh", "staged"}
 
 
 # --------------------------------------------------------------------------------------------- following

@@ -21,11 +21,13 @@ Answer = TypeVar("Answer")
 Row = Sequence[Any]
 
 _OWNER = """
-RETURN o.id, o.ontology, o.name, o:Concept, o.norm, o.label, o.aliases, o.description, o.kind, o.founded,
-       coalesce(o.evidence, 0), o.related, o.size, coalesce(o.mtime, 0), o.page_hash, coalesce(o.last_n, 0),
-       COLLECT { MATCH (o)-[c:CALLED]->(f:Form) RETURN [coalesce(f.whole, f.form), c.rank] },
-       o.subject, o.type, o.object, coalesce(o.confidence, 0.0)"""
-"""A concept where it has a name, a relationship where it has a type; else somebody's who is still preparing."""
+WITH o, properties(o) AS p
+RETURN p.id, p.ontology, p.name, o:Concept, p.norm, p.label, p.aliases, p.description, p.kind, p.founded,
+       coalesce(p.evidence, 0), p.related, p.size, coalesce(p.mtime, 0), p.page_hash, coalesce(p.last_n, 0),
+       [(o)-[c:CALLED]->(f:Form) | [coalesce(f.whole, f.form), c.rank]],
+       p.subject, p.type, p.object, coalesce(p.confidence, 0.0)"""
+"""A concept where it has a name, a relationship where it has a type; else somebody's who is still preparing. Properties are
+taken all at once: the server walks along those of a node anew for each that is named."""
 
 
 class Origin:
@@ -127,19 +129,20 @@ class Look:
         page = "MATCH (d:Document) WHERE d.space = $space AND d.doc_id > $after WITH d ORDER BY d.doc_id LIMIT $limit"
         return self._rows(f"{page} {_EDITION}", after=after, limit=limit)
 
-    def sources(self, edition: str) -> Iterator[Row]:
-        """SOURCE columns."""
-        return self._rows(f"MATCH (s:Source {{edition: $key}}) RETURN {_listed('s', SOURCE)}", key=edition)
+    def sources(self, editions: Sequence[str]) -> Iterator[Row]:
+        """(key of the edition, SOURCE columns)."""
+        return self._rows(_belonging("Source", SOURCE), keys=editions)
 
-    def instances(self, edition: str) -> Iterator[Row]:
-        """INSTANCE columns."""
-        return self._rows(f"MATCH (i:Instance {{edition: $key}}) RETURN {_listed('i', INSTANCE)}", key=edition)
+    def instances(self, editions: Sequence[str]) -> Iterator[Row]:
+        """(key of the edition, INSTANCE columns)."""
+        return self._rows(_belonging("Instance", INSTANCE), keys=editions)
 
-    def mentions(self, edition: str) -> Iterator[Row]:
-        """(concept id, ordinal, MENTION columns)."""
+    def mentions(self, editions: Sequence[str]) -> Iterator[Row]:
+        """(key of the edition, concept id, ordinal, MENTION columns)."""
         return self._rows(
-            f"MATCH (:Edition {{key: $key}})<-[m:MENTIONED_IN]-(o:Owner) RETURN o.id, m.ordinal, {_listed('m', MENTION)}",
-            key=edition,
+            "UNWIND $keys AS key MATCH (:Edition {key: key})<-[m:MENTIONED_IN]-(o:Owner)"
+            f" WITH key, o.id AS id, properties(m) AS p RETURN key, id, p.ordinal, {_listed('p', MENTION)}",
+            keys=editions,
         )
 
     # ----------------------------------------------------------------------------------------- the rest
@@ -161,6 +164,13 @@ class Look:
 
 def _listed(variable: str, columns: Sequence[str]) -> str:
     return ", ".join(f"{variable}.{column}" for column in columns)
+
+
+def _belonging(label: str, columns: Sequence[str]) -> str:
+    return (
+        f"UNWIND $keys AS key MATCH (n:{label} {{edition: key}})"
+        f" WITH key, properties(n) AS p RETURN key, {_listed('p', columns)}"
+    )
 
 
 _EDITION = f"RETURN d.key, d.sources, d.instances, {_listed('d', DOCUMENT)}"

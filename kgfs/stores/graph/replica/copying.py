@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kgfs.stores.graph.editions import remove_edition
@@ -148,31 +148,31 @@ class Copy:
         )
         return int(cursor.lastrowid or 0), False
 
-    def sources(self, key: int, rows: Iterable[Row]) -> None:
+    def sources(self, keys: Mapping[str, int], rows: Iterable[Row]) -> None:
+        """Those of some editions, in any order; ``keys`` are what :meth:`open_edition` gave for each."""
         self._sql.executemany(
             f"INSERT INTO source (document, {', '.join(SOURCE)}) VALUES (?, {slots(len(SOURCE))})",
-            _with_list(rows, key, SOURCE.index("section_path")),
+            _with_list(rows, keys, 1 + SOURCE.index("section_path")),
         )
-        self._sql.execute(
+        self._sql.executemany(
             "INSERT INTO source_words (rowid, full_text)"
             " SELECT key, full_text FROM source WHERE document = ? AND gated = ''",
-            (key,),
+            ((key,) for key in keys.values()),
         )
 
-    def instances(self, key: int, rows: Iterable[Row]) -> None:
+    def instances(self, keys: Mapping[str, int], rows: Iterable[Row]) -> None:
         self._sql.executemany(
             f"INSERT INTO instance (document, {', '.join(INSTANCE)}) VALUES (?, {slots(len(INSTANCE))})",
-            _with_list(rows, key, INSTANCE.index("section_path")),
+            _with_list(rows, keys, 1 + INSTANCE.index("section_path")),
         )
 
-    def mentions(self, key: int, rows: Iterable[Row]) -> None:
+    def mentions(self, keys: Mapping[str, int], rows: Iterable[Row]) -> None:
         """Those of concepts that are not there are left out."""
-        at = 2 + MENTION.index("forms")
         self._sql.executemany(
             f"INSERT INTO mention (document, concept, ordinal, {', '.join(MENTION)})"
             f" SELECT ?1, key, {', '.join(f'?{n + 3}' for n in range(len(MENTION) + 1))}"
             " FROM concept WHERE concept_id = ?2",
-            ((key, *row[:at], packed(row[at]), *row[at + 1 :]) for row in rows),
+            _with_list(rows, keys, 3 + MENTION.index("forms")),
         )
 
     # ------------------------------------------------------------------------------------------ the rest
@@ -199,6 +199,7 @@ class Copy:
             self._sql.execute("UPDATE meta SET value = ? WHERE name = 'changes_above'", (changes_above,))
 
 
-def _with_list(rows: Iterable[Row], key: int, at: int) -> Iterator[tuple[Any, ...]]:
+def _with_list(rows: Iterable[Row], keys: Mapping[str, int], at: int) -> Iterator[tuple[Any, ...]]:
+    """Rows with the edition's key of this file, and the list at ``at`` as it stands in a column."""
     for row in rows:
-        yield key, *row[:at], packed(row[at]), *row[at + 1 :]
+        yield keys[row[0]], *row[1:at], packed(row[at]), *row[at + 1 :]

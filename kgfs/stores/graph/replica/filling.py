@@ -14,7 +14,7 @@ from kgfs.failpoints import border
 from kgfs.stores.database import Database, remove_database
 from kgfs.stores.graph.replica.copying import Copy
 from kgfs.stores.graph.replica.file import Notes, is_usable, note, note_standing, open_file
-from kgfs.stores.graph.replica.following import OutdatedError, Source, follow, gone, put_document
+from kgfs.stores.graph.replica.following import OutdatedError, Source, follow, gone, put_documents
 from kgfs.stores.graph.replica.standing import Standing
 from kgfs.stores.graph.rows import inverse
 
@@ -126,15 +126,18 @@ class _Filling:
 
     def _documents(self, look: Look, copy: Copy, cursor: str, done: int) -> tuple[str, str, int]:
         page = list(look.documents_after(cursor, DOCUMENTS_AT_ONCE))
-        rows, last = 0, ""
-        for row in page:
-            if rows and rows + row[1] + row[2] > ROWS_AT_ONCE:
-                return _DOCUMENTS, last, done + rows
-            put_document(copy, look, row)
-            rows, last = rows + 1 + row[1] + row[2], _doc_id(row)
-        stage = _DOCUMENTS if len(page) == DOCUMENTS_AT_ONCE else _JOINED
-        return stage, last, done + rows
+        some, rows = page[:1], sum(map(_rows_of, page[:1]))
+        for row in page[1:]:
+            if rows + _rows_of(row) > ROWS_AT_ONCE:
+                break
+            some.append(row)
+            rows += _rows_of(row)
+        put_documents(copy, look, some)
+        if len(some) == len(page) < DOCUMENTS_AT_ONCE:
+            return _JOINED, "", done + rows
+        return _DOCUMENTS, str(some[-1][3]), done + rows
 
 
-def _doc_id(row: Sequence[Any]) -> str:
-    return str(row[3])
+def _rows_of(document: Sequence[Any]) -> int:
+    """With its Sources and its quotes."""
+    return 1 + int(document[1]) + int(document[2])

@@ -152,18 +152,21 @@ class _Round:
         shown = list(look.documents(doc_ids))
         for doc_id in sorted({*doc_ids} - {row[3] for row in shown}):
             self._copy.leave(doc_id)
-        for row in shown:
-            put_document(self._copy, look, row)
+        put_documents(self._copy, look, shown)
 
 
-def put_document(copy: Copy, look: Look, row: Sequence[object]) -> None:
-    """A document with all that is of its edition."""
-    edition = str(row[0])
-    key, has_sources = copy.open_edition(row)
-    if not has_sources:
-        copy.sources(key, look.sources(edition))
-    copy.instances(key, look.instances(edition))
-    copy.mentions(key, look.mentions(edition))
+def put_documents(copy: Copy, look: Look, rows: Iterable[Sequence[object]]) -> None:
+    """Documents with all that is of their editions."""
+    keys, new = {}, {}
+    for row in rows:
+        edition = str(row[0])
+        keys[edition], has_sources = copy.open_edition(row)
+        if not has_sources:
+            new[edition] = keys[edition]
+    if new:
+        copy.sources(new, look.sources([*new]))
+    copy.instances(keys, look.instances([*keys]))
+    copy.mentions(keys, look.mentions([*keys]))
 
 
 Item = TypeVar("Item")
