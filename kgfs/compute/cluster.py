@@ -180,10 +180,11 @@ def _connected(settings: Cluster) -> Any:
             ray.init(**options)
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         raise _none(settings.address or "this machine", error) from error
-    if not settings.address and (found := ray.util.get_node_ip_address()) != LOOPBACK:
-        ray.shutdown()
+    connected: Any = ray  # which has types for only some of its functions
+    if not settings.address and (found := connected.util.get_node_ip_address()) != LOOPBACK:
+        connected.shutdown()
         raise MachineError(f"compute: Ray listens at {found}, not on loopback alone. Give compute.address a cluster.")
-    return ray
+    return connected
 
 
 def _look_for(settings: Cluster) -> None:
