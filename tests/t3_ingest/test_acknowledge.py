@@ -14,6 +14,7 @@ from kgfs.knowledge.status import sharing_page
 from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.hosts import HOSTS, host_id, read_roll, strike_off
 from kgfs.stores.journal.facts import ForgettingDone, ForgettingOwed
+from tests.t1_stores.graph_building import Doc, Told, publish
 from tests.t3_ingest.test_exchange import Host, garage, here, there
 
 __all__ = ["garage", "here", "there"]
@@ -79,6 +80,19 @@ def test_what_is_not_erased_yet_is_not_said_to_be(here: Host, there: Host) -> No
     acknowledging.acknowledge(there.config, there.stores)
     assert [purge["fact"] for purge in shown(here)["purges"]] == [fact]
     note.unlink()
+    exchanged(there)
+    assert shown(here)["purges"] == []
+
+
+@pytest.mark.claim("SHARE-8")
+def test_what_a_graph_of_ones_own_still_shows_is_not_said_to_be_gone(here: Host, there: Host) -> None:
+    exchanged(here, there)
+    fact = purged(here)
+    (done,) = [told for _, told in here.journal.facts(fact - 1) or [] if isinstance(told, ForgettingDone)]
+    publish(there.stores.graph, Doc(done.doc_ids[0], [Told("Secret")], texts=["secret"]))
+    exchanged(there)
+    assert [purge["fact"] for purge in shown(here)["purges"]] == [fact]
+    there.stores.graph.forget("as a rebuild leaves it", list(done.doc_ids), 1)
     exchanged(there)
     assert shown(here)["purges"] == []
 
