@@ -214,7 +214,7 @@ def test_a_verb_changes_the_graph_while_nobody_publishes(machines: list[Machine]
     worker_machine.compute.may_go_on.clear()
     with ThreadPoolExecutor(1) as pool:
         working = pool.submit(worker_machine.work)
-        until(lambda: worker_machine.compute.asked)
+        until(lambda: worker_machine.compute.asked, 60)
         with only_changer(verb_machine.config, verb_machine.stores, lambda _: verb_machine.learn()) as stores:
             worker_machine.compute.may_go_on.set()
             time.sleep(1.0)
