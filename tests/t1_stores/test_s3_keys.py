@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 from minio import MinioAdmin
-from minio.credentials import AssumeRoleProvider, Credentials, StaticProvider
+from minio.credentials import AssumeRoleProvider, Credentials
+from minio.credentials.providers import StaticProvider
 
 from kgfs.errors import AwayError, KgfsError
 from kgfs.stores.garage.contract import BLOCK
