@@ -62,9 +62,8 @@ class Place:
         )
 
     def _environment(self, more: Mapping[str, str] | None) -> dict[str, str]:
-        plain = {"KGFS_MODELS_EXTRACTOR": "statistics"}  # to load another takes longer than all else that a test does
         known = {"KGFS_HOME": str(self.home), "KGFS_PIPELINE_SETTLE": "0.5", "PYTHONDONTWRITEBYTECODE": "1"}
-        return {**plain, **os.environ, **known, **self.environment, **(more or {})}
+        return {**os.environ, **known, **self.environment, **(more or {})}
 
     def mount(self, *options: str, env: Mapping[str, str] | None = None) -> Place:
         self.run("mount", self.mountpoint, *options, env=env)
