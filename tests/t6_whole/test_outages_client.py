@@ -67,8 +67,6 @@ def test_keys_that_are_taken_no_more(far: Place, bucket: Peer, tmp_path: Path) -
 
     for name, content in fresh.items():
         (bucket.folder / name).write_text(content)
-    far.umount()
-    far.mount()
     far.wait()
     assert read_anew(documents / "before.txt") == b"A stupa is a mound.\n"
     assert far.status()["documents"] == {"done": 11}
