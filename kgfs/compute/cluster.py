@@ -10,6 +10,7 @@ import os
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -79,6 +80,7 @@ class RayEngine:
         cpus = settings.cpus_each
         self.width = settings.places or max(1, int(ray.cluster_resources().get("CPU", 1) / cpus))
         self.held = 2 * self.width
+        self._timeout = settings.timeout
         kind = ray.remote(num_cpus=cpus, max_restarts=-1, max_task_retries=0, max_concurrency=2)(_Actor)
         actors = [kind.remote(make) for _ in range(self.width)]
         with ExitStack() as stack:
@@ -116,9 +118,24 @@ class RayEngine:
                     return self._watched(actor, work, progress)
                 except (ray.exceptions.RayActorError, ray.exceptions.NodeDiedError) as error:
                     lost = str(error).partition("\n")[0]
+                    self._wait_for(actor, progress)
             raise AwayError(f"Ray lost the process that read this document, {PATIENCE} times: {lost}")
         finally:
             self._idle.put(actor)
+
+    def _wait_for(self, actor: Any, progress: Progress) -> None:
+        """Until a place that was lost is started again: whatever it is given before is refused. No longer than the
+        time-out; then it shows what is given next."""
+        ray, until = self._ray, time.monotonic() + self._timeout
+        while time.monotonic() < until:
+            progress("waiting for a place", 0.0)
+            asked = actor.said.remote()
+            try:
+                if ray.wait([asked], timeout=LOOK)[0]:
+                    ray.get(asked)
+                    return
+            except (ray.exceptions.RayActorError, ray.exceptions.NodeDiedError):
+                time.sleep(LOOK)
 
     def _watched(self, actor: Any, work: Work[T], progress: Progress) -> T:
         ray = self._ray

@@ -43,9 +43,11 @@ class _Entry(Node):
         deposits = self._world.deposits
         first, self._first = self._first, None
         shown = first if first is not None and deposits.copies.find(self._id) is None else deposits.shown(self._id)
-        if shown is None:
-            raise MissingError("It was removed.")
-        return attr_of(shown)
+        return _attr(shown)
+
+    def attr_again(self) -> Attr:
+        self._first = None
+        return _attr(self._world.deposits.shown(self._id, lately=True))
 
     def change(self, wanted: AttrChange) -> Attr:
         deposits = self._world.deposits
@@ -233,6 +235,12 @@ def node_of(world: World, ontology: Ontology, name: Name) -> Node:
     if name.kind is NameKind.LINK:
         return DocumentLink(world, ontology, name.id, name)
     return DocumentFile(world, ontology, name.id, name)
+
+
+def _attr(shown: Name | None) -> Attr:
+    if shown is None:
+        raise MissingError("It was removed.")
+    return attr_of(shown)
 
 
 def attr_of(name: Name) -> Attr:

@@ -93,6 +93,11 @@ class Node:
         """*Quick*, exact size and true times. MissingError once the thing is gone."""
         raise NotImplementedError
 
+    def attr_again(self) -> Attr:
+        """The same of what the kernel knows already. It is told to forget that when a change is heard of, so they may be as
+        of the last news; what it is told first, or a listing keeps, may not."""
+        return self.attr()
+
     def change(self, wanted: AttrChange) -> Attr:
         """chmod, chown, utimens, truncate by path. *Blocks*."""
         raise DerivedError("This is derived from the documents and cannot be changed. Change the documents instead.")

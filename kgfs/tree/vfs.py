@@ -231,7 +231,7 @@ class Vfs:
         if known.gone is not None:
             return known.gone
         try:
-            attr = self.held.shown(inode, known.node.attr())
+            attr = self.held.shown(inode, known.node.attr_again())
             known.tell_size(attr.size)
             return attr
         except MissingError:

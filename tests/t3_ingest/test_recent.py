@@ -86,3 +86,16 @@ def test_a_missing_name_is_asked_for_each_time(desk: Desk, asked: list[int]) -> 
     asked.clear()
     assert recent.name(MAX_REMEMBERED) is recent.name(MAX_REMEMBERED) is None
     assert asked == [MAX_REMEMBERED, MAX_REMEMBERED]
+
+
+def test_what_a_listing_keeps_is_read_anew(home: Path, desk: Desk) -> None:
+    """Listings are kept by the number of the newest fact, which is known before its news are heard."""
+    row, deposits = desk.file("a.txt"), desk.deposits
+    deposits.recent.heard(1)
+    assert deposits.shown(row.id, lately=True) == row
+    with desk_at(home) as other:
+        other.deposits.set_attributes(row.id, mode=0o600)
+    assert deposits.shown(row.id, lately=True) == row
+    found = deposits.shown(row.id)
+    assert found is not None
+    assert found.mode == 0o600

@@ -201,14 +201,15 @@ class Deposits:
             raise MissingError("It was removed.")
         return found
 
-    def shown(self, name_id: int) -> Name | None:
+    def shown(self, name_id: int, *, lately: bool = False) -> Name | None:
         """As it is now: with size and times of what an open file has not kept yet, and for as long as a file is open
-        also when its name is gone. *Quick*."""
+        also when its name is gone. With ``lately`` what other processes did may be as of the last news. *Quick*."""
+        names = self.recent if lately else self._names
         copy = self.copies.find(name_id)
         if copy is None:
-            return self.recent.name(name_id)
+            return names.name(name_id)
         pending = copy.pending
-        row = self.recent.name(name_id) or copy.row
+        row = names.name(name_id) or copy.row
         if row is None or pending is None:
             return row
         size, mtime = pending

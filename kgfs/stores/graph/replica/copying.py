@@ -154,10 +154,11 @@ class Copy:
             f"INSERT INTO source (document, {', '.join(SOURCE)}) VALUES (?, {slots(len(SOURCE))})",
             _with_list(rows, keys, 1 + SOURCE.index("section_path")),
         )
+        words = "SELECT key, full_text FROM source WHERE document = ? AND gated = ''"
+        # As values: an INSERT … SELECT begins a savepoint, at which FTS5 writes a segment of its own for each document.
         self._sql.executemany(
-            "INSERT INTO source_words (rowid, full_text)"
-            " SELECT key, full_text FROM source WHERE document = ? AND gated = ''",
-            ((key,) for key in keys.values()),
+            "INSERT INTO source_words (rowid, full_text) VALUES (?, ?)",
+            (row for key in keys.values() for row in self._sql.execute(words, (key,)).fetchall()),
         )
 
     def instances(self, keys: Mapping[str, int], rows: Iterable[Row]) -> None:
