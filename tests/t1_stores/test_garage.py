@@ -407,30 +407,6 @@ def test_rot_is_never_at_hand_and_is_told_to_who_reads_it(files: FileObjects) ->
         assert reader.read_at(2 * BLOCK, 10) == LONG[2 * BLOCK : 2 * BLOCK + 10]
 
 
-def test_who_reads_in_sequence_finds_what_follows_read_in_advance(files: FileObjects) -> None:
-    files.put(KEY, LONG)
-    with closing(files.open(KEY)) as reader:
-        assert reader.read_at(0, BLOCK) == LONG[:BLOCK]
-        reader._ahead.read.result(30)  # type: ignore[attr-defined]  # else it may be too late for this reader
-        with file_of(files, KEY).open("r+b") as file:
-            file.seek(BLOCK)
-            file.write(bytes(BLOCK))
-        assert reader.at_hand(BLOCK, BLOCK // 2) == LONG[BLOCK : BLOCK + BLOCK // 2]
-
-
-def test_a_reader_is_closed_while_it_reads_in_advance(files: FileObjects) -> None:
-    files.put(KEY, LONG)
-    before = len(os.listdir("/proc/self/fd"))
-    for _ in range(50):
-        reader = files.open(KEY)
-        assert reader.read_at(0, BLOCK) == LONG[:BLOCK]
-        reader.close()
-    until = time.monotonic() + 30
-    while len(os.listdir("/proc/self/fd")) > before and time.monotonic() < until:
-        time.sleep(0.01)
-    assert len(os.listdir("/proc/self/fd")) <= before
-
-
 @settings(max_examples=50, deadline=None)
 @given(reads=st.lists(st.tuples(st.integers(0, len(LONG) + 10), st.integers(0, BLOCK * 2)), max_size=20))
 def test_what_is_at_hand_is_what_reading_gives(reads: list[tuple[int, int]]) -> None:
