@@ -19,7 +19,7 @@ stop: $(VENV)/.ready           ## unmount and end the processes
 	@$(BIN)/kgfs umount "$(MOUNT)"
 
 test: $(VENV)/.ready programs  ## the whole test suite, really mounting
-	$(BIN)/python -m pytest --numprocesses 4  # they mostly wait, for mounts and workers
+	$(BIN)/python -m pytest --numprocesses 3  # they mostly wait, for mounts and workers
 
 programs:                      ## those that tests let loose on a mount
 	@sh scripts/system.sh "$(SUDO)" $(DEBIAN_TEST) || echo "Tests of missing programs are skipped." >&2

@@ -279,7 +279,9 @@ def test_a_slow_question_delays_nobody_else(slow: Place) -> None:
 @pytest.mark.parametrize("slow", [60], indirect=True)
 def test_whoever_is_killed_leaves_its_place(slow: Place) -> None:
     search = slow.mountpoint / "Zen" / "search"
-    asking = [subprocess.Popen(["ls", search / f"koan {number}"], stderr=subprocess.PIPE) for number in range(AT_ONCE)]
+    # Whatever is started in the background inherits that SIGINT is ignored.
+    listing = ["env", "--default-signal=INT", "ls"]
+    asking = [subprocess.Popen([*listing, search / f"koan {n}"], stderr=subprocess.PIPE) for n in range(AT_ONCE)]
     try:
         until(lambda: asked(slow) == AT_ONCE)
         begun = time.monotonic()
