@@ -127,7 +127,8 @@ class Operations(pyfuse3.Operations):
 
     def number_of(self, operation: str, error: KgfsError) -> int:
         number = error.errno if error.errno not in (0, errno.ENOSYS) else errno.EIO
-        if isinstance(error, StoreError | TimedOutError):
+        # That of a release reaches nobody, whatever it is.
+        if isinstance(error, StoreError | TimedOutError) or operation == "release":
             self._write_down(operation, error)
         self.requests.failed(operation, number)
         return number
@@ -307,20 +308,11 @@ class Operations(pyfuse3.Operations):
         await self._vfs.files.fsync(fh)
 
     def _release_at_once(self, fh: int) -> _Waits | None:
-        try:
-            return None if self._vfs.files.release_at_once(fh) else WAITS
-        except KgfsError as error:
-            self._write_down("release", error)
-            raise
+        return None if self._vfs.files.release_at_once(fh) else WAITS
 
     @_mostly_quick(_release_at_once)
     async def release(self, fh: int) -> None:
-        """Its error reaches nobody: what fails here is written down whatever it is."""
-        try:
-            await self._vfs.files.release(fh)
-        except KgfsError as error:
-            self._write_down("release", error)
-            raise
+        await self._vfs.files.release(fh)
 
     @_quick
     def poll(self, inode: int, fh: int, poll_handle: Any, ctx: RequestContext) -> int:

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import minio.time
@@ -28,6 +27,7 @@ from kgfs.stores.garage.s3.objects import S3Objects
 from kgfs.stores.garage.s3.place import Place
 from scripts.servers import process
 from tests.peers.buckets import S3, Server, started
+from tests.peers.strangers import stranger
 from tests.t1_stores.test_ledger import entries, numbered
 
 
@@ -169,41 +169,9 @@ def test_what_is_put_while_a_server_is_killed_again_and_again_is_kept_once_ackno
 # ------------------------------------------------------------------------------------------- strangers
 
 
-class _Answering(BaseHTTPRequestHandler):
-    """Not an S3 server."""
-
-    def do_GET(self) -> None:
-        body = b"hello"
-        kind = self.server.kind  # type: ignore[attr-defined]
-        self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        self.send_response(503 if kind == "busy" else 200)
-        if kind == "tagged":
-            self.send_header("ETag", '"5d41402abc4b2a76b9719d911017c592"')
-        self.send_header("Retry-After", "60")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    do_HEAD = do_PUT = do_GET  # noqa: N815 - the parent's way
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the parent's name
-        pass
-
-
-@contextmanager
-def stranger(kind: str, context: ssl.SSLContext | None = None) -> Iterator[int]:
-    answering = ThreadingHTTPServer(("127.0.0.1", 0), _Answering)
-    answering.kind = kind  # type: ignore[attr-defined]
-    if context:
-        answering.socket = context.wrap_socket(answering.socket, server_side=True)
-    thread = threading.Thread(target=answering.serve_forever)
-    thread.start()
-    try:
-        yield answering.server_address[1]
-    finally:
-        answering.shutdown()
-        thread.join()
-        answering.server_close()
+HELLO = b"hello"
+LATER = {"Retry-After": "60"}
+TAGGED = {"ETag": '"5d41402abc4b2a76b9719d911017c592"'}
 
 
 def keyed(tmp_path: Path, endpoint: str) -> Place:
@@ -213,7 +181,7 @@ def keyed(tmp_path: Path, endpoint: str) -> Place:
 
 
 def test_a_server_that_is_busy_for_a_minute_is_not_waited_for(tmp_path: Path) -> None:
-    with stranger("busy") as port:
+    with stranger(HELLO, 503, LATER) as port:
         before = time.monotonic()
         with pytest.raises(StoreError, match=r"503|no S3 server"):
             Bucket(keyed(tmp_path, f"http://127.0.0.1:{port}")).get("zen")
@@ -222,7 +190,7 @@ def test_a_server_that_is_busy_for_a_minute_is_not_waited_for(tmp_path: Path) ->
 
 @pytest.mark.parametrize("region", ["", "us-east-1"])
 def test_what_is_no_s3_server_keeps_nothing_and_has_nothing(tmp_path: Path, region: str) -> None:
-    with stranger("text") as port:
+    with stranger(HELLO, headers=LATER) as port:
         bucket = Bucket(replace(keyed(tmp_path, f"http://127.0.0.1:{port}"), region=region))
         for ask in (
             lambda: bucket.put("zen", b"zen", {}),
@@ -237,7 +205,10 @@ def test_what_is_no_s3_server_keeps_nothing_and_has_nothing(tmp_path: Path, regi
 
 
 def test_tls_where_none_is_spoken_is_told_as_such(tmp_path: Path) -> None:
-    with stranger("text") as port, pytest.raises(AwayError, match=r"speaks no TLS\. Check garage\.endpoint"):
+    with (
+        stranger(HELLO, headers=LATER) as port,
+        pytest.raises(AwayError, match=r"speaks no TLS\. Check garage\.endpoint"),
+    ):
         Bucket(keyed(tmp_path, f"https://127.0.0.1:{port}")).get("zen")
 
 
@@ -267,7 +238,7 @@ def certificate(tmp_path: Path) -> Path:
 def test_certificates_are_verified_unless_their_authority_is_named(certificate: Path, tmp_path: Path) -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, tmp_path / "private.pem")
-    with stranger("tagged", context) as port:
+    with stranger(HELLO, headers=LATER | TAGGED, context=context) as port:
         place = keyed(tmp_path, f"https://127.0.0.1:{port}")
         with pytest.raises(StoreError, match="certificate is not trusted"):
             Bucket(place).get("zen")

@@ -12,7 +12,9 @@ MAX_REMEMBERED = 20_000
 
 
 class RecentNames:
-    """For answers that are taken back when news are heard; what is kept by ``Journal.seq`` must be read anew. What this process commits counts at once, what others do from when it is :meth:`heard`, which who shows names to a
+    """For answers that are taken back when news are heard; what is kept by ``Journal.seq`` must be read anew.
+
+    What this process commits counts at once, what others do from when it is :meth:`heard`, which who shows names to a
     kernel calls ten times a second. Until it was called first nothing is remembered. Any thread may ask."""
 
     def __init__(self, journal: Journal) -> None:
