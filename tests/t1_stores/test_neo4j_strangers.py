@@ -11,7 +11,9 @@ pytest.importorskip("neo4j")
 from kgfs.errors import AwayError, TimedOutError
 from kgfs.stores.graph.neo4j.graph import Neo4jGraph
 from kgfs.stores.graph.neo4j.place import Place
+from kgfs.stores.graph.neo4j.strangers import answers_as_another
 from scripts.servers import process
+from tests.peers.strangers import stranger
 
 
 def test_where_nobody_listens_the_reason_is_told(caplog: pytest.LogCaptureFixture) -> None:
@@ -29,3 +31,15 @@ def test_what_does_not_speak_as_neo4j_is_given_up_in_time(caplog: pytest.LogCapt
             Neo4jGraph(Place(f"bolt://127.0.0.1:{port}", password="my secret word", timeout=1.0))
     assert "\n" not in str(caught.value)
     assert not caplog.records
+
+
+def test_a_web_server_is_told_as_none(caplog: pytest.LogCaptureFixture) -> None:
+    """The port of a bucket, of Qdrant, or of Neo4j's own pages."""
+    with stranger(b"{}") as port, pytest.raises(AwayError, match=rf"{port}.*not Neo4j.*graph\.uri") as caught:
+        Neo4jGraph(Place(f"bolt://127.0.0.1:{port}", password="my secret word", timeout=1.0))
+    assert "\n" not in str(caught.value)
+    assert not caplog.records
+
+
+def test_a_real_one_is_not_taken_for_another(neo4j_place: Place) -> None:
+    assert not answers_as_another(neo4j_place.uri)

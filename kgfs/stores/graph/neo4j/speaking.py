@@ -38,6 +38,7 @@ from kgfs.errors import AwayError, BadInputError, KgfsError, StoreError, TimedOu
 from kgfs.stores.graph.neo4j.bookmarks import Kept
 from kgfs.stores.graph.neo4j.patience import Patience
 from kgfs.stores.graph.neo4j.place import WRITING, Place
+from kgfs.stores.graph.neo4j.strangers import answers_as_another
 
 # What the driver complains of is raised, and told once; it would tell it at each attempt.
 logging.getLogger("neo4j").setLevel(logging.CRITICAL)
@@ -84,6 +85,8 @@ class Speaking:
         self._fence: Callable[[ManagedTransaction], None] = lambda tx: None
         self._patience = Patience()
         self._is_trusted = not place.encrypted
+        self._is_known = False
+        """Whether it ever answered."""
 
     def fenced(self, fence: Callable[[ManagedTransaction], None]) -> Speaking:
         """The same driver; every transaction that writes begins with ``fence``, which may raise one of our errors."""
@@ -130,10 +133,21 @@ class Speaking:
             self._trust()
             return call()
 
+        try:
+            found = self._within(seconds, answer)
+        except (AwayError, TimedOutError) as error:
+            if not self._is_known and answers_as_another(self.place.uri):
+                said = "what answers there is not Neo4j, or another of its ports. Check graph.uri."
+                raise AwayError(f"{self.place.uri}: {said}") from error
+            raise
+        self._is_known = True
+        return found
+
+    def _within(self, seconds: float, call: Callable[[], Answer]) -> Answer:
         with self._spoken():
             try:
                 # A little more: what the driver finds out by itself says more.
-                return self._patience.within(1.2 * seconds + 5.0, answer)
+                return self._patience.within(1.2 * seconds + 5.0, call)
             except TimeoutError as error:
                 raise TimedOutError(
                     f"{self.place.uri}: Neo4j does not answer within {seconds:g} s ([graph] timeout). Does it listen there?"
