@@ -1,5 +1,9 @@
 """``python -m bench.speed [--quick] [--only NAME …]``: the table of speed budgets, kgfs beside the floor in one run.
 
+With ``--config FILE`` (``make servers`` writes one) it is the table of a home on these servers beside one in files: the same
+works, metadata and cached content, and how often the mount asked the servers meanwhile. What is read from a bucket that is
+not cached is measured by ``python -m bench.bucket``.
+
 Samples are taken in turns; figures are medians. "First" is the first time after mounting, "second" right after it.
 Homes are kept for the next run (``--homes``). Writes JSON to ``bench-results/``. Dropping the kernel's caches (the work
 ``memory``) needs root. Ends with 1 if something is over its budget.
@@ -11,7 +15,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from bench.speed.result import HEADER, Row, line_of, write_json
+from bench.speed.result import Row, header_of, line_of, write_json
 from bench.speed.works import FULL, MB, QUICK, WORKS, Bench
 
 RESULTS = Path("bench-results")
@@ -23,15 +27,16 @@ def main() -> int:
     parser.add_argument("--only", action="append", choices=list(WORKS), help="this work; may be repeated")
     parser.add_argument("--samples", type=int, help="instead of 5 (quick: 3)")
     parser.add_argument("--homes", type=Path, default=RESULTS / "scratch", help="where homes are made and kept")
+    parser.add_argument("--config", type=Path, metavar="FILE", help="servers, to be measured beside files")
     arguments = parser.parse_args()
     scratch: Path = arguments.homes.absolute()
     scratch.mkdir(parents=True, exist_ok=True)
     chosen = {**(QUICK if arguments.quick else FULL), "text": 20 * MB if arguments.quick else 200 * MB}
     if arguments.samples:
         chosen["samples"] = arguments.samples
-    bench = Bench(scratch, **chosen)
+    bench = Bench(scratch, **chosen, servers=arguments.config)
     rows: list[Row] = []
-    print(HEADER, flush=True)
+    print(header_of(bench.sides), flush=True)
     for name in arguments.only or WORKS:
         for row in WORKS[name](bench):
             print(line_of(row), flush=True)

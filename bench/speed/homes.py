@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+import secrets
 import shutil
 import time
+import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,8 +31,9 @@ from kgfs.domain import (
 )
 from kgfs.ingest.depositing.deposit import Deposits
 from kgfs.render.source import Excerpt, base_size
-from kgfs.stores.garage.contract import Sums
+from kgfs.stores.garage.contract import BLOCK, Sums
 from kgfs.stores.graph.contract import Batch, ConceptRow, DocumentRow, InstanceRow, Publication, SourceRow
+from kgfs.stores.graph.opening import copy_graph
 from kgfs.stores.journal.facts import ContentKept, DocumentRead, FileMade, VersionMinted
 from kgfs.stores.stores import Stores
 from kgfs.tree.concepts import ConceptsFolder
@@ -81,6 +86,42 @@ def home_of(scratch: Path, size: Size) -> Home:
             write_plan(home.plan, list(_plan(world, ontology, size)))
         done.touch()
     return home
+
+
+def home_on_servers(scratch: Path, size: Size, servers: Path) -> Home:
+    """The same on servers, under names that nothing else has there; all it keeps is in its cache."""
+    of = hashlib.sha256(servers.read_bytes()).hexdigest()[:12]
+    folder = scratch / f"{size.key}-{of}"
+    done, plan = folder / "done", home_of(scratch, size).plan
+    if not done.exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        config = place_on_servers(folder / "home", servers)
+        with open_stores(config) as stores, open_deposits(config, stores) as (deposits, _):
+            ontology = deposits.make_ontology(NAME, 0o755, os.getuid(), os.getgid())
+            _fill(stores, deposits, ontology, size)
+            for key, length in stores.garage.objects.keys("sources/"):
+                with closing(stores.garage.objects.open(key)) as reader:
+                    for at in range(0, length, BLOCK):
+                        reader.read_at(at, BLOCK)
+        copy_graph(config)
+        done.touch()
+    return Home(load(folder / "home"), plan)
+
+
+def place_on_servers(home: Path, servers: Path) -> Config:
+    """A home that does not exist yet, on the servers of a configuration, where it has a place of its own."""
+    settings, own = tomllib.loads(servers.read_text()), f"bench-{secrets.token_hex(4)}"
+    settings.setdefault("garage", {}).update(prefix=f"{own}/", cache_bytes=4 << 30)
+    settings.setdefault("graph", {})["namespace"] = own
+    settings.setdefault("vectors", {})["prefix"] = own
+    home.mkdir(parents=True)
+    (home / "config.toml").write_text(
+        "".join(
+            f"[{section}]\n" + "".join(f"{name} = {json.dumps(value)}\n" for name, value in values.items())
+            for section, values in settings.items()
+        )
+    )
+    return load(home, environ={})
 
 
 def _plan(world: World, ontology: Ontology, size: Size) -> Iterator[Planned]:

@@ -1,4 +1,4 @@
-"""Both sides of the comparison: a mount in a process of its own, with its requests and its memory."""
+"""The sides of a comparison: a mount in a process of its own, with its requests and its memory."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from bench.speed.homes import NAME, Home
+from bench.servers import empty
+from bench.speed.homes import NAME, Home, place_on_servers
 from kgfs.config import load
 
-KGFS, FLOOR = "kgfs", "floor"
+KGFS, FLOOR, SERVERS = "kgfs", "floor", "servers"
 ROOT = Path(__file__).parents[2]
 
 _COUNT = re.compile(r'^kgfs_fuse_requests_total\{operation="(\w+)"\} (\d+)$', re.MULTILINE)
+_ASKED = re.compile(r'^kgfs_server_requests_total\{store="(\w+)"\} (\d+)$', re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,11 @@ class Mounted:
         text = (self.path / ".kgfs" / "metrics.prom").read_text()
         return {name: int(count) for name, count in _COUNT.findall(text)}
 
+    def asked(self) -> dict[str, int]:
+        """Requests of the mount to servers so far, by the store they were for."""
+        text = (self.path / ".kgfs" / "metrics.prom").read_text()
+        return {store: int(count) for store, count in _ASKED.findall(text)}
+
     def cpu(self) -> float:
         """Seconds the process has computed so far, the kernel's work for it included: steadier than the clock where
         others use the machine, too."""
@@ -55,8 +63,9 @@ class Mounted:
 
 
 @contextmanager
-def mounted(side: str, home: Home | None, scratch: Path) -> Iterator[Mounted]:
-    """``home`` on that side, or without one an empty place to write in (a fresh home, a fresh folder)."""
+def mounted(side: str, home: Home | None, scratch: Path, servers: Path | None = None) -> Iterator[Mounted]:
+    """``home`` on that side, or without one an empty place to write in (a fresh home, on ``servers`` where they are given;
+    a fresh folder)."""
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
         base = Path(folder)
         (mountpoint := base / "mnt").mkdir()
@@ -66,7 +75,8 @@ def mounted(side: str, home: Home | None, scratch: Path) -> Iterator[Mounted]:
         if side == FLOOR:
             words = ["bench.floor", str(mountpoint), str(home.plan if home else plan), "--writes", str(writes)]
         else:
-            config = home.config if home else load(base / "home")
+            fresh = partial(place_on_servers, servers=servers) if servers and side == SERVERS else load
+            config = home.config if home else fresh(base / "home")
             words = ["kgfs", "mount", str(mountpoint), "--foreground", "--no-worker", "--home", str(config.home)]
         started = time.perf_counter()
         with (base / "log").open("wb") as log:
@@ -87,3 +97,5 @@ def mounted(side: str, home: Home | None, scratch: Path) -> Iterator[Mounted]:
                 process.kill()
                 process.wait()
             shutil.rmtree(writes, ignore_errors=True)
+            if side == SERVERS and not home:
+                empty(config)

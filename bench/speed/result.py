@@ -15,9 +15,14 @@ METRICS_COST = 10
 """Requests by which kgfs may exceed the floor where nothing new is to be learnt."""
 
 
+ON_SERVERS = 1.1
+"""What metadata and cached content may cost on servers, against the same in files."""
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table. ``ratio`` is what the budget speaks of; requests are those of the last sample."""
+    """One line of the table. ``ratio`` is what the budget speaks of; requests are those of the last sample. Of two sides
+    the first is measured, against the second."""
 
     work: str
     ratio: float
@@ -25,12 +30,11 @@ class Row:
     unit: str = "×"
     at_least: bool = False
     """Whether the budget is a lower bound."""
-    kgfs: Sequence[float] = ()
-    floor: Sequence[float] = ()
-    """Seconds of each sample."""
+    taken: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    """Seconds of each sample, by side."""
     requests: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     extra_requests: int | None = None
-    """Budget of requests above the floor's."""
+    """Budget of requests above those of the second side."""
     note: str = ""
 
     @property
@@ -42,37 +46,37 @@ class Row:
     def requests_ok(self) -> bool:
         if self.extra_requests is None:
             return True
-        asked = {side: sum(counts.values()) for side, counts in self.requests.items()}
-        return asked["kgfs"] <= asked["floor"] + self.extra_requests
+        ours, theirs = (sum(counts.values()) for counts in self.requests.values())
+        return ours <= theirs + self.extra_requests
 
 
 def seconds(samples: Sequence[float]) -> float:
     return statistics.median(samples)
 
 
-def against_floor(
+def against(
     work: str,
     budget: float,
     taken: Mapping[str, Sequence[float]],
-    requests: Mapping[str, Mapping[str, int]],
+    requests: Mapping[str, Mapping[str, int]] | None = None,
     extra_requests: int | None = None,
     note: str = "",
 ) -> Row:
-    ratio = seconds(taken["kgfs"]) / seconds(taken["floor"])
+    """The first side against the second."""
+    ours, theirs = map(seconds, taken.values())
     return Row(
         work,
-        ratio,
+        ours / theirs,
         budget,
-        kgfs=taken["kgfs"],
-        floor=taken["floor"],
-        requests=requests,
+        taken=taken,
+        requests=requests or {},
         extra_requests=extra_requests,
         note=note,
     )
 
 
 def line_of(row: Row) -> str:
-    times = [f"{seconds(samples):9.3f}" if samples else " " * 9 for samples in (row.kgfs, row.floor)]
+    times = [f"{seconds(samples):9.3f}" for samples in row.taken.values()]
     bound = "≥" if row.at_least else "≤"
     verdict = "ok" if row.ok else "OVER"
     counts = ""
@@ -82,12 +86,14 @@ def line_of(row: Row) -> str:
             for side, found in row.requests.items()
         )
     return (
-        f"{row.work:<58} {times[0]} {times[1]} {row.ratio:8.2f}{row.unit:<3} {bound}{row.budget:6.2f}{row.unit:<3}"
+        f"{row.work:<58} {' '.join(times):<19} {row.ratio:8.2f}{row.unit:<3} {bound}{row.budget:6.2f}{row.unit:<3}"
         f" {verdict:<4} {row.note}{counts}"
     )
 
 
-HEADER = f"{'work':<58} {'kgfs s':>9} {'floor s':>9} {'ratio':>11} {'budget':>10}"
+def header_of(sides: Sequence[str]) -> str:
+    columns = " ".join(f"{side + ' s':>9}" for side in sides)
+    return f"{'work':<58} {columns} {'ratio':>11} {'budget':>10}"
 
 
 def write_json(folder: Path, rows: Sequence[Row], *, quick: bool) -> Path:

@@ -7,17 +7,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import ParamSpec
 
-from bench.speed.homes import BIG, Home, Size, home_of, write_big
-from bench.speed.mounts import FLOOR, KGFS, Mounted, mounted
+from bench.speed.homes import BIG, Size, home_of, home_on_servers, write_big
+from bench.speed.mounts import FLOOR, KGFS, SERVERS, Mounted, mounted
 from bench.speed.plan import read_plan
-from bench.speed.result import Row, against_floor, seconds
+from bench.speed.result import ON_SERVERS, Row, against, seconds
 
-SIDES = (KGFS, FLOOR)
 P = ParamSpec("P")
 MB = 1 << 20
 CLOSINGS = 1000
@@ -34,18 +34,42 @@ class Bench:
     documents: int
     big: int
     text: int
+    servers: Path | None = None
+    """A configuration of servers: then a home there is measured against one in files, instead of that against the floor."""
 
     @property
-    def full(self) -> Home:
-        return home_of(self.scratch, Size("concepts", concepts=self.concepts))
+    def sides(self) -> tuple[str, str]:
+        """What is measured, and against what."""
+        return (SERVERS, KGFS) if self.servers else (KGFS, FLOOR)
 
     @property
-    def large(self) -> Home:
-        return home_of(self.scratch, Size("concepts", concepts=self.many_concepts))
+    def homes(self) -> tuple[str, ...]:
+        """Those of the sides that are homes of kgfs."""
+        return self.sides if self.servers else (KGFS,)
 
     @property
-    def originals(self) -> Home:
-        return home_of(self.scratch, Size("documents", documents=self.documents, big=self.big))
+    def full(self) -> Size:
+        return Size("concepts", concepts=self.concepts)
+
+    @property
+    def large(self) -> Size:
+        return Size("concepts", concepts=self.many_concepts)
+
+    @property
+    def originals(self) -> Size:
+        return Size("documents", documents=self.documents, big=self.big)
+
+    def names(self, count: int) -> Size:
+        return Size("names", concepts=count, evidence=0)
+
+    def mounted(self, side: str, size: Size | None) -> AbstractContextManager[Mounted]:
+        """A home of that size, or an empty place to write in."""
+        home = None
+        if size and self.servers and side == SERVERS:
+            home = home_on_servers(self.scratch, size, self.servers)
+        elif size:
+            home = home_of(self.scratch, size)
+        return mounted(side, home, self.scratch, self.servers)
 
 
 QUICK = {"samples": 3, "concepts": 1000, "many_concepts": 10_000, "million": 50_000, "documents": 1000, "big": 128 * MB}
@@ -84,7 +108,7 @@ def find_full(bench: Bench) -> Iterator[Row]:
 
 def ls(bench: Bench) -> Iterator[Row]:
     count = min(20_000, bench.many_concepts)
-    home = home_of(bench.scratch, Size("concepts", concepts=count, evidence=1))
+    home = Size("concepts", concepts=count, evidence=1)
     rows = list(
         _first_and_second(
             bench,
@@ -109,20 +133,19 @@ def grep(bench: Bench) -> Iterator[Row]:
 
 
 def cat(bench: Bench) -> Iterator[Row]:
-    home = bench.full
-    wanted = [planned.path for planned in read_plan(home.plan) if planned.path.endswith("/source.txt")]
+    plan = read_plan(home_of(bench.scratch, bench.full).plan)
+    wanted = [planned.path for planned in plan if planned.path.endswith("/source.txt")]
 
     def work(mount: Mounted) -> None:
         names = "".join(f"{mount.path}/{path}\0" for path in wanted)
         subprocess.run(["xargs", "-0", "cat"], input=names.encode(), stdout=subprocess.DEVNULL, check=True)
 
     yield from _first_and_second(
-        bench, f"cat of {len(wanted)} evidence source.txt", home, work, (2.0, 1.15), extra=None
+        bench, f"cat of {len(wanted)} evidence source.txt", bench.full, work, (2.0, 1.15), extra=None
     )
 
 
 def read_one(bench: Bench) -> Iterator[Row]:
-    home = bench.originals
 
     def work(mount: Mounted) -> None:
         # dd would stop to count; cat notices that both ends are one pipe. Memory of the reader stays flat either way.
@@ -132,40 +155,34 @@ def read_one(bench: Bench) -> Iterator[Row]:
                 pass
 
     first, second = _first_and_second(
-        bench, f"read {bench.big // MB} MiB sequentially", home, work, (1.3, 1.3), extra=None
+        bench, f"read {bench.big // MB} MiB sequentially", bench.originals, work, (1.3, 1.3), extra=None
     )
     yield first
-    reads = second.requests[KGFS].get("read", 0) - second.requests[FLOOR].get("read", 0)
+    ours, theirs = (second.requests[side].get("read", 0) for side in bench.sides)
     yield Row(
-        second.work.replace(", second", " again: read requests above the floor's"),
-        reads,
+        second.work.replace(", second", f" again: read requests above those of {bench.sides[1]}"),
+        ours - theirs,
         0,
         unit="",
-        kgfs=second.kgfs,
-        floor=second.floor,
+        taken=second.taken,
         requests=second.requests,
     )
 
 
 def head(bench: Bench) -> Iterator[Row]:
-    home = bench.originals
-    taken: dict[str, list[float]] = {side: [] for side in SIDES}
+    taken: dict[str, list[float]] = {side: [] for side in bench.sides}
     disk = 0.0
     for _ in range(bench.samples):
-        for side in SIDES:
-            with mounted(side, home, bench.scratch) as mount:
+        for side in bench.sides:
+            with bench.mounted(side, bench.originals) as mount:
                 before = _read_by(mount)
                 taken[side].append(_timed(_run, "head", "-c", "100", str(mount.bench / "documents" / BIG)))
-                if side == KGFS:
+                if side == bench.sides[0]:
                     disk = max(disk, (_read_by(mount) - before) / MB)
-    yield Row(
-        f"head -c 100 of {bench.big // MB} MiB, cold: MiB read",
-        disk,
-        2,
-        unit="MiB",
-        kgfs=taken[KGFS],
-        floor=taken[FLOOR],
-    )
+    work = f"head -c 100 of {bench.big // MB} MiB, cold"
+    if bench.servers:
+        yield against(work, ON_SERVERS, taken)
+    yield Row(f"{work}: MiB read", disk, 2, unit="MiB", taken=taken)
 
 
 def _read_by(mount: Mounted) -> int:
@@ -177,25 +194,35 @@ def _read_by(mount: Mounted) -> int:
 def _first_and_second(
     bench: Bench,
     work: str,
-    home: Home,
+    home: Size,
     run: Callable[[Mounted], None],
     budgets: tuple[float, float],
     extra: int | None = 10,
 ) -> Iterator[Row]:
     """The first and the second time after mounting, each side in its turn."""
-    taken: list[dict[str, list[float]]] = [{side: [] for side in SIDES} for _ in budgets]
+    taken: list[dict[str, list[float]]] = [{side: [] for side in bench.sides} for _ in budgets]
     requests: list[dict[str, Mapping[str, int]]] = [{}, {}]
-    computed: list[dict[str, list[float]]] = [{side: [] for side in SIDES} for _ in budgets]
+    computed: list[dict[str, list[float]]] = [{side: [] for side in bench.sides} for _ in budgets]
+    asked: list[Mapping[str, int]] = [{}, {}]
     for _ in range(bench.samples):
-        for side in SIDES:
-            with mounted(side, home, bench.scratch) as mount:
+        for side in bench.sides:
+            with bench.mounted(side, home) as mount:
                 for turn in range(2):
-                    before, cpu = mount.requests(), mount.cpu()
+                    before, cpu, servers = mount.requests(), mount.cpu(), mount.asked()
                     taken[turn][side].append(_timed(run, mount))
                     computed[turn][side].append(mount.cpu() - cpu)
                     requests[turn][side] = _more(before, mount.requests())
+                    if side == SERVERS:
+                        asked[turn] = _more(servers, mount.asked())
     for turn, (name, budget, more) in enumerate(zip(("first", "second"), budgets, (None, extra), strict=True)):
-        yield against_floor(f"{work}, {name}", budget, taken[turn], requests[turn], more, _cpu(computed[turn]))
+        note = _cpu(computed[turn]) + _asked(asked[turn], seconds(taken[turn][bench.sides[0]]))
+        limit = ON_SERVERS if bench.servers else budget
+        yield against(f"{work}, {name}", limit, taken[turn], requests[turn], more, note)
+
+
+def _asked(counts: Mapping[str, int], taken: float) -> str:
+    """A mount looks four times a second whether the graph changed, whatever else it does."""
+    return "".join(f", asked of the {store}: {count} in {taken:.1f} s" for store, count in counts.items())
 
 
 def _cpu(computed: Mapping[str, Sequence[float]]) -> str:
@@ -218,12 +245,13 @@ def cp_one(bench: Bench) -> Iterator[Row]:
     def work(mount: Mounted) -> float:
         before = mount.memory()
         taken = _timed(lambda: _run("cp", str(source), str(_writable(mount) / "copied.txt")))
-        if mount.side == KGFS:
+        if mount.side == bench.sides[0]:
             grown.append(mount.memory("VmHWM") - before)
         return taken
 
     taken, requests, computed = _writing(bench, work)
-    yield against_floor(f"cp {bench.big // MB} MiB into documents/", 2.0, taken, requests, note=_cpu(computed))
+    limit = ON_SERVERS if bench.servers else 2.0
+    yield against(f"cp {bench.big // MB} MiB into documents/", limit, taken, requests, note=_cpu(computed))
     yield Row(f"cp {bench.big // MB} MiB: growth of the mount's memory", max(grown), 64, unit="MiB")
 
 
@@ -234,9 +262,11 @@ def cp_small(bench: Bench) -> Iterator[Row]:
         return _timed(lambda: _run("cp", "-r", str(source), str(_writable(mount) / "copied")))
 
     taken, requests, computed = _writing(bench, serial)
-    rate = bench.documents / seconds(taken[KGFS])
+    measured = bench.sides[0]
+    rate = bench.documents / seconds(taken[measured])
     note = f"{rate:.0f} files/s, {_cpu(computed)}"
-    yield against_floor(f"cp -r {bench.documents} files of 2 KB", 4.0, taken, requests, note=note)
+    limit = ON_SERVERS if bench.servers else 4.0
+    yield against(f"cp -r {bench.documents} files of 2 KB", limit, taken, requests, note=note)
 
     def by_eight(mount: Mounted) -> float:
         folder = _writable(mount)
@@ -253,15 +283,19 @@ def cp_small(bench: Bench) -> Iterator[Row]:
             (folder / f"part-{n}").mkdir()
         return _timed(run)
 
-    together, requests, computed = _writing(bench, by_eight, (KGFS,))
+    together, requests, computed = _writing(bench, by_eight, bench.homes)
+    note = f"{bench.documents / seconds(together[measured]):.0f} files/s, {_cpu(computed)}"
+    if bench.servers:
+        yield against("the same by 8 writers at once", limit, together, requests, note=note)
+        return
     yield Row(
         "the same by 8 writers at once, against the serial rate",
-        seconds(taken[KGFS]) / seconds(together[KGFS]),
+        seconds(taken[measured]) / seconds(together[measured]),
         1.2,
         at_least=True,
-        kgfs=together[KGFS],
+        taken=together,
         requests=requests,
-        note=f"{bench.documents / seconds(together[KGFS]):.0f} files/s, {_cpu(computed)}",
+        note=note,
     )
 
 
@@ -286,16 +320,17 @@ def _writable(mount: Mounted) -> Path:
 
 
 def _writing(
-    bench: Bench, work: Callable[[Mounted], float], sides: Sequence[str] = SIDES
+    bench: Bench, work: Callable[[Mounted], float], sides: Sequence[str] = ()
 ) -> tuple[dict[str, list[float]], dict[str, Mapping[str, int]], dict[str, list[float]]]:
     """Each sample on a mount of its own with nothing in it: seconds, requests, and seconds computed by the mount."""
+    sides = sides or bench.sides
     taken: dict[str, list[float]] = {side: [] for side in sides}
     computed: dict[str, list[float]] = {side: [] for side in sides}
     requests: dict[str, Mapping[str, int]] = {}
     for _ in range(bench.samples):
         for side in sides:
             os.sync()
-            with mounted(side, None, bench.scratch) as mount:
+            with bench.mounted(side, None) as mount:
                 before, cpu = mount.requests(), mount.cpu()
                 taken[side].append(work(mount))
                 computed[side].append(mount.cpu() - cpu)
@@ -306,7 +341,25 @@ def _writing(
 def close(bench: Bench) -> Iterator[Row]:
     """The 99th percentile of close() of a small file, idle and while a large text is being committed; and that of
     fsync() of a file beside the mount, which shows what the disk itself makes of such company."""
-    with mounted(KGFS, None, bench.scratch) as mount:
+    found = {side: _idle_and_busy(bench, side) for side in bench.homes}
+    work = f"p99 of close() while a {bench.text // MB} MB text is committed"
+    if bench.servers:
+        ours, theirs = ([*busy[:1]] for (_, busy) in found.values())
+        yield against(work, ON_SERVERS, dict(zip(bench.sides, (ours, theirs), strict=True)))
+    for idle, busy in found.values():
+        yield Row(
+            f"{work}, against idle",
+            busy[0] / idle[0],
+            3.0,
+            note=f"idle {idle[0] * 1e3:.2f} ms, busy {busy[0] * 1e3:.2f} ms; fsync beside the mount"
+            f" {idle[1] * 1e3:.2f} ms, {busy[1] * 1e3:.2f} ms",
+        )
+        return  # of the measured side
+
+
+def _idle_and_busy(bench: Bench, side: str) -> tuple[tuple[float, float], tuple[float, float]]:
+    """99th percentiles of (close, fsync), idle and while a text is committed."""
+    with bench.mounted(side, None) as mount:
         folders = _writable(mount), mount.path.with_name("plain")
         folders[1].mkdir()
         home = mount.path.with_name("home")
@@ -322,13 +375,9 @@ def close(bench: Bench) -> Iterator[Row]:
         busy = _closings(folders, "busy", lambda: writer.poll() is None)
         writer.terminate()
         writer.wait()
-    ours, plain = ([_percentile(samples, 0.99) for samples in side] for side in zip(idle, busy, strict=True))
-    yield Row(
-        f"p99 of close() while a {bench.text // MB} MB text is committed, against idle",
-        ours[1] / ours[0],
-        3.0,
-        note=f"idle {ours[0] * 1e3:.2f} ms, busy {ours[1] * 1e3:.2f} ms; fsync beside the mount"
-        f" {plain[0] * 1e3:.2f} ms, {plain[1] * 1e3:.2f} ms",
+    return (
+        (_percentile(idle[0], 0.99), _percentile(idle[1], 0.99)),
+        (_percentile(busy[0], 0.99), _percentile(busy[1], 0.99)),
     )
 
 
@@ -354,41 +403,50 @@ def _percentile(samples: Sequence[float], share: float) -> float:
 
 
 def lookup(bench: Bench) -> Iterator[Row]:
-    homes = [home_of(bench.scratch, Size("names", concepts=count, evidence=0)) for count in (bench.million, 1000)]
-    taken: list[list[float]] = [[], []]
+    counts = (bench.million, 1000)
+    taken: dict[int, dict[str, list[float]]] = {count: {side: [] for side in bench.homes} for count in counts}
     for _ in range(bench.samples):
-        for number, (home, count) in enumerate(zip(homes, (bench.million, 1000), strict=True)):
-            with mounted(KGFS, home, bench.scratch) as mount:
-                folder = mount.bench / "concepts"
-                names = [folder / f"concept-{n:07d}.concept" for n in range(0, count, count // 1000)]
-                (mount.bench / "concepts").stat()
-                taken[number].append(_timed(_stat_all, names))
+        for count, sides in taken.items():
+            for side in sides:
+                with bench.mounted(side, bench.names(count)) as mount:
+                    folder = mount.bench / "concepts"
+                    names = [folder / f"concept-{n:07d}.concept" for n in range(0, count, count // 1000)]
+                    folder.stat()
+                    sides[side].append(_timed(_stat_all, names))
+    if bench.servers:
+        for count, sides in taken.items():
+            yield against(f"lookup of 1000 names among {count}", ON_SERVERS, sides)
+        return
+    many, few = (sides[KGFS] for sides in taken.values())
     yield Row(
         f"lookup among {bench.million} names against 1000 names",
-        seconds(taken[0]) / seconds(taken[1]),
+        seconds(many) / seconds(few),
         1.2,
-        kgfs=taken[0],
-        floor=taken[1],
+        taken={"many": many, "few": few},
         note="(both kgfs)",
     )
 
 
 def start(bench: Bench) -> Iterator[Row]:
-    home = home_of(bench.scratch, Size("names", concepts=bench.million, evidence=0))
-    taken: list[float] = []
-    memory: list[float] = []
+    taken: dict[str, list[float]] = {side: [] for side in bench.homes}
+    memory: dict[str, list[float]] = {side: [] for side in bench.homes}
     for _ in range(bench.samples):
-        with mounted(KGFS, home, bench.scratch) as mount:
-            (mount.bench / "concepts").stat()
-            taken.append(mount.seconds)
-            memory.append(mount.memory())
-    yield Row(f"mount start with {bench.million} concepts, s", seconds(taken), 1.0, unit="s", kgfs=taken)
-    yield Row("its memory, MiB", max(memory), 150, unit="MiB")
+        for side in bench.homes:
+            with bench.mounted(side, bench.names(bench.million)) as mount:
+                (mount.bench / "concepts").stat()
+                taken[side].append(mount.seconds)
+                memory[side].append(mount.memory())
+    measured = bench.sides[0]
+    if bench.servers:
+        yield against(f"mount start with {bench.million} concepts", ON_SERVERS, taken)
+        note = " / ".join(f"{max(found):.0f} MiB" for found in memory.values())
+        yield Row("its memory", max(memory[SERVERS]) / max(memory[KGFS]), ON_SERVERS, note=note)
+    yield Row(f"mount start with {bench.million} concepts, s", seconds(taken[measured]), 1.0, unit="s", taken=taken)
+    yield Row("its memory, MiB", max(memory[measured]), 150, unit="MiB")
 
 
 def walk_twice(bench: Bench) -> Iterator[Row]:
-    home = home_of(bench.scratch, Size("names", concepts=bench.million, evidence=0))
-    with mounted(KGFS, home, bench.scratch) as mount:
+    with bench.mounted(bench.sides[0], bench.names(bench.million)) as mount:
         memory = []
         for _ in range(2):
             _run("find", str(mount.bench / "concepts"), "-maxdepth", "1")

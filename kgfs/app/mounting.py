@@ -20,6 +20,7 @@ from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.graph.opening import copy_graph
 from kgfs.stores.graph.replica.feeder import fed
 from kgfs.stores.mount_notes import GARAGE, mount_note
+from kgfs.stores.servers import requests_text
 from kgfs.stores.stores import Stores
 from kgfs.stores.worker_lock import WorkerLock
 
@@ -68,7 +69,8 @@ def run_mount(
     ):
         requests = Requests()
         world = World(config, stores, deposits, session, os.getuid(), os.getgid(), time.time_ns())
-        vfs = Vfs(Root(world, lambda: requests.text() + world.searches.text()), lambda: space_of(config.home))
+        root = Root(world, lambda: requests.text() + world.searches.text() + requests_text())
+        vfs = Vfs(root, lambda: space_of(config.home))
         news = News(world, vfs)
         exchange = shipping(config, stores, deposits.exchange) if stores.journal.sharing else None
         chores = chores_of(config, stores, deposits.settler, ship=_nothing if exchange else None)

@@ -6,6 +6,7 @@ import hashlib
 import ipaddress
 import logging
 import resource
+from collections import Counter
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -16,6 +17,18 @@ from kgfs.stores.error_log import ErrorLog
 log = logging.getLogger("kgfs.servers")
 _told: set[str] = set()
 """Servers that this process has warned of."""
+asked = Counter[str]()
+"""Requests of this process by the store they were for. Of two at the very same moment one may not be counted."""
+
+
+def requests_text() -> str:
+    """For ``.kgfs/metrics.prom``."""
+    lines = [
+        "# HELP kgfs_server_requests_total Requests to servers by the store they were for.",
+        "# TYPE kgfs_server_requests_total counter",
+        *(f'kgfs_server_requests_total{{store="{store}"}} {n}' for store, n in sorted(asked.items())),
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def secret_in(named: str, setting: str) -> str:

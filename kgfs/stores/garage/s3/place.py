@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import configparser
 import logging
+import os
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import certifi
@@ -20,7 +22,14 @@ from urllib3.util import Retry, Timeout
 
 from kgfs.errors import BadInputError
 from kgfs.stores.garage.s3.speaking import NoKeysError
+from kgfs.stores.servers import asked
 
+_NOT_OF_INSTANCES = (
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+)
+"""Variables that name another giver of keys, who is asked instead."""
 CONNECTIONS = 32
 """Kept open to the server; more may be open for a while."""
 
@@ -73,7 +82,14 @@ class KeyFiles(Provider):
 
 
 class _Instance(IamAwsProvider):
-    """What this machine's instance may do; elsewhere there is nobody to ask."""
+    """What this machine's instance may do, or the container; elsewhere there is nobody to ask."""
+
+    def __init__(self) -> None:
+        asking = urllib3.PoolManager(timeout=Timeout(2.0), retries=False)
+        endpoint = os.environ.get("AWS_EC2_METADATA_SERVICE_ENDPOINT", "").rstrip("/")
+        # To the client it would be the address of whatever gives keys.
+        otherwise = any(os.environ.get(name) for name in _NOT_OF_INSTANCES)
+        super().__init__(custom_endpoint=None if otherwise else endpoint or None, http_client=asking)
 
     def retrieve(self) -> Credentials:
         try:
@@ -87,8 +103,7 @@ class _Anywhere(Provider):
     those of the instance are kept until they expire."""
 
     def __init__(self) -> None:
-        asking = urllib3.PoolManager(timeout=Timeout(2.0), retries=False)
-        self._places = (EnvAWSProvider(), AWSConfigProvider(), _Instance(http_client=asking))
+        self._places = (EnvAWSProvider(), AWSConfigProvider(), _Instance())
 
     def retrieve(self) -> Credentials:
         for place in self._places:
@@ -107,6 +122,14 @@ class _Patience(Retry):
         return super().increment(method, url, response, error, _pool, _stacktrace)
 
 
+class _Counting(urllib3.PoolManager):
+    """Counts what is asked; its retries once."""
+
+    def urlopen(self, method: str, url: str, redirect: bool = True, **words: Any) -> urllib3.BaseHTTPResponse:  # type: ignore[override]
+        asked["garage"] += 1
+        return super().urlopen(method, url, redirect, **words)
+
+
 def client_of(place: Place) -> Minio:
     """Speaks to nobody yet. BadInputError for settings that cannot be. Certificates are verified, always."""
     parts = urlsplit(place.endpoint)
@@ -122,7 +145,7 @@ def client_of(place: Place) -> Minio:
         raise BadInputError(f"garage.ca_file: {place.ca_file} is no file.")
     # Each retry would be a warning of its own; who asked is told how it ended.
     logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)
-    pool = urllib3.PoolManager(
+    pool = _Counting(
         timeout=Timeout(connect=place.timeout / 3, read=place.timeout),
         maxsize=CONNECTIONS,
         cert_reqs="CERT_REQUIRED",

@@ -39,6 +39,7 @@ from kgfs.stores.graph.neo4j.bookmarks import Kept
 from kgfs.stores.graph.neo4j.patience import Patience
 from kgfs.stores.graph.neo4j.place import WRITING, Place
 from kgfs.stores.graph.neo4j.strangers import answers_as_another
+from kgfs.stores.servers import asked
 
 # What the driver complains of is raised, and told once; it would tell it at each attempt.
 logging.getLogger("neo4j").setLevel(logging.CRITICAL)
@@ -229,6 +230,7 @@ class Speaking:
     @contextmanager
     def _session(self, access: str = WRITE_ACCESS) -> Iterator[Any]:
         """``access`` counts only where a transaction does not say itself what it does."""
+        asked["graph"] += 1
         try:
             with self._driver.session(
                 database=self.place.database, bookmark_manager=self._bookmarks.manager, default_access_mode=access
