@@ -90,7 +90,9 @@ def _print_plan(plan: Plan, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(plan.plain()))
         return
-    seconds = "not measured yet" if plan.seconds is None else f"about {plan.seconds:.0f} s, less where Records answer"
+    seconds = "not measured yet" if plan.seconds is None else f"about {plan.seconds:.0f} s for what is asked"
+    if plan.chunks == plan.reusable_chunks:
+        seconds = "that of parsing, embedding and matching: no extractor is asked"
     unread = f", {plan.unread} never read (estimated)" if plan.unread else ""
     click.echo(f"ontology   {plan.ontology}")
     click.echo(f"strategy   {plan.strategy}")

@@ -114,11 +114,12 @@ class RayEngine:
         lost = ""
         try:
             for _ in range(PATIENCE):
+                if lost:
+                    self._wait_for(actor, progress)
                 try:
                     return self._watched(actor, work, progress)
                 except (ray.exceptions.RayActorError, ray.exceptions.NodeDiedError) as error:
                     lost = str(error).partition("\n")[0]
-                    self._wait_for(actor, progress)
             raise AwayError(f"Ray lost the process that read this document, {PATIENCE} times: {lost}")
         finally:
             self._idle.put(actor)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Hashable, Sequence
 
 from kgfs.domain import Ontology
 from kgfs.errors import DerivedError, ExistsError, MissingError, NotAFolderError, RefusedError
 from kgfs.ingest.depositing.rules import check_ontology_name
-from kgfs.render.readme import AGENTS, README
+from kgfs.render import readme
 from kgfs.stores.journal.facts import SearchRemoved
 from kgfs.tree import keys, search, status
 from kgfs.tree.bare import is_bare
@@ -19,7 +20,9 @@ from kgfs.tree.search import SearchFolder
 from kgfs.tree.status import StatusFolder
 from kgfs.tree.world import World
 
-FIXED = {"README.md": README, "AGENTS.md": AGENTS}
+FIXED = {"README.md": readme.README, "AGENTS.md": readme.AGENTS}
+WRITTEN_AT = os.stat(readme.__file__).st_mtime_ns
+"""When this kgfs got their text. So copies of the mount keep them, from one mount to the next, until there is a new one."""
 
 
 def _no_metrics() -> str:
@@ -120,4 +123,4 @@ class Root(Folder):
     def _fixed(self, name: str) -> Node:
         if name == status.NAME:
             return StatusFolder(self._world, self._metrics)
-        return FixedFile(self._world, keys.fixed(name), FIXED[name], self._world.mounted_at)
+        return FixedFile(self._world, keys.fixed(name), FIXED[name], WRITTEN_AT)

@@ -54,8 +54,7 @@ F = TypeVar("F", File, File | None)
 P = ParamSpec("P")
 
 RENAME_NOREPLACE = 1
-RENAME_EXCHANGE = 2
-"""Flags of renameat2(2)."""
+"""The one flag of renameat2(2) that is honoured."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ class World:
     gid: int
     """Who owns derived things: the user who mounted."""
     mounted_at: int
-    """Nanoseconds; the time of fixed files."""
+    """Nanoseconds; the time of what shows the mount itself."""
     moment: Moment = field(default_factory=Moment)
     searches: Searches = field(init=False)
 

@@ -73,7 +73,7 @@ def shown(graph: Graph) -> dict[str, object]:
     return {**everything, "at": graph.epoch(), "faults": graph.faults()}
 
 
-def until(happened: Callable[[], bool], seconds: float = 20.0) -> None:
+def until(happened: Callable[[], bool], seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not happened():
         assert time.monotonic() < deadline, "it did not happen"

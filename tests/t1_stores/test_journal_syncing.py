@@ -52,7 +52,7 @@ def journal(path: Path, disk: Disk) -> Iterator[SqliteJournal]:
 
 
 def until(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while not true():
         assert time.monotonic() < end
         time.sleep(0.01)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kgfs.app.home import open_deposits, open_stores
-from kgfs.config import Config
+from kgfs.config import Config, load
 from kgfs.config import Pipeline as Settings
 from kgfs.domain import INGEST_VERSION, INGEST_VERSIONS, Document, IngestVersion, State
 from kgfs.errors import BadInputError, MissingError
@@ -24,6 +25,7 @@ from kgfs.knowledge.standing import standing_of
 from kgfs.stores.journal.facts import DocumentRead, ReadingOwed
 from kgfs.stores.readings import load_reading
 from kgfs.stores.stores import Stores
+from tests.peers.homes import anywhere
 from tests.t3_ingest.test_worker import TEXT, Counting, deposit, documents, states, work
 from tests.t6_whole.knowledge_of import knowledge_in
 
@@ -36,7 +38,7 @@ TEXTS = {
 
 @pytest.fixture
 def config(home: Path) -> Config:
-    return Config(home=home, pipeline=Settings(max_attempts=2))
+    return replace(load(home), pipeline=Settings(max_attempts=2))
 
 
 @pytest.fixture
@@ -60,6 +62,7 @@ def said(stores: Stores) -> dict[str, Any]:
     }
 
 
+@anywhere
 def test_a_regenerated_ontology_is_what_a_fresh_ingest_gives_whatever_stood_there(
     config: Config, stores: Stores, tmp_path: Path
 ) -> None:
@@ -115,6 +118,7 @@ def test_each_run_has_readings_of_its_own_by_what_was_asked_for(config: Config, 
     assert all(len(list(stores.garage.objects.keys(f"readings/{d.doc_id}/"))) == 4 for d in documents(stores))
 
 
+@anywhere
 @pytest.mark.claim("VIS-9")
 def test_readers_have_the_old_graph_until_each_document_is_published_anew(
     config: Config, stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -132,7 +136,7 @@ def test_readers_have_the_old_graph_until_each_document_is_published_anew(
     assert not any(standing_of(stores.journal.names, doc_id).stale for doc_id in doc_ids)
     seen: list[tuple[str, dict[str, list[Any]]]] = []
     monkeypatch.setattr(pipeline_module, "border", lambda name: seen.append((name, evidence())))
-    fewer = Config(home=config.home, pipeline=Settings(concepts_per_document=1))
+    fewer = replace(config, pipeline=Settings(concepts_per_document=1))
     work(fewer, stores, Counting())
     after = evidence()
     assert all(0 < len(after[doc_id]) < len(before[doc_id]) for doc_id in doc_ids)
@@ -182,6 +186,7 @@ def test_killed_in_the_middle_it_ends_as_if_undisturbed(
     assert knowledge_in(stores) == after
 
 
+@anywhere
 def test_rebuilt_equals_step_by_step_after_regenerations(config: Config, stores: Stores, tmp_path: Path) -> None:
     deposit(config, stores, tmp_path, **TEXTS)
     work(config, stores, Counting(garbage=True))
@@ -284,8 +289,9 @@ def test_a_document_that_loses_its_path_while_it_is_owed_is_looked_for_again(
 def test_a_plan_counts_what_is_known_and_guesses_what_is_not(config: Config, stores: Stores, tmp_path: Path) -> None:
     deposit(config, stores, tmp_path, **TEXTS)
     work(config, stores, Counting())
-    deposit(config, stores, tmp_path, later="Zen is calm. " * 400)
     compute = Counting()
+    assert plan(config, stores, compute, "Test", documents(stores), "random").seconds == 0
+    deposit(config, stores, tmp_path, later="Zen is calm. " * 400)
     found = plan(config, stores, compute, "Test", documents(stores), "random")
     assert (found.documents, found.unread, found.strategy, found.extractor) == (4, 1, "random", "statistics/1")
     assert (found.reusable_chunks, found.chunks) == (3, 3 + 3)
@@ -299,9 +305,10 @@ def test_a_plan_counts_what_is_known_and_guesses_what_is_not(config: Config, sto
         def extractor(self) -> str:
             return "model/1"
 
-    priced = Config(home=config.home, models=type(config.models)(price_in=2.0, price_out=4.0))
+    priced = replace(config, models=replace(config.models, price_in=2.0, price_out=4.0))
     dear = plan(priced, stores, Billed(), "Test", documents(stores), "random")
     assert dear.reusable_chunks == 0
+    assert dear.seconds and found.seconds and dear.seconds > found.seconds
     assert dear.cost == round((dear.tokens + 6 * config.pipeline.overlap_tokens) * (2.0 + 0.25 * 4.0) / 1e6, 4)
 
 

@@ -6,12 +6,14 @@ import json
 import posixpath
 import stat
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kgfs.domain import encode_name
 from kgfs.tree.node import File, Folder, Link
+from kgfs.tree.root import Root
 from tests.t4_tree.library import Library, kind_of, library_at, read
 
 ZEN = "Zen is a school of Buddhism.\nIt is old.\n\nA koan is a riddle\nthat Zen == teachers use.\n"
@@ -216,6 +218,13 @@ def test_the_root_explains_itself(library: Library) -> None:
     assert {job["document"] for job in jobs} == {"documents/picture.png", "documents/koan.md/x"}
     assert {(job["decision"], job["decision_reason"]) for job in jobs} == {("insert", "new document")}
     assert library.read(".kgfs/metrics.prom") == b"metric 1\n"
+
+
+def test_the_fixed_files_keep_their_time_from_one_mount_to_the_next(library: Library) -> None:
+    again = Root(replace(library.world, mounted_at=library.world.mounted_at + 10**9))
+    for name in ("README.md", "AGENTS.md"):
+        found = again.lookup(name)
+        assert found is not None and found.attr().mtime == library.node(name).attr().mtime != 0
 
 
 def test_the_error_log_grows_while_it_is_read(library: Library, tmp_path: Path) -> None:

@@ -16,8 +16,12 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 KGFS = (sys.executable, "-m", "kgfs")
 PATIENCE = 90.0
-QUICK = {"KGFS_MODELS_EMBEDDER": "none", "KGFS_MODELS_EXTRACTOR": "statistics"}
+LIGHT = {"KGFS_MODELS_EXTRACTOR": "statistics"}
+"""The environment of a home that says nothing of its extractor: to load another takes longer than all else that a test does."""
+QUICK = LIGHT | {"KGFS_MODELS_EMBEDDER": "none"}
 """The environment of a home that reads without models."""
+AUTO = {"KGFS_MODELS_EXTRACTOR": "auto"}
+"""The environment of a home that reads as one does where nobody set anything."""
 
 
 @dataclass
@@ -63,7 +67,7 @@ class Place:
 
     def _environment(self, more: Mapping[str, str] | None) -> dict[str, str]:
         known = {"KGFS_HOME": str(self.home), "KGFS_PIPELINE_SETTLE": "0.5", "PYTHONDONTWRITEBYTECODE": "1"}
-        return {**os.environ, **known, **self.environment, **(more or {})}
+        return {**LIGHT, **os.environ, **known, **self.environment, **(more or {})}
 
     def mount(self, *options: str, env: Mapping[str, str] | None = None) -> Place:
         self.run("mount", self.mountpoint, *options, env=env)
@@ -125,7 +129,7 @@ def contents(top: Path) -> dict[str, tuple[int, bytes]]:
     }
 
 
-def until(true: Callable[[], Any], seconds: float = 20.0) -> None:
+def until(true: Callable[[], Any], seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < deadline, "it did not come to pass"

@@ -42,7 +42,8 @@ class Plan:
     """Answered by Records that are kept: the extractor is not asked about them."""
     reusable_tokens: int
     seconds: float | None
-    """At the rate of this home's last publications, which asked about everything; None where nothing was measured."""
+    """To read what the extractor is asked about, at the rate of this home's last publications; None where nothing was
+    measured. What Records answer takes a part of that, which is not known."""
     cost: float
     """At the stated prices per million tokens; 0 for an extractor that is not billed."""
 
@@ -54,11 +55,12 @@ def plan(
     config: Config, stores: Stores, compute: Compute, ontology: str, documents: Sequence[Document], strategy: str
 ) -> Plan:
     """Reads one Reading and the head of one pack of Records a document; asks no model."""
-    chunks = tokens = reusable_chunks = reusable_tokens = unread = 0
+    chunks = tokens = reusable_chunks = reusable_tokens = unread = asked_bytes = 0
     for document in documents:
         reading = _last(stores.garage.objects, document)
         if reading is None:
             unread += 1
+            asked_bytes += document.size
             guess = max(1, round(document.size / BYTES_PER_TOKEN))
             tokens += guess
             chunks += max(1, round(guess / config.pipeline.chunk_tokens))
@@ -69,6 +71,8 @@ def plan(
         if _reusable(stores.garage.objects, document.doc_id, reading, compute):
             reusable_chunks += len(passed)
             reusable_tokens += sum(chunk.tokens for chunk in passed)
+        elif passed:
+            asked_bytes += document.size
     asked = tokens - reusable_tokens + (chunks - reusable_chunks) * config.pipeline.overlap_tokens
     price = config.models.price_in + ANSWER_SHARE * config.models.price_out
     rate = _bytes_a_second(stores.journal)
@@ -82,7 +86,7 @@ def plan(
         tokens=tokens,
         reusable_chunks=reusable_chunks,
         reusable_tokens=reusable_tokens,
-        seconds=round(sum(document.size for document in documents) / rate, 1) if rate else None,
+        seconds=round(asked_bytes / rate, 1) if rate else None,
         cost=round(asked * price / 1e6, 4) if compute.billed else 0.0,
     )
 
