@@ -1,7 +1,8 @@
 """Start, show or end real servers: ``python -m scripts.servers start [NAME …] [--folder .servers]``.
 
-Starting what runs is harmless; a server that ended comes back on the ports and with the data it had. After a start
-``FOLDER/kgfs.toml`` is a configuration for ``--config`` of every verb.
+Starting what runs is harmless; a server that ended comes back on the ports and with the data it had. One that cannot be
+had here keeps none of the others from starting. After a start ``FOLDER/kgfs.toml`` is a configuration for ``--config`` of
+every verb.
 """
 
 from __future__ import annotations
@@ -33,15 +34,28 @@ def main() -> None:
     if unknown:
         parser.error(f"no server is called {unknown[0]}; known are {', '.join(SERVERS)}")
     folder = arguments.folder.absolute()
+    failed = []
     for name in arguments.names or SERVERS:
-        VERBS[arguments.verb](name, folder / name)
+        try:
+            VERBS[arguments.verb](name, folder / name)
+        except SystemExit as error:
+            failed.append(name)
+            print(f"{name}: {error}", file=sys.stderr)
     if arguments.verb == "start":
         write_settings(folder)
+    # One of the two S3 servers does, where neither was asked for by name.
+    if failed and (arguments.names or arguments.verb != "start" or len(failed) > 1 or failed[0] not in S3):
+        raise SystemExit(1)
 
 
 def start(name: str, folder: Path) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if (found := process.running(folder)) is None:
+        for port in process.ports_before(folder):
+            if process.taken(port):
+                raise SystemExit(
+                    f"port {port} is taken by another program. End that, or remove {folder / 'running.json'}."
+                )
         found = SERVERS[name].start(folder, process.ports_before(folder))
     print(f"{name}\tprocess {found.pid}\tport {found.ports[0]}")
 

