@@ -19,6 +19,7 @@ import kgfs
 from tests.logs import homes_below, undeclared
 from tests.peers.buckets import minio_server, seaweedfs_server  # noqa: F401 - fixtures
 from tests.peers.fixtures import qdrant_url, qdrant_wire_url  # noqa: F401 - fixtures
+from tests.peers.homes import peers_of, settle_home
 from tests.peers.knowledge_server import mortal, neo4j_place  # noqa: F401 - fixtures
 from tests.required import missing
 
@@ -78,6 +79,10 @@ def pytest_configure(config: pytest.Config) -> None:
         compileall.compile_dir(Path(kgfs.__file__).parent, quiet=2)
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    peers_of(metafunc)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if hasattr(config, "workerinput"):
         from tests.dealing import soonest
@@ -119,8 +124,9 @@ def _same_folder() -> Iterator[None]:
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    """An empty home."""
+def home(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """An empty home, whose stores are in files or where ``@pytest.mark.peers`` says."""
     path = tmp_path / "home"
     path.mkdir(mode=0o700)
+    settle_home(path, request)
     return path

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from kgfs.config import Config
+from kgfs.config import Config, load
 from kgfs.domain import Name, Ontology
 from kgfs.ingest.depositing.deposit import Deposits
 from kgfs.ingest.keeping.sessions import Session, open_session
-from kgfs.stores.garage.embedded import FileGarage
+from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.journal.contract import Journal
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.stores import Stores
@@ -80,11 +80,11 @@ class Desk:
 
 
 def open_desk(home: Path, config: Config | None = None) -> Desk:
-    config = config or Config(home)
+    config = config or load(home)
     for folder in (config.garage, config.spool, config.run, config.logs):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     graph = cast(Any, None)  # depositing never looks at the graph
-    stores = Stores(FileGarage(config.garage), SqliteJournal(config.front_db), graph)
+    stores = Stores(open_garage(config), SqliteJournal(config.front_db), graph)
     session = open_session(config.run)
     return Desk(config, stores, session, Deposits(config, stores, session.id))
 

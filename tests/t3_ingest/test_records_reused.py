@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kgfs.app.home import open_deposits, open_stores
-from kgfs.config import Config
+from kgfs.config import Config, load
 from kgfs.config import Pipeline as Settings
 from kgfs.domain import State
 from kgfs.ingest.life import forget
@@ -19,6 +20,7 @@ from kgfs.ingest.life.regeneration_plan import plan
 from kgfs.knowledge.document import document_page
 from kgfs.stores.naming import find_document
 from kgfs.stores.stores import Stores
+from tests.peers.homes import anywhere
 from tests.t3_ingest.test_worker import TEXT, Counting, deposit, states, work
 
 WORDS = (
@@ -29,7 +31,7 @@ WORDS = (
 
 @pytest.fixture
 def config(home: Path) -> Config:
-    return Config(home=home, pipeline=Settings(max_attempts=2))
+    return replace(load(home), pipeline=Settings(max_attempts=2))
 
 
 @pytest.fixture
@@ -92,6 +94,7 @@ def test_what_the_first_of_many_versions_said_is_not_asked_again(
             assert 1 <= len(compute.asked) <= 2, turn
 
 
+@anywhere
 def test_other_paths_and_other_ontologies_ask_nothing(config: Config, stores: Stores, tmp_path: Path) -> None:
     deposit(config, stores, tmp_path, a=TEXT, b=TEXT)
     first = Counting()
@@ -153,6 +156,7 @@ def test_force_reads_again_whatever_path_it_comes_by(config: Config, stores: Sto
     assert states(stores) == {State.DONE: 1}
 
 
+@anywhere
 def test_what_others_had_from_a_purged_document_is_not_asked_again(
     config: Config, stores: Stores, tmp_path: Path
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ import pytest
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.compute.engine import LocalEngine
 from kgfs.compute.local import LocalCompute
-from kgfs.config import Config, Models
+from kgfs.config import Config, Models, load
 from kgfs.config import Pipeline as Settings
 from kgfs.domain import State
 from kgfs.ingest.life.rebuild import rebuild
@@ -23,6 +23,7 @@ from kgfs.ingest.working.worker import Worker
 from kgfs.models.contract import Passage
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.stores import Stores
+from tests.peers.homes import anywhere
 from tests.t6_whole.knowledge_of import knowledge_in
 
 TEXT = "Reference counting is a form of garbage collection. Garbage collection reclaims unreachable memory cells."
@@ -54,7 +55,7 @@ class Better(Counting):
 
 @pytest.fixture
 def config(home: Path) -> Config:
-    return Config(home=home, pipeline=Settings(max_attempts=2))
+    return replace(load(home), pipeline=Settings(max_attempts=2))
 
 
 @pytest.fixture
@@ -134,6 +135,7 @@ def test_the_extractor_is_asked_about_a_source_once(config: Config, stores: Stor
     assert states(stores)[State.DONE] == 1
 
 
+@anywhere
 def test_what_is_removed_leaves_the_graph_and_comes_back_without_asking_again(
     config: Config, stores: Stores, tmp_path: Path
 ) -> None:
@@ -155,6 +157,7 @@ def test_what_is_removed_leaves_the_graph_and_comes_back_without_asking_again(
     assert after["Test"]["concepts"].keys() == before["Test"]["concepts"].keys()
 
 
+@anywhere
 def test_rebuilt_equals_step_by_step(config: Config, stores: Stores, tmp_path: Path) -> None:
     deposit(config, stores, tmp_path, a=TEXT, b=TEXT + " Tracing is another form.", c="Zen is a school of Buddhism.")
     work(config, stores, Counting())
@@ -169,6 +172,7 @@ def documents(stores: Stores) -> list:  # type: ignore[type-arg]
     return [d for o in stores.journal.names.ontologies() for d in stores.journal.names.documents(o.id)]
 
 
+@anywhere
 def test_reading_again_uses_the_extractor_there_is_now(config: Config, stores: Stores, tmp_path: Path) -> None:
     deposit(config, stores, tmp_path, a=TEXT)
     work(config, stores, Counting(garbage=True))

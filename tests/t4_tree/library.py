@@ -13,7 +13,7 @@ from typing import cast
 
 from kgfs.compute.contract import Compute
 from kgfs.compute.engine import LocalEngine
-from kgfs.config import Config
+from kgfs.config import Config, load
 from kgfs.domain import (
     Chunk,
     Document,
@@ -31,8 +31,8 @@ from kgfs.ingest.keeping.sessions import open_session
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.reading.parse import parse
 from kgfs.ingest.working.pipeline import Pipeline
-from kgfs.stores.garage.embedded import FileGarage
-from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.garage.opening import open_garage
+from kgfs.stores.graph.opening import open_graph
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.readings import Reading
 from kgfs.stores.stores import Stores
@@ -257,10 +257,10 @@ def chunks_of(text: str, size: int = 60) -> tuple[Chunk, ...]:
 
 @contextmanager
 def library_at(home: Path, config: Config | None = None) -> Iterator[Library]:
-    config = replace(config or Config(home), home=home)
+    config = replace(config or load(home), home=home)
     for folder in (config.garage, config.spool, config.run, config.logs):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    stores = Stores(FileGarage(config.garage), SqliteJournal(config.front_db), SqliteGraph(config.graph_db))
+    stores = Stores(open_garage(config), SqliteJournal(config.front_db), open_graph(config, mounted=True))
     session = open_session(config.run)
     try:
         deposits = Deposits(config, stores, session.id)

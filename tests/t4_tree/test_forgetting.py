@@ -11,7 +11,7 @@ import pytest
 
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.compute.local import LocalCompute
-from kgfs.config import Config, Models
+from kgfs.config import Config, Models, load
 from kgfs.domain import Document, Name, State, decode_name
 from kgfs.errors import BadInputError, ExistsError, MissingError
 from kgfs.ingest.depositing import trash
@@ -19,6 +19,7 @@ from kgfs.ingest.life import forget
 from kgfs.ingest.life.rebuild import rebuild
 from kgfs.stores.database import remove_database
 from kgfs.stores.naming import find_document
+from tests.peers.homes import anywhere
 from tests.t4_tree.histories import Place, differences, open_place, seen
 
 ABBOT = "The abbot of Kyoto keeps a koan. The abbot of Kyoto teaches Zen practice. Zen practice is hard.\n"
@@ -28,8 +29,8 @@ MONK = "A young monk learns Zen practice. The young monk leaves Zen practice. A 
 @pytest.fixture
 def place(home: Path) -> Iterator[Place]:
     compute = LocalCompute(Models(embedder="none", extractor="statistics"))
-    config = Config(home)
-    with open_stores(config) as stores, open_deposits(config, stores) as (deposits, _):
+    config = load(home)
+    with open_stores(config, mounted=True) as stores, open_deposits(config, stores) as (deposits, _):
         yield open_place(config, stores, deposits, compute)
 
 
@@ -82,6 +83,7 @@ def rebuilt_is_the_same(place: Place) -> None:
 # ---------------------------------------------------------------------------------------------------- trash
 
 
+@anywhere
 @pytest.mark.claim("GONE-1")
 def test_what_is_restored_is_as_it_was(place: Place) -> None:
     write(place, "a/b.txt", ABBOT)
@@ -192,6 +194,7 @@ def test_emptying_gives_up_only_what_nothing_promises(place: Place) -> None:
 # --------------------------------------------------------------------------------------------------- forget
 
 
+@anywhere
 @pytest.mark.claim("GONE-3")
 def test_orphans_leave_in_one_commit_however_many_documents(place: Place) -> None:
     write(place, "a.txt", ABBOT)
@@ -252,6 +255,7 @@ def test_what_was_removed_before_is_purged_by_its_path(place: Place) -> None:
     assert not list(trash.listed(place.stores))
 
 
+@anywhere
 def test_a_tombstone_keeps_its_knowledge(place: Place) -> None:
     doomed = write(place, "a.txt", ABBOT)
     known = concepts(place)
@@ -288,6 +292,7 @@ def test_a_tombstone_keeps_its_knowledge(place: Place) -> None:
     assert not place.stores.journal.names.tombstoned(doomed.doc_id)
 
 
+@anywhere
 @pytest.mark.claim("GONE-5")
 def test_all_takes_the_evidence_of_others_and_keeps_it_away_until_a_later_deposit(place: Place) -> None:
     doomed = write(place, "a.txt", ABBOT)
@@ -334,14 +339,15 @@ def test_a_later_deposit_wins_over_a_forgetting_that_is_owed(place: Place) -> No
     assert place.stores.garage.objects.exists(doomed.key)
 
 
+@anywhere
 def test_a_purged_name_is_not_given_to_another_concept(place: Place) -> None:
     write(place, "a.txt", ABBOT)
     graph, ontology = place.stores.graph, place.ontology("Zen").id
     taken = {concept.name: concept.concept_id for concept in graph.concepts(ontology)}
     forgotten(place, "Zen/a.txt", purge=True)
-    assert {name: graph.name_taken(ontology, name) for name in taken} == taken
+    assert graph.names_taken(ontology, taken) == taken
     rebuilt_is_the_same(place)
-    assert {name: graph.name_taken(ontology, name) for name in taken} == taken
+    assert graph.names_taken(ontology, taken) == taken
     assert not list(place.stores.garage.objects.keys("readings/"))
     again = write(place, "a.txt", ABBOT)
     assert {concept.name: concept.concept_id for concept in graph.concepts_of(again.doc_id)} == taken

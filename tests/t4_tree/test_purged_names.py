@@ -18,6 +18,7 @@ from kgfs.ingest.life.rebuild import rebuild
 from kgfs.ingest.matching.concept_plans import plan_merge, plan_split
 from kgfs.ingest.matching.concepts import decide
 from kgfs.stores.naming import find_document
+from tests.peers.homes import anywhere
 from tests.t4_tree.histories import Place, differences, seen
 from tests.t4_tree.library import ME, Library, library_at, reading_of
 
@@ -74,6 +75,7 @@ def names(library: Library) -> list[str]:
     return sorted(concept.name for concept in library.stores.graph.concepts(library.ontology().id))
 
 
+@anywhere
 @pytest.mark.claim("GONE-9")
 def test_the_name_of_what_was_joined_by_an_alias_goes_with_its_document(library: Library) -> None:
     told(library, "a.txt", FOUNDER, {"quxhall": "The quxhall is a house."}, quxhall="abbey")
