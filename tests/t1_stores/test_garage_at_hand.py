@@ -14,11 +14,13 @@ from hypothesis import strategies as st
 
 from kgfs.errors import RotError
 from kgfs.ingest.keeping.content import SMALL, Kept
-from kgfs.stores.garage.contract import Objects
+from kgfs.stores.garage.contract import BLOCK, Objects
 from kgfs.stores.garage.files import FileObjects
 from kgfs.stores.garage.listing import object_path, sums_path
+from kgfs.stores.garage.s3.cache import Cache
 from kgfs.stores.garage.s3.garage import S3Garage
 from kgfs.stores.garage.s3.place import Place
+from kgfs.stores.garage.sums import sums_of
 from tests.peers.buckets import GARAGES, garage_of
 
 KEY = "sources/Philosophy/watts.txt"
@@ -101,3 +103,25 @@ def test_nobody_waits_for_a_server_to_learn_that_nothing_is_at_hand(
             silent.setblocking(False)
             with pytest.raises(BlockingIOError):
                 silent.accept()
+
+
+def test_cached_blocks_are_at_hand_one_after_the_other(tmp_path: Path) -> None:
+    """Without a word to the server, of which there is none; but for those that rotted on the disk."""
+    content = b"".join(bytes([number]) * (BLOCK - number) for number in range(1, 5))
+    sums = sums_of(content)
+    cache = Cache(tmp_path / "cache", 1 << 30)
+    cache.keep_sums(KEY, sums, cache.round())
+    for number in range(len(sums.blocks)):
+        cache.keep_block(KEY, number, content[number * BLOCK : (number + 1) * BLOCK], cache.round())
+    with closing(S3Garage(Place("http://127.0.0.1:9", "kgfs"), tmp_path / "cache", 1 << 30)) as garage:
+        with closing(garage.objects.open(KEY)) as reader:
+            for at in range(0, len(content), BLOCK // 4):
+                assert reader.at_hand(at, BLOCK // 4) == content[at : at + BLOCK // 4]
+            assert reader.at_hand(BLOCK - 1, 2) is None
+            assert reader.at_hand(len(content), 1) == b""
+        [path] = (tmp_path / "cache").glob("*/*.2")
+        path.write_bytes(bytes(BLOCK))
+        with closing(garage.objects.open(KEY)) as reader:
+            assert reader.at_hand(3 * BLOCK, 5) == content[3 * BLOCK : 3 * BLOCK + 5]
+            assert reader.at_hand(2 * BLOCK, 5) is None
+            assert reader.at_hand(0, 5) == content[:5]

@@ -44,10 +44,20 @@ class CacheBehind(Cache):
         self._closed = False
 
     def at_hand(self, key: str, size: int) -> bytes | None:
-        waiting, behind = self._unwritten(self._path(key)), length_before(size)
+        waiting = self._unwritten(self._path(key)) if self._waiting else None
         if waiting is not None:
+            behind = length_before(size)
             return bytes(waiting[behind:]) if len(waiting) == behind + size else None
         return super().at_hand(key, size)
+
+    def block_at_hand(self, key: str, number: int, buffer: bytearray) -> bool:
+        waiting = self._unwritten(self._path(key, number)) if self._waiting else None
+        if waiting is None:
+            return super().block_at_hand(key, number, buffer)
+        if len(waiting) != len(buffer):
+            return False
+        buffer[:] = waiting
+        return True
 
     def open_blocks(self, key: str, count: int) -> dict[int, FileIO]:
         paths = [self._path(key, number) for number in range(count)]

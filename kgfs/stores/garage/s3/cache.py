@@ -31,6 +31,7 @@ quarter."""
 FRESH = 60.0
 """Seconds in which a second use of a file is not noted again."""
 _STATE = struct.Struct("<qq")
+_LENGTH_BUT_SIZE = len(encode_sums(Sums(0, "0" * 64, ("0" * 16,)))) - 1
 
 
 class Cache:
@@ -107,6 +108,22 @@ class Cache:
             os.close(descriptor)
         return bytes(buffer[start:-1]) if found == start + size else None
 
+    def block_at_hand(self, key: str, number: int, buffer: bytearray) -> bool:
+        """Whether ``buffer`` was filled with a block of that size, which was in the kernel's pages; verified by nobody yet."""
+        if not self._limit:
+            return False
+        try:
+            with FileIO(self._path(key, number)) as file:
+                _note_use(file)
+                return os.preadv(file.fileno(), [buffer], 0, os.RWF_NOWAIT) == len(buffer)
+        except OSError:  # not cached, it would wait, or it cannot tell
+            return False
+
+    def prefetch(self, key: str, number: int) -> None:
+        """Have the kernel read a block that will be asked for."""
+        with suppress(OSError), FileIO(self._path(key, number)) as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_WILLNEED)
+
     def open_blocks(self, key: str, count: int) -> dict[int, FileIO]:
         """Those of the first ``count`` blocks that are cached, verified by nobody yet; the caller closes them."""
         found = {}
@@ -175,8 +192,7 @@ class Cache:
             return None
         try:
             with FileIO(path) as file:
-                if time.time() - os.fstat(file.fileno()).st_mtime > FRESH:
-                    os.utime(file.fileno())
+                _note_use(file)
                 return file.readall()
         except OSError:
             return None  # not cached, or not readable any more: the bucket has it
@@ -234,7 +250,7 @@ def _lacking(folder: str) -> int:
 
 def length_before(size: int) -> int:
     """Bytes of the sums that stand before a content of one block of this size."""
-    return len(encode_sums(Sums(size, "0" * 64, ("0" * 16,))))
+    return _LENGTH_BUT_SIZE + len(str(size))
 
 
 def _parted(raw: bytes) -> tuple[Sums | None, bytes]:
@@ -255,6 +271,11 @@ def _made(path: str) -> FileIO:
 
 def _remove(path: str) -> None:
     Path(path).unlink(missing_ok=True)
+
+
+def _note_use(file: FileIO) -> None:
+    if time.time() - os.fstat(file.fileno()).st_mtime > FRESH:
+        os.utime(file.fileno())
 
 
 def _private(path: str, flags: int) -> int:

@@ -39,9 +39,13 @@ class S3Reader:
         self._files = {} if first is not None else cache.open_blocks(key, min(HELD, len(sums.blocks)))
         self._lock = Lock()
         """Held by who uses the block."""
-        self._block: bytes = b""
+        self._block: bytes | bytearray = b""
         self._held = -1
         """The number of that block."""
+        self._buffer = bytearray()
+        """For blocks at hand: getting a MiB anew costs as much as reading it."""
+        self._prefetched = 0
+        """The last block that the kernel was asked to read ahead."""
         self._ahead = 1
         self._next = 0 if first is None else 1
         """The block behind the last one that came from the bucket."""
@@ -63,10 +67,10 @@ class S3Reader:
         with self._lock:
             while offset < end:
                 number = offset // BLOCK
-                base, stop = number * BLOCK, min((number + 1) * BLOCK, end)
+                stop = min((number + 1) * BLOCK, end)
                 if number != self._held:
                     self._load(number, (end - 1) // BLOCK)
-                pieces.append(self._block[offset - base : stop - base])
+                pieces.append(self._piece(offset, stop))
                 offset = stop
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
@@ -77,10 +81,10 @@ class S3Reader:
         if not self._lock.acquire(blocking=False):
             return None
         try:
-            base = self._held * BLOCK
-            if self._held < 0 or not base <= offset < end <= base + BLOCK:
+            number = offset // BLOCK
+            if number != (end - 1) // BLOCK or not (number == self._held or self._in_pages(number)):
                 return None
-            return self._block[offset - base : end - base]
+            return self._piece(offset, end)
         finally:
             self._lock.release()
 
@@ -89,6 +93,23 @@ class S3Reader:
         self._hang_up()
         for file in self._files.values():
             file.close()
+
+    def _piece(self, start: int, stop: int) -> bytes:
+        """``start:stop`` of the block that is held. Once its second half is asked for the next one is fetched."""
+        base, following = self._held * BLOCK, self._held + 1
+        if stop - base > BLOCK // 2 and self._prefetched < following < len(self._sums.blocks):
+            self._prefetched = following
+            self._cache.prefetch(self._key, following)
+        return bytes(memoryview(self._block)[start - base : stop - base])
+
+    def _in_pages(self, number: int) -> bool:
+        """Whether block ``number`` is cached, in the kernel's pages and right; then it is held."""
+        size = min(BLOCK, self._sums.size - number * BLOCK)
+        if len(self._buffer) != size:
+            self._buffer = bytearray(size)
+        elif self._block is self._buffer:
+            self._held = -1
+        return self._cache.block_at_hand(self._key, number, self._buffer) and self._hold(number, self._buffer)
 
     def _load(self, number: int, last: int) -> None:
         """Hold block ``number``; ``last`` is the last one that is asked for."""
@@ -141,7 +162,7 @@ class S3Reader:
             self._download.close()
             self._download = None
 
-    def _hold(self, number: int, block: bytes) -> bool:
+    def _hold(self, number: int, block: bytes | bytearray) -> bool:
         """Whether the bytes are those of the block; if so they are held."""
         if xxhash.xxh3_64_hexdigest(block) != self._sums.blocks[number]:
             return False
