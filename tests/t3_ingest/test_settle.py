@@ -15,14 +15,16 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.config import Config, Pipeline
+from kgfs.config import Pipeline, load
 from kgfs.domain import Name, Place, State, doc_id_of
 from kgfs.errors import BusyError
 from kgfs.ingest.keeping.sessions import alive_sessions, open_session
 from kgfs.ingest.keeping.settle import Settler
 from kgfs.stores.journal.facts import DocumentFailed, DocumentForgotten, DocumentRead, Settled, VersionMinted
+from tests.peers.homes import EMBEDDED
 from tests.t3_ingest.depositing import Desk, desk_at, open_desk
 
+pytestmark = pytest.mark.peers(EMBEDDED, "seaweedfs", "minio")
 BIG = b"0123456789abcdef" * 20_000
 SECOND = 10**9
 
@@ -67,7 +69,7 @@ def test_a_quiet_file_becomes_a_version(desk: Desk, content: bytes) -> None:
 
 
 def test_quiet_means_the_configured_time(home: Path) -> None:
-    with desk_at(home, Config(home, pipeline=Pipeline(settle=5.0))) as desk:
+    with desk_at(home, replace(load(home), pipeline=Pipeline(settle=5.0))) as desk:
         name = desk.file(content=b"bytes")
         settler, now = desk.deposits.settler, time.time_ns()
         assert settler.due(now + 4 * SECOND) == []
@@ -166,7 +168,7 @@ def test_bytes_that_come_back_are_revived_with_their_identity(desk: Desk) -> Non
 
 
 def test_bytes_that_come_back_after_the_trash_is_emptied_are_new(home: Path) -> None:
-    config = Config(home)
+    config = load(home)
     with desk_at(home, replace(config, tree=replace(config.tree, trash_days=0))) as desk:
         name = desk.file(content=b"bytes")
         desk.settle()
@@ -448,6 +450,7 @@ desk.settle()
 """
 
 
+@pytest.mark.peers(EMBEDDED)
 @pytest.mark.parametrize(
     "border", ["kept", "kept:2", "kept:3", "garage-put", "garage-put:2", "garage-put:3", "settled"]
 )

@@ -5,12 +5,16 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+import pytest
+
 from kgfs.app.home import open_deposits, open_stores
-from kgfs.config import Config
+from kgfs.config import load
+from tests.peers.homes import EMBEDDED
 
 
+@pytest.mark.peers(EMBEDDED, "seaweedfs", "minio")
 def test_the_trash_has_the_newest_version_not_bytes_that_were_never_settled(home: Path, tmp_path: Path) -> None:
-    config = Config(home=home)
+    config = load(home)
     source = tmp_path / "a.txt"
     source.write_bytes(b"the first version")
     with open_stores(config) as stores, open_deposits(config, stores) as (deposits, _):
