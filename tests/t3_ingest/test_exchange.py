@@ -25,6 +25,7 @@ from kgfs.ingest.keeping.sessions import open_session
 from kgfs.ingest.sharing.exchange import Exchange
 from kgfs.knowledge.check.kept import in_garage
 from kgfs.stores.damage import Kind
+from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.contract import Garage, Ledger
 from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.graph.memory import MemoryGraph
@@ -329,6 +330,7 @@ def test_a_file_that_stays_open_while_another_host_writes_it(here: Host, there: 
     assert there.history("a.txt")[-1] == ("conflict", b"our")
 
 
+@pytest.mark.logs("another document")
 @pytest.mark.claim("SHARE-7")
 def test_a_purge_of_another_host_is_obeyed(here: Host, there: Host) -> None:
     secret = b"the word is xyzzy"
@@ -342,6 +344,10 @@ def test_a_purge_of_another_host_is_obeyed(here: Host, there: Host) -> None:
     cached.parent.mkdir(parents=True)
     cached.write_bytes(secret)
     (there.config.spool / "dead-0123").write_bytes(secret)
+    there.config.logs.mkdir(exist_ok=True)
+    (there.config.logs / "worker.log").write_text(f"{row.doc_id}: xyzzy\n")
+    for about in (f"{row.doc_id}: xyzzy", "another document"):
+        ErrorLog(there.config.errors_log).add("read", about)
     there.journal.record(SettingChanged("", "x", "y", 1), inbox={row.sha256: secret})
     here.deposits.record(ForgettingOwed("order", (name.id,), (row.doc_id,), "all", True, (), (), 5))
     here.deposits.record(ForgettingDone("order", (row.doc_id,), "all", True, "commit", (), "redaction", 6))
@@ -349,6 +355,7 @@ def test_a_purge_of_another_host_is_obeyed(here: Host, there: Host) -> None:
     assert there.journal.names.document(row.doc_id) is None
     left = [path for path in there.config.home.rglob("*") if path.is_file() and b"xyzzy" in path.read_bytes()]
     assert left == []
+    assert "another document" in there.config.errors_log.read_text()
     assert not (there.config.home / "purged.json").exists()
 
 
