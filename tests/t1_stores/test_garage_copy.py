@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from kgfs.errors import ExistsError
 from tests.peers.buckets import GARAGES, garage_of
 
 LARGE = random.Random(7).randbytes((9 << 20) + 5)
+MIDDLE, SMALL = LARGE[: (1 << 20) + 1], b"small"
 KEY, WAITS = "sources/Zen/0123.bin", "inbox/1f.0123"
 
 
@@ -17,15 +19,35 @@ KEY, WAITS = "sources/Zen/0123.bin", "inbox/1f.0123"
 def test_a_copy_is_the_object_or_none(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     objects = garage_of(kind, tmp_path, request).objects
     assert not objects.copy(WAITS, KEY) and not objects.exists(KEY), "what is absent is not copied"
-    for content in (LARGE, b"small"):
+    for content in (LARGE, MIDDLE, SMALL):
         sums = objects.put(WAITS, content)
         done = objects.copy(WAITS, KEY)
         assert done is objects.exists(KEY)
         assert done is objects.copy(WAITS, KEY), "twice is once"
-        if content is LARGE:
+        if content is not SMALL:
             assert done is (kind != "files")
         if done:
             assert objects.stat(KEY) == sums and objects.get(KEY) == content
         assert objects.put(KEY, content) == sums
         for key in (WAITS, KEY):
             objects.delete(key)
+
+
+@pytest.mark.parametrize("kind", GARAGES)
+def test_what_is_present_elsewhere_may_be_copied_and_is_the_content_all_the_same(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    objects = garage_of(kind, tmp_path, request).objects
+    sums = objects.put(WAITS, MIDDLE)
+    objects.put("inbox/20.0123", LARGE)
+    for number, present in enumerate((WAITS, "inbox/20.0123", "inbox/absent")):
+        source = tmp_path / "source"
+        source.write_bytes(MIDDLE)
+        key = f"sources/Zen/{number}.bin"
+        assert objects.put(key, source, sums, move=True, present=present) == sums
+        assert not source.exists()
+        assert objects.get(key) == MIDDLE and objects.stat(key) == sums
+    with pytest.raises(ExistsError):
+        objects.put(key, LARGE, present="inbox/20.0123")
+    assert objects.get(key) == MIDDLE
+    assert list(objects.left_over()) == []

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgfs.config import Config, load
-from kgfs.errors import BadInputError, ExistsError, MissingError, RotError, StoreError
+from kgfs.errors import AwayError, BadInputError, ExistsError, MissingError, RotError, StoreError
 from kgfs.stores.garage.contract import BLOCK
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.garage.s3 import names, objects, proof
@@ -174,6 +174,37 @@ def test_a_bucket_that_is_not_there_is_empty_and_made_by_the_first_put(
             kept.get(KEY)
         kept.put(KEY, content)
         assert kept.get(KEY) == content
+
+
+def test_a_bucket_that_goes_is_away_and_is_not_made_anew(server: Server, tmp_path: Path) -> None:
+    place = replace(server.place, bucket="going")
+    client, long = client_of(place), objects.PART + 1
+    with closing(S3Garage(place, tmp_path / "cache", 0)) as garage, closing(Bucket(place)) as reader:
+        kept, ledger = garage.objects, garage.ledger
+        kept.put(KEY, b"zen")
+        assert ledger.append(1, [b"{}"]) == 1
+        assert list(S3Objects(reader, Cache(tmp_path / "none", 0)).keys()) == [(KEY, 3)]
+        for item in list(client.list_objects("going", recursive=True)):
+            client.remove_object("going", str(item.object_name))
+        client.remove_bucket("going")
+        asks: list[Callable[[], object]] = [
+            lambda: kept.get(KEY),
+            lambda: kept.names(),
+            lambda: list(S3Objects(reader, Cache(tmp_path / "none", 0)).keys()),
+        ]
+        if server.name != "seaweedfs":  # it makes a bucket of what is put, by itself
+            asks += [
+                lambda: kept.put("later", b"zen"),
+                lambda: kept.put("long", bytes(long)),
+                lambda: ledger.append(2, [b"{}"]),
+            ]
+        for ask in asks:
+            with pytest.raises(AwayError, match=r"not there any more\. Bring it back"):
+                ask()
+        assert not client.bucket_exists("going")
+        client.make_bucket("going")
+        kept.put(KEY, b"zen")
+        assert kept.get(KEY) == b"zen"
 
 
 @pytest.mark.claim("BUCKET-1")

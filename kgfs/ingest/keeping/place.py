@@ -17,8 +17,6 @@ from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.stores import Stores
 from kgfs.stores.waiting import waiting_key
 
-LARGE = 8 << 20
-"""Bytes above which a garage is asked to copy what it has."""
 AT_ONCE = 8
 """Small objects put at the same time: with one after the other each waits for the disk three times."""
 
@@ -98,27 +96,17 @@ def _move(stores: Stores, kept: Path, name: Name, key: str, sums: Sums | None) -
             sums = _verified(name, sums_of(kept))
     except OSError as error:
         raise from_os_error(error, f"Reading the working copy {kept} of '{name.name}'") from error
-    if name.size > LARGE and stores.journal.sharing and _copied(stores, waiting_key(name.id, name.sha256), name, key):
-        kept.unlink(missing_ok=True)
-    else:
-        stores.garage.objects.put(key, kept, sums, move=True)
-
-
-def _copied(stores: Stores, present: str, name: Name, key: str) -> bool:
-    """Whether the garage made the object of what it has under another key: those bytes have gone there once already."""
-    objects = stores.garage.objects
-    try:
-        return objects.stat(present).sha256 == name.sha256 and objects.copy(present, key)
-    except MissingError:
-        return False
+    waiting = waiting_key(name.id, name.sha256) if stores.journal.sharing else ""
+    stores.garage.objects.put(key, kept, sums, move=True, present=waiting)
 
 
 def _copy(stores: Stores, spool: Path, present: str, name: Name, key: str) -> None:
     """The bytes have been in the garage under another key: as a temporary file, or in another ontology."""
-    if name.size > LARGE and _copied(stores, present, name, key):
-        return
     objects = stores.garage.objects
-    source = Kept(objects, present, objects.stat(present).size)
+    found = objects.stat(present)
+    if found.sha256 == name.sha256 and objects.copy(present, key):
+        return
+    source = Kept(objects, present, found.size)
     goal = SpoolFile.make(spool / f"copy-{secrets.token_hex(8)}")
     try:
         while goal.size < source.size:

@@ -41,13 +41,16 @@ class Objects(Protocol):
     leaves an object whole or absent. Any number of threads and processes may call at once.
     """
 
-    def put(self, key: str, content: bytes | Path, sums: Sums | None = None, *, move: bool = False) -> Sums:
+    def put(
+        self, key: str, content: bytes | Path, sums: Sums | None = None, *, move: bool = False, present: str = ""
+    ) -> Sums:
         """Keep ``content`` under ``key`` unless the key is there already.
 
         ``sums`` are trusted when given (the writer hashed inline), else computed. With ``move`` the file at
         ``content`` (on the garage's file system or not, no writer may hold it) is given up by the caller and may be
         renamed into place; without, it is copied. If the key exists with the same SHA-256 this is a no-op that still
-        takes the moved file away; with another one, ExistsError and nothing changes. Memory stays flat.
+        takes the moved file away; with another one, ExistsError and nothing changes. Memory stays flat. ``present`` is the
+        key of an object that may hold the same: a garage may copy that where it stands, instead of taking the bytes.
         """
         ...
 

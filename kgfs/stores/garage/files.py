@@ -55,7 +55,9 @@ class FileObjects:
             make_folder(self._temporary)
             sweep(self._temporary)
 
-    def put(self, key: str, content: bytes | Path, sums: Sums | None = None, *, move: bool = False) -> Sums:
+    def put(
+        self, key: str, content: bytes | Path, sums: Sums | None = None, *, move: bool = False, present: str = ""
+    ) -> Sums:
         path = object_path(self._root, key)
         with os_errors(f"keeping {key}"):
             while True:

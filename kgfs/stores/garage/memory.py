@@ -43,7 +43,9 @@ class MemoryObjects:
         self._kept_at: dict[str, int] = {}
         self._lock = Lock()
 
-    def put(self, key: str, content: bytes | Path, sums: Sums | None = None, *, move: bool = False) -> Sums:
+    def put(
+        self, key: str, content: bytes | Path, sums: Sums | None = None, *, move: bool = False, present: str = ""
+    ) -> Sums:
         check_key(key)
         with os_errors(f"keeping {key}"):
             raw = content.read_bytes() if isinstance(content, Path) else content

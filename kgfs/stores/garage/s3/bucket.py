@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from email.utils import parsedate_to_datetime
@@ -17,7 +17,7 @@ from minio import Minio
 from minio.error import S3Error
 from urllib3 import BaseHTTPResponse
 
-from kgfs.errors import MissingError, StoreError, TimedOutError
+from kgfs.errors import AwayError, MissingError, StoreError, TimedOutError
 from kgfs.stores.garage.s3.download import Download
 from kgfs.stores.garage.s3.place import Place, client_of
 from kgfs.stores.garage.s3.speaking import NoBucketError, TakenError, spoken
@@ -47,8 +47,9 @@ class Span:
     """A part of an object that the bucket has already."""
 
     name: str
-    start: int
-    length: int
+    start: int = 0
+    length: int = 0
+    """0 for all of it, the only span that servers copy of what is shorter than 5 MiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,8 @@ class Upload:
 
 
 class Bucket:
-    """Names are those below the place's prefix. A bucket that is not there is empty, and made by the first put.
+    """Names are those below the place's prefix. A bucket that is not there is empty, and made by the first put; one that has
+    been there is away, and not made again, for it would lack what was kept.
 
     Errors: StoreError, TimedOutError, MissingError where one name was asked for. Any number of threads.
     """
@@ -67,6 +69,8 @@ class Bucket:
         self.place = place
         self._client: Minio = client_of(place)
         self._top = f"{place.prefix.strip('/')}/" if place.prefix.strip("/") else ""
+        self._seen = False
+        """Whether there was a bucket."""
 
     # ------------------------------------------------------------------------------------------- writing
 
@@ -163,6 +167,7 @@ class Bucket:
                     start_after=self._top + after if after else None,
                 ):
                     assert item.object_name is not None
+                    self._seen = True
                     name, etag = item.object_name[top:], (item.etag or "").strip('"')
                     if name.endswith("/") and (flat or name == prefix):
                         continue  # some servers show a folder that is empty
@@ -230,10 +235,9 @@ class Bucket:
         query = {"partNumber": str(number), "uploadId": upload.id}
         if not isinstance(part, Span):
             return _tag(self._execute("PUT", upload.name, part, {}, query))
-        headers = {
-            "x-amz-copy-source": quote(f"{self.place.bucket}/{self._top}{part.name}"),
-            "x-amz-copy-source-range": f"bytes={part.start}-{part.start + part.length - 1}",
-        }
+        headers = {"x-amz-copy-source": quote(f"{self.place.bucket}/{self._top}{part.name}")}
+        if part.length:
+            headers["x-amz-copy-source-range"] = f"bytes={part.start}-{part.start + part.length - 1}"
         answer = self._execute("PUT", upload.name, None, headers, query)
         if b"<Error>" in answer.data[:1000]:
             raise S3Error.fromxml(answer)
@@ -286,7 +290,7 @@ class Bucket:
         preload: bool = True,
     ) -> BaseHTTPResponse:
         """The client's own way to the wire: its public methods know neither conditions nor a stream of parts."""
-        return self._client._execute(
+        answer = self._client._execute(
             method,
             self.place.bucket,
             self._top + name,
@@ -295,9 +299,20 @@ class Bucket:
             query_params=dict(query or {}),
             preload_content=preload,
         )
+        self._seen = True
+        return answer
 
-    def _spoken(self, what: str) -> AbstractContextManager[None]:
-        return spoken(self.place.shown, what)
+    @contextmanager
+    def _spoken(self, what: str) -> Iterator[None]:
+        try:
+            with spoken(self.place.shown, what):
+                yield
+        except NoBucketError as error:
+            if not self._seen:
+                raise
+            raise AwayError(
+                f"{self.place.shown}: the bucket is not there any more. Bring it back with what it held."
+            ) from error
 
 
 def _labels(meta: Mapping[str, str]) -> dict[str, str]:

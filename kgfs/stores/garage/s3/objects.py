@@ -43,6 +43,8 @@ PART = 16 << 20
 MAX_PARTS = 10_000
 COPIED = 128 << 20
 """Bytes that the server copies at one request."""
+SENT = BLOCK
+"""Bytes that are sent sooner than copied: to send them is one request, and to copy seven."""
 CACHED_AT_PUT = 8 << 20
 """What is this long at most goes into the cache when it is put, for it is mostly read soon."""
 
@@ -61,12 +63,15 @@ class S3Objects:
 
     # ------------------------------------------------------------------------------------------- writing
 
-    def put(self, key: str, content: bytes | Path, sums: Sums | None = None, *, move: bool = False) -> Sums:
+    def put(
+        self, key: str, content: bytes | Path, sums: Sums | None = None, *, move: bool = False, present: str = ""
+    ) -> Sums:
         name, round_ = object_name(key), self._cache.round()
         with os_errors(f"keeping {key}"):
             sums = sums or sums_of(content)
             check_size(content, content.stat().st_size if isinstance(content, Path) else len(content), sums)
-            while not (self._place(key, name, content, sums) or self._is_kept(key, sums)):
+            copied = bool(present) and sums.size > SENT and self._copied(present, key, sums.sha256)
+            while not (copied or self._place(key, name, content, sums) or self._is_kept(key, sums)):
                 pass  # deleted between the two: it is tried again
             if sums.size <= CACHED_AT_PUT:
                 self._cache_content(key, content, sums, round_)
@@ -75,13 +80,19 @@ class S3Objects:
         return sums
 
     def copy(self, present: str, key: str) -> bool:
-        """In parts, so that no request takes the server long; what is small is put, and cached."""
+        return self._copied(present, key)
+
+    def _copied(self, present: str, key: str, sha256: str = "") -> bool:
+        """In parts, of which one is enough mostly: no request takes the server long then, and only the end of an upload is
+        conditional everywhere. ``sha256`` is what the copy is to have, where the caller knows."""
         source = object_name(present)
         try:
             sums = self.stat(present)
-            if sums.size <= CACHED_AT_PUT:
+            if sums.size <= SENT or sha256 not in ("", sums.sha256):
                 return False
-            spans = (Span(source, at, min(COPIED, sums.size - at)) for at in range(0, sums.size, COPIED))
+            spans = [Span(source, at, min(COPIED, sums.size - at)) for at in range(0, sums.size, COPIED)]
+            if len(spans) == 1:
+                spans = [Span(source)]
             return self._place_parts(key, object_name(key), spans, sums) or self._is_kept(key, sums)
         except (AwayError, TimedOutError):
             raise
