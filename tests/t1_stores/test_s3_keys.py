@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import configparser
 import json
+import os
+import socket
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -11,15 +14,18 @@ from pathlib import Path
 
 import pytest
 from minio import MinioAdmin
-from minio.credentials import AssumeRoleProvider, Credentials
-from minio.credentials.providers import StaticProvider
+from minio.credentials.credentials import Credentials
+from minio.credentials.providers import AssumeRoleProvider, StaticProvider
+from minio.error import S3Error
 
-from kgfs.errors import AwayError, KgfsError
+from kgfs.errors import AwayError, FullError, KgfsError
 from kgfs.stores.garage.contract import BLOCK
 from kgfs.stores.garage.s3.garage import S3Garage
+from kgfs.stores.garage.s3.objects import PART
 from kgfs.stores.garage.s3.place import Place
 from kgfs.stores.garage.s3.speaking import spoken
 from tests.peers.buckets import Server
+from tests.peers.instance import instance
 from tests.t1_stores.test_ledger import entries, numbered
 
 
@@ -36,16 +42,14 @@ def admin(place: Place) -> MinioAdmin:
 
 @pytest.fixture
 def lent(place: Place, admin: MinioAdmin) -> Iterator[Callable[[str], Credentials]]:
-    """Keys with a token, good for a quarter of an hour, the least there is; they go with the user who lent them."""
+    """Keys with a token; they go with the user who lent them."""
     users = []
 
     def lend(user: str) -> Credentials:
         admin.user_add(user, f"{user}-secret")
         users.append(user)
         admin.attach_policy(["readwrite"], user=user)
-        asking = AssumeRoleProvider(
-            sts_endpoint=place.endpoint, access_key=user, secret_key=f"{user}-secret", duration_seconds=900
-        )
+        asking = AssumeRoleProvider(sts_endpoint=place.endpoint, access_key=user, secret_key=f"{user}-secret")
         return asking.retrieve()
 
     yield lend
@@ -53,6 +57,12 @@ def lent(place: Place, admin: MinioAdmin) -> Iterator[Callable[[str], Credential
     for user in users:
         if user in left:
             admin.user_remove(user)
+
+
+def without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the environment."""
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
 
 
 def write(file: Path, keys: Credentials) -> None:
@@ -77,8 +87,7 @@ def test_keys_that_are_taken_back_are_told_and_others_in_the_same_file_are_taken
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     file = tmp_path / "credentials"
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY", "AWS_SECRET_KEY", "AWS_PROFILE"):
-        monkeypatch.delenv(name, raising=False)
+    without_keys(monkeypatch)
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(file))
     first = lent("first")
     assert first.session_token
@@ -125,6 +134,62 @@ def test_keys_that_are_taken_back_are_told_and_others_in_the_same_file_are_taken
         assert list(ledger.replay()) == numbered(1, 3)
 
 
+def test_keys_of_the_instance_are_kept_until_they_expire_and_then_asked_for_anew(
+    place: Place,
+    admin: MinioAdmin,
+    lent: Callable[[str], Credentials],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    without_keys(monkeypatch)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
+    place = replace(place, access_key_file=None, secret_key_file=None)
+    with instance() as here:
+        monkeypatch.setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", f"{here.endpoint}/")
+        first = lent("first")
+        here.give(first, 3600)
+        with closing(S3Garage(place, tmp_path, 0)) as garage:
+            for number in range(5):
+                garage.objects.put(f"kept/{number}", b"zen")
+            assert here.given == 1
+        here.give(first, 13)  # three seconds, for the client asks ten before the end
+        with closing(S3Garage(place, tmp_path, 0)) as garage:
+            garage.objects.put("first", b"zen")
+            second = lent("second")
+            here.give(second, 1)
+            admin.user_remove("first")
+            deadline, told = time.monotonic() + 60, set()
+            while True:
+                try:
+                    garage.objects.put("second", b"zen")
+                    break
+                except AwayError as error:
+                    assert time.monotonic() < deadline
+                    told.add(str(error))
+                    time.sleep(0.2)
+            assert all("refuses the keys" in line for line in told)
+            here.take_away()
+            with pytest.raises(AwayError, match="no keys to ask with") as caught:
+                garage.objects.get("second")
+            for keys in (first, second):
+                assert keys.secret_key not in f"{told} {caught.value!r}" and str(keys.session_token) not in f"{told}"
+            here.give(second, 3600)
+            assert garage.objects.get("first") == garage.objects.get("second") == b"zen"
+
+
+def test_an_instance_that_is_silent_is_not_waited_for_long(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_keys(monkeypatch)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
+    place = replace(place, access_key_file=None, secret_key_file=None)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        monkeypatch.setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", f"http://127.0.0.1:{port}")
+        with closing(S3Garage(place, tmp_path, 0)) as garage, pytest.raises(AwayError, match="no keys to ask with"):
+            garage.objects.stat("zen")
+
+
 def test_a_key_of_a_service_that_is_deleted_is_told_and_another_in_the_same_files_is_taken(
     place: Place, admin: MinioAdmin, tmp_path: Path
 ) -> None:
@@ -143,14 +208,57 @@ def test_a_key_of_a_service_that_is_deleted_is_told_and_another_in_the_same_file
                 garage.objects.get("first")
 
 
+def test_keys_that_may_only_read_are_told_and_read(place: Place, admin: MinioAdmin, tmp_path: Path) -> None:
+    with closing(S3Garage(place, tmp_path / "none", 0)) as garage:
+        garage.objects.put("short", b"zen")
+        assert garage.ledger.append(1, entries(1, 1)) == 1
+    looking = {"Effect": "Allow", "Action": ["s3:GetObject", "s3:ListBucket"], "Resource": ["arn:aws:s3:::*"]}
+    policy: dict[str, object] = {"Version": "2012-10-17", "Statement": [looking]}
+    files = (tmp_path / "access_key", tmp_path / "secret_key")
+    for file, content in zip(files, ("looker", "looker-secret"), strict=True):
+        file.write_text(content)
+    admin.add_service_account(access_key="looker", secret_key="looker-secret", policy=policy)
+    mine = replace(place, region="us-east-1", access_key_file=files[0], secret_key_file=files[1])
+    with closing(S3Garage(mine, tmp_path, 0)) as garage:
+        for ask in (
+            lambda: garage.objects.put("later", b"zen"),
+            lambda: garage.objects.put("long", bytes(PART + 1)),
+            lambda: garage.objects.delete("short"),
+            lambda: garage.ledger.append(2, entries(2, 2)),
+        ):
+            with pytest.raises(AwayError, match=r"AccessDenied.* what they may do"):
+                ask()
+        assert garage.objects.get("short") == b"zen"
+        assert (garage.objects.names(), garage.ledger.last_seq()) == (["short"], 1)
+        admin.delete_service_account("looker")
+        admin.add_service_account(access_key="looker", secret_key="looker-secret")
+        garage.objects.put("later", b"zen")
+        assert garage.ledger.append(2, entries(2, 2)) == 2
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("AuthorizationHeaderMalformed", r"Set garage\.region"),
+        ("PermanentRedirect", r"Set garage\.region"),
+        ("BadRequest", r"garage\.region"),
+        ("BadRequest", r"keys"),
+        ("RequestTimeTooSkewed", "Set the clock"),
+        ("XMinioStorageFull", "no space left .* Make room there"),
+        ("InternalError", "room on its disks"),
+    ],
+)
+def test_what_a_server_refuses_is_told_with_what_to_do(code: str, words: str) -> None:
+    with pytest.raises((AwayError, FullError), match=words), spoken("http://bucket", "zen"):
+        raise S3Error(None, code, "", None, None, None)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     "code",
     ["ExpiredToken", "InvalidToken", "InvalidTokenId", "TokenRefreshRequired", "InvalidAccessKeyId", "AccessDenied"],
 )
 def test_every_way_to_refuse_keys_is_told_alike(code: str) -> None:
     """Servers of all makers; those here say only some of them."""
-    from minio.error import S3Error
-
     with pytest.raises(KgfsError) as caught, spoken("http://bucket", "zen"):
         raise S3Error(None, code, "", None, None, None)  # type: ignore[arg-type]
     assert type(caught.value) is AwayError

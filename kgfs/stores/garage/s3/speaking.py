@@ -28,6 +28,16 @@ _KEYS = frozenset(
         "TokenRefreshRequired",
     )
 )
+_ELSEWHERE = frozenset(
+    (
+        "AuthorizationHeaderMalformed",
+        "IllegalLocationConstraintException",
+        "InvalidRegion",
+        "PermanentRedirect",
+        "RetryHead",
+    )
+)
+"""What is answered where another region is meant; the last is what the client makes of it."""
 _FULL = frozenset(("XMinioStorageFull", "QuotaExceeded", "XMinioAdminBucketQuotaExceeded", "InsufficientCapacity"))
 _TAKEN = frozenset(("PreconditionFailed", "ConditionalRequestConflict", "OperationAborted", "BucketAlreadyOwnedByYou"))
 _NOT_READY = frozenset(
@@ -110,10 +120,20 @@ def _refused(where: str, what: str, code: str) -> KgfsError:
             f"{where}: the server refuses the keys ({code}). Check those that garage.* or AWS_* name, what they may do"
             " with the bucket, and this machine's clock."
         )
+    if code == "BadRequest":  # of a question without an answer's body: some say so of tokens that have expired
+        return AwayError(
+            f"{where}: the server refuses the keys, or the region ({code}). Check those that garage.* or AWS_* name, and"
+            " garage.region."
+        )
     if code in _KEYS:
         return AwayError(f"{where}: the server refuses the keys ({code}). Check those that garage.* or AWS_* name.")
     if code in _FULL:
-        return FullError(f"{where}: no space is left for {what}.")
+        return FullError(f"{where}: the server has no space left for {what}. Make room there.")
+    if code in _ELSEWHERE:
+        return AwayError(f"{where}: the server refuses the region ({code}). Set garage.region to the bucket's.")
     if code in _NOT_READY:
-        return AwayError(f"{where}: the server is not ready for {what} ({code}). Try again later.")
+        return AwayError(
+            f"{where}: the server is not ready for {what} ({code}). It is starting, busy, or without room on its disks. Try again"
+            " later."
+        )
     return StoreError(f"{where}: the server refuses {what}: {code}.")
