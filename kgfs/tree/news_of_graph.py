@@ -44,7 +44,7 @@ class NewsOfGraph:
             shown = name_bytes(f"{change.name}.concept")
             self._stale.key_entry(keys.part(change.ontology, "concepts"), shown)
             self._stale.key_entry(keys.ontology(change.ontology), shown)
-        concept_id = self._graph.name_taken(change.ontology, change.name)
+        concept_id = self._graph.names_taken(change.ontology, [change.name]).get(change.name)
         if concept_id is not None:
             self._stale.key(keys.concept(concept_id))
             self._stale.key(keys.concept_md(concept_id), data=True)

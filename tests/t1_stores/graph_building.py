@@ -136,6 +136,14 @@ def instance_row(doc: Doc, owner: str, kind: str, n: int, start: int, confidence
     )
 
 
+def next_n(graph: Graph, owner: str) -> int:
+    return graph.next_numbers([owner])[owner]
+
+
+def name_taken(graph: Graph, ontology: str, name: str) -> str | None:
+    return graph.names_taken(ontology, [name]).get(name)
+
+
 def prepared(
     graph: Graph, doc: Doc, commit_id: str, supersedes: Sequence[str] = (), at: int = 1000
 ) -> tuple[Batch, Publication]:
@@ -145,7 +153,7 @@ def prepared(
 
     def number(owner: str, start: int) -> int:
         if (owner, start) not in given:
-            given[owner, start] = following.get(owner) or graph.next_n(owner)
+            given[owner, start] = following.get(owner) or next_n(graph, owner)
             following[owner] = given[owner, start] + 1
         return given[owner, start]
 
@@ -163,7 +171,7 @@ def prepared(
             told.definition,
         )
         stem = safe_stem(told.label)
-        taken = graph.name_taken(doc.ontology, stem)
+        taken = name_taken(graph, doc.ontology, stem)
         name = stem if taken in (None, owner) else f"{stem}~{owner[:8]}"
         concepts.append(ConceptRow(owner, doc.ontology, normalise_label(told.label), name, mention))
         for quote in range(told.quotes):

@@ -19,6 +19,8 @@ from tests.t1_stores.graph_building import (
     Told,
     cid,
     document_row,
+    name_taken,
+    next_n,
     prepared,
     publish,
     rid,
@@ -65,7 +67,7 @@ def test_nothing_is_seen_before_publish(graph: Graph) -> None:
     assert graph.document(A) is None
     assert graph.sources(A) == [] == graph.instances_of(A) == graph.concepts_of(A)
     assert graph.source(A, 0) is None
-    assert graph.source_by_chunk_id(batch.sources[0].chunk_id) is None
+    assert graph.chunk_ids_held([batch.sources[0].chunk_id]) == {}
     assert graph.find_text("zen") == []
     assert graph.instance(cid("Zen"), 1) is None
     assert set(graph.counts().values()) == {0}
@@ -81,7 +83,8 @@ def test_everything_is_seen_after_publish(graph: Graph) -> None:
     assert graph.documents(ONTOLOGY) == [publication.document]
     assert graph.sources(A) == list(batch.sources)
     assert graph.source(A, 1) == batch.sources[1]
-    assert graph.source_by_chunk_id(batch.sources[1].chunk_id) == batch.sources[1]
+    held = graph.chunk_ids_held([*(row.chunk_id for row in batch.sources), "never given"])
+    assert held == {row.chunk_id: (A, row.chunk_index) for row in batch.sources}
     assert sorted(graph.instances_of(A), key=repr) == sorted(batch.instances, key=repr)
     assert [concept.name for concept in graph.concepts_of(A)] == ["koan", "zen"]
     assert graph.documents_of(cid("Zen")) == [A]
@@ -227,15 +230,29 @@ def test_the_result_is_as_if_the_forgotten_had_never_been(graph: Graph) -> None:
 
 
 def test_evidence_numbers_are_never_used_again(graph: Graph) -> None:
-    assert graph.next_n(cid("Zen")) == 1
+    assert next_n(graph, cid("Zen")) == 1
     publish(graph, ZEN)
-    assert graph.next_n(cid("Zen")) == 3
-    assert graph.next_n(rid("Zen", "USES", "Koan")) == 2
+    assert next_n(graph, cid("Zen")) == 3
+    assert next_n(graph, rid("Zen", "USES", "Koan")) == 2
     graph.forget("f", [A], 2000)
-    assert graph.next_n(cid("Zen")) == 3
-    assert graph.next_n(rid("Zen", "USES", "Koan")) == 2
+    assert next_n(graph, cid("Zen")) == 3
+    assert next_n(graph, rid("Zen", "USES", "Koan")) == 2
     publish(graph, MORE)
     assert [row.n for row in graph.instances(cid("Zen"))] == [3]
+
+
+def test_what_is_asked_of_many_is_told_of_each(graph: Graph) -> None:
+    publish(graph, ZEN)
+    publish(graph, MORE)
+    graph.forget("f", [A], 2000)
+    zen, koan, never = cid("Zen"), cid("Koan"), cid("Never")
+    assert graph.concepts_by_id([zen, koan, never, zen]) == {zen: graph.concept(zen)}, "those that live"
+    uses = rid("Zen", "USES", "Koan")
+    assert graph.next_numbers([zen, koan, never, uses]) == {zen: 4, koan: 2, never: 1, uses: 2}
+    assert graph.names_taken(ONTOLOGY, ["zen", "koan", "never"]) == {"zen": zen, "koan": koan}
+    assert graph.names_taken(OTHER, ["zen"]) == {}
+    assert graph.concepts_by_id([]) == graph.next_numbers([]) == graph.names_taken(ONTOLOGY, []) == {}
+    assert graph.chunk_ids_held([]) == {}
 
 
 def test_a_number_of_a_living_quote_is_refused_to_another(graph: Graph) -> None:
@@ -246,7 +263,7 @@ def test_a_number_of_a_living_quote_is_refused_to_another(graph: Graph) -> None:
         graph.publish(publication)
     assert graph.epoch() == 1
     assert graph.document(B) is None
-    assert graph.next_n(cid("Zen")) == 3
+    assert next_n(graph, cid("Zen")) == 3
 
 
 def test_evidence_without_an_owner_is_refused(graph: Graph) -> None:
@@ -267,7 +284,7 @@ def test_a_concept_that_comes_back_is_the_same_concept(graph: Graph) -> None:
     graph.forget("f", [A], 2000)
     assert graph.concept(cid("Zen")) is None
     assert graph.concept_named(ONTOLOGY, "zen") is None
-    assert graph.name_taken(ONTOLOGY, "zen") == cid("Zen")
+    assert name_taken(graph, ONTOLOGY, "zen") == cid("Zen")
     batch, publication = prepared(graph, MORE, "c2", at=3000)
     renamed = [replace(row, name="other-" + row.name) for row in publication.concepts]
     graph.stage("c2", B, batch)
@@ -449,7 +466,7 @@ def test_clear_drops_everything(graph: Graph) -> None:
     assert (graph.epoch(), graph.published("c1"), graph.staged()) == (0, None, [])
     assert (graph.documents(ONTOLOGY), labels(graph), graph.find_text("zen")) == ([], [], [])
     assert set(graph.counts().values()) == {0}
-    assert (graph.next_n(cid("Zen")), graph.name_taken(ONTOLOGY, "zen"), graph.changes(0)) == (1, None, [])
+    assert (next_n(graph, cid("Zen")), name_taken(graph, ONTOLOGY, "zen"), graph.changes(0)) == (1, None, [])
     assert publish(graph, ZEN, "c1") == 1
     assert labels(graph) == ["Koan", "Zen"]
     assert [row.doc_id for row, _ in graph.find_text("koans")] == [A]

@@ -11,7 +11,7 @@ import pytest
 
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.sqlite import SqliteGraph
-from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, cid, publish
+from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, cid, name_taken, next_n, publish
 from tests.t1_stores.graph_stores import STORES, opened
 
 A, B, C = "a" * 16, "b" * 16, "c" * 16
@@ -46,7 +46,7 @@ def shown(graph: Graph, ontology: str) -> dict[str, Any]:
         "pages": [graph.page(c.concept_id) for c in concepts],
         "evidence": [graph.instances(c.concept_id) for c in concepts],
         "related": related,
-        "numbers": [graph.next_n(c.concept_id) for c in concepts],
+        "numbers": [next_n(graph, c.concept_id) for c in concepts],
         "counts": graph.counts(ontology),
         "changed": graph.changed_at(ontology),
         "words": [(row.doc_id, row.chunk_index) for row, _ in graph.find_text("zen sit lisp", ontology)],
@@ -71,7 +71,7 @@ def test_everything_is_replaced(graph: Graph) -> None:
     assert graph.changes(graph.epoch()) == []
     assert graph.published(f"commit of {A} at 1000") is None
     assert graph.published(f"commit of {B} at 1000") is not None
-    assert graph.name_taken(ONTOLOGY, "koan") is None
+    assert name_taken(graph, ONTOLOGY, "koan") is None
 
 
 def test_one_ontology_is_replaced_and_the_other_stays(graph: Graph) -> None:
@@ -90,7 +90,7 @@ def test_one_ontology_is_replaced_and_the_other_stays(graph: Graph) -> None:
     assert shown(graph, OTHER) == untouched
     assert shown(graph, ONTOLOGY) == wanted
     assert wanted.keys() == before.keys()
-    assert graph.name_taken(ONTOLOGY, "buddhism") == cid("Buddhism"), "a dead one keeps its name"
+    assert name_taken(graph, ONTOLOGY, "buddhism") == cid("Buddhism"), "a dead one keeps its name"
     # And both go on.
     publish(graph, replace(MORE, deposit=9), "again", at=3000)
     publish(graph, replace(ELSEWHERE, texts=["Lisp again.\n"]), "elsewhere again", at=3000)

@@ -10,7 +10,7 @@ import pytest
 
 from kgfs.errors import BadInputError, StoreError
 from kgfs.stores.graph.contract import Graph, Mark, Said
-from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, cid, prepared, publish, rid
+from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, cid, name_taken, next_n, prepared, publish, rid
 from tests.t1_stores.graph_stores import STORES, opened
 
 A, B = "a" * 16, "b" * 16
@@ -59,7 +59,7 @@ def test_mentions_evidence_and_relationships_go_to_the_other_concept(graph: Grap
 def test_the_name_that_left_is_never_another_concepts(graph: Graph) -> None:
     graph.reassign("m1", [said(graph, MERGED)], 5000)
     assert graph.concept_named(ONTOLOGY, "chan") is None
-    assert graph.name_taken(ONTOLOGY, "chan") == cid("Chan")
+    assert name_taken(graph, ONTOLOGY, "chan") == cid("Chan")
     stolen = said(graph, MERGED)
     rows = [replace(row, concept_id="f" * 16, name="chan") for row in stolen.concepts if row.name == "zen"]
     with pytest.raises(StoreError):
@@ -107,7 +107,7 @@ def test_a_concept_that_left_comes_back_under_its_name_and_new_numbers(graph: Gr
     assert [concept.name for concept in graph.concepts(ONTOLOGY)] == ["chan", "koan", "zen"]
     assert [row.n for row in graph.instances(cid("Chan"))] == [3, 4]
     assert [row.n for row in graph.instances(cid("Zen"))] == [1, 2]
-    assert graph.next_n(cid("Zen")) == 5
+    assert next_n(graph, cid("Zen")) == 5
     assert graph.match(ONTOLOGY, ["chan"]) == {"chan": cid("Chan")}
 
 

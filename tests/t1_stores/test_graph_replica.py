@@ -35,7 +35,7 @@ from kgfs.stores.locks import locked
 from scripts.servers import neo4j as server
 from scripts.servers import process
 from tests.peers.knowledge_server import place_of
-from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, cid, prepared, publish
+from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, cid, name_taken, prepared, publish
 from tests.t1_stores.graph_stores import copied, own
 from tests.t1_stores.test_graph_stateful import seen
 
@@ -95,7 +95,7 @@ def test_a_copy_of_what_is_there_shows_it_all(place: Place, graph: Neo4jGraph, t
         assert shown(replica) == shown(graph)
         assert replica.match(ONTOLOGY, [LONG]) == graph.match(ONTOLOGY, [LONG]) == {LONG: cid(LONG)}
         assert replica.marks_of(cid("Zen")) == graph.marks_of(cid("Zen")) != []
-        assert replica.name_taken(ONTOLOGY, "zen") == cid("Zen"), "also dead concepts keep their names"
+        assert name_taken(replica, ONTOLOGY, "zen") == cid("Zen"), "also dead concepts keep their names"
         assert replica.changes(replica.epoch() - 1) == graph.changes(graph.epoch() - 1), (
             "for who died in the last commit"
         )
@@ -388,7 +388,7 @@ def test_of_what_is_purged_no_word_stays_in_the_file(
         replica.refresh()
         assert not words()
         assert replica.changes(0) is None
-        assert replica.name_taken(ONTOLOGY, "secretword") == cid("Secretword")
+        assert name_taken(replica, ONTOLOGY, "secretword") == cid("Secretword")
         assert shown(replica) == shown(graph)
 
 

@@ -16,7 +16,7 @@ from kgfs.render.concept import render
 from kgfs.stores.graph.contract import Graph, Mark, Said
 from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.graph.sqlite import SqliteGraph
-from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, cid, prepared
+from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, cid, name_taken, next_n, prepared
 from tests.t1_stores.graph_stores import copied, on_server, own
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def seen(graph: Graph) -> dict[str, Any]:
             (graph.documents(ontology), [graph.document(d) for d in DOC_IDS]) for ontology in (ONTOLOGY, OTHER)
         ],
         "sources": [(graph.sources(d), graph.source(d, 0)) for d in DOC_IDS],
-        "by chunk id": [graph.source_by_chunk_id(row.chunk_id) for d in DOC_IDS for row in graph.sources(d)],
+        "by chunk id": graph.chunk_ids_held([row.chunk_id for d in DOC_IDS for row in graph.sources(d)]),
         "concepts": concepts,
         "pages": [graph.page(id_) for id_ in ids],
         "named": [graph.concept_named(concept.ontology, concept.name) for concept in concepts],
@@ -182,8 +182,8 @@ def seen(graph: Graph) -> dict[str, Any]:
         ],
         "match": [graph.match(ontology, norms) for ontology in (ONTOLOGY, OTHER)],
         "marks": (graph.marked([cid(label) for label in LABELS]), [graph.marks_of(cid(label)) for label in LABELS]),
-        "next": [graph.next_n(owner) for owner in (*owners, *map(cid, LABELS))],
-        "names": [graph.name_taken(ONTOLOGY, name) for name in ("zen", "koan", "koans", "chan", "way")],
+        "next": [next_n(graph, owner) for owner in (*owners, *map(cid, LABELS))],
+        "names": [name_taken(graph, ONTOLOGY, name) for name in ("zen", "koan", "koans", "chan", "way")],
         "popular": graph.popular(ONTOLOGY, 3),
         "sample": graph.sample(ONTOLOGY, 2, 5),
         "changes": sorted(map(repr, graph.changes(0) or [])),

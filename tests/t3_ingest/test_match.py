@@ -144,7 +144,7 @@ def test_a_symmetric_relationship_said_from_either_end_is_one(graph: Graph) -> N
 def word(graph: Graph, scope: str, norm: str, *, joined: str = "", apart: str = "") -> None:
     """A person's word on a label: directory names of the concept that it is, and of the one that it never is."""
     marks = [
-        Mark(concept_id_of(scope, norm), ONTOLOGY, graph.name_taken(ONTOLOGY, name) or "", is_joined)
+        Mark(concept_id_of(scope, norm), ONTOLOGY, graph.names_taken(ONTOLOGY, [name]).get(name, ""), is_joined)
         for name, is_joined in ((joined, True), (apart, False))
         if name
     ]
@@ -207,7 +207,7 @@ def test_a_label_that_is_kept_apart_from_the_very_concept_it_founds_gets_another
     decisions = match(graph, None, ONTOLOGY, reading, None, SETTINGS, source_id=zoo.source_id)
     [found] = decisions.concepts
     assert found.how == "new"
-    assert found.concept_id != graph.name_taken(ONTOLOGY, "python")
+    assert found.concept_id not in graph.names_taken(ONTOLOGY, ["python"]).values()
     assert found.name.startswith("python~")
 
 

@@ -225,8 +225,8 @@ def _leave_graph(stores: Stores, owed: Forgetting, commit_id: str) -> None:
         return
     for doc_id in owed.doc_ids:
         vectors.delete(Filter(kind="source", doc_id=doc_id))
-    dead = frozenset(concept for concept in touched | set(owed.concepts) if graph.concept(concept) is None)
-    if dead:
+    touched |= set(owed.concepts)
+    if dead := frozenset(touched - graph.concepts_by_id(touched).keys()):
         vectors.delete(Filter(kind="concept", items=dead))
 
 

@@ -84,7 +84,7 @@ def rebuild_vectors(stores: Stores, ontology: str = "") -> None:
     replayed = ReplayedVectors(stores, stores.vectors)
     for fact in _facts(stores, ontology):
         replay_in_vectors(fact, replayed)
-    if gone := frozenset(concept for concept in replayed.founded if stores.graph.concept(concept) is None):
+    if gone := frozenset(replayed.founded - stores.graph.concepts_by_id(replayed.founded).keys()):
         stores.vectors.delete(Filter(kind="concept", items=gone))
     border("vectors-derived")
     if not ontology:

@@ -240,7 +240,8 @@ def _goal(
 ) -> _Goal:
     concept_id = concept_id_of(concept.ontology, label.norm)
     given = {goal.concept_id for goal in others.values()}
-    if concept_id in given or graph.concept(concept_id) is not None or graph.next_n(concept_id) > 1:
+    known = graph.concept(concept_id) is not None or graph.next_numbers([concept_id])[concept_id] > 1
+    if concept_id in given or known:
         concept_id = hashlib.sha256(f"{concept_id}:{concept.concept_id}:{order}".encode()).hexdigest()[:16]
     names = {goal.concept_id: goal.name for goal in others.values()}
     name = f"{chosen}~{concept_id[:8]}" if chosen else name_for(graph, concept.ontology, concept_id, label, names)

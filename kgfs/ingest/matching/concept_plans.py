@@ -11,7 +11,7 @@ from kgfs.domain import Document, FoundConcept, Ontology, concept_id_of, normali
 from kgfs.errors import BadInputError, BusyError, ExistsError, MissingError
 from kgfs.ingest.matching.concept_marks import marks_of_merge, marks_of_split
 from kgfs.ingest.matching.concepts import Plan, Word
-from kgfs.ingest.matching.match import Numbers, name_for, relationships_of
+from kgfs.ingest.matching.match import Numbers, joined_of, name_for, numbered
 from kgfs.ingest.reading.kin import first_source
 from kgfs.stores.graph.contract import Concept, Graph
 from kgfs.stores.journal.facts import ConceptsMerged, ConceptSplit
@@ -148,15 +148,16 @@ class _Rewriting:
         self._evidence = 0
 
     def rewrite(self, speaker: Speaker) -> Decisions:
-        numbers = Numbers(self._graph, speaker.document.doc_id, self._following)
-        concepts = tuple(
-            self._moved(speaker, matched, numbers) if self._chosen(speaker, matched) else matched
-            for matched in speaker.decisions.concepts
-        )
+        goal, said = self._goal.concept_id, speaker.decisions.concepts
+        chosen = {matched.norm for matched in said if self._chosen(speaker, matched)}
+        ids = {matched.norm: goal if matched.norm in chosen else matched.concept_id for matched in said}
+        joined = joined_of(speaker.reading, ids)
+        owners = [goal, *(one.relationship_id for one in joined)]
+        numbers = Numbers(self._graph, speaker.document.doc_id, owners, self._following)
         return replace(
             speaker.decisions,
-            concepts=concepts,
-            relationships=relationships_of(speaker.reading, concepts, numbers),
+            concepts=tuple(self._moved(speaker, one, numbers) if one.norm in chosen else one for one in said),
+            relationships=numbered(speaker.reading, joined, numbers),
             epoch=self._graph.epoch(),
             supersedes=(),
             carried_out_as="",
@@ -209,11 +210,13 @@ def _goal(graph: Graph, ontology: Ontology, split: Concept, found: FoundConcept,
     concept_id = concept_id_of(ontology.id, found.norm)
     if name and safe_stem(name) != name:
         raise BadInputError(f"'{name}' is no name for a concept's directory; '{safe_stem(name)}' would be one.")
-    if name and graph.name_taken(ontology.id, name) not in (None, concept_id):
+    holder = graph.names_taken(ontology.id, [name]).get(name) if name else None
+    if holder not in (None, concept_id):
         raise ExistsError(f"The name '{name}' is or was another concept's.")
-    holder = graph.name_taken(ontology.id, name) if name else None
     known = graph.concept(concept_id)
-    if concept_id == split.concept_id or (name and holder is None and (known or graph.next_n(concept_id) > 1)):
+    if concept_id == split.concept_id or (
+        name and holder is None and (known or graph.next_numbers([concept_id])[concept_id] > 1)
+    ):
         concept_id = hashlib.sha256(f"{concept_id}:{split.concept_id}:{graph.epoch()}".encode()).hexdigest()[:16]
         known = None
     if known is not None:

@@ -60,7 +60,7 @@ def _index(stores: Stores, word: Word) -> None:
     if stores.vectors is None:
         return
     former = word.others if isinstance(word, ConceptsMerged) else ()
-    if gone := frozenset(concept_id for concept_id in former if stores.graph.concept(concept_id) is None):
+    if gone := frozenset({*former} - stores.graph.concepts_by_id(former).keys()):
         stores.vectors.delete(Filter(kind="concept", items=gone))
     stores.vectors.upsert(founded_rows(stores, word, stores.vectors.model))
 

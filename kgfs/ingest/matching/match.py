@@ -8,7 +8,8 @@ Where a person has said what a label is (``kgfs concept``) that holds. Else a ne
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -31,7 +32,10 @@ def match(
     scope: Scope = EVERYTHING,
     source_id: str = "",
 ) -> Decisions:
-    """Deterministic for a given graph. The caller sees to it that no other publication comes between this and its own.
+    """Deterministic for a given graph. The caller sees to it that no other publication comes between this and its own: then
+    a copy in the home that is refreshed here answers all that follows as the server would.
+
+    What is asked is asked of all concepts at once, so the number of questions does not grow with theirs.
 
     Only mentions in ``scope`` make a concept known; one that they do not is new as far as matching goes, though the
     graph may have it: then it is that one, under its name, and its evidence is numbered on. With its ``source_id``
@@ -42,47 +46,77 @@ def match(
     norms = {norm for concept in reading.concepts for norm in _norms(concept)}
     direct = graph.match(ontology, sorted(norms), scope)
     likeness = _Likeness(graph, vectors, ontology, reading, embeddings, settings, scope)
-    numbers = Numbers(graph, reading.doc_id)
     words = _Words(graph, ontology, source_id, reading)
-    names_given: dict[str, str] = {}
-    matched: list[MatchedConcept] = []
+    spoken_of = words.concepts()
+    scopes = (ontology, source_id) if spoken_of else (ontology,)
+    founded = {concept_id_of(scope_, found.norm) for found in reading.concepts for scope_ in scopes}
+    living = graph.concepts_by_id({*direct.values(), *spoken_of, *founded})
+    decided: list[_Decided] = []
     for index, found in enumerate(reading.concepts):
         word, apart = words.joined(found.norm), words.apart(found.norm)
-        said = graph.concept(word.concept_id) if word else None
+        said = living.get(word.concept_id) if word else None
         if word is not None:
             concept, how, similarity = said, "decided" if said else "new", 1.0 if said else 0.0
         else:
             concept, how, similarity = (
-                _known(graph, direct, found, apart) or likeness.find(index, apart) or (None, "new", 0.0)
+                _known(living, direct, found, apart) or likeness.find(index, apart) or (None, "new", 0.0)
             )
         if concept is not None:
-            concept_id, norm, name = concept.concept_id, concept.norm, concept.name
+            decided.append(_Decided(concept.concept_id, concept.norm, concept.name, how, similarity))
         else:
-            concept_id, norm = word.concept_id if word else concept_id_of(ontology, found.norm), found.norm
+            concept_id = word.concept_id if word else concept_id_of(ontology, found.norm)
             if word is None and concept_id in apart:
                 concept_id = concept_id_of(source_id, found.norm)
-            held = graph.concept(concept_id)
+            held = living.get(concept_id)
             former = held.name if held else word.name if word else ""
-            name = former or names_given.get(concept_id) or name_for(graph, ontology, concept_id, found, names_given)
-            names_given[concept_id] = name
-        matched.append(
-            MatchedConcept(
-                norm=found.norm,
-                concept_id=concept_id,
-                founded_norm=norm,
-                name=name,
-                how=how,
-                similarity=round(similarity, 4),
-                numbers=tuple(numbers.give(concept_id, quote.start, quote.end) for quote in found.quotes),
-            )
+            decided.append(_Decided(concept_id, found.norm, former, how, similarity))
+    names = _names(graph, ontology, reading, decided)
+    ids = {found.norm: one.concept_id for found, one in zip(reading.concepts, decided, strict=True)}
+    joined = joined_of(reading, ids)
+    numbers = Numbers(graph, reading.doc_id, [*ids.values(), *(one.relationship_id for one in joined)])
+    matched = [
+        MatchedConcept(
+            norm=found.norm,
+            concept_id=one.concept_id,
+            founded_norm=one.norm,
+            name=name,
+            how=one.how,
+            similarity=round(one.similarity, 4),
+            numbers=tuple(numbers.give(one.concept_id, quote.start, quote.end) for quote in found.quotes),
         )
+        for found, one, name in zip(reading.concepts, decided, names, strict=True)
+    ]
     return Decisions(
         doc_id=reading.doc_id,
         reading=reading.id,
         concepts=tuple(matched),
-        relationships=relationships_of(reading, matched, numbers),
+        relationships=numbered(reading, joined, numbers),
         epoch=epoch,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Decided:
+    concept_id: str
+    norm: str
+    name: str
+    """'' where it has none yet."""
+    how: str
+    similarity: float
+
+
+def _names(graph: Graph, ontology: str, reading: Reading, decided: Sequence[_Decided]) -> list[str]:
+    """Those of the concepts' directories; who has none is given one."""
+    nameless = [found.label for found, one in zip(reading.concepts, decided, strict=True) if not one.name]
+    taken = graph.names_taken(ontology, {safe_stem(label) for label in nameless}) if nameless else {}
+    given: dict[str, str] = {}
+    names = []
+    for found, one in zip(reading.concepts, decided, strict=True):
+        name = one.name or given.get(one.concept_id) or _free_name(found.label, one.concept_id, taken, given)
+        if one.how == "new":
+            given[one.concept_id] = name
+        names.append(name)
+    return names
 
 
 def _norms(found: FoundConcept) -> list[str]:
@@ -91,10 +125,10 @@ def _norms(found: FoundConcept) -> list[str]:
 
 
 def _known(
-    graph: Graph, direct: dict[str, str], found: FoundConcept, apart: frozenset[str]
+    living: Mapping[str, Concept], direct: Mapping[str, str], found: FoundConcept, apart: frozenset[str]
 ) -> tuple[Concept, str, float] | None:
     for norm in _norms(found):
-        concept = graph.concept(direct[norm]) if norm in direct and direct[norm] not in apart else None
+        concept = living.get(direct[norm]) if norm in direct and direct[norm] not in apart else None
         if concept is not None:
             return concept, "exact" if concept.norm == found.norm else "alias", 1.0
     return None
@@ -102,45 +136,70 @@ def _known(
 
 def name_for(graph: Graph, ontology: str, concept_id: str, found: FoundConcept, given: Mapping[str, str]) -> str:
     """A directory name nobody else has or ever had; the later of two that want one gets a suffix."""
-    stem = safe_stem(found.label)
-    if graph.name_taken(ontology, stem) in (None, concept_id) and stem not in given.values():
+    return _free_name(found.label, concept_id, graph.names_taken(ontology, [safe_stem(found.label)]), given)
+
+
+def _free_name(label: str, concept_id: str, taken: Mapping[str, str], given: Mapping[str, str]) -> str:
+    stem = safe_stem(label)
+    if taken.get(stem, concept_id) == concept_id and stem not in given.values():
         return stem
     return f"{stem}~{concept_id[:8]}"
 
 
-def relationships_of(
-    reading: Reading, matched: Sequence[MatchedConcept], numbers: Numbers
-) -> tuple[MatchedRelationship, ...]:
-    """Those of a Reading between the concepts that its own were matched to."""
-    ids = {concept.norm: concept.concept_id for concept in matched}
-    found: list[MatchedRelationship] = []
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A relationship of a Reading between the concepts that its own were matched to."""
+
+    index: int
+    relationship_id: str
+    subject: str
+    object: str
+
+
+def joined_of(reading: Reading, ids: Mapping[str, str]) -> list[Joined]:
+    """``ids``: normalised label → concept id, of what is said of the Reading's concepts."""
+    found: list[Joined] = []
     for index, relationship in enumerate(reading.relationships):
         subject, object_ = ids.get(relationship.subject), ids.get(relationship.object)
         if subject is None or object_ is None or subject == object_:
             continue  # one is not said any more, or two labels of this document turned out to be one concept
         if RELATIONSHIP_TYPES[relationship.type] == relationship.type and object_ < subject:
             subject, object_ = object_, subject  # the same said from either end is one relationship
-        relationship_id = relationship_id_of(subject, relationship.type, object_)
-        number = numbers.give(relationship_id, relationship.quote.start, relationship.quote.end)
-        found.append(MatchedRelationship(index, relationship_id, subject, object_, number))
-    return tuple(found)
+        found.append(Joined(index, relationship_id_of(subject, relationship.type, object_), subject, object_))
+    return found
+
+
+def numbered(reading: Reading, joined: Sequence[Joined], numbers: Numbers) -> tuple[MatchedRelationship, ...]:
+    quotes = [reading.relationships[one.index].quote for one in joined]
+    return tuple(
+        MatchedRelationship(
+            one.index,
+            one.relationship_id,
+            one.subject,
+            one.object,
+            numbers.give(one.relationship_id, quote.start, quote.end),
+        )
+        for one, quote in zip(joined, quotes, strict=True)
+    )
 
 
 class Numbers:
     """Numbers of evidence folders: a span that is evidence already keeps its number, a new one gets one never used.
-    ``following`` is shared by documents that are decided about together."""
+    ``owners`` are all that are given any; ``following`` is shared by documents that are decided about together."""
 
-    def __init__(self, graph: Graph, doc_id: str, following: dict[str, int] | None = None) -> None:
-        self._graph = graph
+    def __init__(
+        self, graph: Graph, doc_id: str, owners: Iterable[str], following: dict[str, int] | None = None
+    ) -> None:
         self._next = {} if following is None else following
+        if fresh := {*owners} - self._next.keys():
+            self._next.update(graph.next_numbers(fresh))
         self._given = {(row.owner, row.char_start, row.char_end): row.n for row in graph.instances_of(doc_id)}
 
     def give(self, owner: str, start: int, end: int) -> int:
         key = (owner, start, end)
         if key not in self._given:
-            number = self._next.get(owner) or self._graph.next_n(owner)
-            self._next[owner] = number + 1
-            self._given[key] = number
+            self._given[key] = self._next[owner]
+            self._next[owner] += 1
         return self._given[key]
 
 
@@ -157,6 +216,10 @@ class _Words:
         self._said: dict[str, list[Mark]] = {}
         for mark in graph.marked(marks):
             self._said.setdefault(mark.mark, []).append(mark)
+
+    def concepts(self) -> set[str]:
+        """All that anything was said of."""
+        return {mark.concept_id for said in self._said.values() for mark in said}
 
     def joined(self, norm: str) -> Mark | None:
         """The concept that mentions under this label are: what was said of this document's alone comes first."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import TypeVar
 
 from kgfs.domain import Chunk, Document, FoundConcept, Mention, Quote, chunk_id_of, instance_id_of
@@ -79,7 +80,7 @@ class _Build:
         self._decisions = decisions
         self._text = text
         self._at = at
-        self._chunk_ids = [self._chunk_id(chunk) for chunk in reading.chunks]
+        self._chunk_ids = self._chosen_chunk_ids()
         self._found = {concept.norm: concept for concept in reading.concepts}
 
     def document_row(self, content_version: int) -> DocumentRow:
@@ -112,9 +113,10 @@ class _Build:
         )
 
     def batches(self) -> Iterator[Batch]:
-        sources = (self._source_row(chunk) for chunk in self._reading.chunks)
-        yield from (Batch(sources=rows) for rows in _batched(sources))
-        yield from (Batch(instances=rows) for rows in _batched(self.instances()))
+        rows = chain((self._source_row(chunk) for chunk in self._reading.chunks), self.instances())
+        for some in _batched(rows):
+            sources = [row for row in some if isinstance(row, SourceRow)]
+            yield Batch(sources, [row for row in some if isinstance(row, InstanceRow)])
 
     def concepts(self) -> list[ConceptRow]:
         """One row a concept: labels of this document that turned out to be the same concept are one mention."""
@@ -150,14 +152,18 @@ class _Build:
             document.doc_id, document.deposit, found.label, found.forms, found.kind, found.score, found.definition
         )
 
-    def _chunk_id(self, chunk: Chunk) -> str:
+    def _chosen_chunk_ids(self) -> list[str]:
         """Twelve digits, more where another Source has them already."""
+        doc_id = self._document.doc_id
+        chosen: dict[int, str] = {}
         for length in CHUNK_ID_LENGTHS:
-            chunk_id = chunk_id_of(self._document.doc_id, chunk.start, chunk.end, length)
-            holder = self._graph.source_by_chunk_id(chunk_id)
-            if holder is None or (holder.doc_id, holder.chunk_index) == (self._document.doc_id, chunk.index):
-                return chunk_id
-        raise AssertionError("two Sources share a whole SHA-256")
+            left = [chunk for chunk in self._reading.chunks if chunk.index not in chosen]
+            wanted = {chunk.index: chunk_id_of(doc_id, chunk.start, chunk.end, length) for chunk in left}
+            held = self._graph.chunk_ids_held([*wanted.values()]) if wanted else {}
+            chosen |= {index: id_ for index, id_ in wanted.items() if held.get(id_) in (None, (doc_id, index))}
+        if len(chosen) < len(self._reading.chunks):
+            raise AssertionError("two Sources share a whole SHA-256")
+        return [chosen[chunk.index] for chunk in self._reading.chunks]
 
     def _source_row(self, chunk: Chunk) -> SourceRow:
         return SourceRow(

@@ -237,7 +237,8 @@ class Pipeline:
         rows = embeddings.source_rows(found, document.ontology, document.doc_id)
         founded = embeddings.concept_rows(document.ontology, reading, decisions, found)
         # Done again, what was founded then may have been merged into another since.
-        rows += [row for row in founded if self.stores.graph.concept(row.item) is not None]
+        living = self.stores.graph.concepts_by_id([row.item for row in founded])
+        rows += [row for row in founded if row.item in living]
         self.stores.vectors.upsert(rows)
 
     def _unindex(self, doc_ids: Sequence[str], concept_ids: Sequence[str]) -> None:
@@ -245,8 +246,7 @@ class Pipeline:
             return
         for doc_id in doc_ids:
             self.stores.vectors.delete(Filter(kind="source", doc_id=doc_id))
-        gone = frozenset(concept for concept in concept_ids if self.stores.graph.concept(concept) is None)
-        if gone:
+        if gone := frozenset({*concept_ids} - self.stores.graph.concepts_by_id(concept_ids).keys()):
             self.stores.vectors.delete(Filter(kind="concept", items=gone))
 
 

@@ -54,7 +54,7 @@ def _rows(graph: Graph, ontology: str) -> Iterator[tuple[str, Any]]:
 def _evidence(graph: Graph, owner: str) -> Iterator[tuple[str, Any]]:
     for instance in _paged(partial(graph.instances, owner), lambda row: row.n, 0):
         yield "evidence", instance
-    yield "next number", (owner, graph.next_n(owner))
+    yield "next number", graph.next_numbers([owner])
 
 
 def _paged(page: Callable[[K, int], list[T]], key: Callable[[T], K], after: K) -> Iterator[T]:

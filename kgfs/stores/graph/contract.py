@@ -7,7 +7,7 @@ after, never both and never neither. Each publication and each forgetting raises
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -405,9 +405,15 @@ class Graph(Protocol):
 
     def sources(self, doc_id: str, after: int = -1, limit: int = 1000) -> list[SourceRow]: ...
 
-    def source_by_chunk_id(self, chunk_id: str) -> SourceRow | None: ...
+    def chunk_ids_held(self, chunk_ids: Sequence[str]) -> dict[str, tuple[str, int]]:
+        """doc_id and chunk_index of the Source that has it, for those that one has; of several the first."""
+        ...
 
     def concept(self, concept_id: str) -> Concept | None: ...
+
+    def concepts_by_id(self, concept_ids: Collection[str]) -> dict[str, Concept]:
+        """Those of them that live, by id."""
+        ...
 
     def concept_named(self, ontology: str, name: str) -> Concept | None: ...
 
@@ -478,12 +484,12 @@ class Graph(Protocol):
         """What was said of a concept, living or not, in order of mark."""
         ...
 
-    def next_n(self, owner: str) -> int:
-        """The lowest evidence number never used for this concept or relationship; 1 for a new one."""
+    def next_numbers(self, owners: Collection[str]) -> dict[str, int]:
+        """For each concept or relationship the lowest evidence number never used for it; 1 for a new one."""
         ...
 
-    def name_taken(self, ontology: str, name: str) -> str | None:
-        """The concept id that has or ever had that directory name, hidden ones too."""
+    def names_taken(self, ontology: str, names: Collection[str]) -> dict[str, str]:
+        """The concept id that has or ever had it, hidden ones too, for those directory names that one has or had."""
         ...
 
     def popular(self, ontology: str, limit: int, scope: Scope = EVERYTHING) -> list[Concept]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from kgfs.domain import Mention, normalise_label
@@ -26,7 +26,7 @@ from kgfs.stores.graph.contract import (
 )
 from kgfs.stores.graph.hiding import hidden_name, is_hidden
 from kgfs.stores.graph.memory_view import View, words_of
-from kgfs.stores.graph.sampling import draw
+from kgfs.stores.graph.sampling import draw, stepwise
 
 
 class MemoryReads:
@@ -117,9 +117,10 @@ class MemoryReads:
         edition = self._view.editions.get(doc_id)
         return [row for index, row in sorted(edition.sources.items()) if index > after][:limit] if edition else []
 
-    def source_by_chunk_id(self, chunk_id: str) -> SourceRow | None:
-        found = [row for row in self._sources() if row.chunk_id == chunk_id]
-        return min(found, key=lambda row: (row.doc_id, row.chunk_index), default=None)
+    def chunk_ids_held(self, chunk_ids: Sequence[str]) -> dict[str, tuple[str, int]]:
+        found = [row for row in self._sources() if row.chunk_id in chunk_ids]
+        found.sort(key=lambda row: (row.doc_id, row.chunk_index), reverse=True)
+        return {row.chunk_id: (row.doc_id, row.chunk_index) for row in found}
 
     def _sources(self, ontology: str = "") -> Iterable[SourceRow]:
         for edition in self._view.editions.values():
@@ -139,6 +140,9 @@ class MemoryReads:
 
     def concept(self, concept_id: str) -> Concept | None:
         return self._view.concepts.get(concept_id)
+
+    def concepts_by_id(self, concept_ids: Collection[str]) -> dict[str, Concept]:
+        return {id_: self._view.concepts[id_] for id_ in concept_ids if id_ in self._view.concepts}
 
     def concept_named(self, ontology: str, name: str) -> Concept | None:
         return self.concept(self._names.get((ontology, name), ""))
@@ -227,11 +231,14 @@ class MemoryReads:
         names = [self._rows.get(mark.concept_id, ("", ""))[1] for mark in found]
         return [replace(m, name="" if is_hidden(name) else name) for m, name in zip(found, names, strict=True)]
 
-    def next_n(self, owner: str) -> int:
-        return self._last_n.get(owner, 0) + 1
+    def next_numbers(self, owners: Collection[str]) -> dict[str, int]:
+        return {owner: self._last_n.get(owner, 0) + 1 for owner in owners}
 
-    def name_taken(self, ontology: str, name: str) -> str | None:
-        return self._names.get((ontology, name)) or self._names.get((ontology, hidden_name(ontology, name)))
+    def names_taken(self, ontology: str, names: Collection[str]) -> dict[str, str]:
+        holders = {
+            n: self._names.get((ontology, n)) or self._names.get((ontology, hidden_name(ontology, n))) for n in names
+        }
+        return {name: holder for name, holder in holders.items() if holder}
 
     def _concepts_in(self, ontology: str, scope: Scope) -> list[Concept]:
         found = [concept for concept in self._view.concepts.values() if concept.ontology == ontology]
@@ -267,7 +274,7 @@ class MemoryReads:
             f"{ontology}:{seed}",
             limit,
             len(ids),
-            lambda at, wanted: [i for i in ids if i >= at][:wanted],
+            stepwise(lambda at, wanted: [i for i in ids if i >= at][:wanted]),
             lambda: ids,
         )
         return [self._view.concepts[concept_id] for concept_id in drawn]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from kgfs.render.concept import ConceptPage
@@ -39,7 +40,7 @@ from kgfs.stores.graph.rows import (
     listed,
     source_row,
 )
-from kgfs.stores.graph.sampling import draw
+from kgfs.stores.graph.sampling import draw, stepwise
 
 _CONCEPT = f"SELECT {listed(CONCEPT, 'concept')} FROM concept"
 # By the index that has all of it: the other one on names would lead to a row of the table.
@@ -48,6 +49,7 @@ _DOCUMENT = f"SELECT {listed(DOCUMENT, 'document')} FROM document"
 # CROSS JOIN keeps SQLite from turning these round: the rows asked for first, then the state of their edition.
 _SOURCE = f"""SELECT document.doc_id, {listed(SOURCE, "source")}
     FROM source CROSS JOIN document ON document.key = source.document AND document.state = {SHOWN}"""
+_THOSE = "(SELECT value FROM json_each(?1))"
 _SOURCE_OF = f"""SELECT document.doc_id, {listed(SOURCE, "source")}
     FROM document CROSS JOIN source ON source.document = document.key
     WHERE document.doc_id = ? AND document.state = {SHOWN}"""
@@ -114,10 +116,14 @@ class GraphReads:
         where = "AND source.chunk_index > ? ORDER BY source.chunk_index LIMIT ?"
         return [source_row(row) for row in self._database.rows(f"{_SOURCE_OF} {where}", (doc_id, after, limit))]
 
-    def source_by_chunk_id(self, chunk_id: str) -> SourceRow | None:
-        where = "WHERE source.chunk_id = ? ORDER BY document.doc_id, source.chunk_index LIMIT 1"
-        found = self._database.row(f"{_SOURCE} {where}", (chunk_id,))
-        return source_row(found) if found else None
+    def chunk_ids_held(self, chunk_ids: Sequence[str]) -> dict[str, tuple[str, int]]:
+        rows = self._database.rows(
+            "SELECT source.chunk_id, document.doc_id, source.chunk_index FROM source"
+            f" CROSS JOIN document ON document.key = source.document AND document.state = {SHOWN}"
+            f" WHERE source.chunk_id IN {_THOSE} ORDER BY document.doc_id DESC, source.chunk_index DESC",
+            (json.dumps(chunk_ids),),
+        )
+        return {chunk_id: (doc_id, index) for chunk_id, doc_id, index in rows}
 
     def find_text(self, words: str, ontology: str = "", limit: int = 10) -> list[tuple[SourceRow, float]]:
         # As a quoted string each word loses any meaning that it has as an operator.
@@ -141,6 +147,11 @@ class GraphReads:
 
     def concept(self, concept_id: str) -> Concept | None:
         return self._concept("concept_id = ? AND live = 1", (concept_id,))
+
+    def concepts_by_id(self, concept_ids: Collection[str]) -> dict[str, Concept]:
+        where = f"WHERE concept_id IN {_THOSE} AND live = 1"
+        found = self._concepts(f"{_CONCEPT} {where}", (json.dumps([*concept_ids]),))
+        return {concept.concept_id: concept for concept in found}
 
     def concept_named(self, ontology: str, name: str) -> Concept | None:
         return self._concept("ontology = ? AND name = ? AND live = 1", (ontology, name))
@@ -256,20 +267,21 @@ class GraphReads:
         rows = self._database.rows(f"{MARKS} WHERE mark.concept = ? ORDER BY mark.mark", (concept_id,))
         return [mark_row(row) for row in rows]
 
-    def next_n(self, owner: str) -> int:
-        found = self._database.row(
-            "SELECT last_n FROM concept WHERE concept_id = ?1"
-            " UNION ALL SELECT last_n FROM relationship WHERE relationship_id = ?1",
-            (owner,),
+    def next_numbers(self, owners: Collection[str]) -> dict[str, int]:
+        rows = self._database.rows(
+            f"SELECT concept_id, last_n FROM concept WHERE concept_id IN {_THOSE}"
+            f" UNION ALL SELECT relationship_id, last_n FROM relationship WHERE relationship_id IN {_THOSE}",
+            (json.dumps([*owners]),),
         )
-        return found[0] + 1 if found else 1
+        return dict.fromkeys(owners, 1) | {owner: last + 1 for owner, last in rows}
 
-    def name_taken(self, ontology: str, name: str) -> str | None:
-        found = self._database.row(
-            "SELECT concept_id FROM concept WHERE ontology = ? AND name IN (?, ?)",
-            (ontology, name, hidden_name(ontology, name)),
+    def names_taken(self, ontology: str, names: Collection[str]) -> dict[str, str]:
+        known_as = {hidden_name(ontology, name): name for name in names} | {name: name for name in names}
+        rows = self._database.rows(
+            f"SELECT name, concept_id FROM concept WHERE name IN {_THOSE} AND ontology = ?2",
+            (json.dumps([*known_as]), ontology),
         )
-        return found[0] if found else None
+        return {known_as[name]: concept_id for name, concept_id in rows}
 
     def popular(self, ontology: str, limit: int, scope: Scope = EVERYTHING) -> list[Concept]:
         if scope != EVERYTHING:
@@ -286,14 +298,14 @@ class GraphReads:
                 f"{ontology}:{seed}",
                 limit,
                 self.counts(ontology)["concepts"],
-                lambda at, count: self._ids(ontology, at, count),
+                stepwise(lambda at, count: self._ids(ontology, at, count)),
                 lambda: self._ids(ontology, "", -1),
             )
             return self._living(drawn)
 
     def _living(self, concept_ids: Sequence[str]) -> list[Concept]:
-        found = [self.concept(concept_id) for concept_id in concept_ids]
-        return [concept for concept in found if concept is not None]
+        found = self.concepts_by_id(concept_ids)
+        return [found[concept_id] for concept_id in concept_ids if concept_id in found]
 
     def _ids(self, ontology: str, at: str, count: int) -> list[str]:
         where = "WHERE ontology = ? AND concept_id >= ? AND live = 1 ORDER BY concept_id LIMIT ?"

@@ -8,28 +8,41 @@ from collections.abc import Callable, Sequence
 SKIP = 32
 """A random id is reached from a random number by some steps more, so that an id after a narrow gap is not a rare one."""
 
+Nth = Callable[[Sequence[tuple[str, int]]], Sequence[str]]
+"""For each text and number n the n-th of the ids that are not below the text; after the last comes the first."""
+
 
 def draw(
     seed: str,
     limit: int,
     count: int,
-    following: Callable[[str, int], Sequence[str]],
+    nth: Nth,
     every: Callable[[], Sequence[str]],
 ) -> list[str]:
     """``limit`` distinct ids of ``count``, in the order drawn.
 
     Ids are hashes, so they are spread evenly, and a number is drawn at random among them; past the last comes the first.
-    ``following(text, n)`` gives the first ``n`` ids that are not below the text; ``every`` gives all in order of id, to
-    be shuffled where most are wanted anyway.
+    ``nth`` gives the ids that are met so, for many at once; ``every`` gives all in order of id, to be shuffled where most
+    are wanted anyway.
     """
     source = random.Random(seed)
     if count <= max(2 * limit, SKIP):
         return source.sample(list(every()), min(limit, count))
     drawn: dict[str, None] = {}
     while len(drawn) < limit:
-        wanted = source.randrange(SKIP) + 1
-        found = following(f"{source.getrandbits(64):016x}", wanted)
-        if len(found) < wanted:
-            found = following("", wanted - len(found))
-        drawn[found[-1]] = None
+        starts = []
+        for _ in range(limit - len(drawn)):
+            steps = source.randrange(SKIP) + 1
+            starts.append((f"{source.getrandbits(64):016x}", steps))
+        drawn |= dict.fromkeys(nth(starts))
     return list(drawn)
+
+
+def stepwise(following: Callable[[str, int], Sequence[str]]) -> Nth:
+    """For who answers at once: ``following(text, n)`` gives the first ``n`` ids that are not below the text."""
+
+    def nth(text: str, steps: int) -> str:
+        found = following(text, steps)
+        return (found if len(found) == steps else following("", steps - len(found)))[-1]
+
+    return lambda starts: [nth(text, steps) for text, steps in starts]

@@ -15,7 +15,7 @@ from kgfs.domain import normalise_label
 from kgfs.stores.database import Database
 from kgfs.stores.graph.contract import Scope
 from kgfs.stores.graph.rows import SHOWN
-from kgfs.stores.graph.sampling import SKIP, draw
+from kgfs.stores.graph.sampling import SKIP, draw, stepwise
 
 FEW = 100
 """Documents in a scope up to which their mentions are walked."""
@@ -87,7 +87,7 @@ def sample(database: Database, ontology: str, limit: int, seed: int, scope: Scop
 
         # More than this is never counted: whether all are looked at is decided by less.
         known = len(following("", max(2 * limit, SKIP) + 1))
-    return draw(f"{ontology}:{seed}", limit, known, following, lambda: following("", known))
+    return draw(f"{ontology}:{seed}", limit, known, stepwise(following), lambda: following("", known))
 
 
 def _of_few(database: Database, ontology: str, scope: Scope) -> list[str] | None:

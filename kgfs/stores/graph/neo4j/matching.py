@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
-
-from neo4j import ManagedTransaction
 
 from kgfs.domain import normalise_label
 from kgfs.stores.graph.contract import EVERYTHING, Concept, Mark, Scope
@@ -13,8 +11,6 @@ from kgfs.stores.graph.hiding import hidden_name, is_hidden
 from kgfs.stores.graph.neo4j.reading import Neo4jReads
 from kgfs.stores.graph.neo4j.rows import CONCEPT, concept_row, form_key
 from kgfs.stores.graph.sampling import SKIP, draw
-
-NORMS_AT_ONCE = 500
 
 _MENTION = "(c)-[m:MENTIONED_IN]->(d:Document)"
 _INSIDE = "m.deposit >= $since AND d.doc_id <> $but"
@@ -47,52 +43,50 @@ RETURN [m.mark, m.ontology, m.concept_id, m.joined, name]"""
 class Neo4jMatching(Neo4jReads):
     def match(self, ontology: str, norms: Sequence[str], scope: Scope = EVERYTHING) -> dict[str, str]:
         found: dict[str, str] = {}
-        for start in range(0, len(norms), NORMS_AT_ONCE):
-            wanted = {form_key(norm): norm for norm in norms[start : start + NORMS_AT_ONCE]}
-            for key, concepts in self._called(ontology, list(wanted), scope):
-                for concept_id, said in concepts:
-                    if scope == EVERYTHING or wanted[key] in map(normalise_label, said):
-                        found[wanted[key]] = concept_id
-                        break
+        wanted = {form_key(norm): norm for norm in norms}
+        for key, concepts in self._called(ontology, wanted, scope):
+            for concept_id, said in concepts:
+                if scope == EVERYTHING or wanted[key] in map(normalise_label, said):
+                    found[wanted[key]] = concept_id
+                    break
         return found
 
-    def _called(self, ontology: str, forms: Sequence[str], scope: Scope) -> list[Any]:
+    def _called(self, ontology: str, forms: Collection[str], scope: Scope) -> list[Any]:
         """For each form the concepts called so, in order, with what is said of them in a narrow scope."""
         said, first = ("[]", " LIMIT 1") if scope == EVERYTHING else (
             f"reduce(all = [], some IN COLLECT {{ MATCH {_MENTION} WHERE {_INSIDE} RETURN [m.label] + m.forms }} | all + some)",
             "",
         )  # fmt: skip
-        return self._ask(
-            "UNWIND $forms AS form MATCH (f:Form {space: space, ontology: $ontology, form: form})"
-            " RETURN [form, COLLECT { MATCH (c:Concept)-[called:CALLED]->(f)"
+        return self._ask_of(
+            forms,
+            "MATCH (f:Form {space: space, ontology: $ontology, form: one})"
+            " RETURN [one, COLLECT { MATCH (c:Concept)-[called:CALLED]->(f)"
             f" WITH c, called ORDER BY called.rank, c.founded, c.id{first} RETURN [c.id, {said}] }}]",
             ontology=ontology,
-            forms=forms,
             since=scope.since,
             but=scope.but,
         )
 
     def marked(self, marks: Sequence[str]) -> list[Mark]:
-        question = (
-            "UNWIND $marks AS mark MATCH (m:Mark) WHERE m.space = space AND m.mark = mark AND m.concept_id IS NOT NULL"
-        )
-        return [_mark(row) for row in self._ask(f"{question} {_MARK}", marks=sorted(set(marks)))]
+        question = "MATCH (m:Mark) WHERE m.space = space AND m.mark = one AND m.concept_id IS NOT NULL"
+        return [_mark(row) for row in self._ask_of(sorted(set(marks)), f"{question} {_MARK}")]
 
     def marks_of(self, concept_id: str) -> list[Mark]:
         question = "MATCH (m:Mark {concept_id: $concept_id}) WHERE m.space = space"
         return [_mark(row) for row in self._ask(f"{question} {_MARK}", concept_id=concept_id)]
 
-    def next_n(self, owner: str) -> int:
-        found: int | None = self._one("MATCH (o:Owner {space: space, id: $owner}) RETURN o.last_n", owner=owner)
-        return (found or 0) + 1
+    def next_numbers(self, owners: Collection[str]) -> dict[str, int]:
+        rows = self._ask_of(owners, "MATCH (o:Owner {space: space, id: one}) RETURN [one, coalesce(o.last_n, 0)]")
+        return dict.fromkeys(owners, 1) | {owner: last + 1 for owner, last in rows}
 
-    def name_taken(self, ontology: str, name: str) -> str | None:
-        found: str | None = self._one(
-            "UNWIND $names AS name MATCH (o:Owner {space: space, ontology: $ontology, name: name}) RETURN o.id",
+    def names_taken(self, ontology: str, names: Collection[str]) -> dict[str, str]:
+        known_as = {hidden_name(ontology, name): name for name in names} | {name: name for name in names}
+        rows = self._ask_of(
+            known_as,
+            "MATCH (o:Owner {space: space, ontology: $ontology, name: one}) RETURN [one, o.id]",
             ontology=ontology,
-            names=[name, hidden_name(ontology, name)],
         )
-        return found
+        return {known_as[name]: concept_id for name, concept_id in rows}
 
     def popular(self, ontology: str, limit: int, scope: Scope = EVERYTHING) -> list[Concept]:
         where = "MATCH (c:Concept) WHERE c.space = space AND c.ontology = $ontology AND c.weight >= 0"
@@ -109,33 +103,30 @@ class Neo4jMatching(Neo4jReads):
         return [concept_row(row) for row in rows]
 
     def sample(self, ontology: str, limit: int, seed: int, scope: Scope = EVERYTHING) -> list[Concept]:
+        """In three questions: where others commit in between, concepts that leave are not among the sample."""
         narrow = "" if scope == EVERYTHING else f"AND {_IN_SCOPE}"
+        some = (
+            f"MATCH (c:Concept) WHERE c.space = space AND c.ontology = $ontology AND c.id >= at {narrow}"
+            " WITH c ORDER BY c.id LIMIT $most RETURN c.id"
+        )
+        words: dict[str, Any] = {"ontology": ontology, "since": scope.since, "but": scope.but}
+        # More than this is never counted: whether all are looked at is decided by less.
+        first = self._ask(f"WITH space, '' AS at {some}", most=max(2 * limit, SKIP) + 1, **words)
 
-        def work(tx: ManagedTransaction, space: str) -> list[Concept]:
-            words: dict[str, Any] = {"space": space, "ontology": ontology, "since": scope.since, "but": scope.but}
-
-            def following(at: str, count: int) -> list[str]:
-                rows = tx.run(
-                    "MATCH (c:Concept) WHERE c.space = $space AND c.ontology = $ontology AND c.id >= $at"
-                    f" {narrow} RETURN c.id AS id ORDER BY c.id LIMIT $count",
-                    at=at,
-                    count=count,
-                    **words,
-                )
-                return [row["id"] for row in rows]
-
-            # More than this is never counted: whether all are looked at is decided by less.
-            known = len(following("", max(2 * limit, SKIP) + 1))
-            drawn = draw(f"{ontology}:{seed}", limit, known, following, lambda: following("", known))
-            rows = tx.run(
-                f"UNWIND $ids AS id MATCH (c:Concept {{space: $space, id: id}}) RETURN {CONCEPT} AS concept",
-                space=space,
-                ids=drawn,
+        def nth(starts: Sequence[tuple[str, int]]) -> list[str]:
+            met = self._ask(
+                "UNWIND range(0, size($starts) - 1) AS n WITH space, n, $starts[n][0] AS at, $starts[n][1] AS steps"
+                f" WITH n, steps, COLLECT {{ {some} }} AS ids"
+                " RETURN [n, CASE WHEN size(ids) < steps THEN size(ids) ELSE ids[steps - 1] END]",
+                starts=[list(start) for start in starts],
+                most=SKIP,
+                **words,
             )
-            found = {row["concept"]["concept_id"]: concept_row(row["concept"]) for row in rows}
-            return [found[concept_id] for concept_id in drawn]
+            return [one if isinstance(one, str) else first[starts[n][1] - one - 1] for n, one in sorted(met)]
 
-        return self._speaking.steadily(self._graph, work)
+        drawn = draw(f"{ontology}:{seed}", limit, len(first), nth, lambda: first)
+        found = self.concepts_by_id(drawn)
+        return [found[concept_id] for concept_id in drawn if concept_id in found]
 
 
 def _mark(found: Sequence[Any]) -> Mark:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from kgfs.render.concept import ConceptPage
@@ -24,6 +24,9 @@ from kgfs.stores.graph.neo4j.rows import (
 from kgfs.stores.graph.neo4j.schema import WORDS
 from kgfs.stores.graph.neo4j.speaking import Speaking
 
+AT_ONCE = 500
+"""Ids or words of one question."""
+
 _DOCUMENT = "MATCH (d:Document {space: space, doc_id: $doc_id})"
 _SHOWN = "MATCH (d:Edition {key: i.edition}) USING INDEX d:Edition(key) WHERE d:Document AND d.space = space"
 _CONCEPT = "MATCH (c:Concept {space: space, id: $concept_id})"
@@ -42,6 +45,15 @@ class Neo4jReads:
     def _one(self, question: str, **words: Any) -> Any:
         found = self._ask(question, **words)
         return found[0] if found else None
+
+    def _ask_of(self, all_: Collection[str], question: str, **words: Any) -> list[Any]:
+        """The rows of a question that is asked of each ``one`` of them, of many in one request."""
+        listed = [*all_]
+        return [
+            row
+            for start in range(0, len(listed), AT_ONCE)
+            for row in self._ask(f"UNWIND $all AS one {question}", all=listed[start : start + AT_ONCE], **words)
+        ]
 
     def refresh(self) -> None:
         """Reads see the newest commit anyway."""
@@ -117,14 +129,13 @@ class Neo4jReads:
         )
         return [source_row(row) for row in rows]
 
-    def source_by_chunk_id(self, chunk_id: str) -> SourceRow | None:
-        found = self._one(
-            "MATCH (s:Source {chunk_id: $chunk_id}) MATCH (d:Edition {key: s.edition}) USING INDEX d:Edition(key)"
-            " WHERE d:Document AND d.space = space"
-            f" WITH s, d ORDER BY d.doc_id, s.chunk_index LIMIT 1 RETURN {SOURCE}",
-            chunk_id=chunk_id,
+    def chunk_ids_held(self, chunk_ids: Sequence[str]) -> dict[str, tuple[str, int]]:
+        rows = self._ask_of(
+            chunk_ids,
+            "MATCH (s:Source {chunk_id: one}) MATCH (d:Edition {key: s.edition}) USING INDEX d:Edition(key)"
+            " WHERE d:Document AND d.space = space RETURN [one, d.doc_id, s.chunk_index]",
         )
-        return source_row(found) if found else None
+        return {chunk_id: (doc_id, index) for chunk_id, doc_id, index in sorted(rows, reverse=True)}
 
     def find_text(self, words: str, ontology: str = "", limit: int = 10) -> list[tuple[SourceRow, float]]:
         wanted = sought(words)
@@ -155,6 +166,10 @@ class Neo4jReads:
     def concept(self, concept_id: str) -> Concept | None:
         found = self._one(f"{_CONCEPT} RETURN {CONCEPT}", concept_id=concept_id)
         return concept_row(found) if found else None
+
+    def concepts_by_id(self, concept_ids: Collection[str]) -> dict[str, Concept]:
+        found = self._ask_of(concept_ids, f"MATCH (c:Concept {{space: space, id: one}}) RETURN {CONCEPT}")
+        return {row["concept_id"]: concept_row(row) for row in found}
 
     def concept_named(self, ontology: str, name: str) -> Concept | None:
         found = self._one(
