@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import re
+from binascii import a2b_base64
 from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
@@ -65,8 +65,8 @@ def read_vocabulary() -> tiktoken.Encoding:
     import tiktoken
 
     # Built from the file by hand: tiktoken's own loader falls back to the network.
-    lines = carriers.path_of(carriers.CL100K).read_bytes().splitlines()
-    ranks = {base64.b64decode(token): int(rank) for token, _, rank in (line.partition(b" ") for line in lines if line)}
+    words = carriers.path_of(carriers.CL100K).read_bytes().split()
+    ranks = dict(zip(map(a2b_base64, words[::2]), map(int, words[1::2]), strict=True))
     return tiktoken.Encoding("cl100k_base", pat_str=_PATTERN, mergeable_ranks=ranks, special_tokens={})
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from scripts.servers import neo4j
-from tests.peers.qdrant_wire.__main__ import VERSION
 
 UNITS = Path(__file__).parents[2] / "systemd" / "servers"
 CONTAINERS = sorted(path.name for path in UNITS.glob("*.container"))
@@ -89,5 +88,7 @@ def test_secrets_and_volumes_are_those_that_the_unit_explains(name: str) -> None
 
 
 def test_they_are_the_servers_that_are_tested() -> None:
+    from tests.peers.qdrant_wire.__main__ import VERSION  # and Qdrant's client, which takes a second
+
     assert read("kgfs-neo4j.container")["Container"]["Image"][0].partition(":")[2].startswith(neo4j.VERSIONS[25])
     assert read("kgfs-qdrant.container")["Container"]["Image"] == [f"docker.io/qdrant/qdrant:v{VERSION}"]

@@ -12,7 +12,7 @@ import pytest
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.config import load
 from tests.t6_whole.knowledge_of import knowledge_of
-from tests.t6_whole.running import Place, shell, until
+from tests.t6_whole.running import LIGHT, Place, shell, until
 
 DOCUMENTS = {
     "zen.md": "# Zen\n\nZen is a school of Buddhism that stresses direct experience. Direct experience comes before "
@@ -30,7 +30,7 @@ BORDERS = [
 
 
 def kgfs(home: Path, *words: str, fail_at: str = "") -> int:
-    environment = {**os.environ, "KGFS_HOME": str(home), "KGFS_FAIL_AT": fail_at}
+    environment = {**LIGHT, **os.environ, "KGFS_HOME": str(home), "KGFS_FAIL_AT": fail_at}
     done = subprocess.run([sys.executable, "-m", "kgfs", *words], env=environment, capture_output=True, text=True)
     if done.returncode not in (0, -9):
         raise AssertionError(f"kgfs {' '.join(words)} exited with {done.returncode}: {done.stderr}")
