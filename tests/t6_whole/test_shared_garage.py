@@ -22,6 +22,7 @@ from scripts.servers import process
 from tests.peers.buckets import S3, Server, started
 from tests.peers.losing import Losing
 from tests.t1_stores.test_journal_oracle import tables
+from tests.t5_mount.mounting import EVER, journal_of
 from tests.t6_whole.outages import errno_of
 from tests.t6_whole.running import Place, until
 
@@ -82,6 +83,14 @@ def tree(documents: Path) -> dict[str, tuple[int, bytes]]:
     }
 
 
+def settled(*hosts: Place) -> None:
+    """Until all that these know of is decided about and delivered: what was written nobody reads here."""
+    for one in hosts:
+        with journal_of(one) as journal:
+            until(lambda journal=journal: not journal.names.unsettled(quiet_before=EVER), 60)  # type: ignore[misc]
+            until(lambda journal=journal: journal.unshipped(1)[1] == [], 60)  # type: ignore[misc]
+
+
 def alike(hosts: tuple[Place, Place]) -> None:
     """Both have the same rows, once all is delivered."""
     for one in hosts:
@@ -114,8 +123,7 @@ def test_what_one_does_the_other_sees(hosts: tuple[Place, Place]) -> None:
     assert tree(there) == tree(here) and (here / "a.txt").read_text() == "other words"
     (here / "a.txt").unlink()
     until(lambda: not (there / "a.txt").exists(), SEEN)
-    for one in hosts:
-        one.run("wait", "--timeout", "30", expect=None)
+    settled(*hosts)
     until(lambda: tree(there) == tree(here), SEEN)
     alike(hosts)
 
@@ -132,8 +140,7 @@ def test_both_write_one_path(hosts: tuple[Place, Place]) -> None:
     assert [writer.wait(60) for writer in writers] == [0, 0]
     until(lambda: len(os.listdir(here)) == len(os.listdir(there)) == 8 and tree(here) == tree(there), SEEN)
     shown = tree(here)
-    for one in hosts:
-        one.run("wait", "--timeout", "30", expect=None)
+    settled(*hosts)
     alike(hosts)
     with open_stores(load(hosts[0].home)) as stores:
         names = stores.journal.names
@@ -264,7 +271,7 @@ def test_a_delivery_whose_acknowledgement_is_lost_is_done_once(
             assert told == [durability == "local"] * 2
             until(partial(is_taken, path, b"first"), 60)
             until(partial(is_taken, large, bytes(200_000)), 60)
-            here.run("wait", "--timeout", "30", expect=None)
+            settled(here)
             here.umount()
             same_rows((here, there))
             with open_stores(load(there.home)) as stores:
