@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 EMBEDDED = "embedded"
-SERVERS = "neo4j seaweedfs qdrant-wire"
-"""Peers are servers with spaces between; what is not on one of them is in files."""
+SERVERS = "neo4j seaweedfs"
+"""Peers are servers with spaces between; what is not on one of them is in files. For scenarios without an embedding model,
+which keep no vectors: no id names what was not asked."""
+SERVERS_AND_VECTORS = "neo4j seaweedfs qdrant-wire"
 anywhere = pytest.mark.peers(EMBEDDED, SERVERS)
 
 

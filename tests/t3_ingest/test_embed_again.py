@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -14,14 +13,16 @@ import numpy.typing as npt
 import pytest
 
 from kgfs.app.home import derive_vectors, open_deposits, open_stores
-from kgfs.config import Config
+from kgfs.config import Config, load
 from kgfs.errors import LostLeaseError
 from kgfs.ingest.life.embed_again import embed_again
 from kgfs.ingest.life.rebuild import rebuild
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter, Row
+from tests.peers.homes import EMBEDDED, SERVERS_AND_VECTORS
 from tests.t3_ingest.test_worker import TEXT, Counting, deposit, documents, work
 
+pytestmark = pytest.mark.peers(EMBEDDED, "qdrant-wire")
 Keyed = dict[tuple[str, str, int], list[float]]
 TEXTS = {"a": TEXT, "b": "A tracing algorithm visits reachable objects. Reachable objects stay.", "c": TEXT + " Zen."}
 
@@ -47,14 +48,9 @@ def vector_of(model: str, text: str) -> npt.NDArray[np.float32]:
     return (vector / np.linalg.norm(vector))[np.newaxis]
 
 
-@pytest.fixture(params=["sqlite", "qdrant-wire"])
-def config(request: pytest.FixtureRequest, home: Path) -> Config:
-    plain = Config(home=home)
-    if request.param == "sqlite":
-        return plain
-    url = request.getfixturevalue("qdrant_wire_url")
-    settings = replace(plain.vectors, store="qdrant", url=url, prefix=f"test-{secrets.token_hex(6)}")
-    return replace(plain, vectors=settings)
+@pytest.fixture
+def config(home: Path) -> Config:
+    return load(home)
 
 
 def rows(stores: Stores) -> list[Row]:
@@ -127,6 +123,7 @@ def test_a_kill_in_between_is_resumed_and_leaves_the_former_in_use(config: Confi
     assert len(first.embedded) + len(second.embedded) == len(whole.embedded)
 
 
+@pytest.mark.peers(EMBEDDED, SERVERS_AND_VECTORS)
 @pytest.mark.usefixtures("before")
 def test_what_was_forgotten_then_is_embedded_when_it_comes_back(config: Config, tmp_path: Path) -> None:
     with open_stores(config, vectors_of="one") as stores:

@@ -20,7 +20,7 @@ from kgfs.ingest.life.regeneration_plan import plan
 from kgfs.knowledge.document import document_page
 from kgfs.stores.naming import find_document
 from kgfs.stores.stores import Stores
-from tests.peers.homes import anywhere
+from tests.peers.homes import EMBEDDED, anywhere
 from tests.t3_ingest.test_worker import TEXT, Counting, deposit, states, work
 
 WORDS = (
@@ -156,7 +156,7 @@ def test_force_reads_again_whatever_path_it_comes_by(config: Config, stores: Sto
     assert states(stores) == {State.DONE: 1}
 
 
-@anywhere
+@pytest.mark.peers(EMBEDDED, "neo4j minio")
 def test_what_others_had_from_a_purged_document_is_not_asked_again(
     config: Config, stores: Stores, tmp_path: Path
 ) -> None:
