@@ -179,6 +179,8 @@ class Vectors:
     """Whether the server keeps 8-bit copies in memory, for the first pass of a search."""
     on_disk: bool = False
     """Whether the server keeps full vectors on its disk rather than in memory."""
+    content: bool = True
+    """Whether the server keeps the text of Sources in full beside their vectors; one over 900,000 bytes never (docs/servers.md)."""
     ca_file: str = ""
     """File with the certificates to trust, instead of those of well-known authorities."""
     timeout: float = 30.0

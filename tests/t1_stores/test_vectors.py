@@ -9,7 +9,9 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -407,6 +409,109 @@ def test_the_alias_leads_to_the_model_in_use_and_others_prefixes_stay(qdrant_wir
     theirs.clear()
     for open_ in (ours, theirs, client):
         open_.close()
+
+
+def test_those_who_ask_the_alias_see_one_whole_model_while_another_is_made(qdrant_wire_url: str) -> None:
+    """All that they ever find are the rows of the former one or those of the new one: no error, none, no part."""
+    from qdrant_client import QdrantClient
+
+    prefix = f"test-{secrets.token_hex(6)}"
+    former, new = on_server(qdrant_wire_url, "former", prefix), on_server(qdrant_wire_url, "new", prefix)
+    former.upsert([row(f"i{n}", 1, n, role="former") for n in range(20)])
+    client = QdrantClient(url=qdrant_wire_url, check_compatibility=False)
+    seen: list[frozenset[str]] = []
+    over = threading.Event()
+
+    def look() -> None:
+        last = False
+        while not last:
+            last = over.is_set()
+            points, _ = client.scroll(prefix, limit=100)
+            seen.append(frozenset((point.payload or {})["role"] for point in points))
+            assert len(points) == 20
+
+    with ThreadPoolExecutor(2) as pool:
+        readers = [pool.submit(look) for _ in range(2)]
+        for n in range(20):
+            new.upsert([row(f"i{n}", 1, n, 1, role="new")])
+        new.conclude()
+        over.set()
+        for reader in readers:
+            reader.result()
+    assert set(seen) == {frozenset({"former"}), frozenset({"new"})}
+    assert seen[-1] == {"new"}
+    new.clear()
+    for open_ in (former, new, client):
+        open_.close()
+
+
+@pytest.mark.parametrize("chosen", [False, True])
+def test_a_collection_has_what_settings_say(qdrant_wire_url: str, chosen: bool) -> None:
+    from qdrant_client import QdrantClient
+
+    from kgfs.stores.vectors.qdrant import INDEXED, Place, QdrantVectors
+
+    prefix = f"test-{secrets.token_hex(6)}"
+    store = QdrantVectors(
+        Place(qdrant_wire_url, prefix=prefix, quantisation=chosen, on_disk=chosen, content=chosen), MODEL
+    )
+    store.upsert([row("a", 1, 0)])
+    client = QdrantClient(url=qdrant_wire_url, check_compatibility=False)
+    found = client.get_collection(prefix)
+    quantised: Any = found.config.quantization_config
+    vectors: Any = found.config.params.vectors
+    assert bool(vectors.on_disk) == bool(found.config.params.on_disk_payload) == chosen
+    assert (quantised and (quantised.scalar.type, quantised.scalar.always_ram)) == (("int8", True) if chosen else None)
+    assert set(found.payload_schema) == set(INDEXED)
+    store.clear()
+    store.close()
+    client.close()
+
+
+@pytest.mark.claim("VEC-5")
+@pytest.mark.parametrize("content", [False, True])
+def test_points_have_their_text_in_full_or_lead_to_it(qdrant_wire_url: str, content: bool) -> None:
+    from qdrant_client import QdrantClient
+
+    from kgfs.stores.vectors import qdrant
+
+    prefix = f"test-{secrets.token_hex(6)}"
+    store = qdrant.QdrantVectors(qdrant.Place(qdrant_wire_url, prefix=prefix, content=content), MODEL)
+    assert store.keeps_content == content
+    longest = "ж" * (qdrant.MOST_CONTENT // 2)
+    texts = ["Zen.\r\n\0\t𝕏 ==", longest, longest + "!", "half a pair: \ud800", ""]
+    given = [row(f"d:{n}", 1, n, doc_id="d", chunk_index=n, content=text) for n, text in enumerate(texts)]
+    store.upsert(given if content else [replace(each, content="") for each in given])
+    client = QdrantClient(url=qdrant_wire_url, check_compatibility=False)
+    points = {(p.payload or {})["chunk_index"]: p.payload or {} for p in client.scroll(prefix, limit=10)[0]}
+    has = [(points[n].get("content"), points[n].get("content_length")) for n in range(5)]
+    full: list[tuple[str | None, int | None]] = [(text, len(text)) for text in texts[:2]]
+    lengths = [(None, len(text)) for text in texts[2:4]]
+    assert has == ([*full, *lengths, (None, None)] if content else [(None, None)] * 5)
+    assert [back.content for back in store.fetch(Filter())] == [""] * 5, "who asks this store asks the graph for texts"
+    assert store.query(vector(1, 0), Filter(), limit=1)[0].item == "d:0"
+    store.erase(["d"], [])
+    assert client.count(prefix).count == 0
+    store.clear()
+    store.close()
+    client.close()
+
+
+def test_what_is_sent_at_once_stays_below_what_a_server_takes() -> None:
+    """In points and in bytes of their texts; a text that is heavy goes alone."""
+    from kgfs.stores.vectors import qdrant
+
+    heavy = [row(f"{n}", 1, n, content="x" * qdrant.MOST_CONTENT) for n in range(10)]
+    light = [row(f"{n}", 1, n) for n in range(600)]
+    for rows in (heavy, light):
+        portions = list(qdrant._portions(qdrant._point(each, each.vector) for each in rows))
+        assert [point.id for portion in portions for point in portion] == [
+            qdrant.point_id("source", each.item, 0) for each in rows
+        ]
+        for portion in portions:
+            texts = [(point.payload or {}).get("content", "") for point in portion]
+            assert len(portion) <= qdrant.BATCH
+            assert sum(map(len, texts)) <= qdrant.WEIGHT
 
 
 @pytest.mark.parametrize("quantisation", [False, True])

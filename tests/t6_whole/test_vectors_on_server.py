@@ -6,6 +6,7 @@ from __future__ import annotations
 import secrets
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -72,6 +73,23 @@ def rows_of(place: Place, monkeypatch: pytest.MonkeyPatch) -> list[Row]:
             return stores.vectors.fetch(Filter())
 
 
+def texts_on(server: Server, place: Place) -> dict[tuple[str, int], str | None]:
+    """What anybody finds by the alias: Source → its text."""
+    from qdrant_client import QdrantClient
+
+    with closing(QdrantClient(url=server.url, check_compatibility=False)) as client:
+        points, _ = client.scroll(place.environment["KGFS_VECTORS_PREFIX"], limit=1000)
+    found = [point.payload or {} for point in points]
+    return {(p["doc_id"], p["chunk_index"]): p.get("content") for p in found if p["kind"] == "source"}
+
+
+def texts_of_graph(home: Path) -> dict[tuple[str, int], str]:
+    with open_stores(load(home), derive=False) as stores:
+        documents = [doc for each in stores.journal.names.ontologies() for doc in stores.graph.documents(each.id)]
+        rows = [row for document in documents for row in stores.graph.sources(document.doc_id)]
+    return {(row.doc_id, row.chunk_index): row.full_text for row in rows if not row.gated}
+
+
 def alike(one: list[Row], other: list[Row]) -> bool:
     """Ids of documents and concepts are of the home; everything else is the same."""
 
@@ -82,7 +100,8 @@ def alike(one: list[Row], other: list[Row]) -> bool:
 
 
 @pytest.mark.claim("VEC-1")
-def test_the_whole_way(far: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.claim("VEC-5")
+def test_the_whole_way(far: Place, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     near = Place(tmp_path / "near", tmp_path / "unused")
     files = {"zen.md": ZEN, "garbage.txt": GARBAGE}
     for name, text in files.items():
@@ -93,9 +112,11 @@ def test_the_whole_way(far: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     kept = rows_of(far, monkeypatch)
     assert len(kept) > 5
     assert alike(kept, rows_of(near, monkeypatch))
+    assert texts_on(server, far) == texts_of_graph(far.home) != {}
 
     far.run("rebuild", "--yes")
     assert alike(rows_of(far, monkeypatch), kept)
+    assert texts_on(server, far) == texts_of_graph(far.home)
     far.run("check", "--deep")
     far.run("forget", "Notes/garbage.txt", "--yes")
     near.run("forget", "Notes/garbage.txt", "--yes")
@@ -104,6 +125,7 @@ def test_the_whole_way(far: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert alike(left, rows_of(near, monkeypatch))
     far.run("forget", "Notes/zen.md", "--purge", "--yes")
     assert rows_of(far, monkeypatch) == []
+    assert texts_on(server, far) == {}
     far.run("check")
 
 

@@ -172,7 +172,8 @@ def _(fact: DocumentRead, replayed: ReplayedVectors) -> None:
     if found is None:
         return
     concepts = embeddings.concept_rows(document.ontology, reading, decisions, found)
-    vectors.upsert(embeddings.source_rows(found, document.ontology, document.doc_id) + concepts)
+    texts = embeddings.contents(stores.graph, vectors, document.doc_id)
+    vectors.upsert(embeddings.source_rows(found, document.ontology, document.doc_id, texts) + concepts)
     replayed.founded |= {row.item for row in concepts}
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +16,9 @@ from kgfs.compute.contract import Compute
 from kgfs.domain import Chunk, FoundConcept, Verdict
 from kgfs.errors import StoreError
 from kgfs.stores.garage.contract import Objects
+from kgfs.stores.graph.contract import Graph
 from kgfs.stores.readings import FOUNDING, Decisions, Reading, later_vectors
-from kgfs.stores.vectors.contract import Row
+from kgfs.stores.vectors.contract import Row, Vectors
 
 Windows = list[tuple[int, npt.NDArray[np.float32]]]
 """(chunk index, its windows)."""
@@ -115,13 +117,22 @@ def _decoded(objects: Objects, key: str) -> Embeddings:
         raise StoreError(f"{key}: not the vectors of a Reading ({error}).") from error
 
 
-def source_rows(embeddings: Embeddings, ontology: str, doc_id: str) -> list[Row]:
+def contents(graph: Graph, vectors: Vectors, doc_id: str) -> dict[int, str]:
+    """The texts of the Sources that the graph shows of a document, by their numbers, where ``vectors`` keep them."""
+    found: dict[int, str] = {}
+    while vectors.keeps_content and (rows := graph.sources(doc_id, max(found, default=-1))):
+        found |= {row.chunk_index: row.full_text for row in rows}
+    return found
+
+
+def source_rows(
+    embeddings: Embeddings, ontology: str, doc_id: str, contents: Mapping[int, str] = MappingProxyType({})
+) -> list[Row]:
     """One row a window of a Source; its item is ``<doc_id>:<chunk index>``."""
+    chunks, numbers = embeddings.window_chunks.tolist(), embeddings.window_numbers.tolist()
     return [
-        Row("source", f"{doc_id}:{chunk}", int(number), vector, ontology, doc_id, int(chunk))
-        for vector, chunk, number in zip(
-            embeddings.windows, embeddings.window_chunks, embeddings.window_numbers, strict=True
-        )
+        Row("source", f"{doc_id}:{chunk}", number, vector, ontology, doc_id, chunk, content=contents.get(chunk, ""))
+        for vector, chunk, number in zip(embeddings.windows, chunks, numbers, strict=True)
     ]
 
 

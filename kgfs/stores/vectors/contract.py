@@ -31,6 +31,8 @@ class Row:
     role: str = ""
     domain: str = ""
     authority: str = ""
+    content: str = ""
+    """The whole text of a Source, given where :attr:`Vectors.keeps_content`; never given back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,11 @@ class Vectors(Protocol):
 
     @property
     def model(self) -> str: ...
+
+    @property
+    def keeps_content(self) -> bool:
+        """Whether texts are kept beside vectors, for those who ask the store by other means."""
+        ...
 
     def upsert(self, rows: Sequence[Row]) -> None:
         """Insert or replace by key. BadInputError on a vector of another dimension than the rows already kept."""

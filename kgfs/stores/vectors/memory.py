@@ -26,6 +26,10 @@ class MemoryVectors:
     def model(self) -> str:
         return self._model
 
+    @property
+    def keeps_content(self) -> bool:
+        return False
+
     def _dimensions(self) -> int:
         return next((row.vector.size for row in self._rows.values()), 0)
 
@@ -37,7 +41,7 @@ class MemoryVectors:
                 vector = unit(row.vector, f"{row.kind} {row.item}")
                 same_dimensions(vector, dimensions, self._model)
                 dimensions = vector.size
-                kept[row.kind, row.item, row.window] = replace(row, vector=vector)
+                kept[row.kind, row.item, row.window] = replace(row, vector=vector, content="")
             self._rows |= kept
 
     def delete(self, where: Filter) -> int:

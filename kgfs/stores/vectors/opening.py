@@ -34,6 +34,7 @@ def open_vectors(config: Config, model: str) -> Vectors:
         exact=settings.exact,
         quantisation=settings.quantisation,
         on_disk=settings.on_disk,
+        content=settings.content,
         ca_file=file_named(settings.ca_file),
     )
     if is_open_to_others(settings.url, settings.url.startswith("https://")):

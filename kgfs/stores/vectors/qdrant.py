@@ -16,7 +16,7 @@ import re
 import threading
 import uuid
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,7 +39,10 @@ PAYLOAD = (
 )  # fmt: skip
 INDEXED = ("kind", "item", "ontology", "doc_id", "source_variant", "role", "domain", "authority")
 BATCH = 256
-"""Points of one upsert: 256 × 384 numbers are about 2 MB of JSON, well below the server's limit of 32 MB."""
+WEIGHT = 4_000_000
+"""Points of one upsert and bytes of their texts: with 256 × 384 numbers, 2 MB of JSON, well below the server's limit of 32 MB."""
+MOST_CONTENT = 900_000
+"""Bytes of a text that a point has in full, of a longer one the length alone: a point is to stay below a megabyte."""
 PAGE = 1000
 
 
@@ -57,6 +60,8 @@ class Place:
     """Keep 8-bit copies of the vectors in memory for the first pass of a search."""
     on_disk: bool = False
     """Keep the full vectors on disk rather than in memory."""
+    content: bool = True
+    """Keep the text of a Source in full with each of its points, as ``content``, on disk."""
     ca_file: Path | None = None
     """Certificates to trust instead of the usual ones."""
 
@@ -84,6 +89,10 @@ class QdrantVectors:
     def model(self) -> str:
         return self._model
 
+    @property
+    def keeps_content(self) -> bool:
+        return self._place.content
+
     # ------------------------------------------------------------------------------------------- writing
 
     def upsert(self, rows: Sequence[Row]) -> None:
@@ -93,9 +102,7 @@ class QdrantVectors:
         for vector in vectors:
             same_dimensions(vector, vectors[0].size, self._model)
         self._make_room(vectors[0])
-        for start in range(0, len(rows), BATCH):
-            pairs = zip(rows[start : start + BATCH], vectors[start : start + BATCH], strict=True)
-            points = [_point(row, vector) for row, vector in pairs]
+        for points in _portions(_point(row, vector) for row, vector in zip(rows, vectors, strict=True)):
             with self._spoken():
                 self._client.upsert(self._name, points, wait=True)
 
@@ -168,7 +175,7 @@ class QdrantVectors:
                 query_filter=_condition(where),
                 limit=limit,
                 score_threshold=threshold if threshold > -1.0 else None,
-                with_payload=True,
+                with_payload=list(PAYLOAD),
                 search_params=models.SearchParams(exact=self._place.exact),
             )
         return list(answer.points)
@@ -188,7 +195,7 @@ class QdrantVectors:
         while True:
             with self._spoken():
                 records, after = self._client.scroll(
-                    self._name, condition, limit=PAGE, offset=after, with_payload=True, with_vectors=True
+                    self._name, condition, limit=PAGE, offset=after, with_payload=list(PAYLOAD), with_vectors=True
                 )
             yield from records
             if after is None:
@@ -240,7 +247,9 @@ class QdrantVectors:
         quantisation = models.ScalarQuantization(scalar=scalar) if self._place.quantisation else None
         try:
             with self._spoken():
-                self._client.create_collection(name, params, quantization_config=quantisation)
+                self._client.create_collection(
+                    name, params, quantization_config=quantisation, on_disk_payload=self._place.content or None
+                )
         except BadInputError:
             with self._spoken():
                 if not self._client.collection_exists(name):
@@ -320,8 +329,33 @@ def _stranger(url: str) -> KgfsError:
 
 
 def _point(row: Row, vector: Vector) -> models.PointStruct:
-    payload = {name: getattr(row, name) for name in PAYLOAD}
+    payload = {name: getattr(row, name) for name in PAYLOAD} | _content(row.content)
     return models.PointStruct(id=point_id(row.kind, row.item, row.window), vector=vector.tolist(), payload=payload)
+
+
+def _content(text: str) -> dict[str, Any]:
+    """In full or not at all; ``doc_id`` and ``chunk_index`` lead to the Source in the graph, which has it in any case."""
+    if not text:
+        return {}
+    length = {"content_length": len(text)}
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:  # half a surrogate pair, which JSON has no bytes for
+        return length
+    return length | ({"content": text} if size <= MOST_CONTENT else {})
+
+
+def _portions(points: Iterable[models.PointStruct]) -> Iterator[list[models.PointStruct]]:
+    portion: list[models.PointStruct] = []
+    heavy = 0
+    for point in points:
+        weight = len((point.payload or {}).get("content", "").encode())
+        if portion and (len(portion) == BATCH or heavy + weight > WEIGHT):
+            yield portion
+            portion, heavy = [], 0
+        portion.append(point)
+        heavy += weight
+    yield portion
 
 
 def point_id(kind: str, item: str, window: int) -> str:

@@ -52,6 +52,10 @@ class SqliteVectors:
     def model(self) -> str:
         return self._name
 
+    @property
+    def keeps_content(self) -> bool:
+        return False
+
     # ------------------------------------------------------------------------------------------- writing
 
     def upsert(self, rows: Sequence[Row]) -> None:

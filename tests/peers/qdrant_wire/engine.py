@@ -59,11 +59,17 @@ class Engine:
                 raise NotCarriedOverError("named vectors")
             distance = getattr(edge.Distance, vectors.distance.value.capitalize())
             params = edge.EdgeVectorParams(size=vectors.size, distance=distance, on_disk=vectors.on_disk)
-            config = edge.EdgeConfig(vectors=params, on_disk_payload=body.on_disk_payload)
+            config = edge.EdgeConfig(
+                vectors=params,
+                on_disk_payload=body.on_disk_payload,
+                quantization_config=_quantised(body.quantization_config),
+            )
             (self._folder / name).mkdir(parents=True, exist_ok=True)
             self._shards[name] = edge.EdgeShard.create(str(self._folder / name), config)
             self._notes["collections"][name] = {
                 "vectors": vectors.model_dump(mode="json", exclude_none=True),
+                "on_disk_payload": body.on_disk_payload,
+                "quantised": body.quantization_config and body.quantization_config.model_dump(mode="json"),
                 "indexes": {},
             }
             self._write_notes()
@@ -96,7 +102,13 @@ class Engine:
                 "indexed_vectors_count": 0,
                 "segments_count": 1,
                 "config": {
-                    "params": {"vectors": note["vectors"], "shard_number": 1, "replication_factor": 1},
+                    "params": {
+                        "vectors": note["vectors"],
+                        "on_disk_payload": note["on_disk_payload"],
+                        "shard_number": 1,
+                        "replication_factor": 1,
+                    },
+                    "quantization_config": note["quantised"],
                     "hnsw_config": {"m": 16, "ef_construct": 100, "full_scan_threshold": 10000},
                     "optimizer_config": {
                         "deleted_threshold": 0.2,
@@ -180,7 +192,7 @@ class Engine:
                     offset=body.offset,
                     limit=body.limit,
                     filter=_filter_or_none(body.filter),
-                    with_payload=_flag(body.with_payload, default=True),
+                    with_payload=_fields(body.with_payload, default=True),
                     with_vector=_flag(body.with_vector, default=False),
                 )
             )
@@ -203,7 +215,7 @@ class Engine:
                     query=edge.Query.Nearest(wanted),
                     filter=_filter_or_none(body.filter),
                     score_threshold=body.score_threshold,
-                    with_payload=_flag(body.with_payload, default=False),
+                    with_payload=_fields(body.with_payload, default=False),
                     with_vector=_flag(body.with_vector, default=False),
                     params=edge.SearchParams(hnsw_ef=params.hnsw_ef, exact=bool(params.exact)),
                 )
@@ -234,8 +246,25 @@ def _flag(given: Any, *, default: bool) -> bool:
     if given is None:
         return default
     if not isinstance(given, bool):
-        raise NotCarriedOverError("choosing parts of payload or vector")
+        raise NotCarriedOverError("choosing vectors by name")
     return given
+
+
+def _fields(given: Any, *, default: bool) -> Any:
+    """Which parts of the payload are asked for."""
+    if isinstance(given, list):
+        return edge.PayloadSelector.Include(given)
+    return _flag(given, default=default)
+
+
+def _quantised(given: Any) -> edge.ScalarQuantizationConfig | None:
+    if given is None:
+        return None
+    if not isinstance(given, models.ScalarQuantization):
+        raise NotCarriedOverError("quantisation but by 8-bit numbers")
+    return edge.ScalarQuantizationConfig(
+        type=edge.ScalarType.Int8, quantile=given.scalar.quantile, always_ram=given.scalar.always_ram
+    )
 
 
 def _filter_or_none(given: models.Filter | None) -> edge.Filter | None:
