@@ -112,7 +112,7 @@ def _print(stores: Stores, planned: Plan) -> None:
         for path in leaving.paths:
             click.echo(f"  {path}")
         for path in leaving.trashed:
-            click.echo(f"  {path} (removed before)")
+            click.echo(f"  formerly {path}")
     others = len(planned.names) - sum(len(leaving.paths) for leaving in planned.documents)
     if others > 0:
         click.echo(f"and {count(others, 'name')} that stand for no document (folders, links, empty files)")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.peers.homes import SERVERS
 from tests.t6_whole.knowledge_of import knowledge_of
 from tests.t6_whole.running import ROOT, Place, until
 
@@ -72,7 +73,7 @@ def test_no_byte_is_left_of_what_was_purged(small: Place, tmp_path: Path) -> Non
     paths = ["ascii.txt", "wide.txt", "large.md", "edited.md", "names.md", "old.md"]
     planned = small.run("forget", *(f"Notes/{path}" for path in paths), known, "--purge", "--dry-run").stdout
     assert "Notes/documents/other/names.md" in planned
-    assert "gone.md (removed before)" in planned
+    assert "formerly gone.md" in planned
     small.run("forget", *(f"Notes/{path}" for path in paths), known, "--purge", "--yes")
 
     assert traces(small.home, *markers) == []
@@ -174,6 +175,12 @@ def test_killed_anywhere_a_purge_is_finished_by_the_next_worker(small: Place, tm
     before = small.status()["ontologies"]
     small.run("rebuild", "--yes")
     assert small.status()["ontologies"] == before
+
+
+@pytest.mark.peers(SERVERS)
+@pytest.mark.claim("GONE-7")
+def test_killed_on_servers_a_purge_is_finished_by_the_next_worker(small: Place, tmp_path: Path) -> None:
+    test_killed_anywhere_a_purge_is_finished_by_the_next_worker(small, tmp_path, "survivors-planned")
 
 
 @pytest.mark.parametrize("border", ["published", "indexed"])

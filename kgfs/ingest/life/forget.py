@@ -40,7 +40,7 @@ class Leaving:
     paths: tuple[str, ...]
     """Of all its names, as ``Ontology/documents/path``."""
     trashed: tuple[str, ...]
-    """Paths it was removed from, which the trash holds."""
+    """Paths below documents/ that it had and has no more: they were removed, renamed, or written anew."""
     versions: int
     """How many versions of paths it is."""
     evidence: int
