@@ -19,7 +19,7 @@ from tests.t6_whole.running import QUICK, Place, contents, one_line
 def filled(place: Place, tmp_path: Path) -> Place:
     place.environment |= QUICK
     (tmp_path / "zen.md").write_text(ZEN)
-    (tmp_path / "large.txt").write_text(GARBAGE * 12_000)
+    (tmp_path / "large.txt").write_text(GARBAGE * 1_500)
     place.run("ingest", tmp_path / "zen.md", "--ontology", "Zen")
     place.run("ingest", tmp_path / "large.txt", "--ontology", "Large", "--no-wait")
     return place

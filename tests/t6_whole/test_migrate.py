@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import shutil
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -27,13 +28,22 @@ BORDERS = (
 )  # fmt: skip
 
 
-@pytest.fixture
-def filled(place: Place, tmp_path: Path) -> Place:
-    place.environment |= QUICK
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with some documents and a home that has read them, of which each test takes a copy."""
+    top = tmp_path_factory.mktemp("made")
+    place = Place(top / "home", top / "mnt", dict(QUICK))
     for name, content in (("zen.md", ZEN), ("garbage.txt", GARBAGE)):
-        (tmp_path / name).write_text(content)
-        place.run("ingest", tmp_path / name, "--ontology", "Zen")
-    (tmp_path / "plain.toml").write_text(PLAIN)
+        (top / name).write_text(content)
+        place.run("ingest", top / name, "--ontology", "Zen")
+    (top / "plain.toml").write_text(PLAIN)
+    return top
+
+
+@pytest.fixture
+def filled(place: Place, made: Path, tmp_path: Path) -> Place:
+    place.environment |= QUICK
+    shutil.copytree(made, tmp_path, symlinks=True, dirs_exist_ok=True)
     return place
 
 
