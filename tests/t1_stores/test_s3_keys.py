@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import configparser
-import json
-import os
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from minio import MinioAdmin
-from minio.credentials.credentials import Credentials
-from minio.credentials.providers import AssumeRoleProvider, StaticProvider
 from minio.error import S3Error
 
 from kgfs.errors import AwayError, FullError, KgfsError
@@ -26,6 +21,7 @@ from kgfs.stores.garage.s3.place import Place
 from kgfs.stores.garage.s3.speaking import spoken
 from tests.peers.buckets import Server
 from tests.peers.instance import instance
+from tests.peers.lending import Lender, lending, without_keys, write
 from tests.t1_stores.test_ledger import entries, numbered
 
 
@@ -35,54 +31,19 @@ def place(minio: Server) -> Place:
 
 
 @pytest.fixture
-def admin(place: Place) -> MinioAdmin:
-    keys = [file.read_text() for file in (place.access_key_file, place.secret_key_file) if file]
-    return MinioAdmin(endpoint=place.endpoint.removeprefix("http://"), credentials=StaticProvider(*keys), secure=False)
+def lent(place: Place) -> Iterator[Lender]:
+    with lending(place) as lender:
+        yield lender
 
 
 @pytest.fixture
-def lent(place: Place, admin: MinioAdmin) -> Iterator[Callable[[str], Credentials]]:
-    """Keys with a token; they go with the user who lent them."""
-    users = []
-
-    def lend(user: str) -> Credentials:
-        admin.user_add(user, f"{user}-secret")
-        users.append(user)
-        admin.attach_policy(["readwrite"], user=user)
-        asking = AssumeRoleProvider(sts_endpoint=place.endpoint, access_key=user, secret_key=f"{user}-secret")
-        return asking.retrieve()
-
-    yield lend
-    left = json.loads(admin.user_list())
-    for user in users:
-        if user in left:
-            admin.user_remove(user)
-
-
-def without_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the environment."""
-    for name in [name for name in os.environ if name.startswith("AWS_")]:
-        monkeypatch.delenv(name)
-
-
-def write(file: Path, keys: Credentials) -> None:
-    """As ``aws`` and those who fetch keys for a while write them."""
-    parser = configparser.ConfigParser()
-    parser["default"] = {
-        "aws_access_key_id": keys.access_key,
-        "aws_secret_access_key": keys.secret_key,
-        **({"aws_session_token": keys.session_token} if keys.session_token else {}),
-    }
-    aside = file.with_suffix(".new")
-    with aside.open("w") as out:
-        parser.write(out)
-    aside.replace(file)
+def admin(lent: Lender) -> MinioAdmin:
+    return lent.admin
 
 
 def test_keys_that_are_taken_back_are_told_and_others_in_the_same_file_are_taken(
     place: Place,
-    admin: MinioAdmin,
-    lent: Callable[[str], Credentials],
+    lent: Lender,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -103,7 +64,7 @@ def test_keys_that_are_taken_back_are_told_and_others_in_the_same_file_are_taken
         objects.put("long", long)
         assert ledger.append(1, entries(1, 2)) == 2
 
-        admin.user_remove("first")
+        lent.take_back("first")
         for ask in (
             lambda: objects.put("later", b"zen"),
             lambda: objects.stat("short"),
@@ -136,8 +97,7 @@ def test_keys_that_are_taken_back_are_told_and_others_in_the_same_file_are_taken
 
 def test_keys_of_the_instance_are_kept_until_they_expire_and_then_asked_for_anew(
     place: Place,
-    admin: MinioAdmin,
-    lent: Callable[[str], Credentials],
+    lent: Lender,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -157,7 +117,7 @@ def test_keys_of_the_instance_are_kept_until_they_expire_and_then_asked_for_anew
             garage.objects.put("first", b"zen")
             second = lent("second")
             here.give(second, 1)
-            admin.user_remove("first")
+            lent.take_back("first")
             deadline, told = time.monotonic() + 60, set()
             while True:
                 try:
