@@ -359,6 +359,23 @@ def test_a_cached_file_that_is_not_right_is_fetched_again(
     assert cached.get(KEY) == content
 
 
+def test_who_keeps_nothing_forgets_what_others_kept(tmp_path: Path) -> None:
+    keeping, bare = Cache(tmp_path / "cache", 1 << 20), Cache(tmp_path / "cache", 0)
+    content = b"said once"
+    for key in ("sources/A/1.txt", "sources/A/2.txt", "sources/A/3.txt"):
+        keeping.keep_whole(key, sums_of(content), content, keeping.round())
+    bare.forget("sources/A/1.txt")
+    assert keeping.kept("sources/A/1.txt") is None
+    assert keeping.kept("sources/A/2.txt") is not None
+    bare.clear()
+    assert keeping.kept("sources/A/2.txt") is None
+    assert keeping.used() == 0
+    nowhere = Cache(tmp_path / "none", 0)
+    nowhere.forget("sources/A/1.txt")
+    nowhere.clear()
+    assert not (tmp_path / "none").exists()
+
+
 def test_a_cleared_cache_is_not_filled_by_who_was_fetching(tmp_path: Path) -> None:
     cache, behind = Cache(tmp_path / "cache", 8 << 20), CacheBehind(tmp_path / "cache", 8 << 20)
     sums, before = sums_of(LONG), cache.round()

@@ -143,8 +143,9 @@ class Cache:
         self._keep(self._path(key, number), block, round_)
 
     def forget(self, key: str) -> None:
-        """Nothing of the object is cached when this returns, nor will be by who is fetching it now."""
-        if not self._limit:
+        """Nothing of the object is cached when this returns, nor will be by who is fetching it now; not by others either,
+        where this one keeps nothing itself."""
+        if not self._is_there():
             return
         path = Path(self._path(key))
         with os_errors(f"clearing {key} from the cache"), self._locked() as state:
@@ -157,7 +158,7 @@ class Cache:
 
     def clear(self) -> None:
         """As :meth:`forget`, of all objects: which of the files here is whose is not told by their names."""
-        if not self._limit:
+        if not self._is_there():
             return
         with os_errors(f"clearing the cache {self._folder}"), self._locked() as state:
             for _, _, path in self._files():
@@ -237,6 +238,9 @@ class Cache:
                 with suppress(FileNotFoundError):
                     found = path.stat()
                     yield found.st_mtime, found.st_size, path
+
+    def _is_there(self) -> bool:
+        return self.keeps or (self._folder / "state").exists()
 
     def _locked(self) -> AbstractContextManager[int]:
         return locked(f"{self._top}/state")
