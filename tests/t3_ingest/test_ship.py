@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from kgfs.errors import StoreError
+from kgfs.errors import AwayError, StoreError
 from kgfs.ingest.depositing import chores as chores_module
 from kgfs.ingest.depositing.chores import Chores
 from kgfs.ingest.keeping.settle import BATCH
@@ -118,3 +119,28 @@ def test_a_large_folder_that_is_settled_does_not_hold_up_the_shipping(
     Chores(desk.stores, desk.deposits.settler, ErrorLog(desk.config.errors_log), request, trash_days=30, ship=ship)()
     unsettled = 1 + 2 * 2 * BATCH
     assert shipped == [unsettled, unsettled + BATCH, unsettled + 2 * BATCH]
+
+
+def test_what_cannot_be_shipped_is_told_once_while_it_lasts(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chores_module, "SHIP_EVERY", 0.0)
+    monkeypatch.setattr(chores_module, "RETRY", 0.05)
+    request = desk.config.run / "settle.request"
+    away = True
+
+    def ship() -> None:
+        if away:
+            raise AwayError("The bucket is away.")
+
+    errors = ErrorLog(desk.config.errors_log)
+    chores = Chores(desk.stores, desk.deposits.settler, errors, request, trash_days=30, ship=ship)
+    for told in (1, 2):
+        away = True
+        for number in range(6):
+            desk.file(f"{told}-{number}.txt", b"%d %d" % (told, number))
+            request.touch()
+            chores()
+            time.sleep(0.06)
+        assert errors.read().count(b"The bucket is away.") == told
+        away = False
+        chores()
+    desk.config.errors_log.unlink()

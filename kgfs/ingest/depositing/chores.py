@@ -44,6 +44,8 @@ class Chores:
         self._request = request
         self._answered = 0
         self._next_ship = 0.0
+        self._ship_failed = False
+        """Whether the last attempt did."""
         self._trash_days = trash_days
         self._next_trash = 0.0
         self._next_room = 0.0
@@ -58,7 +60,8 @@ class Chores:
             self._settle()
             self._ship()
             self._empty_trash()
-            self._failing = None
+            if not self._ship_failed:
+                self._failing = None
         except KgfsError as error:
             if type(error) is not self._failing:  # once while it lasts
                 self._errors.add("chores", error)
@@ -80,7 +83,9 @@ class Chores:
 
     def _ship(self) -> None:
         if time.monotonic() >= self._next_ship:
+            self._ship_failed = True
             self._ship_now()
+            self._ship_failed = False
             self._next_ship = time.monotonic() + SHIP_EVERY
 
     def _empty_trash(self) -> None:
