@@ -19,7 +19,7 @@ from kgfs.app.upkeep import check_home, restore_originals
 from kgfs.app.working import run_worker
 from kgfs.compute.engine import LocalEngine
 from kgfs.compute.local import LocalCompute
-from kgfs.config import Config, Models
+from kgfs.config import Config, Models, load
 from kgfs.errors import StoreError
 from kgfs.ingest.keeping.quarantine import erase, quarantine, quarantine_file
 from kgfs.ingest.life.rebuild import rebuild_graph
@@ -32,6 +32,7 @@ from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.journal.facts import SettingChanged
 from kgfs.stores.vectors.contract import Filter
 from kgfs.stores.worker_lock import worker_note
+from tests.peers.homes import anywhere
 from tests.t6_whole.knowledge_of import knowledge_in
 
 TEXT = "Reference counting is a form of garbage collection. Garbage collection reclaims unreachable memory cells."
@@ -96,7 +97,7 @@ class Home:
 @pytest.fixture
 def damaged(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
     monkeypatch.setattr(check_module, "SECOND_LOOK", 0.0)
-    place = Home(Config(home))
+    place = Home(load(home))
     assert place.found(deep=True) == [], "whole at first"
     yield place
 
@@ -134,6 +135,14 @@ def mends(damaged: Home, kind: Kind, done: str, *, deep: bool = False) -> None:
 @pytest.mark.parametrize("lose", [remove, remove_with_sums])
 def test_a_missing_original_is_made_again_from_its_text(damaged: Home, lose: Callable[[Path], None]) -> None:
     lose(damaged.object("sources"))
+    mends(damaged, Kind.MISSING_ORIGINAL, "the text in the graph")
+
+
+@anywhere
+def test_what_left_the_garage_by_its_own_door_is_made_again(damaged: Home) -> None:
+    with open_stores(damaged.config) as stores:
+        objects = stores.garage.objects
+        objects.delete(next(key for key, _ in objects.keys("sources/")))
     mends(damaged, Kind.MISSING_ORIGINAL, "the text in the graph")
 
 
@@ -207,6 +216,7 @@ def test_one_damage_is_told_of_once(damaged: Home, folder: str) -> None:
     assert [kind for kind, _ in damaged.found(deep=True)] == [Kind.MISSING_PART]
 
 
+@anywhere
 def test_an_orphan(damaged: Home) -> None:
     with open_stores(damaged.config) as stores:
         stores.garage.objects.put(f"sources/Test/{'0' * 32}.txt", b"nobody's")
@@ -271,6 +281,7 @@ def test_rows_that_do_not_fit_together(damaged: Home, statement: str, kind: Kind
     assert damaged.know() == damaged.knowledge
 
 
+@anywhere
 def test_a_document_that_the_graph_lost(damaged: Home) -> None:
     with open_stores(damaged.config) as stores:
         doc_id = stores.graph.documents(stores.journal.names.ontologies()[0].id)[0].doc_id

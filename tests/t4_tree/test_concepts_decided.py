@@ -18,6 +18,7 @@ from kgfs.ingest.matching.concepts import catch_up, decide
 from kgfs.stores.journal.facts import ConceptsMerged, ConceptSplit, DocumentForgotten
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.tree.node import Link
+from tests.peers.homes import anywhere
 from tests.t4_tree.library import ME, Library, library_at, read
 
 ZEN = "Zen is a school. Zen uses koans. A koan is a riddle.\n"
@@ -111,6 +112,7 @@ def test_merging_moves_everything_and_the_name_leaves(told: Library) -> None:
     assert_rebuilt_is_the_same(told)
 
 
+@anywhere
 def test_splitting_undoes_a_merge_under_the_former_name(told: Library) -> None:
     before = {path: content for path, content in seen(told).items() if path.endswith("concept.md")}
     merge(told, "zen", "chan")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.peers.homes import anywhere
 from tests.t6_whole.conftest import GARBAGE, ZEN
 from tests.t6_whole.knowledge_of import knowledge_of
 from tests.t6_whole.running import QUICK, Place, contents, one_line, until
@@ -61,6 +62,7 @@ def test_the_tree_stays_while_it_is_derived_anew(filled: Place, words: list[str]
     assert os.getxattr(filled.mountpoint / "Zen/documents/more.md", "user.kgfs.state") == b"done"
 
 
+@anywhere
 @pytest.mark.claim("DERIVE-1")
 def test_killed_in_the_middle_leaves_what_was(filled: Place) -> None:
     before = knowledge_of(filled.home)
