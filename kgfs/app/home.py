@@ -8,12 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from kgfs.config import Config
-from kgfs.errors import AwayError, BusyError, KgfsError, MissingError, TimedOutError, from_os_error
+from kgfs.errors import AwayError, BadInputError, BusyError, KgfsError, MissingError, TimedOutError, from_os_error
 from kgfs.ingest.depositing.deposit import Deposits
 from kgfs.ingest.keeping.sessions import open_session
 from kgfs.ingest.keeping.ship import embedding_model_of, ever_published, restore_journal
 from kgfs.ingest.sharing.exchange import Exchange, meeting, shipping
 from kgfs.ingest.working.turns import only_changer
+from kgfs.stores import hosts
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.graph.opening import open_graph
@@ -149,6 +150,12 @@ def _restore(config: Config, stores: Stores, *, derive: bool) -> None:
     """Derive what is missing: names from the ledger, the graph from the Readings. One process does, others wait."""
     with locked(config.run / RESTORING):
         try:
+            known = stores.journal.seq()
+            if not known and not stores.journal.sharing and hosts.are_there(stores.garage.objects):
+                raise BadInputError(
+                    "Other homes share this place in the bucket. Set garage.shared = true to be one of them, or give this home"
+                    " a garage.prefix of its own (with servers of graph and vectors, graph.namespace and vectors.prefix too)."
+                )
             restore_journal(stores.journal, stores.garage.ledger)
             if stores.journal.sharing:
                 Exchange(config, stores).pull()

@@ -88,6 +88,11 @@ def say(config: Config, objects: Objects, followed: int) -> None:
         objects.delete(old)
 
 
+def are_there(objects: Objects) -> bool:
+    """Whether homes share this garage."""
+    return any(True for _ in objects.keys(HOSTS))
+
+
 def strike_off(objects: Objects, host: str) -> bool:
     """Wait for that host no more; whether it was there. One that comes back all the same follows first what it missed,
     obeys it, and stands there again."""

@@ -17,6 +17,7 @@ import pytest
 
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.config import load
+from kgfs.errors import BadInputError
 from kgfs.stores.waiting import WAITING
 from scripts.servers import process
 from tests.peers.buckets import S3, Server, started
@@ -27,7 +28,7 @@ from tests.t6_whole.outages import errno_of
 from tests.t6_whole.running import Place, until
 
 COLLIDED = "sharing"
-SEEN = 20.0
+SEEN = 60.0
 """Seconds for what others did to be seen, on a machine that does much else; half a second where it does not."""
 
 
@@ -151,6 +152,21 @@ def test_both_write_one_path(hosts: tuple[Place, Place]) -> None:
             assert kept[False] == shown[name.name][1]
             # Written after the other's was seen here, it is no conflict but the next version.
             assert set(kept.values()) <= {b"here\n", b"there\n"}
+
+
+def test_a_home_that_is_not_told_of_the_others_does_not_write_among_them(
+    hosts: tuple[Place, Place], tmp_path: Path
+) -> None:
+    here, there = hosts
+    (tmp_path / "a.txt").write_text("first")
+    here.run("ingest", tmp_path / "a.txt", "--ontology", "Notes")
+    settings = there.home / "config.toml"
+    settings.write_text(settings.read_text().replace("shared = true", "shared = false"))
+    with pytest.raises(BadInputError, match=r"garage\.shared"), open_stores(load(there.home)):
+        pass
+    settings.write_text(settings.read_text().replace("shared = false", "shared = true"))
+    with open_stores(load(there.home)) as stores:
+        assert [ontology.name for ontology in stores.journal.names.ontologies()] == ["Notes"]
 
 
 @pytest.mark.parametrize("border", ["waiting-put", "delivered", "confirmed"])

@@ -78,5 +78,6 @@ _MARK = DocumentRead.__name__.encode()
 def _older(here: int, last: int) -> StoreError:
     return StoreError(
         f"The names database ends at fact {here}, the ledger at {last}: it is an older copy. "
-        "Run kgfs check --repair: it is quarantined and made anew from the ledger."
+        "Run kgfs check --repair: it is quarantined and made anew from the ledger. Where other homes use this place in the"
+        " bucket, set garage.shared instead."
     )
