@@ -128,12 +128,13 @@ def on_ray(nodes: Any, make: Callable[[], Place], places: int = 0) -> Engine:
     return RayEngine(settings, make, about(make()))
 
 
-@pytest.fixture(params=["local", "ray"])
-def engine(request: pytest.FixtureRequest, home: Path, tmp_path: Path) -> Iterator[Engine]:
-    config = Config(home=home)
+@pytest.fixture(scope="class", params=["local", "ray"])
+def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    top = tmp_path_factory.mktemp("engine")
+    config = Config(home=top / "home")
     with open_stores(config):
         pass
-    make = partial(place, config, tmp_path / "asked", 0.0)
+    make = partial(place, config, top / "asked", 0.0)
     if request.param == "local":
         engine: Engine = LocalEngine(make().compute, make().objects)
     else:
@@ -142,29 +143,30 @@ def engine(request: pytest.FixtureRequest, home: Path, tmp_path: Path) -> Iterat
     engine.close()
 
 
-def test_work_is_done_and_its_progress_is_told(engine: Engine) -> None:
-    result, extractor = engine.run(Doubled(21), lambda stage, share: None)
-    assert result == 42 and extractor.startswith("statistics/")
-    assert engine.held >= engine.width >= 1
+class TestEngines:
+    """One of each kind for all of these: its processes take longer to start than all that is tried."""
 
+    def test_work_is_done_and_its_progress_is_told(self, engine: Engine) -> None:
+        result, extractor = engine.run(Doubled(21), lambda stage, share: None)
+        assert result == 42 and extractor.startswith("statistics/")
+        assert engine.held >= engine.width >= 1
 
-def test_what_work_raises_is_raised_here(engine: Engine) -> None:
-    with pytest.raises(BadInputError, match=r"Nothing to double\."):
-        engine.run(Failing(), lambda stage, share: None)
+    def test_what_work_raises_is_raised_here(self, engine: Engine) -> None:
+        with pytest.raises(BadInputError, match=r"Nothing to double\."):
+            engine.run(Failing(), lambda stage, share: None)
 
+    def test_work_ends_where_nobody_wants_it_any_more(self, engine: Engine, tmp_path: Path) -> None:
+        told: list[str] = []
 
-def test_work_ends_where_nobody_wants_it_any_more(engine: Engine, tmp_path: Path) -> None:
-    told: list[str] = []
+        def lost(stage: str, share: float) -> None:
+            told.append(stage)
+            if stage == "turning":
+                raise LostLeaseError("Somebody else has it.")
 
-    def lost(stage: str, share: float) -> None:
-        told.append(stage)
-        if stage == "turning":
-            raise LostLeaseError("Somebody else has it.")
-
-    with pytest.raises(LostLeaseError):
-        engine.run(Unending(tmp_path / "ended"), lost)
-    assert (tmp_path / "ended").exists() and told[-1] == "turning"
-    assert engine.run(Doubled(1), lambda stage, share: None)[0] == 2
+        with pytest.raises(LostLeaseError):
+            engine.run(Unending(tmp_path / "ended"), lost)
+        assert (tmp_path / "ended").exists() and told[-1] == "turning"
+        assert engine.run(Doubled(1), lambda stage, share: None)[0] == 2
 
 
 def test_a_process_that_is_killed_is_replaced_and_its_work_done(cluster: Any, home: Path, tmp_path: Path) -> None:
