@@ -13,7 +13,7 @@ from kgfs.ingest.depositing.deposit import Deposits
 from kgfs.ingest.keeping.sessions import open_session
 from kgfs.ingest.keeping.ship import embedding_model_of, ever_published, restore_journal
 from kgfs.ingest.sharing.exchange import Exchange, meeting, shipping
-from kgfs.ingest.working.turns import only_changer
+from kgfs.ingest.working.turns import GRAPH_NOTE, only_deriver
 from kgfs.stores import hosts
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
@@ -158,6 +158,8 @@ def _restore(config: Config, stores: Stores, *, derive: bool) -> None:
                 )
             restore_journal(stores.journal, stores.garage.ledger)
             if stores.journal.sharing:
+                if not known:  # what was this home's own is not known any more
+                    (config.run / GRAPH_NOTE).unlink(missing_ok=True)
                 Exchange(config, stores).pull()
         except (AwayError, TimedOutError) as error:
             if not (stores.journal.seq() and stores.graph.epoch()):
@@ -167,7 +169,7 @@ def _restore(config: Config, stores: Stores, *, derive: bool) -> None:
         if derive and _graph_lost(stores):
             from kgfs.ingest.life.rebuild import rebuild_graph  # numpy and more: only where something is to be rebuilt
 
-            with only_changer(config, stores, meeting(config)) as alone:
+            with only_deriver(config, stores, meeting(config), whole=True) as alone:
                 if _graph_lost(alone):  # not where another machine just has derived it
                     rebuild_graph(alone)
 

@@ -11,7 +11,7 @@ from kgfs.config import Config
 from kgfs.errors import BusyError, UnsupportedError
 from kgfs.ingest.keeping.sessions import alive_sessions
 from kgfs.ingest.sharing.exchange import meeting
-from kgfs.ingest.working.turns import only_changer
+from kgfs.ingest.working.turns import only_changer, only_deriver
 from kgfs.stores.backup.layout import Manifest
 from kgfs.stores.backup.making import BackedUp, back_up
 from kgfs.stores.backup.restoring import restore
@@ -38,7 +38,7 @@ def rebuild_home(config: Config, ontology: str, progress: Callable[[int, int], N
         vectors_lost = config.run / "vectors.rebuilding"
         with (
             open_stores(config, vectors_of=model, derive=False) as stores,
-            only_changer(config, stores, meeting(config)) as stores,
+            only_deriver(config, stores, meeting(config), whole=found is None) as stores,
         ):
             vectors_lost.touch(mode=0o600)  # so that, killed before the end, they are derived when they are next opened
             done = rebuild(stores, progress, found.id if found else "")

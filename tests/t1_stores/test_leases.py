@@ -7,12 +7,19 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from kgfs.errors import AwayError, LostLeaseError, TimedOutError
+from kgfs.stores.garage.memory import MemoryGarage
+from kgfs.stores.garage.s3.bucket import Bucket
+from kgfs.stores.garage.s3.cache import Cache
+from kgfs.stores.garage.s3.objects import S3Objects
+from kgfs.stores.leases.bucket import LEASES, BucketLeases
 from kgfs.stores.leases.contract import Lease, Leases, SharedGraph
 from kgfs.stores.leases.holding import Holding
 from kgfs.stores.leases.memory import MemoryLeases
@@ -27,10 +34,17 @@ LONG, SHORT = 600.0, 0.3
 ZEN, BUDDHA = Doc("a" * 16, [Told("Zen", 2)]), Doc("b" * 16, [Told("Buddha")])
 
 
-@pytest.fixture(params=["memory", "neo4j"])
-def leases(request: pytest.FixtureRequest) -> Iterator[Leases]:
+@pytest.fixture(params=["memory", "neo4j", "objects in memory", "objects on seaweedfs"])
+def leases(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Leases]:
     if request.param == "memory":
         yield MemoryLeases()
+        return
+    if request.param == "objects in memory":
+        yield BucketLeases(MemoryGarage().objects)
+        return
+    if request.param == "objects on seaweedfs":
+        place = replace(request.getfixturevalue("seaweedfs").place, prefix=f"leases-{secrets.token_hex(6)}")
+        yield BucketLeases(S3Objects(Bucket(place), Cache(tmp_path / "cache", 8 << 20)))
         return
     from kgfs.stores.graph.neo4j.graph import Neo4jGraph
 
@@ -119,7 +133,7 @@ def test_of_many_at_once_one_gets_it(leases: Leases) -> None:
 
 
 @pytest.mark.claim("MACH-4")
-@pytest.mark.parametrize("leases", ["neo4j"], indirect=True)
+@pytest.mark.parametrize("leases", ["neo4j", "objects in memory"], indirect=True)
 def test_a_holders_clock_is_not_looked_at(leases: Leases, monkeypatch: pytest.MonkeyPatch) -> None:
     """An hour later here is no later there, nor is an hour before."""
     lease = taken(leases)
@@ -197,3 +211,38 @@ def test_a_server_that_is_away_is_said_soon() -> None:
     with closing(Neo4jLeases(away, 1.0)) as leases, pytest.raises((AwayError, TimedOutError)):
         leases.take("a", "somebody", LONG)
     assert time.monotonic() - before < 20
+
+
+def test_in_a_bucket_one_that_was_late_takes_nothing_and_nothing_is_left() -> None:
+    """It looked before others had the lease and let it go; what it then puts was another's once."""
+    objects = MemoryGarage().objects
+    leases, others = BucketLeases(objects), BucketLeases(objects)
+    others.release(taken(others))
+    looked = leases._sign("a")
+    others.release(taken(others))
+    held = taken(others)
+    with pytest.MonkeyPatch.context() as late:
+        signs = iter([looked])
+        late.setattr(leases, "_sign", lambda what: next(signs, None) or others._sign(what))
+        assert leases.take("a", "late", LONG) is None
+    assert not others.renew(held, LONG)
+    assert len(list(objects.keys(LEASES))) == 2, "who holds it, and that it was renewed"
+
+
+def test_in_a_bucket_who_comes_later_waits_a_whole_term_whatever_the_clocks_say() -> None:
+    """Nobody knows when the last sign of life was given; only for how long none was seen."""
+    now = [1000.0]
+    objects = MemoryGarage().objects
+    holder, other = BucketLeases(objects, lambda: now[0] - 5000), BucketLeases(objects, lambda: now[0])
+    lease = taken(holder, seconds=10)
+    for _ in range(3):
+        now[0] += 9
+        assert other.take("a", "another", LONG) is None
+        holder.renew(lease, 10)
+    assert other.take("a", "another", LONG) is None
+    now[0] += 9.9
+    assert other.take("a", "another", LONG) is None
+    now[0] += 0.2
+    assert taken(other).token == lease.token + 1
+    with pytest.raises(LostLeaseError):
+        holder.renew(lease, 10)

@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import random
 import stat
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 from kgfs.app.home import open_deposits
 from kgfs.compute.contract import Compute
@@ -30,6 +31,7 @@ from kgfs.ingest.matching.concepts import decide
 from kgfs.ingest.matching.strategy import STRATEGIES
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working.pipeline import Pipeline
+from kgfs.ingest.working.turns import Exchange, only_changer, taking_turns
 from kgfs.ingest.working.worker import Worker
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.naming import find_document
@@ -64,6 +66,8 @@ class Place:
     stores: Stores
     deposits: Deposits
     compute: Compute
+    exchange: Exchange = lambda stores: None
+    """With other homes, where the ledger is shared."""
 
     def ontology(self, name: str) -> Ontology:
         names = self.stores.journal.names
@@ -95,10 +99,18 @@ class Place:
         pipeline = Pipeline(
             self.config, self.stores, self.compute, StageClock(), LocalEngine(self.compute, self.stores.garage.objects)
         )
-        Worker(pipeline, ErrorLog(self.config.errors_log), self._chores).run(until_idle=True)
+        with taking_turns(pipeline, self.exchange) as turns:
+            Worker(pipeline, ErrorLog(self.config.errors_log), self._chores, turns).run(until_idle=True)
+
+    @contextmanager
+    def instead_of_worker(self) -> Iterator[Place]:
+        """As a verb that changes the graph."""
+        with only_changer(self.config, self.stores, self.exchange) as stores:
+            yield replace(self, stores=stores)
 
     def _chores(self) -> None:
         self.settle()
+        self.exchange(self.stores)
         jobs = self.stores.journal.jobs
         for job in jobs.all():
             if job.not_before and job.state == "queued":
@@ -232,8 +244,9 @@ def _forget(place: Place, chance: random.Random, words: str, *, purge: bool = Fa
     planned = forget.plan(place.stores, [target], cascade, purge=purge)
     said = words_said(place, {leaving.document.doc_id for leaving in planned.documents})
     forget.order(place.deposits, place.stores, planned)
-    forget.carry_out(place.config, place.stores)
-    if planned.purge:
+    with place.instead_of_worker() as alone:
+        carried_out = forget.carry_out(alone.config, alone.stores)
+    if planned.purge and carried_out:
         gone = said - words_said(place)
         assert gone & words_used(place) == set(), "a word of what was purged names something"
 
@@ -249,7 +262,8 @@ def purge_who_named(place: Place, chance: random.Random) -> None:
     for into, speakers in living:
         others = [name for name, of in living if of - speakers][: chance.randint(1, 2)]
         if len(speakers) == 1 and others:
-            decide(place.stores, plan_merge(place.stores, ontology, into, others))
+            with place.instead_of_worker() as alone:
+                decide(alone.stores, plan_merge(alone.stores, ontology, into, others))
             place.settle()
             _forget(place, chance, *speakers, purge=True)
             return
@@ -315,7 +329,8 @@ def merge_concepts(place: Place, chance: random.Random) -> None:
     living = [concept.name for concept in place.stores.graph.concepts(ontology.id)]
     if len(living) > 1:
         into, *others = chance.sample(living, min(len(living), chance.randint(2, 3)))
-        decide(place.stores, plan_merge(place.stores, ontology, into, others))
+        with place.instead_of_worker() as alone:
+            decide(alone.stores, plan_merge(alone.stores, ontology, into, others))
 
 
 @operation
@@ -329,7 +344,8 @@ def split_concept(place: Place, chance: random.Random) -> None:
         doc_id, label, _ = chance.choice(spoken[name])
         labels, doc_ids = chance.choice([([label], []), ([], [doc_id]), ([label], [doc_id])])
         called = chance.choice(["", "", f"split-{chance.randint(1, 9)}"])
-        decide(place.stores, plan_split(place.stores, ontology, name, labels, doc_ids, called))
+        with place.instead_of_worker() as alone:
+            decide(alone.stores, plan_split(alone.stores, ontology, name, labels, doc_ids, called))
 
 
 # ------------------------------------------------------------------------------------------ what is seen

@@ -34,7 +34,7 @@ def follow_vectors(config: Config, stores: Stores) -> None:
     assert stores.vectors is not None
     note, upto, confirmed = _note(config, stores.vectors), _brought(config, stores.vectors), _confirmed(stores)
     while upto is None or upto < confirmed:
-        told = None if upto is None else stores.journal.facts(upto, min(AT_ONCE, confirmed - upto))
+        told = None if upto is None else stores.journal.facts(upto, min(AT_ONCE, confirmed - upto), confirmed=True)
         if not told:
             rebuild_vectors(stores)
             upto = confirmed
@@ -76,6 +76,10 @@ def _follow(stores: Stores, vectors: Vectors, facts: list[Fact]) -> None:
     replayed = ReplayedVectors(stores, vectors)
     perhaps_gone: set[str] = set()
     for fact in facts:
+        if isinstance(fact, DocumentRead) and stores.journal.names.document(fact.doc_id) is None:  # purged since
+            for doc_id in fact.superseded:
+                vectors.delete(Filter(kind="source", doc_id=doc_id))
+            continue
         replay_in_vectors(fact, replayed)
         for doc_id in _left(fact):
             perhaps_gone |= decided_about(stores, doc_id)[0]

@@ -3,6 +3,9 @@
 A graph that only this home has is its worker's (``stores.worker_lock``). One that several machines share is changed by one
 of them at a time, under the lease ``publish``, so that documents are matched in order of deposit whoever read them; each
 document is read by one of them, under a lease of its own. What is written is fenced by the lease (``stores.leases``).
+
+Homes that share a ledger and have a graph each take turns, too: who has its turn reads and publishes, and the others do the
+same to theirs (``own_graph``). The lease only saves them work; what holds is what reached the ledger first (``GraphFact``).
 """
 
 from __future__ import annotations
@@ -15,6 +18,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from kgfs.config import Config
 from kgfs.errors import AwayError, BusyError, KgfsError, LostLeaseError, TimedOutError
+from kgfs.stores.journal.following import following
+from kgfs.stores.leases.bucket import BucketLeases
 from kgfs.stores.leases.contract import Lease, SharedGraph
 from kgfs.stores.leases.holding import RENEWALS, Holding
 from kgfs.stores.stores import Stores
@@ -26,6 +31,8 @@ Exchange = Callable[[Stores], object]
 """Delivers what this home has recorded, and learns what the others have."""
 
 PUBLISH = "publish"
+GRAPH_NOTE = "graph.upto"
+"""In the run folder: how far a graph of the home's own is (``own_graph``)."""
 LOOK = 0.5
 """Seconds between looks whether another has let go."""
 KEEP_UP_EVERY = 2.0
@@ -54,9 +61,10 @@ class Turns(Protocol):
         """Another may publish now. Harmless where it is not this one's turn."""
         ...
 
-    def keep_up(self) -> None:
+    def keep_up(self, *, now: bool = False) -> None:
         """To be called often while it is not this one's turn, which may never come: what others did is done to what only this
-        home has. Quick where they did nothing; while the graph's server is away, that is made up for later."""
+        home has, some seconds later or ``now``. Quick where they did nothing; while a server is away, that is made up for
+        later."""
         ...
 
     def begin(self, doc_id: str) -> Lease | None:
@@ -90,7 +98,7 @@ class Alone:
     def pass_on(self) -> None:
         return
 
-    def keep_up(self) -> None:
+    def keep_up(self, *, now: bool = False) -> None:
         return
 
     def begin(self, doc_id: str) -> Lease:
@@ -104,7 +112,8 @@ class Alone:
 
 
 class Together:
-    def __init__(self, pipeline: Pipeline, graph: SharedGraph, holding: Holding, exchange: Exchange) -> None:
+    def __init__(self, pipeline: Pipeline, graph: SharedGraph | None, holding: Holding, exchange: Exchange) -> None:
+        """``graph`` is that of the pipeline, where several machines share it."""
         self._pipeline = pipeline
         self._graph = graph
         self._holding = holding
@@ -112,6 +121,9 @@ class Together:
         self._ours: tuple[Lease, Pipeline] | None = None
         self._not_before = 0.0
         self._keep_up_next = 0.0
+        self._conclude_next = 0.0
+        self._follows = 0
+        """The last fact of others that a graph of this home's own had when its turn began."""
 
     shared = True
 
@@ -126,7 +138,8 @@ class Together:
 
         if self._ours is not None:
             lease, fenced = self._ours
-            if self._holding.holds(lease) and not self._holding.wanted(lease):
+            if self._holding.holds(lease) and not self._holding.wanted(lease) and not self._is_overtaken():
+                self._conclude_own_graph()
                 return fenced
             self.pass_on()
             # Longer than the others' looks, so that it is one of them who has it next.
@@ -140,8 +153,7 @@ class Together:
         try:
             stores = self._pipeline.stores
             self._exchange(stores)
-            fenced = replace(self._pipeline, stores=_fenced(stores, self._graph, lease_now))
-            self._graph.refresh()
+            fenced = replace(self._pipeline, stores=self._caught_up(lease_now))
             if own_vectors.has_own(self._pipeline.config, stores):
                 own_vectors.follow_vectors(self._pipeline.config, stores)
             fenced.recover()
@@ -163,41 +175,75 @@ class Together:
             if self._holding.holds(lease):
                 stores = self._pipeline.stores
                 self._exchange(stores)
-                if own_vectors.has_own(self._pipeline.config, stores) and self._holding.surely_holds(lease):
+                self._conclude_next = 0.0
+                self._conclude_own_graph()
+                certain = not self._is_overtaken() and self._holding.surely_holds(lease)
+                if certain and own_vectors.has_own(self._pipeline.config, stores):
                     own_vectors.conclude_vectors(self._pipeline.config, stores)
         finally:
             self._holding.release(lease)
 
-    def keep_up(self) -> None:
-        if self._ours is not None or time.monotonic() < self._keep_up_next:
+    def keep_up(self, *, now: bool = False) -> None:
+        if self._ours is not None or (time.monotonic() < self._keep_up_next and not now):
             return
-        from kgfs.ingest.working import own_vectors
+        from kgfs.ingest.working import own_graph, own_vectors
 
         config, stores = self._pipeline.config, self._pipeline.stores
-        if own_vectors.has_own(config, stores) and own_vectors.are_behind(config, stores):
-            with suppress(AwayError, TimedOutError):
+        own = own_vectors.has_own(config, stores) and own_vectors.are_behind(config, stores)
+        with suppress(AwayError, TimedOutError):
+            if self._graph is None and (own or own_graph.is_behind(config, stores)):
+                own_graph.follow_graph(config, stores)
+            elif self._graph is not None and own:
                 self._graph.refresh()
+            if own:
                 own_vectors.follow_vectors(config, stores)
         self._keep_up_next = time.monotonic() + KEEP_UP_EVERY
 
     def begin(self, doc_id: str) -> Lease | None:
+        if self._graph is None:  # without a turn there is nothing to read for
+            return self._ours[0] if self._ours is not None else None
         return self._holding.take(f"read {doc_id}")
 
     def holds(self, lease: Lease) -> bool:
         return self._holding.holds(lease)
 
     def end(self, lease: Lease) -> None:
-        self._holding.release(lease)
+        if self._graph is not None:
+            self._holding.release(lease)
+
+    def _caught_up(self, lease: Lease) -> Stores:
+        """The stores to publish with, where the graph is as the others have left it."""
+        stores = self._pipeline.stores
+        if self._graph is not None:
+            self._graph.refresh()
+            return _fenced(stores, self._graph, lease)
+        from kgfs.ingest.working.own_graph import follow_graph
+
+        self._follows = follow_graph(self._pipeline.config, stores)
+        return replace(stores, journal=following(stores.journal, self._follows))
+
+    def _is_overtaken(self) -> bool:
+        """Whether another has published to its own graph all the same, because it took this one for dead."""
+        return self._graph is None and self._pipeline.stores.journal.changed_elsewhere() > self._follows
+
+    def _conclude_own_graph(self) -> None:
+        if self._graph is not None or time.monotonic() < self._conclude_next:
+            return
+        from kgfs.ingest.working.own_graph import conclude_graph
+
+        conclude_graph(self._pipeline.config, self._pipeline.stores)
+        self._conclude_next = time.monotonic() + KEEP_UP_EVERY
 
 
 @contextmanager
 def taking_turns(pipeline: Pipeline, exchange: Exchange) -> Iterator[Turns]:
-    """For a worker: those that its graph asks for."""
-    graph = pipeline.stores.graph
-    if not isinstance(graph, SharedGraph):
+    """For a worker: those that its graph, and its ledger, ask for."""
+    stores = pipeline.stores
+    if not (isinstance(stores.graph, SharedGraph) or stores.journal.sharing):
         yield Alone(pipeline)
         return
-    with closing(_holding(graph, pipeline.config)) as holding:
+    with closing(_holding(stores, pipeline.config)) as holding:
+        graph = stores.graph if isinstance(stores.graph, SharedGraph) else None
         together = Together(pipeline, graph, holding, exchange)
         try:
             yield together
@@ -209,26 +255,58 @@ def taking_turns(pipeline: Pipeline, exchange: Exchange) -> Iterator[Turns]:
 @contextmanager
 def only_changer(config: Config, stores: Stores, exchange: Exchange, patience: float = 120.0) -> Iterator[Stores]:
     """For a verb that has its home's worker's place: the stores to change the graph with, while no other machine does.
-    BusyError if that is not to be had within ``patience`` seconds."""
+    BusyError if that is not to be had within ``patience`` seconds, or where another did all the same: then what was done is
+    done anew by the next worker, and what was decided may have to be said again."""
     graph = stores.graph
-    if not isinstance(graph, SharedGraph):
+    if not (isinstance(graph, SharedGraph) or stores.journal.sharing):
         yield stores
         return
-    with closing(_holding(graph, config)) as holding:
+    with closing(_holding(stores, config)) as holding:
         deadline = time.monotonic() + patience
         while (lease := holding.take(PUBLISH, urgent=True)) is None:
             if time.monotonic() > deadline:
                 raise BusyError("Another machine changes the graph, and did not let go. Try again later.")
             time.sleep(LOOK / 2)
         exchange(stores)
-        graph.refresh()
-        yield _fenced(stores, graph, lease)
+        if isinstance(graph, SharedGraph):
+            graph.refresh()
+            yield _fenced(stores, graph, lease)
+            exchange(stores)
+            return
+        from kgfs.ingest.working.own_graph import conclude_graph, follow_graph
+
+        follows = follow_graph(config, stores)
+        yield replace(stores, journal=following(stores.journal, follows))
         exchange(stores)
+        if stores.journal.changed_elsewhere() > follows:
+            raise BusyError("Another machine changed its graph meanwhile, and was first. Look, and try again.")
+        conclude_graph(config, stores)
 
 
-def _holding(graph: SharedGraph, config: Config) -> Holding:
+@contextmanager
+def only_deriver(config: Config, stores: Stores, exchange: Exchange, *, whole: bool) -> Iterator[Stores]:
+    """The same for a verb that derives the graph anew, ``whole`` or in part, which concerns nobody else where it is the home's
+    own: no turn is waited for then."""
+    from kgfs.ingest.working import own_graph
+
+    if not own_graph.has_own(stores):
+        with only_changer(config, stores, exchange) as alone:
+            yield alone
+        return
+    exchange(stores)
+    if not whole:
+        own_graph.follow_graph(config, stores)
+    upto = stores.journal.unshipped(1)[0] - 1
+    yield stores
+    if whole:
+        own_graph.note_derived(config, stores, upto)
+
+
+def _holding(stores: Stores, config: Config) -> Holding:
     seconds = config.pipeline.lease
-    return Holding(graph.leases(min(PATIENCE, seconds / RENEWALS)), seconds)
+    if isinstance(stores.graph, SharedGraph):
+        return Holding(stores.graph.leases(min(PATIENCE, seconds / RENEWALS)), seconds)
+    return Holding(BucketLeases(stores.garage.objects), seconds)
 
 
 def _fenced(stores: Stores, graph: SharedGraph, lease: Lease) -> Stores:

@@ -125,6 +125,7 @@ class Worker:
                         watch()
                     if idle:
                         if until_idle and not self._pipeline.stores.journal.jobs.owed():
+                            self._turns.keep_up(now=True)
                             return False
                         self._stopping.wait(IDLE)
             finally:

@@ -16,6 +16,7 @@ from kgfs.stores.backup.layout import carry
 from kgfs.stores.garage.contract import BLOCK, Ledger, Objects
 from kgfs.stores.garage.sums import Summer
 from kgfs.stores.hosts import HOSTS
+from kgfs.stores.leases.bucket import LEASES
 
 T = TypeVar("T")
 
@@ -51,8 +52,8 @@ def copy_news(source: Objects, target: Objects, room: Path) -> None:
 
 
 def _kept(source: Objects) -> Iterator[tuple[str, int]]:
-    """Which homes share the source is nothing to its copy."""
-    return (found for found in source.keys("") if not found[0].startswith(HOSTS))
+    """Which homes share the source, and whose turn it is, is nothing to its copy."""
+    return (found for found in source.keys("") if not found[0].startswith((HOSTS, LEASES)))
 
 
 def copy_ledger(entries: Iterable[bytes], target: Ledger) -> None:

@@ -11,6 +11,7 @@ from kgfs.errors import (
     BusyError,
     ExistsError,
     IsAFolderError,
+    LostLeaseError,
     MissingError,
     NameTooLongError,
     NotAFolderError,
@@ -32,6 +33,7 @@ from kgfs.stores.journal.facts import (
     FolderMade,
     ForgettingDone,
     ForgettingOwed,
+    GraphFact,
     LinkMade,
     Moved,
     OntologyMade,
@@ -53,9 +55,12 @@ from kgfs.stores.journal.facts import (
 class Before:
     """The journal as it stands before a fact, within the transaction that is to apply it."""
 
-    def __init__(self, names: Names, has_inbox: Callable[[str], bool]) -> None:
+    def __init__(
+        self, names: Names, has_inbox: Callable[[str], bool], changed_elsewhere: Callable[[], int] = lambda: 0
+    ) -> None:
         self.names = names
         self.has_inbox = has_inbox
+        self.changed_elsewhere = changed_elsewhere
 
     def live(self, name_id: int) -> Name:
         found = self.names.name(name_id)
@@ -102,6 +107,10 @@ class Before:
 
 def check(fact: Fact, before: Before) -> None:
     """Raise the typed error of the contract if the fact cannot become true."""
+    if isinstance(fact, GraphFact) and fact.follows and before.changed_elsewhere() > fact.follows:
+        raise LostLeaseError(
+            "Another home has changed its graph since: what this one decided by its own does not hold."
+        )
     _check(fact, before)
 
 

@@ -379,9 +379,10 @@ class Journal(Protocol):
         """Moves whenever this process changes something, before the call that does returns. Quick: nothing is read."""
         ...
 
-    def facts(self, after: int, limit: int = 1000) -> list[tuple[int, Fact]] | None:
+    def facts(self, after: int, limit: int = 1000, *, confirmed: bool = False) -> list[tuple[int, Fact]] | None:
         """The change feed: facts above ``after`` in order; None when they are no longer kept here (at least the last
-        10,000 are), and the caller must look at everything anew."""
+        10,000 are), and the caller must look at everything anew. ``confirmed`` where the ledger had ``after`` when the caller
+        learnt of it: no fact up to there got another number since."""
         ...
 
     def unshipped(self, limit: int = 1000) -> tuple[int, list[bytes]]:
@@ -398,6 +399,14 @@ class Journal(Protocol):
 
     def share(self) -> None:
         """From now on they may: see ``journal.sharing``. Idempotent."""
+        ...
+
+    def elsewhere(self, after: int) -> frozenset[int]:
+        """The numbers of those of ``facts`` above ``after`` that other homes recorded, as far as was seen by this journal."""
+        ...
+
+    def changed_elsewhere(self) -> int:
+        """The number of the last fact by which another home changed its graph; 0 where none did. Quick."""
         ...
 
     def follow(self, entries: Sequence[tuple[int, bytes]], kept: Container[str] = ()) -> list[str]:

@@ -190,6 +190,8 @@ class DocumentRead:
     """The document's order of deposit when it was published, which the graph keeps."""
     content_version: int = 0
     """Likewise, the number of its newest version."""
+    follows: int = 0
+    """Of a home with a graph of its own on a shared ledger: the last fact that this graph had of others. See GraphFact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +233,7 @@ class DocumentForgotten:
     cascade: str
     commit_id: str
     at: int
+    follows: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,6 +293,7 @@ class ForgettingDone:
     decisions: tuple[str, ...] = ()
     """Garage keys (``decisions/<doc_id>/…``) of what each document says from now on that spoke of a concept which only
     purged Documents had named."""
+    follows: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,6 +312,7 @@ class ConceptsMerged:
     """Marks that hold no longer."""
     commit_id: str
     at: int
+    follows: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,6 +327,7 @@ class ConceptSplit:
     unmarked: tuple[str, ...]
     commit_id: str
     at: int
+    follows: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -409,6 +415,10 @@ Fact = (
     | ConflictKept
     | Overtaken
 )
+
+GraphFact = DocumentRead | DocumentForgotten | ForgettingDone | ConceptsMerged | ConceptSplit
+"""What changes the graph. One with ``follows`` was decided by a graph that others' facts up to that one had changed: it can
+become true only as long as none of others behind that number has."""
 
 _KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Fact)}
 _FIELDS = {kind: tuple(field.name for field in fields(kind)) for kind in _KINDS.values()}

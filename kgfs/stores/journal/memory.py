@@ -113,7 +113,7 @@ class MemoryJournal:
     def commits(self) -> int:
         return self.seq()
 
-    def facts(self, after: int, limit: int = 1000) -> list[tuple[int, Fact]] | None:
+    def facts(self, after: int, limit: int = 1000, *, confirmed: bool = False) -> list[tuple[int, Fact]] | None:
         if after > self.seq():
             return None
         return list(enumerate(self.tables.facts[after : after + limit], after + 1))
@@ -131,6 +131,12 @@ class MemoryJournal:
 
     def share(self) -> None:
         raise UnsupportedError("A journal in memory is shared with nobody.")
+
+    def elsewhere(self, after: int) -> frozenset[int]:
+        return frozenset()
+
+    def changed_elsewhere(self) -> int:
+        return 0
 
     def follow(self, entries: Sequence[tuple[int, bytes]], kept: Container[str] = ()) -> list[str]:
         raise UnsupportedError("A journal in memory is shared with nobody.")

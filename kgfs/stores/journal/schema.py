@@ -280,6 +280,10 @@ CREATE TABLE withdrawn (
     body BLOB NOT NULL
 );
 """,
+    # Homes with a graph each that share a ledger: the last fact of others that changed theirs.
+    """
+ALTER TABLE shipped ADD COLUMN changed_elsewhere INTEGER NOT NULL DEFAULT 0;
+""",
 )
 """What was added since; see ``kgfs.stores.migrations`` for the rules."""
 

@@ -21,7 +21,7 @@ from kgfs.stores.journal.jobs import SqliteJobs
 from kgfs.stores.journal.names import SqliteNames
 from kgfs.stores.journal.readers import Readers
 from kgfs.stores.journal.schema import connect_to_read, prepare, typed
-from kgfs.stores.journal.sharing.follow import follow, withdraw
+from kgfs.stores.journal.sharing.follow import ELSEWHERE, changed_elsewhere, follow, withdraw
 from kgfs.stores.journal.sharing.undo import FactNumber, install, installed
 from kgfs.stores.journal.syncing import WalSync
 from kgfs.stores.journal.writer import Work, Writer
@@ -44,7 +44,9 @@ class SqliteJournal:
         self._watch = connect_to_read(path)
         self._seen = self._data_version()
         self._number = FactNumber(db)
-        self._before = Before(SqliteNames(lambda: db), lambda sha256: _has_inbox(db, sha256))
+        self._before = Before(
+            SqliteNames(lambda: db), lambda sha256: _has_inbox(db, sha256), lambda: changed_elsewhere(db)
+        )
         syncing = WalSync(path, lambda: connect_to_read(path)) if durable else None
         self._writer = Writer(db, path, syncing)
         self._watching = threading.Lock()
@@ -157,6 +159,13 @@ class SqliteJournal:
     def sharing(self) -> bool:
         return bool(self._readers.mine().execute("SELECT sharing FROM shipped").fetchone()[0])
 
+    def elsewhere(self, after: int) -> frozenset[int]:
+        sql = "SELECT seq FROM entry WHERE seq > ? AND session = ?"
+        return frozenset(seq for (seq,) in self._readers.mine().execute(sql, (after, ELSEWHERE)))
+
+    def changed_elsewhere(self) -> int:
+        return changed_elsewhere(self._readers.mine())
+
     def follow(self, entries: Sequence[tuple[int, bytes]], kept: Container[str] = ()) -> list[str]:
         return self._writer.run(lambda db: follow(db, self._number, entries, kept), synced=False)
 
@@ -197,13 +206,13 @@ class SqliteJournal:
     def commits(self) -> int:
         return self._writer.commits
 
-    def facts(self, after: int, limit: int = 1000) -> list[tuple[int, Fact]] | None:
+    def facts(self, after: int, limit: int = 1000, *, confirmed: bool = False) -> list[tuple[int, Fact]] | None:
         sql = "SELECT seq, body FROM entry WHERE seq > ? ORDER BY seq LIMIT ?"
         rows = self._readers.mine().execute(sql, (after, limit)).fetchall()
         if rows[0][0] != after + 1 if rows else self.seq() < after:
             return None
         sql = "SELECT 1 FROM renumbered WHERE after < ?1 AND upto >= ?1"
-        if self._readers.mine().execute(sql, (after,)).fetchone():
+        if not confirmed and self._readers.mine().execute(sql, (after,)).fetchone():
             return None
         return [(seq, decode(body)) for seq, body in rows]
 

@@ -8,7 +8,7 @@ from collections.abc import Container, Sequence
 from kgfs.errors import StoreError
 from kgfs.stores.journal import fold
 from kgfs.stores.journal.checks import Before, check
-from kgfs.stores.journal.facts import Fact, Overtaken, decode, encode
+from kgfs.stores.journal.facts import Fact, GraphFact, Overtaken, decode, encode
 from kgfs.stores.journal.names import SqliteNames
 from kgfs.stores.journal.sharing import undo
 from kgfs.stores.journal.sharing.rebase import Rebase
@@ -76,6 +76,11 @@ def withdraw(db: sqlite3.Connection, number: undo.FactNumber, entry: bytes) -> b
     return True
 
 
+def changed_elsewhere(db: sqlite3.Connection) -> int:
+    """The last fact of others that changed their graph, as ``Journal`` tells."""
+    return int(db.execute("SELECT changed_elsewhere FROM shipped").fetchone()[0])
+
+
 def _tail(db: sqlite3.Connection, upto: int) -> list[Row]:
     return db.execute("SELECT seq, body, session FROM entry WHERE seq > ? ORDER BY seq", (upto,)).fetchall()
 
@@ -95,7 +100,7 @@ def _carried(
     undo.take_back(db, upto)
     for seq, body, session in ours:
         _fold(db, decode(body), seq, body, session)
-    before = Before(SqliteNames(lambda: db), lambda _: True)
+    before = Before(SqliteNames(lambda: db), lambda _: True, lambda: changed_elsewhere(db))
     record = _Recorder(db, number, before, upto + len(ours))
     own = [decode(body) for _, body, _ in tail]
     rebase = Rebase(db, before.names, own, record, kept)
@@ -103,6 +108,8 @@ def _carried(
         fact = decode(body)
         rebase.comes(fact)
         _fold(db, fact, seq, body, ELSEWHERE)
+        if isinstance(fact, GraphFact):
+            db.execute("UPDATE shipped SET changed_elsewhere = ?", (seq,))
         record.seq = seq
     undo.confirm(db, record.seq)
     rebase.look()

@@ -15,10 +15,12 @@ from functools import singledispatchmethod
 from typing import Any
 
 from kgfs.domain import Name, NameKind, Place
-from kgfs.errors import KgfsError
+from kgfs.errors import KgfsError, LostLeaseError
 from kgfs.stores.journal.contract import Names
 from kgfs.stores.journal.facts import (
     AttributesSet,
+    ConceptsMerged,
+    ConceptSplit,
     ConflictKept,
     ContentKept,
     DocumentFailed,
@@ -111,10 +113,7 @@ class Rebase:
 
     @singledispatchmethod
     def _carry(self, fact: Fact) -> None:
-        try:
-            self._record(fact)
-        except KgfsError as error:
-            self._not_done(fact, str(error))
+        self._try(fact)
 
     @_carry.register
     def _(self, fact: OntologyMade) -> None:
@@ -174,6 +173,8 @@ class Rebase:
     def _try(self, fact: Fact) -> None:
         try:
             self._record(fact)
+        except LostLeaseError as error:  # what a worker did is owed again; a person's word is lost
+            self._not_done(fact, str(error), quiet=not isinstance(fact, (ConceptsMerged, ConceptSplit)))
         except KgfsError as error:
             self._not_done(fact, str(error))
 

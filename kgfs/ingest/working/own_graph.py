@@ -1,0 +1,157 @@
+"""A graph that a home keeps for itself, on a ledger that it shares: what other homes did to theirs is done to it, too.
+
+The ledger has one order, and each home's graph is what a rebuild makes of it. A note says up to which fact that holds, and
+the epoch that the graph had then. Each commit raises the epoch by one, so a graph that has commits which no fact tells of is
+known by it: another home's facts came before them, or they were not told before their process was killed. The latter are
+made up for by ``Pipeline.recover``; where others have gone on since, the graph is derived anew, without asking a model.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kgfs.config import Config
+from kgfs.failpoints import border
+from kgfs.ingest.life.rebuild import rebuild_graph, replay_in_graph
+from kgfs.ingest.working.turns import GRAPH_NOTE
+from kgfs.stores.journal.facts import ForgettingDone, GraphFact
+from kgfs.stores.leases.contract import SharedGraph
+from kgfs.stores.stores import Stores
+
+AT_ONCE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What the journal tells of since the note."""
+
+    upto: int
+    """The ledger's newest fact that is known here: those behind it are this home's, and may get other numbers."""
+    left: tuple[GraphFact, ...]
+    """What was not done to the graph yet, in order."""
+    foreign: bool
+    """Whether others did something."""
+    explained: bool
+    """Whether the graph has nothing but what the facts of this home tell, which come before those that are left."""
+    purged: bool
+    """By others: this home's own purges were carried out here, to their end."""
+
+
+def has_own(stores: Stores) -> bool:
+    """Whether others' work has to be done to this home's graph."""
+    return stores.journal.sharing and not isinstance(stores.graph, SharedGraph)
+
+
+def is_behind(config: Config, stores: Stores) -> bool:
+    """Whether there may be something that :func:`follow_graph` would do. Quick."""
+    noted = _noted(config)
+    return noted is None or noted[0] < stores.journal.changed_elsewhere()
+
+
+def follow_graph(config: Config, stores: Stores) -> int:
+    """Bring the graph to where the ledger is, as far as it is known here; the number of the ledger's last fact that it has. For
+    who has the worker's place. Killed in between it is repeated."""
+    for commit_id in stores.graph.staged():  # by one that was killed; the others may have had the document purged since
+        stores.graph.abandon(commit_id)
+    told = _told(config, stores)
+    if told is None or told.purged or (told.foreign and not told.explained):
+        upto = stores.journal.unshipped(1)[0] - 1
+        rebuild_graph(stores)
+        stores.graph.redact([], [])  # no trace of what was purged elsewhere
+        return note_derived(config, stores, upto)
+    for fact in told.left:
+        replay_in_graph(fact, stores)
+        border("followed-in-graph")
+    if told.explained:
+        _keep_note(config, stores, told.upto)
+    return told.upto
+
+
+def conclude_graph(config: Config, stores: Stores) -> None:
+    """Note how far the graph is, where nothing is to be done to it. Quick."""
+    told = _told(config, stores)
+    if told is not None and told.explained and not told.foreign and not told.left:
+        _keep_note(config, stores, told.upto)
+
+
+def note_derived(config: Config, stores: Stores, upto: int) -> int:
+    """It was derived anew, all of it, since the ledger was known up to that fact; up to which it has it."""
+    confirmed = stores.journal.unshipped(1)[0] - 1
+    for seq, fact in _facts(stores, upto) or []:
+        if seq > confirmed or (_commits(fact) and stores.graph.published(fact.commit_id) is None):
+            break
+        upto = seq  # learnt of before it was derived
+    _keep_note(config, stores, upto)
+    return upto
+
+
+def _keep_note(config: Config, stores: Stores, upto: int) -> None:
+    """It is as the ledger has it up to that fact, and has what the journal says of it behind that."""
+    behind = _facts(stores, upto)
+    assert behind is not None, "what was told a moment ago"
+    epoch = stores.graph.epoch() - len(_done(stores, behind))
+    fresh = _note(config).with_suffix(".new")
+    fresh.touch(mode=0o600)
+    fresh.write_text(json.dumps([upto, epoch]))
+    fresh.replace(_note(config))
+
+
+def _told(config: Config, stores: Stores) -> _Told | None:
+    """None where that is too long ago, or unknown."""
+    noted = _noted(config)
+    upto = stores.journal.unshipped(1)[0] - 1
+    facts = _facts(stores, noted[0]) if noted is not None else None
+    if noted is None or facts is None:
+        return None
+    others = stores.journal.elsewhere(noted[0])
+    done = _done(stores, facts)
+    left = [(seq, fact) for seq, fact in facts if seq <= upto and _commits(fact) and fact.commit_id not in done]
+    first = left[0][0] if left else upto + 1
+    # A commit is called by what was decided: another's of the same name may be of another time.
+    explained = stores.graph.epoch() == noted[1] + len(done) and others.isdisjoint(done.values())
+    if left:
+        explained = explained and all(seq < first for seq in done.values())
+    foreign = not others.isdisjoint(seq for seq, _ in facts)
+    purges = {seq for seq, fact in facts if isinstance(fact, ForgettingDone) and fact.purge}
+    return _Told(upto, tuple(fact for _, fact in left), foreign, explained, not others.isdisjoint(purges))
+
+
+def _facts(stores: Stores, after: int) -> list[tuple[int, GraphFact]] | None:
+    """What changes the graph, in order, behind a number that the ledger had; None where it is not told any more."""
+    journal = stores.journal
+    before = -1
+    while before != journal.changed_elsewhere():  # else pages would be of different orders
+        before, last = journal.changed_elsewhere(), after
+        found: list[tuple[int, GraphFact]] = []
+        while page := journal.facts(last, AT_ONCE, confirmed=True):
+            found += [(seq, fact) for seq, fact in page if isinstance(fact, GraphFact)]
+            last = page[-1][0]
+        if page is None:
+            return None
+    return found
+
+
+def _commits(fact: GraphFact) -> bool:
+    return not (isinstance(fact, ForgettingDone) and fact.cascade == "none")
+
+
+def _done(stores: Stores, facts: Sequence[tuple[int, GraphFact]]) -> dict[str, int]:
+    """The commits by which some of them were done to the graph."""
+    commits = {commit: seq for seq, fact in facts for commit in (fact.commit_id, f"{fact.commit_id}-named")}
+    return {commit: seq for commit, seq in commits.items() if stores.graph.published(commit) is not None}
+
+
+def _note(config: Config) -> Path:
+    return config.run / GRAPH_NOTE
+
+
+def _noted(config: Config) -> tuple[int, int] | None:
+    """(fact, epoch); None where that is not known."""
+    try:
+        upto, epoch = json.loads(_note(config).read_text())
+    except FileNotFoundError:
+        return None
+    return int(upto), int(epoch)

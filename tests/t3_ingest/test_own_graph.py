@@ -1,0 +1,234 @@
+"""Homes with a graph each on one ledger: who has its turn reads and publishes, and the graphs of the others follow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from kgfs.compute.engine import LocalEngine
+from kgfs.config import Pipeline as Settings
+from kgfs.errors import BusyError, LostLeaseError
+from kgfs.ingest.life import forget
+from kgfs.ingest.life.rebuild import rebuild_graph
+from kgfs.ingest.reading.clock import StageClock
+from kgfs.ingest.working import own_graph
+from kgfs.ingest.working.pipeline import Pipeline
+from kgfs.ingest.working.turns import Together, only_changer, taking_turns
+from kgfs.ingest.working.worker import Worker
+from kgfs.stores.error_log import ErrorLog
+from kgfs.stores.garage.memory import MemoryGarage
+from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.naming import find_document
+from kgfs.stores.stores import Stores
+from tests.t3_ingest.test_exchange import Host, host
+from tests.t3_ingest.test_turns import TEXTS, Slow
+from tests.t6_whole.knowledge_of import knowledge_in
+
+LEASE = 1.5
+
+
+@dataclass
+class Home:
+    host: Host
+    compute: Slow = field(default_factory=Slow)
+
+    @property
+    def stores(self) -> Stores:
+        return self.host.stores
+
+    def meet(self, stores: Stores) -> None:
+        self.host.exchange.meet()
+
+    def pipeline(self) -> Pipeline:
+        engine = LocalEngine(self.compute, self.stores.garage.objects)
+        return Pipeline(self.host.config, self.stores, self.compute, StageClock(), engine)
+
+    def work(self) -> int:
+        pipeline = self.pipeline()
+        with taking_turns(pipeline, self.meet) as turns:
+            worker = Worker(pipeline, ErrorLog(self.host.config.errors_log), self.host.exchange, turns)
+            worker.run(until_idle=True)
+            return worker.finished
+
+    def deposit(self, *stems: str) -> None:
+        for stem in stems:
+            self.host.file(f"{stem}.txt", TEXTS[stem].encode())
+        self.host.settle()
+        self.host.exchange()
+
+    def forget(self, path: str) -> None:
+        config, stores = self.host.config, self.stores
+        target = find_document(stores, config.run, f"Notes/documents/{path}")
+        forget.order(self.host.deposits, stores, forget.plan(stores, [target], "orphans", purge=True))
+        with only_changer(config, stores, self.meet) as alone:
+            assert forget.carry_out(config, alone) == 1
+
+
+@pytest.fixture
+def homes(tmp_path: Path) -> Iterator[tuple[Home, Home]]:
+    garage, found = MemoryGarage(), []
+    for name in ("here", "there"):
+        made = host(tmp_path / name, garage)
+        made.config = replace(made.config, pipeline=Settings(lease=LEASE))
+        made.config.logs.mkdir(parents=True)
+        made.stores = replace(made.stores, graph=SqliteGraph(made.config.graph_db))
+        made.ontology()
+        made.exchange()
+        found.append(Home(made))
+    yield found[0], found[1]
+    for one in found:
+        one.host.session.close()
+        one.stores.close()
+
+
+def same(homes: tuple[Home, Home]) -> None:
+    """They know the same, which a rebuild knows, too."""
+    found = [knowledge_in(home.stores) for home in homes]
+    assert found[0] == found[1]
+    for home, before in zip(homes, found, strict=True):
+        assert home.stores.graph.staged() == home.stores.graph.faults() == []
+        rebuild_graph(home.stores)
+        assert knowledge_in(home.stores) == before
+
+
+@pytest.mark.claim("SHARE-10")
+def test_two_that_work_at_once_read_each_document_once(homes: tuple[Home, Home]) -> None:
+    here, there = homes
+    stems = sorted(TEXTS)
+    here.deposit(*stems[:6])
+    there.deposit(*stems[6:])
+    here.host.exchange()
+    with ThreadPoolExecutor(2) as pool:
+        finished = list(pool.map(Home.work, homes))
+    assert sum(finished) == len(stems)
+    asked = [text for home in homes for text in home.compute.asked]
+    assert len(asked) == len(set(asked)) == len(stems)
+    assert len(list(here.stores.garage.objects.keys("readings/"))) == len(stems)
+    same(homes)
+
+
+@pytest.mark.claim("SHARE-10")
+def test_who_stood_still_past_its_turn_takes_back_what_it_had_published(
+    homes: tuple[Home, Home], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In its own graph it had; the ledger has what the other did meanwhile."""
+    slow, quick = homes
+    slow.deposit("00", "01", "02")
+    quick.host.exchange()
+    with taking_turns(slow.pipeline(), slow.meet) as turns:
+        assert isinstance(turns, Together)
+        publisher = turns.publisher()
+        assert publisher is not None
+        job = slow.stores.journal.jobs.claim("slow", 600)
+        assert job is not None
+        document = slow.stores.journal.names.document(job.doc_id)
+        assert document is not None
+        reading = publisher.read(document, job, lambda stage, share: None)
+
+        def stand_still() -> None:
+            monkeypatch.setattr(turns._holding._leases, "renew", lambda *_: False)  # no sign of life any more
+            assert quick.work() == 3
+            slow.host.exchange()
+
+        with pytest.raises(LostLeaseError, match="changed its graph since"):
+            publisher.publish(document, reading, stand_still, job)
+        assert slow.stores.graph.counts()["documents"] == 1
+        assert turns.publisher() is None
+    assert slow.work() == 0
+    assert slow.compute.asked == [TEXTS["00"]]
+    same(homes)
+
+
+@pytest.mark.claim("SHARE-10")
+def test_what_was_published_and_not_delivered_gives_way_to_what_was(homes: tuple[Home, Home]) -> None:
+    """As of one that was killed between: its fact waits while the other goes on, and is not carried out then."""
+    late, quick = homes
+    late.deposit("00", "01")
+    quick.host.exchange()
+    pipeline = late.pipeline()
+    with taking_turns(pipeline, lambda stores: None) as turns:
+        worker = Worker(pipeline, ErrorLog(late.host.config.errors_log), lambda: None, turns)
+        worker.run(until_idle=True)
+    assert late.stores.graph.counts()["documents"] == 2
+    quick.deposit("02")
+    assert quick.work() == 3
+    assert late.work() == 0
+    same(homes)
+
+
+@pytest.mark.claim("SHARE-10")
+def test_a_verb_that_was_overtaken_says_so(homes: tuple[Home, Home]) -> None:
+    here, there = homes
+    here.deposit("00")
+    here.work()
+    there.work()
+    here.deposit("01")
+    there.host.exchange()
+    with (
+        pytest.raises(BusyError, match="was first"),
+        only_changer(here.host.config, here.stores, here.meet),
+        pytest.MonkeyPatch.context() as patched,
+    ):
+        patched.setattr("kgfs.stores.leases.bucket.BucketLeases._lives", lambda *_: False)  # it is taken for dead
+        there.work()
+    here.work()
+    same(homes)
+
+
+@pytest.mark.claim("SHARE-7", "SHARE-10")
+def test_a_purge_leaves_no_word_in_the_graphs_of_the_others(homes: tuple[Home, Home]) -> None:
+    here, there = homes
+    here.deposit("00", "01", "02")
+    here.work()
+    there.work()
+    word = b"number 1"
+    assert word in b"".join(path.read_bytes() for path in there.host.config.home.glob("graph.sqlite*"))
+    here.forget("01.txt")
+    there.host.exchange()
+    there.work()
+    for home in homes:
+        assert word not in b"".join(path.read_bytes() for path in home.host.config.home.glob("graph.sqlite*"))
+    same(homes)
+
+
+@pytest.mark.claim("SHARE-10")
+def test_it_follows_by_what_was_done_and_derives_everything_only_where_it_must(
+    homes: tuple[Home, Home], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = homes
+    derived: list[str] = []
+    real = own_graph.rebuild_graph
+
+    def noted(stores: Stores) -> int:
+        derived.append("here" if stores.graph is here.stores.graph else "there")
+        return real(stores)
+
+    monkeypatch.setattr(own_graph, "rebuild_graph", noted)
+    here.work()
+    there.work()
+    assert sorted(derived) == ["here", "there"], "nobody knows what a graph has that was never noted"
+    for stem, one, other in (("00", here, there), ("01", there, here), ("02", here, there)):
+        one.deposit(stem)
+        other.host.file(f"{stem}-beside.txt", b"")  # what waits gets other numbers
+        other.host.exchange()
+        one.work()
+        other.work()
+    here.forget("00.txt")
+    here.work()
+    assert len(derived) == 2
+    there.host.exchange()
+    there.work()
+    assert derived[2:] == ["there"], "a purge is obeyed by deriving it anew"
+    with closing(SqliteGraph(here.host.config.graph_db)) as graph:
+        graph.forget("by nobody", ["f" * 16], 1)
+    there.deposit("03")
+    there.work()
+    here.host.exchange()
+    here.work()
+    assert derived[3:] == ["here"]
+    same(homes)

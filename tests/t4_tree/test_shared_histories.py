@@ -1,0 +1,142 @@
+"""Whatever happened in homes with a graph each that share a garage, and wherever a worker was killed: when all are quiet each
+shows the same, which is what a rebuild makes of it."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from unittest import mock
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kgfs import failpoints
+from kgfs.compute.contract import Compute
+from kgfs.config import Config
+from kgfs.config import Garage as GarageSettings
+from kgfs.errors import AwayError
+from kgfs.ingest.depositing.deposit import Deposits
+from kgfs.ingest.keeping.sessions import open_session
+from kgfs.ingest.life.rebuild import rebuild
+from kgfs.ingest.sharing.exchange import Exchange
+from kgfs.stores.garage.contract import Garage
+from kgfs.stores.garage.memory import MemoryGarage
+from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.journal.sqlite import SqliteJournal
+from kgfs.stores.stores import Stores
+from kgfs.stores.vectors.sqlite import SqliteVectors
+from tests.t4_tree.histories import ONTOLOGIES, OPERATIONS, Place, act, differences, seen
+from tests.t4_tree.test_rebuilt_histories import compute_with
+
+HOMES = 2
+BORDERS = ("decided", "staged", "published", "indexed", "noted", "forgotten", "forgetting-committed", "redacted")
+BORDERS += ("word-recorded", "followed-in-graph", "built-aside", "delivered", "followed", "forgetting-owed", "erased")
+
+
+class Killed(BaseException):
+    pass
+
+
+@dataclass
+class Sharing(Place):
+    dead: bool = False
+    """Nothing more leaves it."""
+
+    def meet(self, stores: Stores) -> None:
+        if self.dead:
+            raise AwayError("It was killed.")
+        Exchange(self.config, stores).meet()
+
+
+@contextmanager
+def killed_at(place: Sharing, border: str, times: int) -> Iterator[None]:
+    """Who passes the border the n-th time ends there; what it had not delivered stays."""
+
+    def kill(pid: int, number: int) -> None:
+        if number == signal.SIGKILL:
+            place.dead = True
+            raise Killed
+        real(pid, number)
+
+    real = os.kill
+    ways = {border: [failpoints._Way(signal.SIGKILL, times)]}
+    with mock.patch.object(os, "kill", kill), mock.patch.object(failpoints, "_ways", ways):
+        try:
+            with suppress(Killed):
+                yield
+        finally:
+            place.dead = False
+
+
+def home(folder: Path, garage: Garage, compute: Compute, stack: ExitStack) -> Sharing:
+    config = Config(home=folder, garage_store=GarageSettings(store="s3", endpoint="http://localhost", shared=True))
+    for needed in (config.home, config.spool, config.run, config.logs):
+        needed.mkdir(parents=True)
+    vectors = SqliteVectors(config.vectors_db, compute.embedding_model) if compute.embedding_model else None
+    stores = Stores(garage, SqliteJournal(config.front_db), SqliteGraph(config.graph_db), vectors)
+    stack.enter_context(closing(stores))
+    stores.journal.share()
+    session = open_session(config.run)
+    stack.callback(session.close)
+    place = Sharing(config, stores, Deposits(config, stores, session.id), compute)
+    place.exchange = place.meet
+    place.meet(stores)
+    return place
+
+
+def quiet(places: list[Sharing]) -> None:
+    for _ in range(HOMES):
+        for place in places:
+            for name in ONTOLOGIES:
+                place.ontology(name)
+            place.settle()
+            place.meet(place.stores)
+            place.work()
+    for place in places:
+        place.meet(place.stores)
+        place.work()
+        assert place.stores.journal.jobs.owed() == 0
+        assert place.stores.graph.staged() == place.stores.graph.faults() == []
+
+
+def holds(history: list[tuple[int, str, int]], compute: Compute) -> None:
+    with tempfile.TemporaryDirectory() as top, ExitStack() as stack:
+        garage = MemoryGarage()
+        places = [home(Path(top) / str(n), garage, compute, stack) for n in range(HOMES)]
+        for which, what, seed in history:
+            chance = random.Random(seed)
+            place = places[which % HOMES]
+            if what == "meet":
+                place.meet(place.stores)
+            elif what == "killed":
+                act(place, "write", seed)
+                with killed_at(place, chance.choice(BORDERS), chance.randint(1, 3)):
+                    act(place, chance.choice(["work", "merge_concepts", "forget_some", "forget_known"]), seed)
+                    act(place, "work", seed)
+            else:
+                act(place, what, seed)
+        quiet(places)
+        shown = [seen(place) for place in places]
+        for other in shown[1:]:
+            assert differences(shown[0], other) == {}, "the homes"
+        for place, before in zip(places, shown, strict=True):
+            rebuild(place.stores)
+            assert differences(before, seen(place)) == {}, "rebuilt"
+
+
+STEPS = [*OPERATIONS, *["write", "killed"] * 6, *["work", "meet", "merge_concepts", "forget_some"] * 3]
+HISTORIES = st.lists(
+    st.tuples(st.integers(0, HOMES - 1), st.sampled_from(STEPS), st.integers(0, 1 << 16)), min_size=6, max_size=24
+)
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(HISTORIES)
+def test_own_graphs_are_the_same(history: list[tuple[int, str, int]]) -> None:
+    holds(history, compute_with("none"))
