@@ -31,6 +31,7 @@ from kgfs.stores.garage.s3.garage import S3Garage
 from kgfs.stores.garage.s3.names import key_of, object_name
 from kgfs.stores.garage.s3.objects import S3Objects
 from kgfs.stores.garage.s3.place import Place, client_of
+from kgfs.stores.garage.s3.reader import FASTER
 from kgfs.stores.garage.sidecar import encode_sums
 from kgfs.stores.garage.sums import sums_of
 from tests.peers.buckets import S3, Server
@@ -107,11 +108,11 @@ def test_a_truncated_object_is_rot_from_its_end_on(kept: S3Objects, bucket: Buck
 
 @pytest.mark.claim("BUCKET-2")
 def test_an_object_that_is_gone_is_missing_under_its_reader_too(kept: S3Objects, bucket: Bucket) -> None:
-    kept.put(KEY, LONG)
+    kept.put(KEY, bytes(FASTER * BLOCK + 1))
     with closing(kept.open(KEY)) as reader:
         bucket.delete(object_name(KEY))
         with pytest.raises(MissingError):
-            reader.read_at(BLOCK, 1)
+            reader.read_at(FASTER * BLOCK, 1)
     with pytest.raises(MissingError):
         kept.get(KEY)
 

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from kgfs.stores.garage.s3.cache import Cache, length_before, room
 
-SMALL = 64 << 10
-"""What is this long at most is written at once: to hand it over would cost more."""
 WAITING = 32 << 20
 """Bytes of disk that what waits to be written may take."""
 PATIENCE = 0.02
@@ -87,9 +85,6 @@ class CacheBehind(Cache):
 
     def _keep(self, path: str, content: bytes | memoryview, round_: int) -> None:
         if not self.keeps:
-            return
-        if len(content) <= SMALL:
-            super()._keep(path, content, round_)
             return
         taken = room(len(content))
         with self._changed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import xxhash
@@ -32,7 +32,7 @@ from kgfs.stores.garage.s3.names import (
     upload_name,
 )
 from kgfs.stores.garage.s3.proof import proven, remake
-from kgfs.stores.garage.s3.reader import S3Reader
+from kgfs.stores.garage.s3.reader import FASTER, S3Reader
 from kgfs.stores.garage.s3.speaking import ChangedError, ShortError
 from kgfs.stores.garage.sidecar import decode_sums, encode_sums
 from kgfs.stores.garage.staging import check_size
@@ -184,22 +184,26 @@ class S3Objects:
         if kept := self._cache.kept(key):
             return S3Reader(key, kept[0], self._bucket, self._cache, kept[1])
         round_ = self._cache.round()
-        first = b""
-        try:
-            found, download = self._bucket.download(name, 0, BLOCK)
-            with closing(download):
+        with ExitStack() as stack:
+            first, download = b"", None
+            try:
+                found, download = self._bucket.download(name, 0, FASTER * BLOCK)
+                stack.callback(download.close)
                 first = download.read(BLOCK)
-        except ShortError:
-            found = self._bucket.head(name)
-        sums = self._sums(key, found)
-        right = bool(sums.blocks) and xxhash.xxh3_64_hexdigest(first) == sums.blocks[0]
-        if right and len(sums.blocks) == 1:
-            self._cache.keep_whole(key, sums, first, round_)
-        else:
-            self._cache.keep_sums(key, sums, round_)
-            if right:
-                self._cache.keep_block(key, 0, first, round_)
-        return S3Reader(key, sums, self._bucket, self._cache, first if right else None)
+            except ShortError:
+                found = self._bucket.head(name)
+            sums = self._sums(key, found)
+            right = bool(sums.blocks) and xxhash.xxh3_64_hexdigest(first) == sums.blocks[0]
+            if right and len(sums.blocks) == 1:
+                self._cache.keep_whole(key, sums, first, round_)
+            else:
+                self._cache.keep_sums(key, sums, round_)
+                if right:
+                    self._cache.keep_block(key, 0, first, round_)
+            if not right or len(sums.blocks) == 1:
+                return S3Reader(key, sums, self._bucket, self._cache, first if right else None)
+            stack.pop_all()
+            return S3Reader(key, sums, self._bucket, self._cache, first, download, round_)
 
     def at_hand(self, key: str, sha256: str, size: int) -> bytes | None:
         """What is cached, without a look at when it was used last. An empty one is known by its sums."""

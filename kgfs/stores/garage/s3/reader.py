@@ -21,17 +21,29 @@ HELD = 8
 AHEAD = 64
 """Blocks of one request, at most, while somebody reads on and on: each is answered when it is here."""
 FASTER = 4
-"""How many times more blocks than the one before a request is for, then."""
+"""How many times more blocks than the one before a request is for, then. So many the first one is for: most objects are no
+longer, and most readers read all of them."""
 
 
 class S3Reader:
     """A block is verified each time it comes from the cache or the bucket; the one touched last stays in memory.
 
-    When the object is deleted meanwhile, what was cached when it was opened can still be read and the rest is MissingError;
-    another content that takes its key is never shown.
+    When the object is deleted meanwhile, what was cached when it was opened or was on its way here can still be read, and the
+    rest is MissingError; another content that takes its key is never shown.
     """
 
-    def __init__(self, key: str, sums: Sums, bucket: Bucket, cache: Cache, first: bytes | None = None) -> None:
+    def __init__(
+        self,
+        key: str,
+        sums: Sums,
+        bucket: Bucket,
+        cache: Cache,
+        first: bytes | None = None,
+        following: Download | None = None,
+        round_: int = 0,
+    ) -> None:
+        """``first`` is the first block, ``following`` the rest of the first :data:`FASTER`, on their way here from
+        the bucket since that round of the cache."""
         self._key = key
         self._sums = sums
         self._bucket = bucket
@@ -46,14 +58,14 @@ class S3Reader:
         """For blocks at hand: getting a MiB anew costs as much as reading it."""
         self._prefetched = 0
         """The last block that the kernel was asked to read ahead."""
-        self._ahead = 1
+        self._ahead = FASTER if following else 1
         self._next = 0 if first is None else 1
         """The block behind the last one that came from the bucket."""
-        self._download: Download | None = None
+        self._download = following
         """Blocks from ``_next`` on, on their way here."""
-        self._last = 0
+        self._last = min(FASTER, len(sums.blocks)) - 1
         """The last block of it."""
-        self._round = 0
+        self._round = round_
         if first is not None:
             self._hold(0, first)
 
