@@ -1,20 +1,24 @@
-"""A graph's server that was put back to yesterday under a mount: what it shows, who says so, and how today comes back."""
+"""A graph's server that is away under a mount, and one put back to yesterday: what is shown, who says so, and how today comes back."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
+import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from scripts.servers import process
 from tests.peers.knowledge_server import need_neo4j
 from tests.t6_whole.conftest import GARBAGE, ZEN
 from tests.t6_whole.knowledge_of import knowledge_of
 from tests.t6_whole.outages import Peer, minted, wait
-from tests.t6_whole.running import Place, until
+from tests.t6_whole.running import QUICK, Place, until
+from tests.t6_whole.test_graph_on_server import walked
 
 pytestmark = [pytest.mark.mounted, pytest.mark.slow]
 
@@ -28,10 +32,10 @@ def server(tmp_path: Path) -> Iterator[Peer]:
     found.end()
 
 
-@pytest.mark.claim("AWAY-6")
-@pytest.mark.logs("cannot be reached|no answer")
-def test_a_graph_of_yesterday(place: Place, server: Peer, tmp_path: Path) -> None:
-    place.environment |= {"KGFS_MODELS_EXTRACTOR": "statistics", "KGFS_MODELS_EMBEDDER": "none"}
+@pytest.mark.claim("AWAY-6", "GRAPH-2")
+@pytest.mark.logs("AwayError", "TimedOutError", "cannot be reached|no answer", "Neo4j")
+def test_a_graph_that_is_away_and_one_of_yesterday(place: Place, server: Peer, tmp_path: Path) -> None:
+    place.environment |= QUICK
     (place.home / "config.toml").write_text(server.settings())
     place.mount()
     notes = place.ontology("Notes")
@@ -39,12 +43,25 @@ def test_a_graph_of_yesterday(place: Place, server: Peer, tmp_path: Path) -> Non
     wait(place)
     until(lambda: os.listdir(notes / "concepts"), 60)
     yesterday = sorted(os.listdir(notes / "concepts"))
-    server.end()
+    with stopped(server):
+        # For the first time, so not from the kernel's memory; who asked the server would wait for its time-out.
+        before = walked(notes)
+    assert sum(name.endswith("source.txt") for name in before) > 3
+    until(lambda: away_since(place) is None)
+    noted = replica_errors(place)
+
+    server.kill()
     shutil.copytree(server.folder / "data", tmp_path / "yesterday")
-    server.start()
+    until(lambda: away_since(place) is not None)
+    assert walked(notes) == before
+    assert "away since" in place.run("status").stdout
     (notes / "documents/garbage.txt").write_text(GARBAGE)
+    assert (notes / "documents/garbage.txt").read_text() == GARBAGE
+    assert replica_errors(place) == noted + 1
+    server.start()
+    until(lambda: away_since(place) is None)
     wait(place)
-    until(lambda: set(os.listdir(notes / "concepts")) > set(yesterday), 60)
+    until(lambda: "reference-counting.concept" in os.listdir(notes / "concepts"), 60)
     known, today = knowledge_of(place.home), sorted(os.listdir(notes / "concepts"))
 
     server.end()
@@ -61,3 +78,25 @@ def test_a_graph_of_yesterday(place: Place, server: Peer, tmp_path: Path) -> Non
     assert knowledge_of(place.home) == known
     assert len(minted(place.home)) == 2
     assert "0 findings" in place.run("check", "--deep").stderr
+
+
+def away_since(place: Place) -> object:
+    """What the mount says."""
+    return json.loads((place.mountpoint / ".kgfs/status.json").read_text())["replica"]["away_since"]
+
+
+def replica_errors(place: Place) -> int:
+    log = place.home / "log" / "errors.ndjson"
+    return log.read_text().count('"where": "replica"') if log.exists() else 0
+
+
+@contextmanager
+def stopped(server: Peer) -> Iterator[None]:
+    """It takes connections, and answers nothing."""
+    found = process.running(server.folder)
+    assert found
+    os.kill(found.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(found.pid, signal.SIGCONT)
