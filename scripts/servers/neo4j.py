@@ -21,11 +21,12 @@ QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 
 def java() -> tuple[Path, int]:
-    """The best Java of this machine for a version we know."""
-    for wanted in VERSIONS:
+    """The best Java of this machine for a version we know, or the one that ``KGFS_SERVERS_JAVA`` names."""
+    named = os.environ.get("KGFS_SERVERS_JAVA")
+    for wanted in [int(named)] if named else VERSIONS:
         for path in sorted(Path("/usr/lib/jvm").glob(f"*{wanted}*/bin/java")):
             return path, wanted
-    raise SystemExit("Neo4j needs Java 17 or newer: apt-get install openjdk-17-jre-headless maven")
+    raise SystemExit("Neo4j needs Java 17, 21 or 25: apt-get install openjdk-17-jre-headless maven")
 
 
 def installed() -> bool:
