@@ -20,6 +20,7 @@ from kgfs.stores.graph.opening import open_graph
 from kgfs.stores.vectors.opening import open_vectors
 from scripts.servers import process, qdrant_wire
 from tests.peers.buckets import Server
+from tests.peers.lending import lending, without_keys, write
 from tests.t6_whole.conftest import ZEN
 from tests.t6_whole.running import Place
 
@@ -38,14 +39,22 @@ def qdrant(tmp_path: Path, qdrant_wire_url: str) -> Iterator[Path]:
 
 
 @pytest.fixture
-def far(place: Place, seaweedfs: Server, qdrant: Path) -> Place:
-    bucket = seaweedfs.place
+def far(
+    place: Place, minio: Server, qdrant: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[Place, list[bytes]]]:
+    """A home on servers, and what is to be shown nowhere: keys of the bucket with a token, which are lent, and Qdrant's."""
+    without_keys(monkeypatch)
+    bucket, credentials = minio.place, tmp_path / "credentials"
     (place.home / "config.toml").write_text(
         f'[garage]\nstore = "s3"\nendpoint = "{bucket.endpoint}"\nprefix = "{bucket.prefix}"\ntimeout = 10\n'
-        f'access_key_file = "{bucket.access_key_file}"\nsecret_key_file = "{bucket.secret_key_file}"\n'
         + qdrant_wire.settings(qdrant, process.ports_before(qdrant))
     )
-    return place
+    place.environment["AWS_SHARED_CREDENTIALS_FILE"] = str(credentials)
+    with lending(bucket) as lent:
+        keys = lent("borrower")
+        write(credentials, keys)
+        hidden = [keys.access_key, keys.secret_key, str(keys.session_token)]
+        yield place, [secret.encode() for secret in [*hidden, (qdrant / "api_key").read_text()]]
 
 
 def everything_below(top: Path) -> bytes:
@@ -56,33 +65,36 @@ def everything_below(top: Path) -> bytes:
 @pytest.mark.mounted
 @pytest.mark.models
 @pytest.mark.logs(REFUSED)
-def test_no_secret_is_shown(far: Place, seaweedfs: Server, qdrant: Path) -> None:
-    hidden = [
-        (folder / name).read_bytes().strip()
-        for folder, name in ((seaweedfs.folder, "access_key"), (seaweedfs.folder, "secret_key"), (qdrant, "api_key"))
-    ]
-    far.mount()
-    documents = far.ontology("Zen") / "documents"
+def test_no_secret_is_shown(far: tuple[Place, list[bytes]], qdrant: Path, tmp_path: Path) -> None:
+    place, hidden = far
+    place.mount()
+    documents = place.ontology("Zen") / "documents"
     (documents / "zen.md").write_text(ZEN)
-    far.wait()
-    said = [far.run(*words.split()) for words in ("status", "status --json", "config show", "doctor", "search koans")]
+    place.wait()
+    said = [place.run(*words.split()) for words in ("status", "status --json", "config show", "doctor", "search koans")]
     assert said[3].stdout.count(" answers.\n") == 2
     (qdrant / "api_key").write_text("wrong-key-for-once")
-    said.append(far.run("doctor", expect=6))
+    said.append(place.run("doctor", expect=6))
     assert REFUSED in said[-1].stdout
     (documents / "more.md").write_text(ZEN * 2)
-    far.run("check", expect=7)
-    said.append(far.run("rebuild", "--yes", expect=7))
+    place.run("check", expect=7)
+    said.append(place.run("rebuild", "--yes", expect=7))
     assert REFUSED in said[-1].stderr
     hidden.append(b"wrong-key-for-once")
-    (qdrant / "api_key").write_bytes(hidden[2])
-    shown = "".join(done.stdout + done.stderr for done in said).encode() + everything_below(far.mountpoint / ".kgfs")
-    for pid in far.pids():
+    (qdrant / "api_key").write_bytes(hidden[3])
+    right = (tmp_path / "credentials").read_text()
+    (tmp_path / "credentials").write_text(right.replace(hidden[2].decode(), "A-token-of-nobody"))
+    said.append(place.run("doctor", expect=6))
+    assert REFUSED in said[-1].stdout
+    hidden.append(b"A-token-of-nobody")
+    (tmp_path / "credentials").write_text(right)
+    shown = "".join(done.stdout + done.stderr for done in said).encode() + everything_below(place.mountpoint / ".kgfs")
+    for pid in place.pids():
         shown += Path(f"/proc/{pid}/cmdline").read_bytes() + Path(f"/proc/{pid}/environ").read_bytes()
         assert resource.prlimit(pid, resource.RLIMIT_CORE) == (0, 0)
-    far.wait()
-    far.umount()
-    shown += everything_below(far.home)
+    place.wait()
+    place.umount()
+    shown += everything_below(place.home)
     for secret in hidden:
         assert secret not in shown
 
