@@ -75,13 +75,14 @@ def install(name: str, folder: Path) -> None:
 
 
 def write_settings(folder: Path) -> None:
-    """What runs, as a configuration. It names files of secrets and holds none."""
-    live = {name: found for name in SERVERS if (found := process.running(folder / name))}
-    chosen = next((name for name in S3 if name in live), None)
+    """What was ever started, as a configuration: one that does not run now is a server that is away, and a home on it is to
+    find no other instead. It names files of secrets and holds none."""
+    known = {name: ports for name in SERVERS if (ports := process.ports_before(folder / name))}
+    by_age = sorted(known.keys() & S3, key=lambda name: (folder / name / "access_key").stat().st_mtime)
     parts = [
-        SERVERS[name].settings(folder / name, found.ports)
-        for name, found in live.items()
-        if name not in S3 or name == chosen
+        SERVERS[name].settings(folder / name, ports)
+        for name, ports in known.items()
+        if name not in S3 or name == by_age[0]
     ]
     (folder / "kgfs.toml").write_text("\n".join(parts))
     print(f"configuration\t{folder / 'kgfs.toml'}", file=sys.stderr)
