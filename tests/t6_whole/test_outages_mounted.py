@@ -73,7 +73,7 @@ def undisturbed(far: Place, tmp_path: Path) -> Iterator[Place]:
 @pytest.mark.models
 @pytest.mark.logs(AWAY)
 def test_killed_and_started_again(far: Place, undisturbed: Place, peers: dict[str, Peer], tmp_path: Path) -> None:
-    files = 15 if "neo4j" in peers else 30
+    files = 10 if "neo4j" in peers else 30
     first, second = corpus(tmp_path / "first", 5, "first"), corpus(tmp_path / "second", files, "second")
     far.mount()
     documents = far.ontology("Notes") / "documents"
