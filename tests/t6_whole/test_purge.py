@@ -167,7 +167,7 @@ def test_killed_anywhere_a_purge_is_finished_by_the_next_worker(small: Place, tm
     assert killed.returncode == -signal.SIGKILL
     worker = small.start("worker")
     try:
-        until(lambda: traces(small.home, "quxkill") == [] and not owed(small), 60)
+        until(lambda: traces(small.home, "quxkill") == [] and not owed(small), 240)
     finally:
         worker.send_signal(signal.SIGTERM)
         worker.communicate(timeout=30)
