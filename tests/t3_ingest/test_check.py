@@ -281,7 +281,6 @@ def test_rows_that_do_not_fit_together(damaged: Home, statement: str, kind: Kind
     assert damaged.know() == damaged.knowledge
 
 
-@anywhere
 def test_a_document_that_the_graph_lost(damaged: Home) -> None:
     with open_stores(damaged.config) as stores:
         doc_id = stores.graph.documents(stores.journal.names.ontologies()[0].id)[0].doc_id
