@@ -7,6 +7,7 @@ import hashlib
 import os
 import random
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -67,9 +68,8 @@ def test_wrong_bytes_are_never_read(seaweedfs: Server, place: Place) -> None:
     for file, content in FILES.items():
         path = documents / file
         assert path.stat().st_size == len(content)
-        assert errno_of(lambda path=path: read_anew(path)) == errno.EIO, file
-        middle = len(content) // 2
-        assert errno_of(lambda path=path, middle=middle: part(path, middle, 100)) == errno.EIO, file
+        assert errno_of(partial(read_anew, path)) == errno.EIO, file
+        assert errno_of(partial(part, path, len(content) // 2, 100)) == errno.EIO, file
     for file in ("flipped", "cut"):
         assert part(documents / file, BLOCK // 2, 4096) == FILES[file][BLOCK // 2 :][:4096], "what is right can be read"
     assert part(documents / "flipped", 2 * BLOCK, 4096) == FILES["flipped"][2 * BLOCK :][:4096]
