@@ -74,6 +74,7 @@ def test_what_rotted_on_arrival_is_taken_out_and_copied_anew(source: FileGarage,
     assert shown(target.objects) == CONTENTS
 
 
+@pytest.mark.claim("MOVE-1")
 def test_a_ledger_is_copied_from_where_it_ends_and_proved(source: FileGarage, target: Garage) -> None:
     told = [entry for _, entry in source.ledger.replay()]
     copy_ledger(told[:1], target.ledger)
