@@ -17,8 +17,6 @@ import pytest
 from kgfs.app.home import open_stores
 from kgfs.config import load
 from kgfs.stores.graph.opening import open_graph
-from scripts.servers import neo4j, process
-from tests.peers.knowledge_server import place_of
 from tests.t1_stores.graph_building import Doc, Told, publish
 from tests.t1_stores.graph_stores import on_server
 from tests.t6_whole.conftest import GARBAGE, ZEN
@@ -212,40 +210,6 @@ def test_a_purge_leaves_what_it_leaves_in_an_embedded_home(served: Place, neo4j_
     assert traces(served.home, label) == []
     served.mount()
     assert walked(served.mountpoint / "Notes") == expected
-
-
-@pytest.mark.mounted
-@pytest.mark.slow
-@pytest.mark.logs("AwayError", "TimedOutError", "cannot be reached", "Neo4j")
-@pytest.mark.claim("GRAPH-2")
-def test_while_the_server_is_away_the_mount_lists_and_reads(place: Place, mortal: Path) -> None:
-    place.environment |= QUICK | {
-        "KGFS_GRAPH_STORE": "neo4j",
-        "KGFS_GRAPH_URI": place_of(mortal).uri,
-        "KGFS_GRAPH_PASSWORD_FILE": str(mortal / "password"),
-        "KGFS_GRAPH_TIMEOUT": "60",
-    }
-    place.mount()
-    knowledge = place.ontology("Knowledge")
-    (knowledge / "documents" / "zen.md").write_text(ZEN)
-    place.run("wait", "--timeout", "85")
-    until(lambda: bool(os.listdir(knowledge / "concepts")))
-    before = walked(knowledge)
-
-    found = process.running(mortal)
-    assert found is not None
-    os.kill(found.pid, signal.SIGKILL)
-    status = place.mountpoint / ".kgfs" / "status.json"
-    until(lambda: json.loads(status.read_text())["replica"]["away_since"] is not None)
-    assert walked(knowledge) == before
-    assert "away since" in place.run("status").stdout
-    (knowledge / "documents" / "garbage.txt").write_text(GARBAGE)
-    assert (knowledge / "documents" / "garbage.txt").read_text() == GARBAGE
-    assert (place.home / "log" / "errors.ndjson").read_text().count('"where": "replica"') == 1
-
-    neo4j.start(mortal, process.ports_before(mortal))
-    until(lambda: json.loads(status.read_text())["replica"]["away_since"] is None)
-    until(lambda: "reference-counting.concept" in os.listdir(knowledge / "concepts"), seconds=85)
 
 
 def test_what_is_wrong_with_the_settings_is_said(served: Place, secret: Path, neo4j_place: Server) -> None:
