@@ -7,6 +7,7 @@ commit is worked out here, from what the touched concepts and relationships have
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from neo4j import ManagedTransaction
@@ -15,7 +16,7 @@ from kgfs.domain import RELATIONSHIP_TYPES
 from kgfs.errors import BadInputError, StoreError
 from kgfs.stores.graph.contract import Change, ConceptRow, DocumentRow, Publication, RelationshipRow
 from kgfs.stores.graph.hiding import hidden_name, is_hidden
-from kgfs.stores.graph.neo4j.feed import write_changes
+from kgfs.stores.graph.neo4j.feed import parts_of
 from kgfs.stores.graph.neo4j.requests import Requests
 from kgfs.stores.graph.neo4j.rows import document_properties, mention_properties
 from kgfs.stores.graph.neo4j.settling import Settling
@@ -25,10 +26,19 @@ COUNTED = ("documents", "sources", "concepts", "relationships", "instances")
 
 def lock(tx: ManagedTransaction, graph: str) -> dict[str, Any] | None:
     """The graph's node, which nobody else commits to until this transaction ends. None where there is no such graph."""
+    found = lock_for(tx, graph, "")
+    return found[0] if found else None
+
+
+def lock_for(tx: ManagedTransaction, graph: str, commit_id: str) -> tuple[dict[str, Any], int | None] | None:
+    """As :func:`lock`, with the epoch of that commit if it was done."""
     found = tx.run(
-        "MATCH (g:Graph {name: $graph}) SET g.locked = true REMOVE g.locked RETURN properties(g) AS root", graph=graph
+        "MATCH (g:Graph {name: $graph}) SET g.locked = true REMOVE g.locked WITH properties(g) AS root"
+        " OPTIONAL MATCH (c:Commit {space: root.space, commit_id: $commit_id}) RETURN root, c.epoch AS epoch",
+        graph=graph,
+        commit_id=commit_id,
     ).single()
-    return dict(found["root"]) if found else None
+    return (dict(found["root"]), found["epoch"]) if found else None
 
 
 class Commit(Requests):
@@ -41,6 +51,8 @@ class Commit(Requests):
         self.epoch: int = root["epoch"] + 1
         self._changes: list[Change] = []
         self._left: dict[str, tuple[str, str]] = {}
+        self._digests: dict[str, dict[tuple[str, int], str]] = {}
+        """Of the evidence in editions that leave or enter."""
         self._entered: tuple[str, str, str] | None = None
         self._concepts: set[str] = set()
         """Whose mentions or evidence are others than before."""
@@ -65,28 +77,42 @@ class Commit(Requests):
         for row in rows:
             self._count(row["ontology"], documents=-1, sources=-row["sources"], instances=-row["instances"])
             self._left[row["doc_id"]] = (row["key"], row["ontology"])
-            self._touch(row["key"], -1)
+        left = [row["key"] for row in rows]
+        mentioned = self._rows(
+            "UNWIND $editions AS edition MATCH (o:Owner)-[:MENTIONED_IN]->(:Edition {key: edition})"
+            " RETURN DISTINCT o.id AS id",
+            editions=left,
+        )
+        self._concepts.update(row["id"] for row in mentioned)
+        self._weigh(left, -1)
 
     def enter(self, edition: str, publication: Publication) -> None:
         """Show the staged edition with what the publication says of it."""
         document = publication.document
-        owners = self._owners(edition)
-        check(publication.concepts, publication.relationships, owners)
+        check(publication.concepts, publication.relationships, self._weigh([edition], 1))
         self._refuse_taken(edition)
         self._fill(edition, document)
         self._meet(publication.concepts)
         self._mention(edition, publication.concepts)
         self._relate(publication.relationships)
         self._entered = (document.doc_id, edition, document.ontology)
-        self._touch(edition, 1)
+        self._concepts.update(concept.concept_id for concept in publication.concepts)
 
-    def _owners(self, edition: str) -> dict[str, tuple[str, int]]:
-        """Owner → (kind, how many pieces of evidence the edition has)."""
+    def _weigh(self, editions: Sequence[str], step: int) -> set[str]:
+        """The owners of all evidence in editions that leave (``step`` -1) or enter (1)."""
         rows = self._rows(
-            "MATCH (i:Instance {edition: $edition}) RETURN i.owner AS owner, i.owner_kind AS kind, count(*) AS n",
-            edition=edition,
+            "UNWIND $editions AS edition MATCH (i:Instance {edition: edition})"
+            " RETURN edition, i.owner AS owner, i.owner_kind AS kind, i.n AS n, i.digest AS digest",
+            editions=editions,
         )
-        return {row["owner"]: (row["kind"], row["n"]) for row in rows}
+        owners = set()
+        for edition, owner, kind, n, digest in rows:
+            owners.add(owner)
+            self._digests.setdefault(edition, {})[owner, n] = digest
+            self._evidence[owner] = self._evidence.get(owner, 0) + step
+            if kind == "relationship":
+                self._relationships.add(owner)
+        return owners
 
     def _fill(self, edition: str, document: DocumentRow) -> None:
         [row] = self._rows(
@@ -112,37 +138,28 @@ class Commit(Requests):
 
     def _meet(self, concepts: Sequence[ConceptRow]) -> None:
         first = {row.concept_id: row for row in reversed(concepts)}
+        names = {(row.ontology, row.name) for row in concepts}
         found = self._rows(
-            "UNWIND $ids AS id MATCH (o:Owner {space: $space, id: id}) WHERE o.name IS NOT NULL"
-            " RETURN o.id AS id, o.name AS name, o:Concept AS lives",
+            "RETURN COLLECT { UNWIND $ids AS id MATCH (o:Owner {space: $space, id: id}) WHERE o.name IS NOT NULL"
+            " RETURN [o.id, o.name, o:Concept] } AS known,"
+            " COLLECT { UNWIND $names AS wanted UNWIND [wanted[1], wanted[2]] AS name"
+            " MATCH (o:Owner {space: $space, ontology: wanted[0], name: name}) RETURN wanted[..2] } AS held",
             ids=sorted(first),
+            names=[[ontology, name, hidden_name(ontology, name)] for ontology, name in sorted(names)],
         )
-        known = {row["id"]: row for row in found}
+        known = {id_: (name, lives) for row in found for id_, name, lives in row["known"]}
         new = [row for id_, row in sorted(first.items()) if id_ not in known]
-        self._refuse_names(new)
+        _refuse_names(new, {(ontology, name) for row in found for ontology, name in row["held"]})
         met = [{"id": row.concept_id, "ontology": row.ontology, "norm": row.norm, "name": row.name} for row in new]
-        for id_, row in known.items():
-            if not row["lives"]:
-                name = first[id_].name if is_hidden(row["name"]) else row["name"]
+        for id_, (name, lives) in known.items():
+            if not lives:
+                name = first[id_].name if is_hidden(name) else name
                 met.append({"id": id_, "ontology": first[id_].ontology, "norm": first[id_].norm, "name": name})
         self._do(
             "UNWIND $rows AS row MERGE (o:Owner {space: $space, id: row.id})"
             " SET o += row, o.last_n = coalesce(o.last_n, 0)",
             rows=sorted(met, key=lambda row: row["id"]),
         )
-
-    def _refuse_names(self, new: Sequence[ConceptRow]) -> None:
-        holders: dict[tuple[str, str], str] = {}
-        for row in new:
-            if holders.setdefault((row.ontology, row.name), row.concept_id) != row.concept_id:
-                raise StoreError(f"The directory name '{row.name}' is another concept's.")
-        found = self._rows(
-            "UNWIND $names AS wanted UNWIND [wanted[1], wanted[2]] AS name"
-            " MATCH (o:Owner {space: $space, ontology: wanted[0], name: name}) RETURN wanted[1] AS name LIMIT 1",
-            names=[[row.ontology, row.name, hidden_name(row.ontology, row.name)] for row in new],
-        )
-        if found:
-            raise StoreError(f"The directory name '{found[0]['name']}' is or was another concept's.")
 
     def _mention(self, edition: str, concepts: Sequence[ConceptRow]) -> None:
         ordinals: dict[str, int] = {}
@@ -167,16 +184,6 @@ class Commit(Requests):
             rows=[relationship_properties(row) for row in relationships],
         )
 
-    def _touch(self, edition: str, step: int) -> None:
-        mentioned = self._rows(
-            "MATCH (o:Owner)-[:MENTIONED_IN]->(:Edition {key: $edition}) RETURN DISTINCT o.id AS id", edition=edition
-        )
-        self._concepts.update(row["id"] for row in mentioned)
-        for owner, (kind, count) in self._owners(edition).items():
-            self._evidence[owner] = self._evidence.get(owner, 0) + step * count
-            if kind == "relationship":
-                self._relationships.add(owner)
-
     # ------------------------------------------------------------------------------- what follows
 
     def settle(self, commit_id: str, kind: str) -> int:
@@ -188,18 +195,23 @@ class Commit(Requests):
         settling.relationships(self._relationships & self._moved)
         settling.concepts(self._concepts, self._evidence)
         settling.pages()
-        self._write_counts()
-        told = write_changes(self._tx, self._space, self.epoch, self._changes)
-        self._do(
+        moves = ", ".join(f"o.{what} = coalesce(o.{what}, 0) + row.{what}" for what in COUNTED)
+        self._tx.run(
             "MATCH (g:Graph {name: $graph}) SET g.epoch = $epoch, g.newest = $commit_id, g.told = g.told + $told"
-            " CREATE (:Commit {space: $space, commit_id: $commit_id, epoch: $epoch, kind: $kind, at: $at})",
+            " CREATE (:Commit {space: $space, commit_id: $commit_id, epoch: $epoch, kind: $kind, at: $at})"
+            " FOREACH (part IN $parts | CREATE (c:Change) SET c = part)"
+            " FOREACH (row IN $counts | MERGE (o:Ontology {space: $space, ontology: row.ontology})"
+            f" SET {moves}, o.changed_at = CASE WHEN o.changed_at > $at THEN o.changed_at ELSE $at END)",
+            space=self._space,
             graph=self._graph,
             epoch=self.epoch,
-            told=told,
+            told=len(self._changes),
+            parts=parts_of(self._space, self.epoch, self._changes),
+            counts=[{"ontology": ontology, **steps} for ontology, steps in sorted(self._counts.items())],
             commit_id=commit_id,
             kind=kind,
             at=self._at,
-        )
+        ).consume()
         return self.epoch
 
     def _tell(self, what: str, kind: str, ontology: str, owner: str, name: str) -> None:
@@ -215,10 +227,11 @@ class Commit(Requests):
             self._tell(what, "document", self._entered[2], self._entered[2], entered)
 
     def _tell_evidence(self) -> None:
-        entered, ontology = ({}, "") if self._entered is None else (self._digests(self._entered[1]), self._entered[2])
+        edition, ontology = ("", "") if self._entered is None else self._entered[1:]
+        entered = self._digests.get(edition, {})
         replaced: dict[tuple[str, int], str] = {}
         for former, former_ontology in self._left.values():
-            digests = self._digests(former)
+            digests = self._digests.get(former, {})
             replaced |= digests
             for owner, n in sorted(digests.keys() - entered.keys()):
                 self._tell_one_evidence("removed", former_ontology, owner, n)
@@ -231,13 +244,6 @@ class Commit(Requests):
     def _tell_one_evidence(self, what: str, ontology: str, owner: str, n: int) -> None:
         self._moved.add(owner)
         self._tell(what, "evidence", ontology, owner, str(n))
-
-    def _digests(self, edition: str) -> dict[tuple[str, int], str]:
-        rows = self._rows(
-            "MATCH (i:Instance {edition: $edition}) RETURN i.owner AS owner, i.n AS n, i.digest AS digest",
-            edition=edition,
-        )
-        return {(row["owner"], row["n"]): row["digest"] for row in rows}
 
     def _number_evidence(self) -> None:
         """A number once used stays used, also when its evidence is gone."""
@@ -252,15 +258,6 @@ class Commit(Requests):
         counts = self._counts.setdefault(ontology, dict.fromkeys(COUNTED, 0))
         for what, step in steps.items():
             counts[what] += step
-
-    def _write_counts(self) -> None:
-        moves = ", ".join(f"o.{what} = coalesce(o.{what}, 0) + row.{what}" for what in COUNTED)
-        self._do(
-            "UNWIND $rows AS row MERGE (o:Ontology {space: $space, ontology: row.ontology})"
-            f" SET {moves}, o.changed_at = CASE WHEN o.changed_at > $at THEN o.changed_at ELSE $at END",
-            rows=[{"ontology": ontology, **steps} for ontology, steps in sorted(self._counts.items())],
-            at=self._at,
-        )
 
 
 def relationship_properties(row: RelationshipRow) -> dict[str, str]:
@@ -287,6 +284,16 @@ def check(concepts: Sequence[ConceptRow], relationships: Sequence[RelationshipRo
         if row.type not in RELATIONSHIP_TYPES:
             types = ", ".join(sorted(RELATIONSHIP_TYPES))
             raise BadInputError(f"'{row.type}' is no relationship type; known are {types}.")
+
+
+def _refuse_names(new: Sequence[ConceptRow], held: AbstractSet[tuple[str, str]]) -> None:
+    """``held`` are names in ontologies that some concept has or had."""
+    holders: dict[tuple[str, str], str] = {}
+    for row in new:
+        if holders.setdefault((row.ontology, row.name), row.concept_id) != row.concept_id:
+            raise StoreError(f"The directory name '{row.name}' is another concept's.")
+        if (row.ontology, row.name) in held:
+            raise StoreError(f"The directory name '{row.name}' is or was another concept's.")
 
 
 def taken_number(owner: str, n: int) -> StoreError:

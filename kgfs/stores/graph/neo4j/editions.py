@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import chain
+from typing import Any
 
 from neo4j import ManagedTransaction
 
@@ -16,8 +18,6 @@ ROWS_AT_ONCE = 500
 WEIGHT_AT_ONCE = 800_000
 """Rows and characters of one transaction outside of publications: its memory on the server stays below some 25 MB. Measured were
 up to 25 bytes a character of a Source, which is kept, kept as words, and indexed."""
-
-Row = TypeVar("Row", SourceRow, InstanceRow)
 
 _OPEN = """
 MATCH (g:Graph {name: $graph})
@@ -64,33 +64,37 @@ def open_edition(tx: ManagedTransaction, graph: str, doc_id: str, commit_id: str
 
 
 def stage(speaking: Speaking, graph: str, commit_id: str, doc_id: str, batch: Batch) -> None:
-    def keep(write: Callable[[ManagedTransaction, str, str], None]) -> Callable[[ManagedTransaction], None]:
-        def work(tx: ManagedTransaction) -> None:
-            if found := open_edition(tx, graph, doc_id, commit_id):
-                write(tx, *found)
-
-        return work
-
-    if not batch.sources and not batch.instances:
-        speaking.write(keep(lambda tx, space, key: None))
-    for sources in portions(batch.sources, lambda row: len(row.full_text)):
-        speaking.write(keep(lambda tx, space, key, rows=sources: put_sources(tx, key, rows)))  # type: ignore[misc]
-    for instances in portions(batch.instances, lambda row: len(row.quote)):
-        speaking.write(keep(lambda tx, space, key, rows=instances: put_instances(tx, space, key, rows)))  # type: ignore[misc]
+    for piece in portions(batch):
+        speaking.write(partial(_keep, graph=graph, doc_id=doc_id, commit_id=commit_id, piece=piece))
 
 
-def portions(rows: Sequence[Row], weight: Callable[[Row], int]) -> Iterator[Sequence[Row]]:
-    """All rows in order, in pieces that are small in number and weight; a row that is heavy goes alone."""
-    piece: list[Row] = []
+def _keep(tx: ManagedTransaction, graph: str, doc_id: str, commit_id: str, piece: Batch) -> None:
+    if found := open_edition(tx, graph, doc_id, commit_id):
+        space, key = found
+        if piece.sources:
+            put_sources(tx, key, piece.sources)
+        if piece.instances:
+            put_instances(tx, space, key, piece.instances)
+
+
+def portions(batch: Batch) -> Iterator[Batch]:
+    """All rows in order, in pieces that are small in number and weight; a row that is heavy goes alone. At least one."""
+    sources: list[SourceRow] = []
+    instances: list[InstanceRow] = []
     heavy = 0
+    rows: Iterator[SourceRow | InstanceRow] = chain(batch.sources, batch.instances)
     for row in rows:
-        if piece and (len(piece) == ROWS_AT_ONCE or heavy + weight(row) > WEIGHT_AT_ONCE):
-            yield piece
-            piece, heavy = [], 0
-        piece.append(row)
-        heavy += weight(row)
-    if piece:
-        yield piece
+        weight = len(row.full_text if isinstance(row, SourceRow) else row.quote)
+        count = len(sources) + len(instances)
+        if count and (count == ROWS_AT_ONCE or heavy + weight > WEIGHT_AT_ONCE):
+            yield Batch(sources, instances)
+            sources, instances, heavy = [], [], 0
+        if isinstance(row, SourceRow):
+            sources.append(row)
+        else:
+            instances.append(row)
+        heavy += weight
+    yield Batch(sources, instances)
 
 
 def put_sources(tx: ManagedTransaction, key: str, rows: Sequence[SourceRow]) -> None:

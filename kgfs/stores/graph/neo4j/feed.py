@@ -15,18 +15,17 @@ PART = 1000
 """Changes of one node."""
 KEPT_CHANGES = 200_000
 """At least so many of the newest are kept; older epochs go once there are a tenth more."""
+MOST_CHANGES = KEPT_CHANGES * 11 // 10
 COLUMNS = ("what", "kind", "ontology", "owner", "name")
 
 
-def write_changes(tx: ManagedTransaction, space: str, epoch: int, changes: Sequence[Change]) -> int:
-    """How many were written."""
-    parts = [
+def parts_of(space: str, epoch: int, changes: Sequence[Change]) -> list[dict[str, Any]]:
+    """The nodes that they are written as."""
+    return [
         {column: [getattr(change, column) for change in changes[start : start + PART]] for column in COLUMNS}
         | {"space": space, "epoch": epoch, "part": start // PART, "size": len(changes[start : start + PART])}
         for start in range(0, len(changes), PART)
     ]
-    tx.run("UNWIND $parts AS part CREATE (c:Change) SET c = part", parts=parts).consume()
-    return len(changes)
 
 
 def changes(tx: ManagedTransaction, root: dict[str, Any], after: int, limit: int) -> list[Change] | None:
@@ -57,7 +56,7 @@ def prune(speaking: Speaking, graph: str) -> None:
             "MATCH (g:Graph {name: $graph}) WHERE g.told > $most SET g.locked = true REMOVE g.locked"
             " RETURN g.space AS space, g.told AS told",
             graph=graph,
-            most=KEPT_CHANGES * 11 // 10,
+            most=MOST_CHANGES,
         ).single()
         if found is None:
             return

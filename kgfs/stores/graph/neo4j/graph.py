@@ -10,7 +10,6 @@ from typing import Any
 from neo4j import ManagedTransaction
 
 from kgfs.domain import INGEST_VERSIONS
-from kgfs.errors import StoreError
 from kgfs.failpoints import border
 from kgfs.stores.graph.contract import (
     Batch,
@@ -23,17 +22,21 @@ from kgfs.stores.graph.contract import (
     Said,
 )
 from kgfs.stores.graph.neo4j import editions, purging, schema, spaces
-from kgfs.stores.graph.neo4j.commit import Commit, lock
+from kgfs.stores.graph.neo4j.commit import Commit, lock_for
 from kgfs.stores.graph.neo4j.faults import faults
-from kgfs.stores.graph.neo4j.feed import prune
+from kgfs.stores.graph.neo4j.feed import MOST_CHANGES, prune
 from kgfs.stores.graph.neo4j.matching import Neo4jMatching
 from kgfs.stores.graph.neo4j.merging import Cascade, Reassignment, set_marks
 from kgfs.stores.graph.neo4j.place import Place
-from kgfs.stores.graph.neo4j.speaking import Speaking
+from kgfs.stores.graph.neo4j.speaking import ROOT, Speaking
 from kgfs.stores.leases.contract import Lease
 from kgfs.stores.leases.neo4j import Neo4jLeases, check
 
 _ASIDE = " aside"
+_LEFT = """
+MATCH (g:Graph {name: $graph})
+RETURN g.space AS space, g.told AS told, EXISTS { MATCH (e:Leaving) WHERE e.space = g.space } AS left,
+       EXISTS { MATCH (d:Discarded) WHERE d.space STARTS WITH $beginning } AS discarded"""
 
 Root = dict[str, Any]
 
@@ -110,42 +113,35 @@ class Neo4jGraph(Neo4jMatching):
         """Carry out what raises the epoch, unless it was carried out before."""
 
         def once(tx: ManagedTransaction) -> int:
-            root = self._locked(tx)
-            known = tx.run(
-                "MATCH (c:Commit {space: $space, commit_id: $commit_id}) RETURN c.epoch AS epoch",
-                space=root["space"],
-                commit_id=commit_id,
-            ).single()
-            if known:
-                return int(known["epoch"])
+            root, known = self._locked(tx, commit_id)
+            if known is not None:
+                return known
             epoch = work(tx, root)
             border("graph-committing")
             return epoch
 
         epoch = self._speaking.write(once)
         border("graph-committed")
-        prune(self._speaking, self._graph)
         self._tidy()
         return epoch
 
-    def _locked(self, tx: ManagedTransaction) -> Root:
-        root = lock(tx, self._graph)
-        if root is None:
-            raise StoreError(
-                f"{self._speaking.place.uri}: the graph '{self._graph}' is gone. 'kgfs rebuild' makes it again."
-            )
-        return root
+    def _locked(self, tx: ManagedTransaction, commit_id: str = "") -> tuple[Root, int | None]:
+        """The graph's node, and the epoch of that commit if it was done."""
+        found = lock_for(tx, self._graph, commit_id)
+        if found is None:
+            raise self._speaking.gone(self._graph)
+        return found
 
     def redact(self, concepts: Sequence[str], relationships: Sequence[RelationshipRow]) -> Redaction:
         """What the server still holds in logs and copies of its own is its operator's affair: see ``docs/graph.md``."""
         redaction = self._speaking.write(
-            lambda tx: purging.redact(tx, self._graph, self._locked(tx), concepts, relationships)
+            lambda tx: purging.redact(tx, self._graph, self._locked(tx)[0], concepts, relationships)
         )
         self._tidy()
         return redaction
 
     def impose(self, redaction: Redaction) -> None:
-        self._speaking.write(lambda tx: purging.impose(tx, self._locked(tx)["space"], redaction))
+        self._speaking.write(lambda tx: purging.impose(tx, self._locked(tx)[0]["space"], redaction))
 
     def clear(self) -> None:
         space = spaces.fresh_space(self._speaking.place.namespace)
@@ -177,10 +173,17 @@ class Neo4jGraph(Neo4jMatching):
         return graph
 
     def _tidy(self) -> None:
-        """Remove what nobody sees any more, little by little."""
-        root = self._speaking.read(lambda tx: self._speaking.root(tx, self._graph))
-        editions.remove_left(self._speaking, root["space"])
-        spaces.remove_discarded(self._speaking)
+        """Remove what nobody sees any more, little by little. One question where there is nothing."""
+        beginning = f"{self._speaking.place.namespace}/"
+        found = self._speaking.one(_LEFT, graph=self._graph, beginning=beginning)
+        if found is None:
+            raise self._speaking.gone(self._graph)
+        if found["told"] > MOST_CHANGES:
+            prune(self._speaking, self._graph)
+        if found["left"]:
+            editions.remove_left(self._speaking, found["space"])
+        if found["discarded"]:
+            spaces.remove_discarded(self._speaking)
 
     # ------------------------------------------------------------------------------------------- asking
 
@@ -194,8 +197,10 @@ class Neo4jGraph(Neo4jMatching):
             return moved
 
     def _state(self) -> tuple[int, int]:
-        found = self._speaking.read(lambda tx: self._speaking.root(tx, self._graph))
-        return found["epoch"], found["clears"]
+        found = self._speaking.one(ROOT, graph=self._graph)
+        if found is None:
+            raise self._speaking.gone(self._graph)
+        return found["root"]["epoch"], found["root"]["clears"]
 
     def close(self) -> None:
         if self._is_aside:

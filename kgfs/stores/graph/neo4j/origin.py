@@ -5,7 +5,7 @@ Nothing here is tried again: whoever copies gives up the whole step and takes it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from neo4j import ManagedTransaction
@@ -13,7 +13,7 @@ from neo4j import ManagedTransaction
 from kgfs.stores.graph.neo4j import feed
 from kgfs.stores.graph.neo4j.commit import COUNTED, lock
 from kgfs.stores.graph.neo4j.place import Place
-from kgfs.stores.graph.neo4j.speaking import Speaking
+from kgfs.stores.graph.neo4j.speaking import ROOT, Speaking
 from kgfs.stores.graph.replica.standing import Standing
 from kgfs.stores.graph.rows import DOCUMENT, INSTANCE, MENTION, SOURCE
 
@@ -40,7 +40,7 @@ class Origin:
     def standing(self) -> Standing | None:
         """None where there is no such graph (yet, or any more). AwayError or TimedOutError within some
         seconds."""
-        return self._speaking.glance(lambda tx: _standing(tx, self._graph))
+        return _standing(self._speaking.glance(ROOT, graph=self._graph))
 
     def look(self, work: Callable[[Look], Answer], *, alone: bool = False) -> Answer:
         """``work`` in one transaction. ``alone``: nobody commits meanwhile; for what takes no long time."""
@@ -62,7 +62,7 @@ class Look:
     def __init__(self, tx: ManagedTransaction, graph: str) -> None:
         self._tx = tx
         self._graph = graph
-        self.standing = _standing(tx, graph)
+        self.standing = _standing(tx.run(ROOT, graph=graph).single())
         self._space = self.standing.space if self.standing else ""
 
     def _rows(self, question: str, **words: Any) -> Iterator[Row]:
@@ -176,8 +176,7 @@ def _belonging(label: str, columns: Sequence[str]) -> str:
 _EDITION = f"RETURN d.key, d.sources, d.instances, {_listed('d', DOCUMENT)}"
 
 
-def _standing(tx: ManagedTransaction, graph: str) -> Standing | None:
-    found = tx.run("MATCH (g:Graph {name: $graph}) RETURN properties(g) AS root", graph=graph).single()
+def _standing(found: Mapping[str, Any] | None) -> Standing | None:
     if found is None:
         return None
     root = found["root"]

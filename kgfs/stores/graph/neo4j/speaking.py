@@ -19,6 +19,7 @@ from neo4j import (
     Driver,
     GraphDatabase,
     ManagedTransaction,
+    Query,
     TrustCustomCAs,
     unit_of_work,
 )
@@ -54,6 +55,7 @@ GLANCE = 15.0
 ASKED_AGAIN = 40
 """How often a question is asked while commits come in between."""
 
+ROOT = "MATCH (g:Graph {name: $graph}) RETURN properties(g) AS root"
 WHOLE = """
 MATCH (g:Graph {name: $graph})
 WITH g.space AS space, [g.epoch, g.clears] AS before
@@ -165,6 +167,27 @@ class Speaking:
             if _refused_by_us(error):
                 raise
 
+    def one(self, statement: str, **words: Any) -> Row | None:
+        """The one row of a question that changes nothing, in one request: a transaction of our own would be begun and ended
+        in two more. What passes is tried again by the driver."""
+
+        def managed(tx: ManagedTransaction) -> Row | None:
+            return tx.run(statement, words).single()
+
+        def answer() -> Row | None:
+            try:
+                with self._session(READ_ACCESS) as session:
+                    at_once: Row | None = session.run(Query(statement, timeout=self.place.timeout), words).single()
+                    return at_once
+            except (DriverError, Neo4jError) as error:
+                if not error.is_retryable():
+                    raise
+            with self._session() as session:
+                found: Row | None = session.execute_read(unit_of_work(timeout=self.place.timeout)(managed))
+                return found
+
+        return self._answered(self.place.timeout, answer)
+
     def once(self, work: Callable[[ManagedTransaction], Answer], *, writes: bool = False) -> Answer:
         """``work`` in one transaction and in this thread, never tried again: fails at once where the server is away."""
         access = WRITE_ACCESS if writes else READ_ACCESS
@@ -174,27 +197,28 @@ class Speaking:
                 tx.commit()
             return answer
 
-    def glance(self, work: Callable[[ManagedTransaction], Answer]) -> Answer:
-        """As :meth:`once`, for a question that takes no time: TimedOutError where nothing is heard for some seconds."""
+    def glance(self, statement: str, **words: Any) -> Row | None:
+        """As :meth:`one`, but never tried again, of what takes no time: TimedOutError where nothing is heard for some
+        seconds."""
         seconds = min(self.place.timeout, GLANCE)
+
+        def answer() -> Row | None:
+            with self._session(READ_ACCESS) as session:
+                found: Row | None = session.run(statement, words).single()
+                return found
+
         with self._spoken():
             try:
-                return self._patience.within(seconds, lambda: self.once(work))
+                return self._patience.within(seconds, answer)
             except TimeoutError as error:
                 raise TimedOutError(f"{self.place.uri}: Neo4j does not answer within {seconds:g} s.") from error
 
     def ask(self, graph: str, question: str, **words: Any) -> list[Any]:
         """The rows of one question, all of one epoch."""
-        query = WHOLE % question
-
-        def once(tx: ManagedTransaction) -> Row:
-            found = tx.run(query, graph=graph, **words).single()
-            if found is None:
-                raise StoreError(f"{self.place.uri}: the graph '{graph}' is gone. 'kgfs rebuild' makes it again.")
-            return found
-
         for _ in range(ASKED_AGAIN):
-            found = self.read(once)
+            found = self.one(WHOLE % question, graph=graph, **words)
+            if found is None:
+                raise self.gone(graph)
             if found["whole"]:
                 return list(found["rows"])
         raise TimedOutError(f"{self.place.uri}: the graph changes faster than it can be read.")
@@ -214,10 +238,13 @@ class Speaking:
         raise TimedOutError(f"{self.place.uri}: the graph changes faster than it can be read.")
 
     def root(self, tx: ManagedTransaction, graph: str) -> dict[str, Any]:
-        found = tx.run("MATCH (g:Graph {name: $graph}) RETURN properties(g) AS root", graph=graph).single()
+        found = tx.run(ROOT, graph=graph).single()
         if found is None:
-            raise StoreError(f"{self.place.uri}: the graph '{graph}' is gone. 'kgfs rebuild' makes it again.")
+            raise self.gone(graph)
         return dict(found["root"])
+
+    def gone(self, graph: str) -> StoreError:
+        return StoreError(f"{self.place.uri}: the graph '{graph}' is gone. 'kgfs rebuild' makes it again.")
 
     def change_schema(self, statement: str) -> None:
         """Tried again where another machine changes it at the same moment."""

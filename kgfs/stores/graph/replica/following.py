@@ -63,10 +63,12 @@ def follow(origin: Source, database: Database) -> Standing:
         return known
     with database.write(durable=False) as connection:
         round_ = 0
-        while (found := origin.look(_Round(connection, known).carry_out, alone=round_ >= UNALONE)) != known:
-            known, round_ = found, round_ + 1
-            if round_ > UNALONE:
-                break
+        while now != known and round_ <= UNALONE:
+            known = origin.look(_Round(connection, known).carry_out, alone=round_ == UNALONE)
+            round_ += 1
+            now = origin.standing()
+            if now is None:
+                raise gone()
         note_standing(connection, known)
         Copy(connection).follow_up_to(known.epoch)
         prune(connection)
@@ -125,8 +127,9 @@ class _Round:
             "SELECT DISTINCT ontology, name FROM change WHERE epoch > ? AND epoch <= ? AND kind = 'concept'",
             (since, now.epoch),
         ).fetchall()
-        for kind, id_ in look.untold(since, now.changes_above):
-            (doc_ids if kind == "document" else owners).append(id_)
+        if now.changes_above > since:
+            for kind, id_ in look.untold(since, now.changes_above):
+                (doc_ids if kind == "document" else owners).append(id_)
         concerned = {*owners, *self._copy.mentioned(doc_ids)}
         for some in _portions(names, AT_ONCE):
             concerned.update(look.ids_of_names(some))
