@@ -20,7 +20,7 @@ from kgfs.ingest.life.regeneration_plan import plan
 from kgfs.knowledge.document import document_page
 from kgfs.stores.naming import find_document
 from kgfs.stores.stores import Stores
-from tests.peers.homes import EMBEDDED, anywhere
+from tests.peers.homes import EMBEDDED
 from tests.t3_ingest.test_worker import TEXT, Counting, deposit, states, work
 
 WORDS = (
@@ -94,7 +94,6 @@ def test_what_the_first_of_many_versions_said_is_not_asked_again(
             assert 1 <= len(compute.asked) <= 2, turn
 
 
-@anywhere
 def test_other_paths_and_other_ontologies_ask_nothing(config: Config, stores: Stores, tmp_path: Path) -> None:
     deposit(config, stores, tmp_path, a=TEXT, b=TEXT)
     first = Counting()

@@ -172,7 +172,6 @@ def documents(stores: Stores) -> list:  # type: ignore[type-arg]
     return [d for o in stores.journal.names.ontologies() for d in stores.journal.names.documents(o.id)]
 
 
-@anywhere
 def test_reading_again_uses_the_extractor_there_is_now(config: Config, stores: Stores, tmp_path: Path) -> None:
     deposit(config, stores, tmp_path, a=TEXT)
     work(config, stores, Counting(garbage=True))
