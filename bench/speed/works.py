@@ -344,17 +344,15 @@ def close(bench: Bench) -> Iterator[Row]:
     found = {side: _idle_and_busy(bench, side) for side in bench.homes}
     work = f"p99 of close() while a {bench.text // MB} MB text is committed"
     if bench.servers:
-        ours, theirs = ([*busy[:1]] for (_, busy) in found.values())
-        yield against(work, ON_SERVERS, dict(zip(bench.sides, (ours, theirs), strict=True)))
-    for idle, busy in found.values():
-        yield Row(
-            f"{work}, against idle",
-            busy[0] / idle[0],
-            3.0,
-            note=f"idle {idle[0] * 1e3:.2f} ms, busy {busy[0] * 1e3:.2f} ms; fsync beside the mount"
-            f" {idle[1] * 1e3:.2f} ms, {busy[1] * 1e3:.2f} ms",
-        )
-        return  # of the measured side
+        yield against(work, ON_SERVERS, {side: [busy[0]] for side, (_, busy) in found.items()})
+    idle, busy = found[bench.sides[0]]
+    yield Row(
+        f"{work}, against idle",
+        busy[0] / idle[0],
+        3.0,
+        note=f"idle {idle[0] * 1e3:.2f} ms, busy {busy[0] * 1e3:.2f} ms; fsync beside the mount"
+        f" {idle[1] * 1e3:.2f} ms, {busy[1] * 1e3:.2f} ms",
+    )
 
 
 def _idle_and_busy(bench: Bench, side: str) -> tuple[tuple[float, float], tuple[float, float]]:
@@ -437,12 +435,13 @@ def start(bench: Bench) -> Iterator[Row]:
                 taken[side].append(mount.seconds)
                 memory[side].append(mount.memory())
     measured = bench.sides[0]
-    if bench.servers:
-        yield against(f"mount start with {bench.million} concepts", ON_SERVERS, taken)
-        note = " / ".join(f"{max(found):.0f} MiB" for found in memory.values())
-        yield Row("its memory", max(memory[SERVERS]) / max(memory[KGFS]), ON_SERVERS, note=note)
-    yield Row(f"mount start with {bench.million} concepts, s", seconds(taken[measured]), 1.0, unit="s", taken=taken)
-    yield Row("its memory, MiB", max(memory[measured]), 150, unit="MiB")
+    notes = ["", ""]
+    if bench.servers:  # a client of each server is loaded and speaks to it: the budget is that of any home
+        ratios = (seconds(taken[SERVERS]) / seconds(taken[KGFS]), max(memory[SERVERS]) / max(memory[KGFS]))
+        notes = [f"{ratio:.2f} times that of files" for ratio in ratios]
+    work = f"mount start with {bench.million} concepts, s"
+    yield Row(work, seconds(taken[measured]), 1.0, unit="s", taken=taken, note=notes[0])
+    yield Row("its memory, MiB", max(memory[measured]), 150, unit="MiB", note=notes[1])
 
 
 def walk_twice(bench: Bench) -> Iterator[Row]:
