@@ -16,7 +16,8 @@ import sys
 from pathlib import Path
 
 from bench.speed.result import Row, header_of, line_of, write_json
-from bench.speed.works import FULL, MB, QUICK, WORKS, Bench
+from bench.speed.sizes import FULL, MB, QUICK, Bench
+from bench.speed.works import WORKS
 
 RESULTS = Path("bench-results")
 
