@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -132,11 +133,19 @@ def holds(history: list[tuple[int, str, int]], compute: Compute) -> None:
 
 STEPS = [*OPERATIONS, *["write", "killed"] * 6, *["work", "meet", "merge_concepts", "forget_some"] * 3]
 HISTORIES = st.lists(
-    st.tuples(st.integers(0, HOMES - 1), st.sampled_from(STEPS), st.integers(0, 1 << 16)), min_size=6, max_size=24
+    st.tuples(st.integers(0, HOMES - 1), st.sampled_from(STEPS), st.integers(0, 1 << 16)), min_size=6, max_size=20
 )
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@pytest.mark.claim("SHARE-10")
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(HISTORIES)
 def test_own_graphs_are_the_same(history: list[tuple[int, str, int]]) -> None:
     holds(history, compute_with("none"))
+
+
+@pytest.mark.models
+@settings(max_examples=1, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(HISTORIES)
+def test_own_graphs_and_vectors_are_the_same(history: list[tuple[int, str, int]]) -> None:
+    holds(history, compute_with("minilm"))

@@ -16,6 +16,7 @@ from pathlib import Path
 from kgfs.config import Config
 from kgfs.failpoints import border
 from kgfs.ingest.life.rebuild import rebuild_graph, replay_in_graph
+from kgfs.ingest.working.own_vectors import doubt_vectors
 from kgfs.ingest.working.turns import GRAPH_NOTE
 from kgfs.stores.journal.facts import ForgettingDone, GraphFact
 from kgfs.stores.leases.contract import SharedGraph
@@ -59,6 +60,7 @@ def follow_graph(config: Config, stores: Stores) -> int:
     told = _told(config, stores)
     if told is None or told.purged or (told.foreign and not told.explained):
         upto = stores.journal.unshipped(1)[0] - 1
+        doubt_vectors(config)
         rebuild_graph(stores)
         stores.graph.redact([], [])  # no trace of what was purged elsewhere
         return note_derived(config, stores, upto)

@@ -50,6 +50,12 @@ def conclude_vectors(config: Config, stores: Stores) -> None:
     _write(_note(config, stores.vectors), _confirmed(stores))
 
 
+def doubt_vectors(config: Config) -> None:
+    """They may have rows of what was taken back: they are made anew when they are followed next."""
+    for note in config.run.glob("vectors-*.upto"):
+        note.unlink(missing_ok=True)
+
+
 def _note(config: Config, vectors: Vectors) -> Path:
     return config.run / f"vectors-{hashlib.sha256(vectors.model.encode()).hexdigest()[:12]}.upto"
 

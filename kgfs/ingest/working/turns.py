@@ -189,13 +189,12 @@ class Together:
         from kgfs.ingest.working import own_graph, own_vectors
 
         config, stores = self._pipeline.config, self._pipeline.stores
-        own = own_vectors.has_own(config, stores) and own_vectors.are_behind(config, stores)
         with suppress(AwayError, TimedOutError):
-            if self._graph is None and (own or own_graph.is_behind(config, stores)):
+            if self._graph is None and own_graph.is_behind(config, stores):
                 own_graph.follow_graph(config, stores)
-            elif self._graph is not None and own:
-                self._graph.refresh()
-            if own:
+            if own_vectors.has_own(config, stores) and own_vectors.are_behind(config, stores):
+                if self._graph is not None:
+                    self._graph.refresh()
                 own_vectors.follow_vectors(config, stores)
         self._keep_up_next = time.monotonic() + KEEP_UP_EVERY
 
