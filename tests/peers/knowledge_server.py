@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from kgfs.stores.graph.neo4j.place import Place
 
 
+MOST = 40 << 20
+"""Bytes that a transaction may have on the server of a session; one that wants more fails."""
+
+
 @pytest.fixture(scope="session")
 def neo4j_place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """Each test takes a namespace of its own there. ``KGFS_NEO4J_FOLDER`` names the folder of one that runs already."""
@@ -32,6 +36,8 @@ def neo4j_place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     folder = (top.parent if "PYTEST_XDIST_WORKER" in os.environ else top) / "neo4j"
     with _one_more(folder, 1) as users:
         if users == 1:
+            (folder / "data").mkdir(exist_ok=True)
+            (folder / "data/neo4j.conf").write_text(f"db.memory.transaction.max={MOST}\n")
             neo4j.start(folder, ())
     yield place_of(folder)
     with _one_more(folder, -1) as users:

@@ -158,20 +158,57 @@ def test_what_is_refused_and_what_is_planned(filled: Place, moved: Place, tmp_pa
 # -------------------------------------------------------------------------------------------- servers
 
 
+def bucket_settings(server: Server) -> str:
+    """Of a part of its bucket that nobody used yet."""
+    bucket = server.place
+    return (
+        f'[garage]\nstore = "s3"\nendpoint = "{bucket.endpoint}"\nprefix = "{bucket.prefix}"\n'
+        f'access_key_file = "{bucket.access_key_file}"\nsecret_key_file = "{bucket.secret_key_file}"\n'
+    )
+
+
+def graph_settings(server: Neo4j, password: Path) -> str:
+    """Of a graph of its own."""
+    password.write_text(server.password)
+    return (
+        f'[graph]\nstore = "neo4j"\nuri = "{server.uri}"\npassword_file = "{password}"\n'
+        f'namespace = "test-{secrets.token_hex(6)}"\ntimeout = 60\n'
+    )
+
+
 @pytest.fixture
 def servers(seaweedfs: Server, neo4j_place: Neo4j, qdrant_wire_url: str, tmp_path: Path) -> Path:
     """Settings of a place on all three that nobody used yet."""
-    bucket, mine = seaweedfs.place, f"test-{secrets.token_hex(6)}"
-    (tmp_path / "password").write_text(neo4j_place.password)
     file = tmp_path / "servers.toml"
     file.write_text(
-        f'[garage]\nstore = "s3"\nendpoint = "{bucket.endpoint}"\nprefix = "{bucket.prefix}"\n'
-        f'access_key_file = "{bucket.access_key_file}"\nsecret_key_file = "{bucket.secret_key_file}"\n'
-        f'[graph]\nstore = "neo4j"\nuri = "{neo4j_place.uri}"\npassword_file = "{tmp_path / "password"}"\n'
-        f'namespace = "{mine}"\ntimeout = 60\n'
-        f'[vectors]\nstore = "qdrant"\nurl = "{qdrant_wire_url}"\nprefix = "{mine}"\n'
+        bucket_settings(seaweedfs)
+        + graph_settings(neo4j_place, tmp_path / "password")
+        + f'[vectors]\nstore = "qdrant"\nurl = "{qdrant_wire_url}"\nprefix = "test-{secrets.token_hex(6)}"\n'
     )
     return file
+
+
+@pytest.mark.claim("MOVE-1")
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "ways", [("minio-sqlite", "files-sqlite"), ("seaweedfs-neo4j", "minio-neo4j")], ids=" to ".join
+)
+def test_from_any_stores_to_any(
+    filled: Place, tmp_path: Path, request: pytest.FixtureRequest, ways: tuple[str, str]
+) -> None:
+    """From files to the first, and from there to the second: another server, another graph on the same one."""
+    known, at = knowledge_of(filled.home), filled
+    for way in ways:
+        garage, graph = way.split("-")
+        settings = PLAIN if garage == "files" else PLAIN + bucket_settings(request.getfixturevalue(garage))
+        if graph == "neo4j":
+            settings += graph_settings(request.getfixturevalue("neo4j_place"), tmp_path / "password")
+        (tmp_path / f"{way}.toml").write_text(settings)
+        goal = Place(tmp_path / way, tmp_path / "unused", dict(QUICK))
+        at.run("migrate", "--to", tmp_path / f"{way}.toml", "--into", goal.home)
+        assert knowledge_of(goal.home) == known
+        assert clean(goal)
+        at = goal
 
 
 @pytest.mark.claim("MOVE-1")
