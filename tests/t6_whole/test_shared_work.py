@@ -56,11 +56,12 @@ def homes(seaweedfs: Server, neo4j_place: Neo4j, tmp_path: Path) -> Iterator[tup
         one.close()
 
 
-@pytest.fixture
-def undisturbed(tmp_path: Path) -> dict[str, Any]:
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What one worker on stores of its own knows of the same."""
-    alone = home(tmp_path / "alone")
-    alone.run("ingest", *corpus(tmp_path), "--ontology", "Memory")
+    top = tmp_path_factory.mktemp("undisturbed")
+    alone = home(top / "alone")
+    alone.run("ingest", *corpus(top), "--ontology", "Memory")
     with open_stores(load(alone.home)) as stores:
         return knowledge_in(stores)
 
