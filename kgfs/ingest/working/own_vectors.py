@@ -8,7 +8,7 @@ from pathlib import Path
 from kgfs.config import Config
 from kgfs.ingest.life.purge import decided_about
 from kgfs.ingest.life.rebuild import ReplayedVectors, rebuild_vectors, replay_in_vectors
-from kgfs.stores.journal.facts import DocumentForgotten, DocumentRead, Fact, ForgettingDone
+from kgfs.stores.journal.facts import ConceptsMerged, DocumentForgotten, DocumentRead, Fact, ForgettingDone
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter, Vectors
 
@@ -89,6 +89,12 @@ def _follow(stores: Stores, vectors: Vectors, facts: list[Fact]) -> None:
         replay_in_vectors(fact, replayed)
         for doc_id in _left(fact):
             perhaps_gone |= decided_about(stores, doc_id)[0]
+        if isinstance(fact, ConceptsMerged):
+            perhaps_gone |= set(fact.others)
+        elif isinstance(fact, ForgettingDone):
+            perhaps_gone |= set(fact.concepts)
+            if fact.purge:  # nothing says any more which concepts it had to do with
+                perhaps_gone |= {row.item for row in vectors.fetch(Filter(kind="concept"))}
     perhaps_gone |= replayed.founded
     gone = frozenset(concept for concept in perhaps_gone if stores.graph.concept(concept) is None)
     if gone:
