@@ -95,9 +95,8 @@ def test_two_hosts_work_over_wires_that_delay_and_lose_and_are_cut(
     time.sleep(1.5 * float(LEASE))
     machines.hosts[1].wire("join")
     until(lambda: owed(here) < COUNT, 200)
-    for host in (
-        machines.hosts
-    ):  # the others by good wires: a publication takes hundreds of questions, each a tenth of a second
+    # The others by good wires: a publication takes some forty requests, each a tenth of a second.
+    for host in machines.hosts:
         host.wire("delay", 0)
         host.wire("loss", 0)
     until(lambda: not owed(here) and not owed(there), 200)
