@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pytest
 
 from kgfs.errors import ExistsError
-from tests.peers.buckets import GARAGES, garage_of
+from kgfs.stores.garage.s3.bucket import Span
+from kgfs.stores.garage.s3.names import UPLOADS, object_name
+from kgfs.stores.garage.s3.objects import S3Objects
+from tests.peers.buckets import GARAGES, S3, garage_of
 
 LARGE = random.Random(7).randbytes((9 << 20) + 5)
 MIDDLE, SMALL = LARGE[: (1 << 20) + 1], b"small"
@@ -51,3 +55,23 @@ def test_what_is_present_elsewhere_may_be_copied_and_is_the_content_all_the_same
         objects.put(key, LARGE, present="inbox/20.0123")
     assert objects.get(key) == MIDDLE
     assert list(objects.left_over()) == []
+
+
+@pytest.mark.parametrize("kind", S3)
+def test_what_took_the_place_of_what_was_to_be_copied_is_not_copied(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    objects = garage_of(kind, tmp_path, request).objects
+    assert isinstance(objects, S3Objects)
+    objects.put(WAITS, MIDDLE)
+    bucket = objects._bucket
+    put_parts = bucket.put_parts
+
+    def late(name: str, parts: Iterable[bytes | Span], meta: Mapping[str, str]) -> bool:
+        bucket.replace(object_name(WAITS), MIDDLE[::-1], meta)
+        return put_parts(name, parts, meta)
+
+    monkeypatch.setattr(bucket, "put_parts", late)
+    assert not objects.copy(WAITS, KEY)
+    assert not objects.exists(KEY)
+    assert list(bucket.listed(UPLOADS)) == []

@@ -11,13 +11,15 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from urllib3 import HTTPResponse
 
 from kgfs.config import Config, load
 from kgfs.errors import AwayError, BadInputError, ExistsError, MissingError, RotError, StoreError
@@ -27,11 +29,12 @@ from kgfs.stores.garage.s3 import names, objects, proof
 from kgfs.stores.garage.s3.behind import CacheBehind
 from kgfs.stores.garage.s3.bucket import Bucket
 from kgfs.stores.garage.s3.cache import Cache
+from kgfs.stores.garage.s3.download import Download
 from kgfs.stores.garage.s3.garage import S3Garage
 from kgfs.stores.garage.s3.names import key_of, object_name
 from kgfs.stores.garage.s3.objects import S3Objects
 from kgfs.stores.garage.s3.place import Place, client_of
-from kgfs.stores.garage.s3.reader import FASTER
+from kgfs.stores.garage.s3.reader import FASTER, S3Reader
 from kgfs.stores.garage.sidecar import encode_sums
 from kgfs.stores.garage.sums import sums_of
 from tests.peers.buckets import S3, Server
@@ -93,6 +96,18 @@ def test_a_flipped_byte_is_rot_in_its_block_only(kept: S3Objects, bucket: Bucket
                 reader.read_at(BLOCK, 1)
             assert reader.at_hand(BLOCK, 1) is None
         assert reader.read_at(2 * BLOCK, 9) == LONG[2 * BLOCK : 2 * BLOCK + 9]
+
+
+@pytest.mark.claim("BUCKET-2")
+def test_a_stream_that_lied_once_is_not_read_on(kept: S3Objects, bucket: Bucket) -> None:
+    """Its next bytes are those of the next block, which would be rot for ever."""
+    kept.put(KEY, LONG)
+    lie(bucket, KEY, LONG[:BLOCK] + bytes(BLOCK) + LONG[2 * BLOCK :])
+    with closing(kept.open(KEY)) as reader:
+        lie(bucket, KEY, LONG)
+        with pytest.raises(RotError):
+            reader.read_at(BLOCK, 1)
+        assert reader.read_at(BLOCK, BLOCK) == LONG[BLOCK : 2 * BLOCK]
 
 
 @pytest.mark.claim("BUCKET-2")
@@ -175,6 +190,9 @@ def test_a_bucket_that_is_not_there_is_empty_and_made_by_the_first_put(
             kept.get(KEY)
         kept.put(KEY, content)
         assert kept.get(KEY) == content
+        for key in ("sources/a-", "sources/a/b"):
+            kept.put(key, b"zen")
+        assert [key for key, _ in kept.keys("sources/a")] == ["sources/a-", "sources/a/b"]
 
 
 def test_a_bucket_that_goes_is_away_and_is_not_made_anew(server: Server, tmp_path: Path) -> None:
@@ -191,6 +209,7 @@ def test_a_bucket_that_goes_is_away_and_is_not_made_anew(server: Server, tmp_pat
         asks: list[Callable[[], object]] = [
             lambda: kept.get(KEY),
             lambda: kept.names(),
+            lambda: kept.delete(KEY),
             lambda: list(S3Objects(reader, Cache(tmp_path / "none", 0)).keys()),
         ]
         if server.name != "seaweedfs":  # it makes a bucket of what is put, by itself
@@ -240,6 +259,7 @@ def test_a_content_that_changed_after_it_was_hashed_is_refused(kept: S3Objects, 
             kept.put(KEY, content, sums_of(content[:-1] + b"x"))
         assert not kept.exists(KEY)
     assert bucket.uploads(object_name(KEY)) == []
+    assert list(bucket.listed(names.UPLOADS)) == []
 
 
 PUTTER = """
@@ -330,6 +350,26 @@ def test_what_was_read_once_is_read_without_the_server(cached: S3Objects, bucket
     assert cached.get(KEY, 0, 2 * BLOCK) == LONG[: 2 * BLOCK]
     with pytest.raises(MissingError):
         cached.get(KEY, 2 * BLOCK, 1)
+
+
+def test_who_reads_on_from_cached_blocks_holds_no_connection(bucket: Bucket, tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "cache", 8 << 20)
+    kept = S3Objects(bucket, cache)
+    S3Objects(bucket, Cache(tmp_path / "none", 0)).put(KEY, LONG)
+    cache.keep_block(KEY, 1, LONG[BLOCK : 2 * BLOCK], cache.round())
+    with closing(kept.open(KEY)) as reader:
+        assert isinstance(reader, S3Reader) and reader._download
+        assert reader.read_at(BLOCK, BLOCK) == LONG[BLOCK : 2 * BLOCK]
+        assert reader._download is None
+        assert reader.read_at(0, 3 * BLOCK) == LONG
+
+
+def test_a_download_whose_length_nobody_knows_is_not_left_unread() -> None:
+    response = HTTPResponse(BytesIO(LONG), preload_content=False)
+    download = Download(response, nullcontext)
+    assert download.read(3) == LONG[:3]
+    download.close()
+    assert response.closed
 
 
 @pytest.mark.claim("BUCKET-3")

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from email.utils import parsedate_to_datetime
-from functools import cached_property
 from typing import TypeVar
 from urllib.parse import quote
 from xml.etree import ElementTree
@@ -50,6 +49,8 @@ class Span:
     start: int = 0
     length: int = 0
     """0 for all of it, the only span that servers copy of what is shorter than 5 MiB."""
+    etag: str = ""
+    """Of the object, if only that is to be copied and none that took its name meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,8 @@ class Upload:
 
 class Bucket:
     """Names are those below the place's prefix. A bucket that is not there is empty, and made by the first put; one that has
-    been there is away, and not made again, for it would lack what was kept.
+    been there is away, and not made again, for it would lack what was kept. Only :meth:`head` cannot tell that from a name
+    that is not there, since its answer has no words.
 
     Errors: StoreError, TimedOutError, MissingError where one name was asked for. Any number of threads.
     """
@@ -71,6 +73,8 @@ class Bucket:
         self._top = f"{place.prefix.strip('/')}/" if place.prefix.strip("/") else ""
         self._seen = False
         """Whether there was a bucket."""
+        self._by_folder: bool | None = None
+        """As :attr:`lists_by_folder`, once the bucket said so."""
 
     # ------------------------------------------------------------------------------------------- writing
 
@@ -175,15 +179,17 @@ class Bucket:
         except NoBucketError:
             return
 
-    @cached_property
+    @property
     def lists_by_folder(self) -> bool:
         """Whether listings are in order folder by folder (``a/b`` before ``a-``) instead of in order of name."""
-        try:
-            with self._spoken("the bucket"):
-                response = self._client._execute("HEAD", self.place.bucket)
-        except MissingError:
-            return False
-        return "seaweedfs" in response.headers.get("server", "").lower()
+        if self._by_folder is None:
+            try:
+                with self._spoken("the bucket"):
+                    response = self._client._execute("HEAD", self.place.bucket)
+            except MissingError:
+                return False  # nothing is listed yet, and nothing known of the server
+            self._by_folder = "seaweedfs" in response.headers.get("server", "").lower()
+        return self._by_folder
 
     # ---------------------------------------------------------------------------------- left-over uploads
 
@@ -236,6 +242,8 @@ class Bucket:
         if not isinstance(part, Span):
             return _tag(self._execute("PUT", upload.name, part, {}, query))
         headers = {"x-amz-copy-source": quote(f"{self.place.bucket}/{self._top}{part.name}")}
+        if part.etag:
+            headers["x-amz-copy-source-if-match"] = part.etag
         if part.length:
             headers["x-amz-copy-source-range"] = f"bytes={part.start}-{part.start + part.length - 1}"
         answer = self._execute("PUT", upload.name, None, headers, query)

@@ -109,12 +109,12 @@ class Cache:
         return bytes(buffer[start:-1]) if found == start + size else None
 
     def block_at_hand(self, key: str, number: int, buffer: bytearray) -> bool:
-        """Whether ``buffer`` was filled with a block of that size, which was in the kernel's pages; verified by nobody yet."""
+        """Whether ``buffer`` was filled with a block of that size, which was in the kernel's pages; verified by nobody yet.
+        That it was used is not noted, which might wait for the disk."""
         if not self._limit:
             return False
         try:
             with FileIO(self._path(key, number)) as file:
-                _note_use(file)
                 return os.preadv(file.fileno(), [buffer], 0, os.RWF_NOWAIT) == len(buffer)
         except OSError:  # not cached, it would wait, or it cannot tell
             return False

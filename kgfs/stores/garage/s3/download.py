@@ -21,7 +21,7 @@ class Download:
             return self._response.read(size)
 
     def close(self) -> None:
-        # What was not read to its end cannot carry another request.
-        if self._response.length_remaining:
+        # What was not read to its end cannot carry another request, nor what has an end that nobody knows.
+        if self._response.length_remaining != 0:
             self._response.close()
         self._response.release_conn()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
 import xxhash
@@ -33,7 +33,7 @@ from kgfs.stores.garage.s3.names import (
 )
 from kgfs.stores.garage.s3.proof import proven, remake
 from kgfs.stores.garage.s3.reader import FASTER, S3Reader
-from kgfs.stores.garage.s3.speaking import ChangedError, ShortError
+from kgfs.stores.garage.s3.speaking import ChangedError, ShortError, TakenError
 from kgfs.stores.garage.sidecar import decode_sums, encode_sums
 from kgfs.stores.garage.staging import check_size
 from kgfs.stores.garage.sums import Summer, sums_of
@@ -70,7 +70,7 @@ class S3Objects:
         with os_errors(f"keeping {key}"):
             sums = sums or sums_of(content)
             check_size(content, content.stat().st_size if isinstance(content, Path) else len(content), sums)
-            copied = bool(present) and sums.size > SENT and self._copied(present, key, sums.sha256)
+            copied = bool(present) and sums.size > SENT and self.copy(present, key, sums.sha256)
             while not (copied or self._place(key, name, content, sums) or self._is_kept(key, sums)):
                 pass  # deleted between the two: it is tried again
             if sums.size <= CACHED_AT_PUT:
@@ -79,24 +79,23 @@ class S3Objects:
                 content.unlink(missing_ok=True)
         return sums
 
-    def copy(self, present: str, key: str) -> bool:
-        return self._copied(present, key)
-
-    def _copied(self, present: str, key: str, sha256: str = "") -> bool:
+    def copy(self, present: str, key: str, sha256: str = "") -> bool:
         """In parts, of which one is enough mostly: no request takes the server long then, and only the end of an upload is
         conditional everywhere. ``sha256`` is what the copy is to have, where the caller knows."""
         source = object_name(present)
         try:
-            sums = self.stat(present)
+            found = self._bucket.head(source)
+            sums = self._sums(present, found)
             if sums.size <= SENT or sha256 not in ("", sums.sha256):
                 return False
-            spans = [Span(source, at, min(COPIED, sums.size - at)) for at in range(0, sums.size, COPIED)]
+            starts = range(0, sums.size, COPIED)
+            spans = [Span(source, at, min(COPIED, sums.size - at), found.etag) for at in starts]
             if len(spans) == 1:
-                spans = [Span(source)]
+                spans = [Span(source, etag=found.etag)]
             return self._place_parts(key, object_name(key), spans, sums) or self._is_kept(key, sums)
         except (AwayError, TimedOutError):
             raise
-        except (MissingError, StoreError):  # gone meanwhile, or a server that cannot
+        except (MissingError, TakenError, StoreError):  # gone or another meanwhile, or a server that cannot
             return False
 
     def delete(self, key: str) -> bool:
@@ -104,6 +103,7 @@ class S3Objects:
         try:
             found = self._bucket.head(name)
         except MissingError:
+            next(self._bucket.listed(name, limit=1), None)  # AwayError where the bucket itself is gone
             self._cache.forget(key)
             return False
         self._bucket.delete(name)
@@ -137,8 +137,13 @@ class S3Objects:
         border("upload-noted")
         try:
             done = self._bucket.put_parts(name, parts, encode_meta(sums, time.time_ns()))
-        except MissingError:
-            return False  # somebody aborted it
+        except MissingError:  # somebody aborted it, or what is copied is gone
+            done = False
+        except BaseException:
+            with suppress(StoreError, TimedOutError):
+                if not self._bucket.uploads(name):  # else the parts that stay are found by it
+                    self._bucket.delete(upload_name(key))
+            raise
         self._bucket.delete(upload_name(key))
         return done
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 from threading import Lock
 
 import xxhash
@@ -121,19 +122,29 @@ class S3Reader:
             self._buffer = bytearray(size)
         elif self._block is self._buffer:
             self._held = -1
-        return self._cache.block_at_hand(self._key, number, self._buffer) and self._hold(number, self._buffer)
+        if not (self._cache.block_at_hand(self._key, number, self._buffer) and self._hold(number, self._buffer)):
+            return False
+        self._is_cached(number)
+        return True
 
     def _load(self, number: int, last: int) -> None:
         """Hold block ``number``; ``last`` is the last one that is asked for."""
         if number in self._files and self._hold(number, os.pread(self._files[number].fileno(), BLOCK, 0)):
+            self._is_cached(number)
             return
         cached = self._cache.block(self._key, number, self._sums)
         if cached is not None:
             self._block, self._held = cached, number
+            self._is_cached(number)
             return
         if not self._goes_on(number):
             self._ask(number, last)
             self._take(number)
+
+    def _is_cached(self, number: int) -> None:
+        """Who reads on from a cached block has no use for what is on its way here from before it, which holds a connection."""
+        if number >= self._next:
+            self._hang_up()
 
     def _goes_on(self, number: int) -> bool:
         """Take the block from what is on its way here; where that broke off, it is to be asked for again."""
@@ -142,7 +153,6 @@ class S3Reader:
         try:
             self._take(number)
         except (AwayError, TimedOutError):
-            self._hang_up()
             return False
         return True
 
@@ -159,11 +169,15 @@ class S3Reader:
         self._last = number + count - 1
 
     def _take(self, number: int) -> None:
-        """Hold the next block of the download, and have it cached."""
+        """Hold the next block of the download, and have it cached. Where that fails nothing more is read of it: nobody knows
+        which bytes would be next."""
         assert self._download is not None
-        block = self._download.read(min(BLOCK, self._sums.size - number * BLOCK))
-        if not self._hold(number, block):
-            raise self._wrong(number)
+        with ExitStack() as failing:
+            failing.callback(self._hang_up)
+            block = self._download.read(min(BLOCK, self._sums.size - number * BLOCK))
+            if not self._hold(number, block):
+                raise self._wrong(number)
+            failing.pop_all()
         self._cache.keep_block(self._key, number, block, self._round)
         self._next = number + 1
         if number == self._last:
