@@ -196,6 +196,7 @@ def test_old_changes_are_given_up(graph: Graph, monkeypatch: pytest.MonkeyPatch)
     from kgfs.stores.graph.neo4j import feed
 
     monkeypatch.setattr(feed, "KEPT_CHANGES", 10)
+    monkeypatch.setattr(feed, "MOST_CHANGES", 10)
     for n in range(5):
         publish(graph, replace(ZEN, title=f"title {n}"), f"commit {n}")
     assert graph.changes(0) is None

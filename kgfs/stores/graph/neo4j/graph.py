@@ -21,10 +21,9 @@ from kgfs.stores.graph.contract import (
     RelationshipRow,
     Said,
 )
-from kgfs.stores.graph.neo4j import editions, purging, schema, spaces
+from kgfs.stores.graph.neo4j import editions, feed, purging, schema, spaces
 from kgfs.stores.graph.neo4j.commit import Commit, lock_for
 from kgfs.stores.graph.neo4j.faults import faults
-from kgfs.stores.graph.neo4j.feed import MOST_CHANGES, prune
 from kgfs.stores.graph.neo4j.matching import Neo4jMatching
 from kgfs.stores.graph.neo4j.merging import Cascade, Reassignment, set_marks
 from kgfs.stores.graph.neo4j.place import Place
@@ -178,8 +177,8 @@ class Neo4jGraph(Neo4jMatching):
         found = self._speaking.one(_LEFT, graph=self._graph, beginning=beginning)
         if found is None:
             raise self._speaking.gone(self._graph)
-        if found["told"] > MOST_CHANGES:
-            prune(self._speaking, self._graph)
+        if found["told"] > feed.MOST_CHANGES:
+            feed.prune(self._speaking, self._graph)
         if found["left"]:
             editions.remove_left(self._speaking, found["space"])
         if found["discarded"]:
