@@ -18,13 +18,14 @@ log = logging.getLogger("kgfs.servers")
 _told: set[str] = set()
 """Servers that this process has warned of."""
 asked = Counter[str]()
-"""Requests of this process by the store they were for. Of two at the very same moment one may not be counted."""
+"""What this process asked of servers, by the store it was for: requests; of the graph sessions, each of one question or
+transaction and what its driver says for that. Of two at the very same moment one may not be counted."""
 
 
 def requests_text() -> str:
     """For ``.kgfs/metrics.prom``."""
     lines = [
-        "# HELP kgfs_server_requests_total Requests to servers by the store they were for.",
+        "# HELP kgfs_server_requests_total Requests to servers by the store they were for; of the graph, questions and transactions.",
         "# TYPE kgfs_server_requests_total counter",
         *(f'kgfs_server_requests_total{{store="{store}"}} {n}' for store, n in sorted(asked.items())),
     ]

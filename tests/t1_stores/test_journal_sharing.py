@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from kgfs.domain import MAX_NAME_BYTES, NameKind, Place, decode_name, encode_name
+from kgfs.errors import LostLeaseError
 from kgfs.stores.journal import facts as f
+from kgfs.stores.journal.following import following
 from kgfs.stores.journal.sharing.rebase import NotKeptError
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.waiting import waiting_key
@@ -477,6 +479,24 @@ def test_a_fact_that_was_not_accepted_is_taken_back(two: Two) -> None:
     assert two.here.journal.withdraw(fact) and not two.here.journal.withdraw(fact)
     assert two.tree() == {"a": "old"} and two.here.journal.seq() > seq
     assert two.meet() == [] and two.tree() == {"a": "old"}
+
+
+def test_what_a_graph_of_its_own_decided_by_nothing_is_late_as_well(two: Two) -> None:
+    """One that is new, and had no fact of the ledger yet."""
+    name = two.here.file("a.txt", "words")
+    row = two.here.names.name(name)
+    assert row is not None
+    minted = (1, "d" * 16, "words", row.size, "sources/p/x.txt", "id-P/a.txt", "a.txt", "insert", "new")
+    two.here.record(f.VersionMinted(name, "id-P", *minted, two.here.tick()))
+    two.meet()
+    forgotten = f.DocumentForgotten("d" * 16, "none", "commit", two.here.tick())
+    following(two.here.journal, 0).record(forgotten)  # type: ignore[arg-type]
+    assert two.here.journal.withdraw(replace(forgotten, follows=0))
+    two.there.record(forgotten)
+    two.meet()
+    with pytest.raises(LostLeaseError):
+        following(two.here.journal, 0).record(forgotten)  # type: ignore[arg-type]
+    two.here.record(forgotten)
 
 
 @pytest.mark.claim("SHARE-6")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import socket
+from dataclasses import replace
 
 import pytest
 
 pytest.importorskip("neo4j")
 
 from kgfs.errors import AwayError, TimedOutError
+from kgfs.stores.graph.neo4j import speaking
 from kgfs.stores.graph.neo4j.graph import Neo4jGraph
 from kgfs.stores.graph.neo4j.place import Place
 from kgfs.stores.graph.neo4j.strangers import answers_as_another
@@ -39,6 +41,20 @@ def test_a_web_server_is_told_as_none(caplog: pytest.LogCaptureFixture) -> None:
         Neo4jGraph(Place(f"bolt://127.0.0.1:{port}", password="my secret word", timeout=1.0))
     assert "\n" not in str(caught.value)
     assert not caplog.records
+
+
+@pytest.mark.parametrize("wrong", ["password", "scheme"])
+def test_who_asks_who_is_there_or_speaks_tls_is_not_looked_at(
+    neo4j_place: Place, monkeypatch: pytest.MonkeyPatch, wrong: str
+) -> None:
+    monkeypatch.setattr(speaking, "answers_as_another", pytest.fail)
+    place = replace(neo4j_place, timeout=5.0)
+    if wrong == "password":
+        place = replace(place, password="another secret word")
+    else:
+        place = replace(place, uri=place.uri.replace("bolt://", "bolt+s://"))
+    with pytest.raises((AwayError, TimedOutError)):
+        Neo4jGraph(place)
 
 
 def test_a_real_one_is_not_taken_for_another(neo4j_place: Place) -> None:

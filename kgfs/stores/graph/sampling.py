@@ -7,6 +7,9 @@ from collections.abc import Callable, Sequence
 
 SKIP = 32
 """A random id is reached from a random number by some steps more, so that an id after a narrow gap is not a rare one."""
+FRUITLESS = 32
+"""After so many draws in a row of known ids only there are no others: at least half of ``count`` are, so by chance it does not
+happen."""
 
 Nth = Callable[[Sequence[tuple[str, int]]], Sequence[str]]
 """For each text and number n the n-th of the ids that are not below the text; after the last comes the first."""
@@ -23,18 +26,21 @@ def draw(
 
     Ids are hashes, so they are spread evenly, and a number is drawn at random among them; past the last comes the first.
     ``nth`` gives the ids that are met so, for many at once; ``every`` gives all in order of id, to be shuffled where most
-    are wanted anyway.
+    are wanted anyway. Fewer where so many left since they were counted.
     """
     source = random.Random(seed)
     if count <= max(2 * limit, SKIP):
         return source.sample(list(every()), min(limit, count))
     drawn: dict[str, None] = {}
-    while len(drawn) < limit:
+    fruitless = 0
+    while len(drawn) < limit and fruitless < FRUITLESS:
         starts = []
         for _ in range(limit - len(drawn)):
             steps = source.randrange(SKIP) + 1
             starts.append((f"{source.getrandbits(64):016x}", steps))
+        before = len(drawn)
         drawn |= dict.fromkeys(nth(starts))
+        fruitless = 0 if len(drawn) > before else fruitless + 1
     return list(drawn)
 
 

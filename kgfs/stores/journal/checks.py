@@ -107,7 +107,7 @@ class Before:
 
 def check(fact: Fact, before: Before) -> None:
     """Raise the typed error of the contract if the fact cannot become true."""
-    if isinstance(fact, GraphFact) and fact.follows and before.changed_elsewhere() > fact.follows:
+    if isinstance(fact, GraphFact) and fact.follows is not None and before.changed_elsewhere() > fact.follows:
         raise LostLeaseError(
             "Another home has changed its graph since: what this one decided by its own does not hold."
         )

@@ -190,8 +190,9 @@ class DocumentRead:
     """The document's order of deposit when it was published, which the graph keeps."""
     content_version: int = 0
     """Likewise, the number of its newest version."""
-    follows: int = 0
-    """Of a home with a graph of its own on a shared ledger: the last fact that this graph had of others. See GraphFact."""
+    follows: int | None = None
+    """Of a home with a graph of its own on a shared ledger: the ledger's last fact that this graph had, 0 before its first. See
+    GraphFact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +234,7 @@ class DocumentForgotten:
     cascade: str
     commit_id: str
     at: int
-    follows: int = 0
+    follows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +294,7 @@ class ForgettingDone:
     decisions: tuple[str, ...] = ()
     """Garage keys (``decisions/<doc_id>/…``) of what each document says from now on that spoke of a concept which only
     purged Documents had named."""
-    follows: int = 0
+    follows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,7 +313,7 @@ class ConceptsMerged:
     """Marks that hold no longer."""
     commit_id: str
     at: int
-    follows: int = 0
+    follows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,7 +328,7 @@ class ConceptSplit:
     unmarked: tuple[str, ...]
     commit_id: str
     at: int
-    follows: int = 0
+    follows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

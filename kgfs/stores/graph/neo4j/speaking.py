@@ -139,12 +139,16 @@ class Speaking:
         try:
             found = self._within(seconds, answer)
         except (AwayError, TimedOutError) as error:
-            if not self._is_known and answers_as_another(self.place.uri):
+            if self._may_be_another(error) and answers_as_another(self.place.uri):
                 said = "what answers there is not Neo4j, or another of its ports. Check graph.uri."
                 raise AwayError(f"{self.place.uri}: {said}") from error
             raise
         self._is_known = True
         return found
+
+    def _may_be_another(self, error: KgfsError) -> bool:
+        """Neither known, nor one that asks who is there, nor behind TLS, where a question in plain text tells nothing."""
+        return not (self._is_known or self.place.encrypted or isinstance(error.__cause__, AuthError))
 
     def _within(self, seconds: float, call: Callable[[], Answer]) -> Answer:
         with self._spoken():

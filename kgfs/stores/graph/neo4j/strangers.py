@@ -11,8 +11,8 @@ SECONDS = 1.0
 
 
 def answers_as_another(uri: str) -> bool:
-    """Whether something speaks there, and not Bolt. Asks in plain text, so behind TLS nothing is known, and looks for so many
-    SECONDS at most."""
+    """Whether something speaks there, and not Bolt. Asks in plain text: not to be asked about what is behind TLS. Looks for so
+    many SECONDS at most."""
     try:
         there = urlsplit(uri)
         with socket.create_connection((there.hostname or "", there.port or 7687), SECONDS) as connection:

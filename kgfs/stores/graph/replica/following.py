@@ -62,11 +62,11 @@ def follow(origin: Source, database: Database) -> Standing:
     if known == now:
         return known
     with database.write(durable=False) as connection:
-        round_ = 0
-        while now != known and round_ <= UNALONE:
-            known = origin.look(_Round(connection, known).carry_out, alone=round_ == UNALONE)
-            round_ += 1
-            now = origin.standing()
+        for round_ in range(UNALONE + 1):
+            alone = round_ == UNALONE
+            known = origin.look(_Round(connection, known).carry_out, alone=alone)
+            if alone or known == (now := origin.standing()):
+                break
             if now is None:
                 raise gone()
         note_standing(connection, known)
