@@ -10,10 +10,11 @@ from pathlib import Path
 from kgfs.config import Config
 from kgfs.errors import AwayError, BadInputError, BusyError, KgfsError, MissingError, TimedOutError, from_os_error
 from kgfs.ingest.depositing.deposit import Deposits
+from kgfs.ingest.keeping.followed import graph_note
 from kgfs.ingest.keeping.sessions import open_session
 from kgfs.ingest.keeping.ship import embedding_model_of, ever_published, restore_journal
 from kgfs.ingest.sharing.exchange import Exchange, meeting, shipping
-from kgfs.ingest.working.turns import GRAPH_NOTE, only_deriver
+from kgfs.ingest.working.turns import only_deriver
 from kgfs.stores import hosts
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
@@ -156,10 +157,10 @@ def _restore(config: Config, stores: Stores, *, derive: bool) -> None:
                     "Other homes share this place in the bucket. Set garage.shared = true to be one of them, or give this home"
                     " a garage.prefix of its own (with servers of graph and vectors, graph.namespace and vectors.prefix too)."
                 )
+            if stores.journal.sharing and not known:  # what was this home's own is not known any more
+                graph_note(config).unlink(missing_ok=True)
             restore_journal(stores.journal, stores.garage.ledger)
             if stores.journal.sharing:
-                if not known:  # what was this home's own is not known any more
-                    (config.run / GRAPH_NOTE).unlink(missing_ok=True)
                 Exchange(config, stores).pull()
         except (AwayError, TimedOutError) as error:
             if not (stores.journal.seq() and stores.graph.epoch()):

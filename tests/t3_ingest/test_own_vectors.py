@@ -17,7 +17,7 @@ from kgfs.compute.local import LocalCompute
 from kgfs.config import Config, Models
 from kgfs.ingest.life.forget import order, plan
 from kgfs.ingest.reading.clock import StageClock
-from kgfs.ingest.working.own_vectors import conclude_vectors, follow_vectors
+from kgfs.ingest.working.own_vectors import conclude_vectors, confirmed, follow_vectors
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.turns import PUBLISH, Alone, Together, Turns
 from kgfs.ingest.working.worker import Worker
@@ -67,8 +67,8 @@ def test_they_follow_and_are_the_same(home: Path, tmp_path: Path) -> None:
             assert stores.vectors is not None
             with closing(SqliteVectors(other.vectors_db, model)) as mine:
                 there: Stores = replace(stores, vectors=mine)
-                follow_vectors(other, there)
-                follow_vectors(other, there)
+                follow_vectors(other, there, confirmed(there))
+                follow_vectors(other, there, confirmed(there))
                 conclude_vectors(other, there)
                 return rows(mine), rows(stores.vectors)
 

@@ -6,9 +6,9 @@ import time
 
 from kgfs.config import Config
 from kgfs.errors import AwayError, TimedOutError
+from kgfs.ingest.keeping.followed import graph_note, read_note
 from kgfs.ingest.sharing.obey import is_obeyed
 from kgfs.stores.hosts import host_id, read_roll, say
-from kgfs.stores.journal.facts import ForgettingDone
 from kgfs.stores.stores import Stores
 
 EVERY = 10.0
@@ -19,8 +19,9 @@ AT_LEAST = 3600.0
 
 def acknowledge(config: Config, stores: Stores) -> None:
     """To be called often, with all that is known delivered and followed. A purge is obeyed when nothing of SHARE-7 is left to
-    be erased and the home's copy of the graph has gone past it; where the graph is the home's own, when it shows nothing more
-    of it. Until then nothing is said, nor while the graph's server is away. Raises what the garage raises."""
+    be erased and the home's copy of the graph has gone past it; where the graph is the home's own, when it was derived
+    without it, and scrubbed, so how far that has followed is what is said. Until then nothing is said, nor while the graph's
+    server is away. Raises what the garage raises."""
     looked = config.run / "acknowledged"  # not the roll's time, which who asks for it often would keep fresh
     if looked.exists() and 0 <= time.time() - looked.stat().st_mtime < EVERY:
         return
@@ -28,6 +29,8 @@ def acknowledge(config: Config, stores: Stores) -> None:
     followed = stores.journal.unshipped(1)[0] - 1
     roll = read_roll(config, stores)
     own = next((host for host in roll.hosts if host.id == host_id(config)), None)
+    if config.graph.store == "sqlite":
+        followed = max(_derived(config, stores, followed), own.followed if own else 0)
     if own is not None and own.followed == followed and time.time() - own.said_at < AT_LEAST:
         return
     if not is_obeyed(config):
@@ -43,16 +46,13 @@ def acknowledge(config: Config, stores: Stores) -> None:
             stores.graph.refresh()
         except (AwayError, TimedOutError):
             return
-    if any(_is_shown(stores, fact) for fact in purges):
-        return
     say(config, stores.garage.objects, followed)
     read_roll(config, stores)
 
 
-def _is_shown(stores: Stores, purge: int) -> bool:
-    """Whether the graph shows what that fact says was purged: nobody else takes it out of a graph of the home's own, which a
-    rebuild does. What was deposited anew since does not count."""
-    names, graph = stores.journal.names, stores.graph
-    told = [fact for _, fact in stores.journal.facts(purge - 1, 1) or [] if isinstance(fact, ForgettingDone)]
-    purged = [doc_id for fact in told for doc_id in fact.doc_ids]
-    return any(names.document(doc_id) is None and graph.document(doc_id) is not None for doc_id in purged)
+def _derived(config: Config, stores: Stores, known: int) -> int:
+    """Up to which of the facts that are known a graph of the home's own has what others did. Nobody else takes out of it what
+    they purged."""
+    noted = read_note(graph_note(config)) or [0]
+    behind = stores.graph.epoch() and noted[0] < stores.journal.changed_elsewhere()
+    return min(known, noted[0]) if behind else known

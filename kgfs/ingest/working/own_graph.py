@@ -8,16 +8,15 @@ made up for by ``Pipeline.recover``; where others have gone on since, the graph 
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from kgfs.config import Config
 from kgfs.failpoints import border
+from kgfs.ingest.keeping.followed import graph_note, read_note, write_note
 from kgfs.ingest.life.rebuild import rebuild_graph, replay_in_graph
 from kgfs.ingest.working.own_vectors import doubt_vectors
-from kgfs.ingest.working.turns import GRAPH_NOTE
 from kgfs.stores.journal.facts import ForgettingDone, GraphFact
 from kgfs.stores.leases.contract import SharedGraph
 from kgfs.stores.stores import Stores
@@ -31,8 +30,8 @@ class _Told:
 
     upto: int
     """The ledger's newest fact that is known here: those behind it are this home's, and may get other numbers."""
-    left: tuple[GraphFact, ...]
-    """What was not done to the graph yet, in order."""
+    left: tuple[tuple[int, GraphFact], ...]
+    """What was not done to the graph yet, in order, each with its number."""
     foreign: bool
     """Whether others did something."""
     explained: bool
@@ -54,7 +53,7 @@ def is_behind(config: Config, stores: Stores) -> bool:
 
 def follow_graph(config: Config, stores: Stores) -> int:
     """Bring the graph to where the ledger is, as far as it is known here; the number of the ledger's last fact that it has. For
-    who has the worker's place. Killed in between it is repeated."""
+    who has the worker's place. After an error it goes on where it was; killed in between it is derived anew."""
     for commit_id in stores.graph.staged():  # by one that was killed; the others may have had the document purged since
         stores.graph.abandon(commit_id)
     told = _told(config, stores)
@@ -62,10 +61,11 @@ def follow_graph(config: Config, stores: Stores) -> int:
         upto = stores.journal.unshipped(1)[0] - 1
         doubt_vectors(config)
         rebuild_graph(stores)
-        stores.graph.redact([], [])  # no trace of what was purged elsewhere
-        return note_derived(config, stores, upto)
-    for fact in told.left:
+        return _note_derived(config, stores, upto)
+    for seq, fact in told.left:
         replay_in_graph(fact, stores)
+        if told.explained:
+            write_note(graph_note(config), [seq, stores.graph.epoch()])
         border("followed-in-graph")
     if told.explained:
         _keep_note(config, stores, told.upto)
@@ -79,8 +79,24 @@ def conclude_graph(config: Config, stores: Stores) -> None:
         _keep_note(config, stores, told.upto)
 
 
-def note_derived(config: Config, stores: Stores, upto: int) -> int:
-    """It was derived anew, all of it, since the ledger was known up to that fact; up to which it has it."""
+@contextmanager
+def deriving(config: Config, stores: Stores, *, whole: bool) -> Iterator[None]:
+    """Around what derives the graph anew, the ``whole`` of it or a part: then the note holds for what it is now."""
+    if not has_own(stores):
+        yield
+        return
+    upto, before = stores.journal.unshipped(1)[0] - 1, stores.graph.epoch()
+    yield
+    if whole:
+        _note_derived(config, stores, upto)
+    elif noted := _noted(config):  # what was explained before is, and what was not is not
+        write_note(graph_note(config), [noted[0], noted[1] + stores.graph.epoch() - before])
+
+
+def _note_derived(config: Config, stores: Stores, upto: int) -> int:
+    """It was derived anew, all of it, since the ledger was known up to that fact; up to which it has it. Of what was purged
+    elsewhere no trace is left."""
+    stores.graph.redact([], [])
     confirmed = stores.journal.unshipped(1)[0] - 1
     for seq, fact in _facts(stores, upto) or []:
         if seq > confirmed or (_commits(fact) and stores.graph.published(fact.commit_id) is None):
@@ -94,11 +110,7 @@ def _keep_note(config: Config, stores: Stores, upto: int) -> None:
     """It is as the ledger has it up to that fact, and has what the journal says of it behind that."""
     behind = _facts(stores, upto)
     assert behind is not None, "what was told a moment ago"
-    epoch = stores.graph.epoch() - len(_done(stores, behind))
-    fresh = _note(config).with_suffix(".new")
-    fresh.touch(mode=0o600)
-    fresh.write_text(json.dumps([upto, epoch]))
-    fresh.replace(_note(config))
+    write_note(graph_note(config), [upto, stores.graph.epoch() - len(_done(stores, behind))])
 
 
 def _told(config: Config, stores: Stores) -> _Told | None:
@@ -118,7 +130,7 @@ def _told(config: Config, stores: Stores) -> _Told | None:
         explained = explained and all(seq < first for seq in done.values())
     foreign = not others.isdisjoint(seq for seq, _ in facts)
     purges = {seq for seq, fact in facts if isinstance(fact, ForgettingDone) and fact.purge}
-    return _Told(upto, tuple(fact for _, fact in left), foreign, explained, not others.isdisjoint(purges))
+    return _Told(upto, tuple(left), foreign, explained, not others.isdisjoint(purges))
 
 
 def _facts(stores: Stores, after: int) -> list[tuple[int, GraphFact]] | None:
@@ -146,14 +158,7 @@ def _done(stores: Stores, facts: Sequence[tuple[int, GraphFact]]) -> dict[str, i
     return {commit: seq for commit, seq in commits.items() if stores.graph.published(commit) is not None}
 
 
-def _note(config: Config) -> Path:
-    return config.run / GRAPH_NOTE
-
-
 def _noted(config: Config) -> tuple[int, int] | None:
     """(fact, epoch); None where that is not known."""
-    try:
-        upto, epoch = json.loads(_note(config).read_text())
-    except FileNotFoundError:
-        return None
-    return int(upto), int(epoch)
+    noted = read_note(graph_note(config))
+    return (noted[0], noted[1]) if noted and len(noted) == 2 else None

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-from pathlib import Path
-
 from kgfs.config import Config
+from kgfs.ingest.keeping.followed import read_note, vectors_note, write_note
 from kgfs.ingest.life.purge import decided_about
 from kgfs.ingest.life.rebuild import ReplayedVectors, rebuild_vectors, replay_in_vectors
 from kgfs.stores.journal.facts import ConceptsMerged, DocumentForgotten, DocumentRead, Fact, ForgettingDone
@@ -24,30 +22,34 @@ def are_behind(config: Config, stores: Stores) -> bool:
     """Whether there is something that :func:`follow_vectors` would do. Quick."""
     assert stores.vectors is not None
     upto = _brought(config, stores.vectors)
-    return upto is None or upto < _confirmed(stores)
+    return upto is None or upto < confirmed(stores)
 
 
-def follow_vectors(config: Config, stores: Stores) -> None:
-    """Bring the vectors to where the ledger is, as far as it is known here; the graph must be no older than that. A note holds how
-    far they were brought: without it, or where it is long ago, they are made anew, without asking a model. Each fact may
-    be done twice."""
+def follow_vectors(config: Config, stores: Stores, bound: int) -> None:
+    """Bring the vectors to that fact of the ledger, which the graph must have: what was :func:`confirmed` before it was looked
+    at, since other processes of the home learn of more at any time. A note holds how far they were brought: without it, or
+    where it is long ago, they are made anew, without asking a model. Each fact may be done twice."""
     assert stores.vectors is not None
-    note, upto, confirmed = _note(config, stores.vectors), _brought(config, stores.vectors), _confirmed(stores)
-    while upto is None or upto < confirmed:
-        told = None if upto is None else stores.journal.facts(upto, min(AT_ONCE, confirmed - upto), confirmed=True)
+    note, upto = vectors_note(config, stores.vectors.model), _brought(config, stores.vectors)
+    while upto is None or upto < bound:
+        told = None if upto is None else stores.journal.facts(upto, min(AT_ONCE, bound - upto), confirmed=True)
         if not told:
             rebuild_vectors(stores)
-            upto = confirmed
+            stores.vectors.erase([], [])  # no trace of what was purged elsewhere
+            upto = bound
         else:
             _follow(stores, stores.vectors, [fact for _, fact in told])
             upto = told[-1][0]
-        _write(note, upto)
+        write_note(note, [upto])
 
 
 def conclude_vectors(config: Config, stores: Stores) -> None:
-    """What was done since :func:`follow_vectors` was done by this home alone, and to its vectors too."""
+    """What was done since :func:`follow_vectors` was done to its vectors too, where it was this home alone that did it; else it is
+    followed later."""
     assert stores.vectors is not None
-    _write(_note(config, stores.vectors), _confirmed(stores))
+    brought, upto = _brought(config, stores.vectors), confirmed(stores)
+    if brought is not None and stores.journal.changed_elsewhere() <= brought:
+        write_note(vectors_note(config, stores.vectors.model), [upto])
 
 
 def doubt_vectors(config: Config) -> None:
@@ -56,26 +58,15 @@ def doubt_vectors(config: Config) -> None:
         note.unlink(missing_ok=True)
 
 
-def _note(config: Config, vectors: Vectors) -> Path:
-    return config.run / f"vectors-{hashlib.sha256(vectors.model.encode()).hexdigest()[:12]}.upto"
-
-
 def _brought(config: Config, vectors: Vectors) -> int | None:
     """The last fact that was done to them; None where that is not known."""
-    note = _note(config, vectors)
-    return int(note.read_text()) if note.exists() else None
+    noted = read_note(vectors_note(config, vectors.model))
+    return noted[0] if noted else None
 
 
-def _confirmed(stores: Stores) -> int:
+def confirmed(stores: Stores) -> int:
     """The ledger's newest fact that is known here: what is behind it may still get other numbers."""
     return stores.journal.unshipped(1)[0] - 1
-
-
-def _write(note: Path, upto: int) -> None:
-    fresh = note.with_suffix(".new")
-    fresh.touch(mode=0o600)
-    fresh.write_text(str(upto))
-    fresh.replace(note)
 
 
 def _follow(stores: Stores, vectors: Vectors, facts: list[Fact]) -> None:
@@ -96,7 +87,7 @@ def _follow(stores: Stores, vectors: Vectors, facts: list[Fact]) -> None:
             if fact.purge:  # nothing says any more which concepts it had to do with
                 perhaps_gone |= {row.item for row in vectors.fetch(Filter(kind="concept"))}
     perhaps_gone |= replayed.founded
-    gone = frozenset(concept for concept in perhaps_gone if stores.graph.concept(concept) is None)
+    gone = frozenset(perhaps_gone - stores.graph.concepts_by_id(perhaps_gone).keys())
     if gone:
         vectors.delete(Filter(kind="concept", items=gone))
     for fact in facts:

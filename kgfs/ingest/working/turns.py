@@ -31,8 +31,6 @@ Exchange = Callable[[Stores], object]
 """Delivers what this home has recorded, and learns what the others have."""
 
 PUBLISH = "publish"
-GRAPH_NOTE = "graph.upto"
-"""In the run folder: how far a graph of the home's own is (``own_graph``)."""
 LOOK = 0.5
 """Seconds between looks whether another has let go."""
 KEEP_UP_EVERY = 2.0
@@ -147,15 +145,17 @@ class Together:
         if time.monotonic() < self._not_before:
             return None
         self._not_before = time.monotonic() + LOOK
+        self.keep_up()  # what takes long, while others may go on
         lease_now = self._holding.take(PUBLISH)
         if lease_now is None:
             return None
         try:
             stores = self._pipeline.stores
             self._exchange(stores)
+            known = own_vectors.confirmed(stores)
             fenced = replace(self._pipeline, stores=self._caught_up(lease_now))
             if own_vectors.has_own(self._pipeline.config, stores):
-                own_vectors.follow_vectors(self._pipeline.config, stores)
+                own_vectors.follow_vectors(self._pipeline.config, stores, known)
             fenced.recover()
             fenced.finish_forgetting()
         except BaseException:
@@ -190,12 +190,13 @@ class Together:
 
         config, stores = self._pipeline.config, self._pipeline.stores
         with suppress(AwayError, TimedOutError):
+            known = own_vectors.confirmed(stores)
             if self._graph is None and own_graph.is_behind(config, stores):
                 own_graph.follow_graph(config, stores)
             if own_vectors.has_own(config, stores) and own_vectors.are_behind(config, stores):
                 if self._graph is not None:
                     self._graph.refresh()
-                own_vectors.follow_vectors(config, stores)
+                own_vectors.follow_vectors(config, stores, known)
         self._keep_up_next = time.monotonic() + KEEP_UP_EVERY
 
     def begin(self, doc_id: str) -> Lease | None:
@@ -254,8 +255,8 @@ def taking_turns(pipeline: Pipeline, exchange: Exchange) -> Iterator[Turns]:
 @contextmanager
 def only_changer(config: Config, stores: Stores, exchange: Exchange, patience: float = 120.0) -> Iterator[Stores]:
     """For a verb that has its home's worker's place: the stores to change the graph with, while no other machine does.
-    BusyError if that is not to be had within ``patience`` seconds, or where another did all the same: then what was done is
-    done anew by the next worker, and what was decided may have to be said again."""
+    BusyError if that is not to be had within ``patience`` seconds, or where another did all the same: then what was done may
+    have to be done anew by the next worker, and what was decided to be said again."""
     graph = stores.graph
     if not (isinstance(graph, SharedGraph) or stores.journal.sharing):
         yield stores
@@ -278,7 +279,9 @@ def only_changer(config: Config, stores: Stores, exchange: Exchange, patience: f
         yield replace(stores, journal=following(stores.journal, follows))
         exchange(stores)
         if stores.journal.changed_elsewhere() > follows:
-            raise BusyError("Another machine changed its graph meanwhile, and was first. Look, and try again.")
+            raise BusyError(
+                "Another machine changed its graph meanwhile. If it was first, this was not carried out: look, and try again."
+            )
         conclude_graph(config, stores)
 
 
@@ -295,10 +298,8 @@ def only_deriver(config: Config, stores: Stores, exchange: Exchange, *, whole: b
     exchange(stores)
     if not whole:
         own_graph.follow_graph(config, stores)
-    upto = stores.journal.unshipped(1)[0] - 1
-    yield stores
-    if whole:
-        own_graph.note_derived(config, stores, upto)
+    with own_graph.deriving(config, stores, whole=whole):
+        yield stores
 
 
 def _holding(stores: Stores, config: Config) -> Holding:

@@ -1,0 +1,37 @@
+"""How far what a home derives for itself has followed a ledger that it shares: notes in its run folder.
+
+A note that is lost, or unreadable after a power loss, costs no more than deriving anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from kgfs.config import Config
+
+
+def graph_note(config: Config) -> Path:
+    """[the last fact that a graph of the home's own has, its epoch then]. Read and written by ``working.own_graph``."""
+    return config.run / "graph.upto"
+
+
+def vectors_note(config: Config, model: str) -> Path:
+    """[the last fact that was done to vectors of the home's own]. Read and written by ``working.own_vectors``."""
+    return config.run / f"vectors-{hashlib.sha256(model.encode()).hexdigest()[:12]}.upto"
+
+
+def read_note(note: Path) -> list[int] | None:
+    try:
+        return [int(number) for number in json.loads(note.read_text())]
+    except (FileNotFoundError, ValueError, TypeError):
+        return None
+
+
+def write_note(note: Path, numbers: Sequence[int]) -> None:
+    fresh = note.with_suffix(".new")
+    fresh.touch(mode=0o600)
+    fresh.write_text(json.dumps(numbers))
+    fresh.replace(note)
