@@ -15,7 +15,7 @@ import hashlib
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Lock
 
 from kgfs.errors import ExistsError, LostLeaseError, MissingError
@@ -38,6 +38,16 @@ class _Sign:
     marks: frozenset[str]
 
 
+@dataclass(slots=True)
+class _Held:
+    until: float
+    """When it runs out, by the clock here."""
+    renewed: int = 0
+    """How often that was tried."""
+    renewing: Lock = field(default_factory=Lock)
+    """Held by who does."""
+
+
 class BucketLeases:
     def __init__(self, objects: Objects, clock: Callable[[], float] = time.monotonic) -> None:
         self._objects = objects
@@ -45,8 +55,7 @@ class BucketLeases:
         self._lock = Lock()
         self._seen: dict[str, tuple[_Sign, float]] = {}
         """Of others' leases: their last sign of life, and when it was first seen."""
-        self._held: dict[Lease, tuple[int, float]] = {}
-        """How often each was renewed, and when it runs out."""
+        self._held: dict[Lease, _Held] = {}
 
     def take(self, what: str, holder: str, seconds: float, *, urgent: bool = False) -> Lease | None:
         sign = self._sign(what)
@@ -64,25 +73,35 @@ class BucketLeases:
             self._objects.delete(_key(lease))
             return None
         with self._lock:
-            self._held[lease] = 0, until
+            self._held[lease] = _Held(until)
         for key, _ in list(self._objects.keys(_folder(what))):
             if _token(key) < lease.token:
                 self._objects.delete(key)
         return lease
 
     def renew(self, lease: Lease, seconds: float) -> bool:
-        begun, (renewed, until) = self._clock(), self._held.get(lease, (0, 0.0))
-        sign = self._sign(lease.what) if begun < until else None
-        if sign is None or sign.token != lease.token or _OVER in sign.marks:
-            with self._lock:
-                self._held.pop(lease, None)
-            raise LostLeaseError(f"The lease of '{lease.what}' ran out: another machine may have it now.")
-        self._mark(lease.what, lease.token, f"{renewed + 1}-{int(seconds * 1000)}")
-        if sign.renewed:
-            self._objects.delete(f"{_key(lease)}-{sign.renewed}-{sign.milliseconds}")
-        with self._lock:
-            self._held[lease] = renewed + 1, begun + seconds
+        held = self._held.get(lease)
+        if held is None:
+            raise self._lost(lease)
+        with held.renewing:
+            begun = self._clock()
+            sign = self._sign(lease.what) if begun < held.until else None
+            if sign is None or sign.token != lease.token or _OVER in sign.marks:
+                raise self._lost(lease)
+            # One whose end was not heard may have been seen, or be so yet: the same again would tell nobody that it lives.
+            held.renewed += 1
+            self._mark(lease.what, lease.token, f"{held.renewed}-{int(seconds * 1000)}")
+            if sign.renewed:
+                self._objects.delete(f"{_key(lease)}-{sign.renewed}-{sign.milliseconds}")
+            if self._clock() >= held.until:  # too late perhaps: who waited may have taken it before the mark was there
+                raise self._lost(lease)
+            held.until = begun + seconds
         return _WANTED in sign.marks
+
+    def _lost(self, lease: Lease) -> LostLeaseError:
+        with self._lock:
+            self._held.pop(lease, None)
+        return LostLeaseError(f"The lease of '{lease.what}' ran out: another machine may have it now.")
 
     def release(self, lease: Lease) -> None:
         with self._lock:

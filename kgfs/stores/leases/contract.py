@@ -1,11 +1,13 @@
 """What leases promise.
 
 A lease is of one thing (``what``, any words) and has a token: a number that only grows for that thing. It is held while
-its token is the highest given and its time has not run out, **by the clock of who gives it**: no clock of a holder is ever
-looked at, so those may be wrong by hours. One that ran out is over for its holder, also where nobody else took it.
+its token is the highest given and its time has not run out: **by the clock of who gives it**, or, where that is a bucket,
+which has none to ask, by how long each one waited by itself. What time it is for a holder is never looked at, so its clock may
+be wrong by hours. One that ran out is over for its holder, also where nobody else took it.
 
-What is done under a lease is kept from those who lost it by a *fence*: the store looks at the lease in the very transaction
-that makes the change (:meth:`SharedGraph.fenced`).
+What is done under a lease of a graph is kept from those who lost it by a *fence*: the store looks at the lease in the very
+transaction that makes the change (:meth:`SharedGraph.fenced`). A bucket has no transactions: under its leases, one that stood
+still past its time goes on until it looks again, so what is done there must be provable otherwise (``facts.GraphFact``).
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ class Leases(Protocol):
 
     def take(self, what: str, holder: str, seconds: float, *, urgent: bool = False) -> Lease | None:
         """The lease, for so long, if nobody holds it; where somebody does, and this is ``urgent``, they are told, unless
-        they are just writing under it. ``holder`` is for people. Two never hold the same."""
+        they are just writing under it. ``holder`` is for people. Two never hold the same, but for one that stood still in the
+        moment when it took or renewed it, where a bucket gives it."""
         ...
 
     def renew(self, lease: Lease, seconds: float) -> bool:

@@ -1,0 +1,56 @@
+"""Renewing leases in a bucket, by a clock that a test sets: what is late, and what nobody heard the end of."""
+
+from __future__ import annotations
+
+import pytest
+
+from kgfs.errors import LostLeaseError, TimedOutError
+from kgfs.stores.garage.memory import MemoryGarage
+from kgfs.stores.leases.bucket import LEASES, BucketLeases
+from kgfs.stores.leases.contract import Lease
+
+
+def taken(leases: BucketLeases) -> Lease:
+    lease = leases.take("a", "somebody", 10)
+    assert lease is not None
+    return lease
+
+
+def test_a_renewal_whose_end_was_not_heard_is_followed_by_another_that_is_seen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else who waits would count from the first, and the holder from the second."""
+    now = [1000.0]
+    objects = MemoryGarage().objects
+    holder, other = BucketLeases(objects, lambda: now[0]), BucketLeases(objects, lambda: now[0])
+    lease, mark = taken(holder), holder._mark
+
+    def unheard(what: str, token: int, said: str) -> None:
+        mark(what, token, said)
+        raise TimedOutError("no answer in time")
+
+    with monkeypatch.context() as silent, pytest.raises(TimedOutError):
+        silent.setattr(holder, "_mark", unheard)
+        holder.renew(lease, 10)
+    assert other.take("a", "another", 10) is None
+    now[0] += 9
+    holder.renew(lease, 10)
+    for _ in range(2):
+        assert other.take("a", "another", 10) is None
+        now[0] += 4.9
+    assert len(list(objects.keys(LEASES))) == 2, "who holds it, and that it was renewed"
+    holder.renew(lease, 10)
+
+
+def test_a_renewal_that_took_too_long_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [1000.0]
+    holder = BucketLeases(MemoryGarage().objects, lambda: now[0])
+    lease, mark = taken(holder), holder._mark
+
+    def slowly(what: str, token: int, said: str) -> None:
+        now[0] += 10
+        mark(what, token, said)
+
+    monkeypatch.setattr(holder, "_mark", slowly)
+    with pytest.raises(LostLeaseError):
+        holder.renew(lease, 10)
