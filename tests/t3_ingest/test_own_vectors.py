@@ -17,13 +17,15 @@ from kgfs.compute.local import LocalCompute
 from kgfs.config import Config, Models
 from kgfs.ingest.life.forget import order, plan
 from kgfs.ingest.reading.clock import StageClock
+from kgfs.ingest.working import own_graph
 from kgfs.ingest.working.own_vectors import conclude_vectors, confirmed, follow_vectors
 from kgfs.ingest.working.pipeline import Pipeline
-from kgfs.ingest.working.turns import PUBLISH, Alone, Together, Turns
+from kgfs.ingest.working.turns import PUBLISH, Alone, Together, Turns, taking_turns
 from kgfs.ingest.working.worker import Worker
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.graph.memory import MemoryGraph
+from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.leases.contract import SharedGraph
 from kgfs.stores.leases.holding import Holding
 from kgfs.stores.leases.memory import MemoryLeases
@@ -128,3 +130,56 @@ def test_they_follow_also_where_this_home_never_has_its_turn(tmp_path: Path) -> 
             work(there)
             assert same()
         assert leases.take(PUBLISH, "there", 1000) is None
+
+
+def test_they_do_not_run_ahead_of_a_graph_of_the_homes_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process of the home learns what was published when the graph was looked at already."""
+    garage, compute = MemoryGarage(), LocalCompute(Models(extractor="statistics"))
+    with ExitStack() as stack:
+        homes: list[Host] = []
+        for name in ("here", "there"):
+            made = host(tmp_path / name, garage)
+            vectors = SqliteVectors(made.config.vectors_db, compute.embedding_model)
+            made.stores = replace(made.stores, graph=SqliteGraph(made.config.graph_db), vectors=vectors)
+            stack.enter_context(closing(made.stores))
+            stack.callback(made.session.close)
+            homes.append(made)
+        here, there = homes
+
+        def work(one: Host) -> None:
+            pipeline = Pipeline(one.config, one.stores, compute, StageClock(), LocalEngine(compute, garage.objects))
+            with taking_turns(pipeline, lambda _: one.exchange.meet()) as turns:
+                Worker(pipeline, ErrorLog(one.config.errors_log), one.exchange, turns).run(until_idle=True)
+
+        def publish(stem: str, *things: str) -> None:
+            here.file(f"{stem}.txt", TEXT.format(*things).encode())
+            here.settle()
+            work(here)
+
+        here.ontology()
+        publish("a", "garbage collector", "root set")
+        work(there)
+        publish("b", "memory cell", "weak reference")
+        there.exchange()
+        real, left = own_graph.follow_graph, ["c"]
+
+        def followed(config: Config, stores: Stores) -> int:
+            upto = real(config, stores)
+            if left:
+                publish(left.pop(), "reference counting", "tracing algorithm")
+                there.exchange()
+            return upto
+
+        with (
+            monkeypatch.context() as patched,
+            taking_turns(
+                Pipeline(there.config, there.stores, compute, StageClock(), LocalEngine(compute, garage.objects)),
+                lambda _: there.exchange.meet(),
+            ) as turns,
+        ):
+            patched.setattr(own_graph, "follow_graph", followed)
+            turns.keep_up(now=True)
+        assert left == []
+        work(there)
+        assert here.stores.vectors is not None and there.stores.vectors is not None
+        assert rows(here.stores.vectors) == rows(there.stores.vectors) != []
