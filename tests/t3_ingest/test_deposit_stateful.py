@@ -152,6 +152,7 @@ class Home(RuleBasedStateMachine):
         if self.open:
             self.open[1].release()
         self.desk.settle()
+        self.desk.settle()  # of two decisions that touch one history the later may be taken again
         assert not self.desk.config.errors_log.exists(), self.desk.config.errors_log.read_text()
         journal = self.desk.journal
         for place, content in self.files.items():

@@ -34,6 +34,14 @@ def soon(true: Callable[[], object]) -> None:
     until(true, SOON)
 
 
+def text_of(path: Path) -> str:
+    """Empty where there is none (any more)."""
+    try:
+        return path.read_text()
+    except FileNotFoundError:
+        return ""
+
+
 @pytest.fixture(scope="module")
 def second(place: Place) -> Iterator[Place]:
     """The same home once more, at another place."""

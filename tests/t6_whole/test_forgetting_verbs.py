@@ -12,7 +12,7 @@ import pytest
 
 from kgfs.domain import encode_name
 from tests.t6_whole.conftest import ZEN
-from tests.t6_whole.running import KGFS, ROOT, Place, one_line
+from tests.t6_whole.running import KGFS, ROOT, Place, one_line, until
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def test_a_dry_run_settles_nothing(two: Place) -> None:
     assert two.run("forget", new, expect=None).returncode != 0
     assert json.loads(two.run("status", "--json", new).stdout)["version"] in (0, None)
     two.run("forget", new, "--yes")
-    assert not new.exists()
+    until(lambda: not new.exists())
     assert states(two) == {"Notes": {"done": 2, "trashed": 1}}
 
 

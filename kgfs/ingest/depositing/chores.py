@@ -63,10 +63,14 @@ class Chores:
             if not self._ship_failed:
                 self._failing = None
         except KgfsError as error:
-            if type(error) is not self._failing:  # once while it lasts
-                self._errors.add("chores", error)
-            self._failing = type(error)
+            self._tell(error)
             self._resting_until = time.monotonic() + RETRY
+
+    def _tell(self, error: KgfsError) -> None:
+        """Once while it lasts."""
+        if type(error) is not self._failing:
+            self._errors.add("chores", error)
+        self._failing = type(error)
 
     def _settle(self) -> None:
         asked = self._request.stat().st_mtime_ns if self._request.exists() else 0
@@ -96,5 +100,6 @@ class Chores:
     def _ship_meanwhile(self) -> None:
         try:
             self._ship()
-        except KgfsError:
-            self._next_ship = time.monotonic() + RETRY  # tried again, and told, when there is nothing to settle
+        except KgfsError as error:
+            self._tell(error)
+            self._next_ship = time.monotonic() + RETRY
