@@ -18,7 +18,7 @@ from tests.t6_whole.running import Place, until
 
 pytestmark = [pytest.mark.mounted, pytest.mark.slow]
 
-AWAY = "cannot be reached|no answer in time|does not answer within"
+AWAY = "cannot be reached|no answer in time|does not answer within|is not ready for"
 MEANWHILE = "A torii is a gate.\n"
 MODELS = {"KGFS_MODELS_EXTRACTOR": "statistics"}
 NO_MODELS = MODELS | {"KGFS_MODELS_EMBEDDER": "none"}

@@ -48,7 +48,7 @@ class Plan:
     """At the stated prices per million tokens; 0 for an extractor that is not billed."""
 
     def plain(self) -> dict[str, Any]:
-        return asdict(self)
+        return asdict(self) | {"seconds": None if self.seconds is None else round(self.seconds, 1)}
 
 
 def plan(
@@ -86,7 +86,7 @@ def plan(
         tokens=tokens,
         reusable_chunks=reusable_chunks,
         reusable_tokens=reusable_tokens,
-        seconds=round(asked_bytes / rate, 1) if rate else None,
+        seconds=asked_bytes / rate if rate else None,
         cost=round(asked * price / 1e6, 4) if compute.billed else 0.0,
     )
 
