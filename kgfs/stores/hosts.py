@@ -22,6 +22,7 @@ from kgfs.config import Config
 from kgfs.errors import MissingError
 from kgfs.stores.garage.contract import Objects
 from kgfs.stores.journal.facts import ForgettingDone, decode
+from kgfs.stores.journal.following import confirmed
 from kgfs.stores.stores import Stores
 
 HOSTS = "hosts/"
@@ -102,7 +103,7 @@ def strike_off(objects: Objects, host: str) -> bool:
 
 def read_roll(config: Config, stores: Stores) -> Roll:
     """As it is in the garage now. Raises what the garage raises."""
-    followed = stores.journal.unshipped(1)[0] - 1
+    followed = confirmed(stores.journal)
     hosts = tuple(_hosts(stores.garage.objects))
     slowest = min((host.followed for host in hosts), default=followed)
     before = known_roll(config)

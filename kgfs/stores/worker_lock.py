@@ -11,6 +11,7 @@ from typing import Any
 
 from kgfs.errors import BusyError
 from kgfs.stores.locks import is_locked, take
+from kgfs.stores.notes import write_note
 
 LOCK = "worker.lock"
 
@@ -28,10 +29,7 @@ class WorkerLock:
 
     def note(self, about: Mapping[str, Any]) -> None:
         """What ``kgfs status`` shows of this worker; replaced whole."""
-        fresh = self._note.with_suffix(".new")
-        fresh.touch(mode=0o600)
-        fresh.write_text(json.dumps({"pid": os.getpid(), **about}))
-        fresh.replace(self._note)
+        write_note(self._note, {"pid": os.getpid(), **about})
 
     def close(self) -> None:
         os.close(self._descriptor)

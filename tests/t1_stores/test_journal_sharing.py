@@ -245,6 +245,14 @@ class Two:
         assert tables(self.here.journal) == tables(self.there.journal)  # type: ignore[arg-type]
         return told
 
+    def minted_here(self) -> None:
+        """The document ``dddd…`` at ``a.txt``, told to nobody yet."""
+        name = self.here.file("a.txt", "words")
+        row = self.here.names.name(name)
+        assert row is not None
+        minted = (1, "d" * 16, "words", row.size, "sources/p/x.txt", "id-P/a.txt", "a.txt", "insert", "new")
+        self.here.record(f.VersionMinted(name, "id-P", *minted, self.here.tick()))
+
     def tree(self) -> dict[str, str]:
         """Paths below documents/ of P and their contents."""
         found: dict[str, str] = {}
@@ -483,11 +491,7 @@ def test_a_fact_that_was_not_accepted_is_taken_back(two: Two) -> None:
 
 def test_what_a_graph_of_its_own_decided_by_nothing_is_late_as_well(two: Two) -> None:
     """One that is new, and had no fact of the ledger yet."""
-    name = two.here.file("a.txt", "words")
-    row = two.here.names.name(name)
-    assert row is not None
-    minted = (1, "d" * 16, "words", row.size, "sources/p/x.txt", "id-P/a.txt", "a.txt", "insert", "new")
-    two.here.record(f.VersionMinted(name, "id-P", *minted, two.here.tick()))
+    two.minted_here()
     two.meet()
     forgotten = f.DocumentForgotten("d" * 16, "none", "commit", two.here.tick())
     following(two.here.journal, 0).record(forgotten)  # type: ignore[arg-type]
@@ -501,11 +505,7 @@ def test_what_a_graph_of_its_own_decided_by_nothing_is_late_as_well(two: Two) ->
 
 @pytest.mark.claim("SHARE-6")
 def test_only_confirmed_work_is_handed_out(two: Two) -> None:
-    name = two.here.file("a.txt", "words")
-    row = two.here.names.name(name)
-    assert row is not None
-    minted = (1, "d" * 16, "words", row.size, "sources/p/x.txt", "id-P/a.txt", "a.txt", "insert", "new")
-    two.here.record(f.VersionMinted(name, "id-P", *minted, two.here.tick()))
+    two.minted_here()
     assert two.here.journal.jobs.claim("w", 60) is None and two.here.journal.jobs.owed() == 1
     two.meet()
     job = two.here.journal.jobs.claim("w", 60)

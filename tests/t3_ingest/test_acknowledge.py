@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from kgfs.errors import AwayError
-from kgfs.ingest.keeping.followed import graph_note, write_note
+from kgfs.ingest.keeping.followed import graph_note
 from kgfs.ingest.sharing import acknowledge as acknowledging
 from kgfs.ingest.sharing.exchange import shipping
 from kgfs.knowledge.status import sharing_page
 from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.hosts import HOSTS, host_id, read_roll, strike_off
 from kgfs.stores.journal.facts import ForgettingDone, ForgettingOwed
+from kgfs.stores.notes import write_note
 from tests.t1_stores.graph_building import Doc, Told, publish
 from tests.t3_ingest.test_exchange import Host, garage, here, there
 

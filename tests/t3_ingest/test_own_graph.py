@@ -32,7 +32,7 @@ from kgfs.stores.journal.facts import GraphFact
 from kgfs.stores.naming import find_document
 from kgfs.stores.stores import Stores
 from tests.t3_ingest.test_exchange import Host, host
-from tests.t3_ingest.test_turns import TEXTS, Slow
+from tests.t3_ingest.test_turns import TEXTS, Slow, read_first
 from tests.t6_whole.knowledge_of import knowledge_in
 
 LEASE, SHORT = 60.0, 1.5
@@ -131,11 +131,7 @@ def test_who_stood_still_past_its_turn_takes_back_what_it_had_published(
         assert isinstance(turns, Together)
         publisher = turns.publisher()
         assert publisher is not None
-        job = slow.stores.journal.jobs.claim("slow", 600)
-        assert job is not None
-        document = slow.stores.journal.names.document(job.doc_id)
-        assert document is not None
-        reading = publisher.read(document, job, lambda stage, share: None)
+        document, reading, job = read_first(publisher)
 
         def stand_still() -> None:
             monkeypatch.setattr(turns._holding._leases, "renew", lambda *_: False)  # no sign of life any more

@@ -18,7 +18,7 @@ from kgfs.config import Config, Models
 from kgfs.ingest.life.forget import order, plan
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working import own_graph
-from kgfs.ingest.working.own_vectors import conclude_vectors, confirmed, follow_vectors
+from kgfs.ingest.working.own_vectors import conclude_vectors, follow_vectors
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.turns import PUBLISH, Alone, Together, Turns, taking_turns
 from kgfs.ingest.working.worker import Worker
@@ -26,6 +26,7 @@ from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.journal.following import confirmed
 from kgfs.stores.leases.contract import SharedGraph
 from kgfs.stores.leases.holding import Holding
 from kgfs.stores.leases.memory import MemoryLeases
@@ -69,8 +70,8 @@ def test_they_follow_and_are_the_same(home: Path, tmp_path: Path) -> None:
             assert stores.vectors is not None
             with closing(SqliteVectors(other.vectors_db, model)) as mine:
                 there: Stores = replace(stores, vectors=mine)
-                follow_vectors(other, there, confirmed(there))
-                follow_vectors(other, there, confirmed(there))
+                follow_vectors(other, there, confirmed(there.journal))
+                follow_vectors(other, there, confirmed(there.journal))
                 conclude_vectors(other, there)
                 return rows(mine), rows(stores.vectors)
 

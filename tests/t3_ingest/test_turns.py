@@ -18,6 +18,7 @@ from kgfs.compute.engine import LocalEngine
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config, Models
 from kgfs.config import Pipeline as Settings
+from kgfs.domain import Document
 from kgfs.errors import LostLeaseError
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working.pipeline import Pipeline
@@ -25,7 +26,9 @@ from kgfs.ingest.working.turns import Together, only_changer, taking_turns
 from kgfs.ingest.working.worker import Worker
 from kgfs.models.contract import Passage
 from kgfs.stores.error_log import ErrorLog
+from kgfs.stores.journal.contract import Job
 from kgfs.stores.journal.facts import DocumentFailed, DocumentForgotten, DocumentRead
+from kgfs.stores.readings import Reading
 from kgfs.stores.stores import Stores
 from tests.t1_stores.graph_stores import own
 from tests.t6_whole.knowledge_of import knowledge_in
@@ -39,6 +42,15 @@ TEXTS = {
     f"{n:02}": f"A {THINGS[n % 6]} is a form of {THINGS[(n + 1) % 6]}. The {THINGS[n % 6]} uses a {THINGS[(n + 2) % 6]} number {n}."
     for n in range(10)
 }
+
+
+def read_first(publisher: Pipeline) -> tuple[Document, Reading, Job]:
+    """What is owed first, read and not published yet."""
+    job = publisher.stores.journal.jobs.claim("slow", 600)
+    assert job is not None
+    document = publisher.stores.journal.names.document(job.doc_id)
+    assert document is not None
+    return document, publisher.read(document, job, lambda stage, share: None), job
 
 
 @dataclass
@@ -170,11 +182,7 @@ def test_who_lost_its_lease_publishes_nothing_and_the_other_all(
         assert isinstance(turns, Together)
         publisher = turns.publisher()
         assert publisher is not None
-        job = slow.stores.journal.jobs.claim("slow", 600)
-        assert job is not None
-        document = slow.stores.journal.names.document(job.doc_id)
-        assert document is not None
-        reading = publisher.read(document, job, lambda stage, share: None)
+        document, reading, job = read_first(publisher)
 
         def stand_still() -> None:
             monkeypatch.setattr(turns._holding._leases, "renew", lambda *_: False)  # no sign of life any more

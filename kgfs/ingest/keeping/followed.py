@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 from kgfs.config import Config
@@ -28,10 +27,3 @@ def read_note(note: Path) -> list[int] | None:
         return [int(number) for number in json.loads(note.read_text())]
     except (FileNotFoundError, ValueError, TypeError):
         return None
-
-
-def write_note(note: Path, numbers: Sequence[int]) -> None:
-    fresh = note.with_suffix(".new")
-    fresh.touch(mode=0o600)
-    fresh.write_text(json.dumps(numbers))
-    fresh.replace(note)

@@ -27,7 +27,7 @@ from kgfs.stores.journal.facts import Fact, ForgettingDone, ForgettingOwed, Onto
 from kgfs.stores.naming import Found, FoundKind
 from kgfs.stores.readings import keep_text, load_reading
 from kgfs.stores.stores import Stores
-from kgfs.stores.vectors.contract import Filter
+from kgfs.stores.vectors.unindexing import unindex
 
 PAGE = 1000
 
@@ -215,19 +215,13 @@ def _carry_out(config: Config, stores: Stores, owed: Forgetting) -> None:
 
 
 def _leave_graph(stores: Stores, owed: Forgetting, commit_id: str) -> None:
-    graph, vectors = stores.graph, stores.vectors
+    graph = stores.graph
     if graph.published(commit_id) is None:
         touched = {concept.concept_id for doc_id in owed.doc_ids for concept in graph.concepts_of(doc_id)}
     else:  # killed after the commit: what they had is not shown any more
         touched = {concept for doc_id in owed.doc_ids for concept in decided_about(stores, doc_id)[0]}
     graph.forget(commit_id, owed.doc_ids, owed.at, owed.concepts)
-    if vectors is None:
-        return
-    for doc_id in owed.doc_ids:
-        vectors.delete(Filter(kind="source", doc_id=doc_id))
-    touched |= set(owed.concepts)
-    if dead := frozenset(touched - graph.concepts_by_id(touched).keys()):
-        vectors.delete(Filter(kind="concept", items=dead))
+    unindex(stores, owed.doc_ids, touched | set(owed.concepts))
 
 
 def _keep_texts(stores: Stores, doc_ids: Iterable[str]) -> None:

@@ -41,6 +41,7 @@ from kgfs.stores.readings import (
 )
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter, Vectors
+from kgfs.stores.vectors.unindexing import unindex
 
 Progress = Callable[[int, int], None]
 """Is told (publications carried out, of how many)."""
@@ -84,8 +85,7 @@ def rebuild_vectors(stores: Stores, ontology: str = "") -> None:
     replayed = ReplayedVectors(stores, stores.vectors)
     for fact in _facts(stores, ontology):
         replay_in_vectors(fact, replayed)
-    if gone := frozenset(replayed.founded - stores.graph.concepts_by_id(replayed.founded).keys()):
-        stores.vectors.delete(Filter(kind="concept", items=gone))
+    unindex(stores, (), replayed.founded)
     border("vectors-derived")
     if not ontology:
         stores.vectors.conclude()

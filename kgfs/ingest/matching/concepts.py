@@ -19,7 +19,8 @@ from kgfs.stores.graph.contract import Mark, Said
 from kgfs.stores.journal.facts import ConceptsMerged, ConceptSplit
 from kgfs.stores.readings import Decisions, Reading, key_of_decisions, load_decisions, load_reading, text_of
 from kgfs.stores.stores import Stores
-from kgfs.stores.vectors.contract import Filter, Row
+from kgfs.stores.vectors.contract import Row
+from kgfs.stores.vectors.unindexing import unindex
 
 Word = ConceptsMerged | ConceptSplit
 LOOKED_BACK = 10_000
@@ -60,8 +61,7 @@ def _index(stores: Stores, word: Word) -> None:
     if stores.vectors is None:
         return
     former = word.others if isinstance(word, ConceptsMerged) else ()
-    if gone := frozenset({*former} - stores.graph.concepts_by_id(former).keys()):
-        stores.vectors.delete(Filter(kind="concept", items=gone))
+    unindex(stores, (), former)
     stores.vectors.upsert(founded_rows(stores, word, stores.vectors.model))
 
 

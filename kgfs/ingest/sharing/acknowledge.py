@@ -9,6 +9,7 @@ from kgfs.errors import AwayError, TimedOutError
 from kgfs.ingest.keeping.followed import graph_note, read_note
 from kgfs.ingest.sharing.obey import is_obeyed
 from kgfs.stores.hosts import host_id, read_roll, say
+from kgfs.stores.journal.following import confirmed
 from kgfs.stores.stores import Stores
 
 EVERY = 10.0
@@ -26,7 +27,7 @@ def acknowledge(config: Config, stores: Stores) -> None:
     if looked.exists() and 0 <= time.time() - looked.stat().st_mtime < EVERY:
         return
     looked.touch(mode=0o600)
-    followed = stores.journal.unshipped(1)[0] - 1
+    followed = confirmed(stores.journal)
     roll = read_roll(config, stores)
     own = next((host for host in roll.hosts if host.id == host_id(config)), None)
     if config.graph.store == "sqlite":

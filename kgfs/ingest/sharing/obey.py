@@ -18,6 +18,7 @@ from kgfs.stores.garage.s3.cache import Cache
 from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.journal.copied import working_copies
 from kgfs.stores.journal.facts import ForgettingDone, decode
+from kgfs.stores.notes import write_note
 from kgfs.stores.stores import Stores
 from kgfs.stores.waiting import WAITING
 
@@ -33,10 +34,7 @@ def note_purges(config: Config, stores: Stores, entries: Iterable[bytes]) -> Non
         found = [document for doc_id in doc_ids if (document := stores.journal.names.document(doc_id))]
         known["doc_ids"] += [document.doc_id for document in found]
         known["sha256s"] += [document.sha256 for document in found]
-        fresh = _note(config).with_suffix(".new")
-        fresh.touch(0o600)
-        fresh.write_text(json.dumps(known))
-        fresh.rename(_note(config))
+        write_note(_note(config), known)
         border("purge-noted")
 
 

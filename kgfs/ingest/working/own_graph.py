@@ -14,11 +14,13 @@ from dataclasses import dataclass
 
 from kgfs.config import Config
 from kgfs.failpoints import border
-from kgfs.ingest.keeping.followed import graph_note, read_note, write_note
+from kgfs.ingest.keeping.followed import graph_note, read_note
 from kgfs.ingest.life.rebuild import rebuild_graph, replay_in_graph
 from kgfs.ingest.working.own_vectors import doubt_vectors
 from kgfs.stores.journal.facts import ForgettingDone, GraphFact
+from kgfs.stores.journal.following import confirmed
 from kgfs.stores.leases.contract import SharedGraph
+from kgfs.stores.notes import write_note
 from kgfs.stores.stores import Stores
 
 AT_ONCE = 1000
@@ -58,7 +60,7 @@ def follow_graph(config: Config, stores: Stores) -> int:
         stores.graph.abandon(commit_id)
     told = _told(config, stores)
     if told is None or told.purged or (told.foreign and not told.explained):
-        upto = stores.journal.unshipped(1)[0] - 1
+        upto = confirmed(stores.journal)
         doubt_vectors(config)
         rebuild_graph(stores)
         return _note_derived(config, stores, upto)
@@ -85,7 +87,7 @@ def deriving(config: Config, stores: Stores, *, whole: bool) -> Iterator[None]:
     if not has_own(stores):
         yield
         return
-    upto, before = stores.journal.unshipped(1)[0] - 1, stores.graph.epoch()
+    upto, before = confirmed(stores.journal), stores.graph.epoch()
     yield
     if whole:
         _note_derived(config, stores, upto)
@@ -97,9 +99,9 @@ def _note_derived(config: Config, stores: Stores, upto: int) -> int:
     """It was derived anew, all of it, since the ledger was known up to that fact; up to which it has it. Of what was purged
     elsewhere no trace is left."""
     stores.graph.redact([], [])
-    confirmed = stores.journal.unshipped(1)[0] - 1
+    known = confirmed(stores.journal)
     for seq, fact in _facts(stores, upto) or []:
-        if seq > confirmed or (_commits(fact) and stores.graph.published(fact.commit_id) is None):
+        if seq > known or (_commits(fact) and stores.graph.published(fact.commit_id) is None):
             break
         upto = seq  # learnt of before it was derived
     _keep_note(config, stores, upto)
@@ -116,7 +118,7 @@ def _keep_note(config: Config, stores: Stores, upto: int) -> None:
 def _told(config: Config, stores: Stores) -> _Told | None:
     """None where that is too long ago, or unknown."""
     noted = _noted(config)
-    upto = stores.journal.unshipped(1)[0] - 1
+    upto = confirmed(stores.journal)
     facts = _facts(stores, noted[0]) if noted is not None else None
     if noted is None or facts is None:
         return None

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from kgfs.config import Config
-from kgfs.ingest.keeping.followed import read_note, vectors_note, write_note
+from kgfs.ingest.keeping.followed import read_note, vectors_note
 from kgfs.ingest.life.purge import decided_about
 from kgfs.ingest.life.rebuild import ReplayedVectors, rebuild_vectors, replay_in_vectors
 from kgfs.stores.journal.facts import ConceptsMerged, DocumentForgotten, DocumentRead, Fact, ForgettingDone
+from kgfs.stores.journal.following import confirmed
+from kgfs.stores.notes import write_note
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter, Vectors
+from kgfs.stores.vectors.unindexing import unindex
 
 AT_ONCE = 1000
 
@@ -22,7 +25,7 @@ def are_behind(config: Config, stores: Stores) -> bool:
     """Whether there is something that :func:`follow_vectors` would do. Quick."""
     assert stores.vectors is not None
     upto = _brought(config, stores.vectors)
-    return upto is None or upto < confirmed(stores)
+    return upto is None or upto < confirmed(stores.journal)
 
 
 def follow_vectors(config: Config, stores: Stores, bound: int) -> None:
@@ -47,7 +50,7 @@ def conclude_vectors(config: Config, stores: Stores) -> None:
     """What was done since :func:`follow_vectors` was done to its vectors too, where it was this home alone that did it; else it is
     followed later."""
     assert stores.vectors is not None
-    brought, upto = _brought(config, stores.vectors), confirmed(stores)
+    brought, upto = _brought(config, stores.vectors), confirmed(stores.journal)
     if brought is not None and stores.journal.changed_elsewhere() <= brought:
         write_note(vectors_note(config, stores.vectors.model), [upto])
 
@@ -62,11 +65,6 @@ def _brought(config: Config, vectors: Vectors) -> int | None:
     """The last fact that was done to them; None where that is not known."""
     noted = read_note(vectors_note(config, vectors.model))
     return noted[0] if noted else None
-
-
-def confirmed(stores: Stores) -> int:
-    """The ledger's newest fact that is known here: what is behind it may still get other numbers."""
-    return stores.journal.unshipped(1)[0] - 1
 
 
 def _follow(stores: Stores, vectors: Vectors, facts: list[Fact]) -> None:
@@ -87,9 +85,7 @@ def _follow(stores: Stores, vectors: Vectors, facts: list[Fact]) -> None:
             if fact.purge:  # nothing says any more which concepts it had to do with
                 perhaps_gone |= {row.item for row in vectors.fetch(Filter(kind="concept"))}
     perhaps_gone |= replayed.founded
-    gone = frozenset(perhaps_gone - stores.graph.concepts_by_id(perhaps_gone).keys())
-    if gone:
-        vectors.delete(Filter(kind="concept", items=gone))
+    gone = unindex(stores, (), perhaps_gone)
     for fact in facts:
         if isinstance(fact, ForgettingDone) and fact.purge:
             vectors.erase(fact.doc_ids, sorted(gone | set(fact.concepts)))

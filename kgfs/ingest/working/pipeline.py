@@ -44,7 +44,7 @@ from kgfs.stores.readings import (
     text_of,
 )
 from kgfs.stores.stores import Stores
-from kgfs.stores.vectors.contract import Filter
+from kgfs.stores.vectors.unindexing import unindex
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ class Pipeline:
         touched = [concept.concept_id for concept in graph.concepts_of(document.doc_id)]
         at = time.time_ns()
         graph.forget(commit_id, [document.doc_id], at)
-        self._unindex([document.doc_id], touched)
+        unindex(self.stores, [document.doc_id], touched)
         border("forgotten")
         self.stores.journal.record(DocumentForgotten(document.doc_id, "orphans", commit_id, at))
 
@@ -231,7 +231,7 @@ class Pipeline:
         superseded: Sequence[str],
         touched: Sequence[str],
     ) -> None:
-        self._unindex((*superseded, document.doc_id), touched)
+        unindex(self.stores, (*superseded, document.doc_id), touched)
         if found is None or self.stores.vectors is None:
             return
         texts = embeddings.contents(self.stores.graph, self.stores.vectors, document.doc_id)
@@ -241,14 +241,6 @@ class Pipeline:
         living = self.stores.graph.concepts_by_id([row.item for row in founded])
         rows += [row for row in founded if row.item in living]
         self.stores.vectors.upsert(rows)
-
-    def _unindex(self, doc_ids: Sequence[str], concept_ids: Sequence[str]) -> None:
-        if self.stores.vectors is None:
-            return
-        for doc_id in doc_ids:
-            self.stores.vectors.delete(Filter(kind="source", doc_id=doc_id))
-        if gone := frozenset({*concept_ids} - self.stores.graph.concepts_by_id(concept_ids).keys()):
-            self.stores.vectors.delete(Filter(kind="concept", items=gone))
 
 
 def _scope(job: Job | None) -> Scope:

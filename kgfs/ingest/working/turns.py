@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from kgfs.config import Config
 from kgfs.errors import AwayError, BusyError, KgfsError, LostLeaseError, TimedOutError
-from kgfs.stores.journal.following import following
+from kgfs.stores.journal.following import confirmed, following
 from kgfs.stores.leases.bucket import BucketLeases
 from kgfs.stores.leases.contract import Lease, SharedGraph
 from kgfs.stores.leases.holding import RENEWALS, Holding
@@ -152,7 +152,7 @@ class Together:
         try:
             stores = self._pipeline.stores
             self._exchange(stores)
-            known = own_vectors.confirmed(stores)
+            known = confirmed(stores.journal)
             fenced = replace(self._pipeline, stores=self._caught_up(lease_now))
             if own_vectors.has_own(self._pipeline.config, stores):
                 own_vectors.follow_vectors(self._pipeline.config, stores, known)
@@ -190,7 +190,7 @@ class Together:
 
         config, stores = self._pipeline.config, self._pipeline.stores
         with suppress(AwayError, TimedOutError):
-            known = own_vectors.confirmed(stores)
+            known = confirmed(stores.journal)
             if self._graph is None and own_graph.is_behind(config, stores):
                 own_graph.follow_graph(config, stores)
             if own_vectors.has_own(config, stores) and own_vectors.are_behind(config, stores):
@@ -239,7 +239,7 @@ class Together:
 def taking_turns(pipeline: Pipeline, exchange: Exchange) -> Iterator[Turns]:
     """For a worker: those that its graph, and its ledger, ask for."""
     stores = pipeline.stores
-    if not (isinstance(stores.graph, SharedGraph) or stores.journal.sharing):
+    if _is_alone(stores):
         yield Alone(pipeline)
         return
     with closing(_holding(stores, pipeline.config)) as holding:
@@ -258,7 +258,7 @@ def only_changer(config: Config, stores: Stores, exchange: Exchange, patience: f
     BusyError if that is not to be had within ``patience`` seconds, or where another did all the same: then what was done may
     have to be done anew by the next worker, and what was decided to be said again."""
     graph = stores.graph
-    if not (isinstance(graph, SharedGraph) or stores.journal.sharing):
+    if _is_alone(stores):
         yield stores
         return
     with closing(_holding(stores, config)) as holding:
@@ -300,6 +300,11 @@ def only_deriver(config: Config, stores: Stores, exchange: Exchange, *, whole: b
         own_graph.follow_graph(config, stores)
     with own_graph.deriving(config, stores, whole=whole):
         yield stores
+
+
+def _is_alone(stores: Stores) -> bool:
+    """Whether no other machine has to do with the graph."""
+    return not (isinstance(stores.graph, SharedGraph) or stores.journal.sharing)
 
 
 def _holding(stores: Stores, config: Config) -> Holding:

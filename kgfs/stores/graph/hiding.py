@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection
 
 _MARK = "/"
 """What a hidden name starts with: no directory name has it."""
@@ -17,3 +18,8 @@ def hidden_name(ontology: str, name: str) -> str:
 
 def is_hidden(name: str) -> bool:
     return name.startswith(_MARK)
+
+
+def known_as(ontology: str, names: Collection[str]) -> dict[str, str]:
+    """Name by all that may stand for it: itself, and what hides it."""
+    return {hidden_name(ontology, name): name for name in names} | {name: name for name in names}

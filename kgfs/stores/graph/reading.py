@@ -24,7 +24,7 @@ from kgfs.stores.graph.contract import (
 )
 from kgfs.stores.graph.faults import faults
 from kgfs.stores.graph.feed import changes
-from kgfs.stores.graph.hiding import hidden_name
+from kgfs.stores.graph.hiding import known_as
 from kgfs.stores.graph.merging import MARKS, mark_row
 from kgfs.stores.graph.pages import concept_page
 from kgfs.stores.graph.rows import (
@@ -276,12 +276,12 @@ class GraphReads:
         return dict.fromkeys(owners, 1) | {owner: last + 1 for owner, last in rows}
 
     def names_taken(self, ontology: str, names: Collection[str]) -> dict[str, str]:
-        known_as = {hidden_name(ontology, name): name for name in names} | {name: name for name in names}
+        shown = known_as(ontology, names)
         rows = self._database.rows(
             f"SELECT name, concept_id FROM concept WHERE name IN {_THOSE} AND ontology = ?2",
-            (json.dumps([*known_as]), ontology),
+            (json.dumps([*shown]), ontology),
         )
-        return {known_as[name]: concept_id for name, concept_id in rows}
+        return {shown[name]: concept_id for name, concept_id in rows}
 
     def popular(self, ontology: str, limit: int, scope: Scope = EVERYTHING) -> list[Concept]:
         if scope != EVERYTHING:

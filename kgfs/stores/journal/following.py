@@ -1,4 +1,4 @@
-"""A journal for who changes a graph of its own, on a ledger that others write to as well."""
+"""How far a ledger is known here, and a journal for who changes a graph of its own on one that others write to as well."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ from typing import Any, cast
 
 from kgfs.stores.journal.contract import Journal
 from kgfs.stores.journal.facts import Fact, GraphFact
+
+
+def confirmed(journal: Journal) -> int:
+    """The ledger's newest fact that is known here: what is behind it may still get other numbers."""
+    return journal.unshipped(1)[0] - 1
 
 
 class _Following:

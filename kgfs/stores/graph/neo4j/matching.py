@@ -7,7 +7,7 @@ from typing import Any
 
 from kgfs.domain import normalise_label
 from kgfs.stores.graph.contract import EVERYTHING, Concept, Mark, Scope
-from kgfs.stores.graph.hiding import hidden_name, is_hidden
+from kgfs.stores.graph.hiding import is_hidden, known_as
 from kgfs.stores.graph.neo4j.reading import Neo4jReads
 from kgfs.stores.graph.neo4j.rows import CONCEPT, concept_row, form_key
 from kgfs.stores.graph.sampling import SKIP, draw
@@ -80,13 +80,13 @@ class Neo4jMatching(Neo4jReads):
         return dict.fromkeys(owners, 1) | {owner: last + 1 for owner, last in rows}
 
     def names_taken(self, ontology: str, names: Collection[str]) -> dict[str, str]:
-        known_as = {hidden_name(ontology, name): name for name in names} | {name: name for name in names}
+        shown = known_as(ontology, names)
         rows = self._ask_of(
-            known_as,
+            shown,
             "MATCH (o:Owner {space: space, ontology: $ontology, name: one}) RETURN [one, o.id]",
             ontology=ontology,
         )
-        return {known_as[name]: concept_id for name, concept_id in rows}
+        return {shown[name]: concept_id for name, concept_id in rows}
 
     def popular(self, ontology: str, limit: int, scope: Scope = EVERYTHING) -> list[Concept]:
         where = "MATCH (c:Concept) WHERE c.space = space AND c.ontology = $ontology AND c.weight >= 0"
