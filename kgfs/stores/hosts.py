@@ -85,7 +85,7 @@ def say(config: Config, objects: Objects, followed: int) -> None:
     own = f"{HOSTS}{host_id(config)}/"
     key = f"{own}{followed}-{int(time.time())}"
     objects.put(key, f"{socket.gethostname()}:{config.home}".encode())
-    for old in [found for found, _ in objects.keys(own) if found != key]:
+    for old in [found for found, _ in objects.keys(own) if found != key and _KEY.fullmatch(found)]:
         objects.delete(old)
 
 
