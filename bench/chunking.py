@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kgfs.domain import Chunk, Text
+from kgfs.domain.text import Chunk, Text
 from kgfs.errors import UnreadableTextError
 from kgfs.ingest.reading.chunk import chunk
 from kgfs.ingest.reading.parse import parse

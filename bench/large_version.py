@@ -20,11 +20,13 @@ from pathlib import Path
 
 from neo4j import GraphDatabase
 
-from kgfs.domain import Mention, concept_id_of, instance_id_of
+from kgfs.domain.identity import concept_id_of, instance_id_of
+from kgfs.domain.knowledge import Mention
 from kgfs.ingest.matching.publication import STAGED_AT_ONCE
-from kgfs.stores.graph.contract import Batch, ConceptRow, DocumentRow, Graph, InstanceRow, Publication, SourceRow
+from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.neo4j.graph import Neo4jGraph
 from kgfs.stores.graph.neo4j.place import Place
+from kgfs.stores.graph.vocabulary import Batch, ConceptRow, DocumentRow, InstanceRow, Publication, SourceRow
 from scripts.servers import neo4j, process
 
 DOCUMENT, ONTOLOGY = "d" * 16, "0123456789ab"

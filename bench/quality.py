@@ -22,7 +22,8 @@ import snowballstemmer
 
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Models, Pipeline
-from kgfs.domain import FoundConcept, FoundRelationship, Text
+from kgfs.domain.knowledge import FoundConcept, FoundRelationship
+from kgfs.domain.text import Text
 from kgfs.ingest.reading.chunk import chunk
 from kgfs.ingest.reading.gate import judge_all
 from kgfs.ingest.reading.parse import parse

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TextIO
 
 from bench.replica_generated import ONTOLOGY, QUOTES, TO_A_DOCUMENT, TO_A_SOURCE
-from kgfs.domain import RELATIONSHIP_TYPES, concept_id_of, relationship_id_of
-from kgfs.stores.graph.contract import DocumentRow, InstanceRow, SourceRow
+from kgfs.domain.identity import concept_id_of, relationship_id_of
+from kgfs.domain.knowledge import RELATIONSHIP_TYPES
+from kgfs.stores.graph.vocabulary import DocumentRow, InstanceRow, SourceRow
 from scripts.servers import neo4j, process
 
 SPACE = "bench/imported"

@@ -18,22 +18,14 @@ from pathlib import Path
 from bench.speed.plan import FOLDER, Planned, walk, write_plan
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.config import Config, load
-from kgfs.domain import (
-    Mention,
-    Ontology,
-    Place,
-    chunk_id_of,
-    concept_id_of,
-    doc_id_of,
-    garage_key_of,
-    instance_id_of,
-    new_id,
-)
+from kgfs.domain.documents import Ontology, Place
+from kgfs.domain.identity import chunk_id_of, concept_id_of, doc_id_of, garage_key_of, instance_id_of, new_id
+from kgfs.domain.knowledge import Mention
 from kgfs.ingest.depositing.deposit import Deposits
 from kgfs.render.source import Excerpt, base_size
 from kgfs.stores.garage.contract import BLOCK, Sums
-from kgfs.stores.graph.contract import Batch, ConceptRow, DocumentRow, InstanceRow, Publication, SourceRow
 from kgfs.stores.graph.opening import copy_graph
+from kgfs.stores.graph.vocabulary import Batch, ConceptRow, DocumentRow, InstanceRow, Publication, SourceRow
 from kgfs.stores.journal.facts import ContentKept, DocumentRead, FileMade, VersionMinted
 from kgfs.stores.stores import Stores
 from kgfs.tree.concepts import ConceptsFolder

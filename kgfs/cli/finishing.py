@@ -10,7 +10,7 @@ from kgfs.app.working import run_worker
 from kgfs.cli.options import count
 from kgfs.cli.progress import Bar
 from kgfs.config import Config
-from kgfs.domain import State
+from kgfs.domain.documents import State
 from kgfs.errors import BusyError
 from kgfs.knowledge.owed import owed
 from kgfs.stores.stores import Stores

@@ -13,7 +13,7 @@ from kgfs.app.deciding import carry_out_forgetting
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
-from kgfs.domain import Name
+from kgfs.domain.documents import Name
 from kgfs.errors import BadInputError
 from kgfs.ingest.life.forget import Plan, order, plan, unsettled
 from kgfs.stores.naming import Found, find_document

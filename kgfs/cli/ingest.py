@@ -14,7 +14,7 @@ from kgfs.cli.finishing import read_owed
 from kgfs.cli.options import as_json, with_config
 from kgfs.cli.progress import Bar
 from kgfs.config import Config
-from kgfs.domain import State
+from kgfs.domain.documents import State
 from kgfs.errors import BadInputError, KgfsError
 from kgfs.ingest.depositing.intake import Ingested
 from kgfs.ingest.keeping.identify import Action

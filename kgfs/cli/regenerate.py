@@ -11,7 +11,7 @@ from kgfs.app.home import open_stores
 from kgfs.cli.finishing import read_owed
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
-from kgfs.domain import Ontology
+from kgfs.domain.documents import Ontology
 from kgfs.errors import BadInputError, MissingError
 from kgfs.ingest.life.regenerate import EXTRACTORS, Order, all_of, owe
 from kgfs.ingest.life.regeneration_plan import Plan

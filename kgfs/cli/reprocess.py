@@ -11,7 +11,7 @@ from kgfs.app.home import open_stores
 from kgfs.cli.finishing import read_owed
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
-from kgfs.domain import INGEST_VERSION, INGEST_VERSIONS, Document
+from kgfs.domain.documents import INGEST_VERSION, INGEST_VERSIONS, Document
 from kgfs.errors import BadInputError
 from kgfs.ingest.life.regenerate import Order, failed, outdated, owe
 from kgfs.stores.naming import ontology_called

@@ -11,7 +11,7 @@ from kgfs.app.working import request_settling
 from kgfs.cli.options import count, with_config
 from kgfs.cli.progress import Bar
 from kgfs.config import Config
-from kgfs.domain import State
+from kgfs.domain.documents import State
 from kgfs.errors import KgfsError, NoWorkerError, TimedOutError
 from kgfs.knowledge.owed import Owed, owed
 from kgfs.stores.journal.contract import Journal

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from kgfs.compute.engine import Place, Progress, Work
 from kgfs.config import Cluster
-from kgfs.domain import INGEST_VERSION
+from kgfs.domain.documents import INGEST_VERSION
 from kgfs.errors import AwayError, BadInputError, LostLeaseError, MachineError
 
 T = TypeVar("T")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kgfs.domain import Ontology
+from kgfs.domain.documents import Ontology
 from kgfs.knowledge.standing import standing_of
 from kgfs.render.about import About, MainConcept, NewDocument
 from kgfs.stores.stores import Stores

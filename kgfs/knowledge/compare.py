@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from kgfs.domain import Document, Ontology
+from kgfs.domain.documents import Document, Ontology
 from kgfs.errors import MissingError
 from kgfs.stores.readings import Decisions, Reading, load_decisions, load_reading
 from kgfs.stores.stores import Stores

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from kgfs.domain import Document, Name, State
+from kgfs.domain.documents import Document, Name, State
 from kgfs.errors import BadInputError, MissingError
 from kgfs.render.words import time_of
-from kgfs.stores.journal.contract import Job
+from kgfs.stores.journal.contract_jobs import Job
 from kgfs.stores.naming import Found, FoundKind
 from kgfs.stores.readings import load_reading
 from kgfs.stores.stores import Stores

@@ -11,7 +11,8 @@ from kgfs.knowledge.standing import Standing, standing_of
 from kgfs.render import citation, source
 from kgfs.render.citation import Citation
 from kgfs.render.source import Excerpt, Marks
-from kgfs.stores.graph.contract import DocumentRow, Graph, InstanceRow
+from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.vocabulary import DocumentRow, InstanceRow
 from kgfs.stores.stores import Stores
 
 T = TypeVar("T")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kgfs.domain import Document, Version
+from kgfs.domain.documents import Document, Version
 from kgfs.errors import BadInputError, MissingError
 from kgfs.render.words import time_of
 from kgfs.stores.naming import Found, FoundKind

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kgfs.domain import State
+from kgfs.domain.documents import State
 from kgfs.errors import MissingError
 from kgfs.knowledge.standing import standing_of
 from kgfs.render.metadata import Metadata

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kgfs.domain import State
-from kgfs.stores.journal.contract import Job, Journal
+from kgfs.domain.documents import State
+from kgfs.stores.journal.contract import Journal
+from kgfs.stores.journal.contract_jobs import Job
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,14 @@ from pathlib import Path
 
 from kgfs.compute.nearest import LONGEST_WORDS, nearest
 from kgfs.compute.patience import Patience
-from kgfs.domain import MAX_NAME_BYTES, decode_name, safe_stem
+from kgfs.domain.names import MAX_NAME_BYTES, decode_name, safe_stem
 from kgfs.errors import BadInputError, GivenUpError, KgfsError
 from kgfs.failpoints import slowly
 from kgfs.knowledge.ranking import Match, Place, ranked
 from kgfs.knowledge.standing import standing_of
 from kgfs.render.search import ResultPage, Shown, telling
-from kgfs.stores.graph.contract import DocumentRow, Graph, SourceRow
+from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.vocabulary import DocumentRow, SourceRow
 from kgfs.stores.stores import Stores
 
 LIMIT = 20

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kgfs.domain import Name, Version, extension_of
+from kgfs.domain.documents import Name, Version
+from kgfs.domain.names import extension_of
 from kgfs.render.names import history_folder
 from kgfs.render.source import REMOVED, STALE, Origin
-from kgfs.stores.journal.contract import Names
+from kgfs.stores.journal.contract_names import Names
 
 
 @dataclass(frozen=True, slots=True)

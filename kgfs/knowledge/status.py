@@ -7,10 +7,10 @@ from typing import Any
 
 import kgfs
 from kgfs.config import Config
-from kgfs.domain import State
+from kgfs.domain.documents import State
 from kgfs.knowledge.standing import standing_of
 from kgfs.stores.hosts import host_id, known_roll
-from kgfs.stores.journal.contract import Job
+from kgfs.stores.journal.contract_jobs import Job
 from kgfs.stores.mount_notes import mount_notes
 from kgfs.stores.stores import Stores
 from kgfs.stores.worker_lock import worker_alive, worker_note

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from kgfs.domain import decode_name
+from kgfs.domain.names import decode_name
 from kgfs.render.words import counted, day_of, encode, fold
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kgfs.domain import Document
+from kgfs.domain.documents import Document
 from kgfs.render.words import json_page, time_of
 
 

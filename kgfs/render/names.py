@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kgfs.domain import MAX_NAME_BYTES, decode_name, encode_name
+from kgfs.domain.names import MAX_NAME_BYTES, decode_name, encode_name
 
 
 def with_suffix(name: str, suffix: str) -> str | None:

@@ -10,7 +10,7 @@ import unicodedata
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from kgfs.domain import decode_name
+from kgfs.domain.names import decode_name
 from kgfs.render.source import Marks
 from kgfs.render.words import counted, encode, fold, json_page, lines_of
 

@@ -10,7 +10,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kgfs.domain import Mention, normalise_label
+from kgfs.domain.identity import normalise_label
+from kgfs.domain.knowledge import Mention
 from kgfs.errors import BadInputError
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from kgfs.domain import decode_name
+from kgfs.domain.names import decode_name
 from kgfs.render.rst import to_markdown
 from kgfs.render.words import counted, encode, fold
 

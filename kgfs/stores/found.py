@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from kgfs.domain import Document, Name, NameKind, Ontology, encode_name
+from kgfs.domain.documents import Document, Name, NameKind, Ontology
+from kgfs.domain.names import encode_name
 from kgfs.errors import BadInputError, MissingError
-from kgfs.stores.journal.contract import Names, Trashed
+from kgfs.stores.journal.contract_names import Names, Trashed
 from kgfs.stores.stores import Stores
 
 _PAGE = 1000

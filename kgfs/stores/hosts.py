@@ -21,7 +21,8 @@ from pathlib import Path
 from kgfs.config import Config
 from kgfs.errors import MissingError
 from kgfs.stores.garage.contract import Objects
-from kgfs.stores.journal.facts import ForgettingDone, decode
+from kgfs.stores.journal.encoding import decode
+from kgfs.stores.journal.facts import ForgettingDone
 from kgfs.stores.journal.following import confirmed
 from kgfs.stores.stores import Stores
 

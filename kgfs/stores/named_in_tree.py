@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from kgfs.domain import Name, NameKind, Ontology, encode_name
+from kgfs.domain.documents import Name, NameKind, Ontology
+from kgfs.domain.names import encode_name
 from kgfs.render.names import id_in
 from kgfs.stores.found import Found, FoundKind, of_document, of_key, of_name, of_path
-from kgfs.stores.journal.contract import Names
+from kgfs.stores.journal.contract_names import Names
 from kgfs.stores.stores import Stores
 
 _CONCEPT = ".concept"

@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from kgfs.domain import Ontology
+from kgfs.domain.documents import Ontology
 from kgfs.errors import BadInputError, MissingError
 from kgfs.stores.found import Found, FoundKind, of_document, of_key, of_path, ontology_of
-from kgfs.stores.journal.contract import Trashed
+from kgfs.stores.journal.contract_names import Trashed
 from kgfs.stores.mount_notes import mount_notes
 from kgfs.stores.named_in_tree import encoded, in_tree, readings_of
 from kgfs.stores.stores import Stores

@@ -11,7 +11,9 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from kgfs.domain import Chunk, Document, FoundConcept, FoundRelationship, Quote, Verdict
+from kgfs.domain.documents import Document
+from kgfs.domain.knowledge import FoundConcept, FoundRelationship, Quote
+from kgfs.domain.text import Chunk, Verdict
 from kgfs.errors import MissingError, RotError, StoreError
 from kgfs.stores.garage.contract import Objects
 

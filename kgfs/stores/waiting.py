@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
-from kgfs.domain import Place
+from kgfs.domain.documents import Place
 from kgfs.stores.journal.contract import Journal
-from kgfs.stores.journal.facts import ContentKept, decode
+from kgfs.stores.journal.encoding import decode
+from kgfs.stores.journal.facts import ContentKept
 
 _KEY = re.compile(r"inbox/([0-7][0-9a-f]{15}|[0-9a-f]{1,15})\.([0-9a-f]{64})")
 WAITING = "inbox/"

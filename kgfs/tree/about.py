@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kgfs.domain import Ontology
+from kgfs.domain.documents import Ontology
 from kgfs.errors import MissingError
 from kgfs.knowledge.about import about
 from kgfs.render.about import render

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from kgfs.domain import encode_name
+from kgfs.domain.names import encode_name
 from kgfs.render.names import history_folder, with_id, with_suffix
 from kgfs.tree import keys
 from kgfs.tree.documents import DocumentsFolder

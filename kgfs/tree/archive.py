@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from kgfs.domain import Document
+from kgfs.domain.documents import Document
 from kgfs.errors import MissingError, StoreError
 from kgfs.knowledge.metadata import metadata
 from kgfs.render.metadata import render
 from kgfs.render.words import encode
-from kgfs.stores.graph.contract import Concept, DocumentRow
+from kgfs.stores.graph.vocabulary import Concept, DocumentRow
 from kgfs.stores.readings import load_reading, text_of
 from kgfs.stores.stores import Stores
 from kgfs.tree import keys

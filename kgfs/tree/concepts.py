@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import overload
 
-from kgfs.domain import Ontology
+from kgfs.domain.documents import Ontology
 from kgfs.errors import MissingError
 from kgfs.render.concept import render
-from kgfs.stores.graph.contract import Concept
+from kgfs.stores.graph.vocabulary import Concept
 from kgfs.tree import keys
 from kgfs.tree.bare import is_bare
 from kgfs.tree.derived import PAGE, DerivedFolder, DerivedLink, FirstLook, StayingFile

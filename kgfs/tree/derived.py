@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Generic, TypeVar
 
-from kgfs.domain import decode_name
+from kgfs.domain.names import decode_name
 from kgfs.errors import DerivedError, MissingError, StoreError
 from kgfs.render.words import encode
 from kgfs.stores.garage.contract import Reader

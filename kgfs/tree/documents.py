@@ -5,7 +5,8 @@ from __future__ import annotations
 import stat
 from collections.abc import Hashable, Sequence
 
-from kgfs.domain import Document, Name, NameKind, Ontology, Place, State, decode_name
+from kgfs.domain.documents import Document, Name, NameKind, Ontology, Place, State
+from kgfs.domain.names import decode_name
 from kgfs.errors import IsAFolderError, MissingError, NoSuchAttributeError, NotAFolderError, RefusedError
 from kgfs.ingest.depositing.open_file import OpenFile
 from kgfs.stores.journal.contract import Pending

@@ -10,7 +10,7 @@ from kgfs.knowledge import evidence as knowledge
 from kgfs.knowledge.evidence import Evidence
 from kgfs.render.source import Marks
 from kgfs.render.words import encode
-from kgfs.stores.graph.contract import InstanceRow
+from kgfs.stores.graph.vocabulary import InstanceRow
 from kgfs.tree import keys
 from kgfs.tree.derived import PAGE, DerivedFolder, DerivedLink, FirstLook, StayingFile
 from kgfs.tree.keys import Key

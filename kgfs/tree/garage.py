@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import overload
 
-from kgfs.domain import Document, Ontology, decode_name
+from kgfs.domain.documents import Document, Ontology
+from kgfs.domain.names import decode_name
 from kgfs.errors import BadInputError, DerivedError, MissingError, NoSuchAttributeError
 from kgfs.stores.garage.contract import Look, Segment, SegmentReader
 from kgfs.stores.stores import Stores

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kgfs.domain import decode_name
+from kgfs.domain.names import decode_name
 from kgfs.errors import MissingError
 from kgfs.tree.node import Attr, Folder, Node
 

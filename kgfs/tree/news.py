@@ -5,7 +5,7 @@ Asked every tenth of a second on the event loop; each question costs two indexed
 
 from __future__ import annotations
 
-from kgfs.domain import encode_name
+from kgfs.domain.names import encode_name
 from kgfs.errors import KgfsError
 from kgfs.stores.journal.facts import (
     AttributesSet,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kgfs.domain import RELATIONSHIP_TYPES
-from kgfs.stores.graph.contract import Change
+from kgfs.domain.knowledge import RELATIONSHIP_TYPES
+from kgfs.stores.graph.vocabulary import Change
 from kgfs.tree import keys
 from kgfs.tree.aftermath import Aftermath
 from kgfs.tree.listing import name_bytes

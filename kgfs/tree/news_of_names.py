@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from functools import singledispatchmethod
 
-from kgfs.domain import NameKind
+from kgfs.domain.documents import NameKind
 from kgfs.stores.journal.facts import (
     AttributesSet,
     ConflictKept,

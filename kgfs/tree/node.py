@@ -1,7 +1,7 @@
 """What every entry of the tree is. Views subclass these; ``vfs`` and the views know nothing else of each other.
 
 All methods are synchronous. *Quick* ones (attributes, lookups, listings: local indexed reads) are called on the event
-loop; those marked *blocks* may wait for a disk and are called in a thread. Names are encoded (``domain.encode_name``).
+loop; those marked *blocks* may wait for a disk and are called in a thread. Names are encoded (``domain.names.encode_name``).
 What a view does not allow raises the error the design states: derived things DerivedError (EROFS).
 """
 
@@ -63,7 +63,7 @@ class Caller:
 
 def inode_of(key: Hashable) -> int:
     """The inode number of a derived node: a hash of its key, the same after every mount. Bit 61 is clear, so it never
-    meets a name id of documents/ (see ``domain.new_id``), and it is never 0 or ROOT_INODE."""
+    meets a name id of documents/ (see ``domain.identity.new_id``), and it is never 0 or ROOT_INODE."""
     if type(key) is tuple and key[0] == "concept":
         return inode_of_concept(str(key[1]))
     digest = hashlib.blake2b(repr(key).encode("utf-8", "surrogatepass"), digest_size=8).digest()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
-from kgfs.domain import Ontology
+from kgfs.domain.documents import Ontology
 from kgfs.errors import DerivedError, ExistsError, IsAFolderError, MissingError, NotAFolderError, RefusedError
 from kgfs.render.readme import IGNORE
 from kgfs.tree import keys, search

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kgfs.domain import RELATIONSHIP_TYPES
+from kgfs.domain.knowledge import RELATIONSHIP_TYPES
 from kgfs.errors import MissingError
-from kgfs.stores.graph.contract import Concept, Graph, Related
+from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.vocabulary import Concept, Related
 from kgfs.tree import keys
 from kgfs.tree.derived import PAGE, DerivedFolder, DerivedLink, FirstLook
 from kgfs.tree.evidence import EvidenceFolder, Owner

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Hashable, Sequence
 
-from kgfs.domain import Ontology
+from kgfs.domain.documents import Ontology
 from kgfs.errors import DerivedError, ExistsError, MissingError, NotAFolderError, RefusedError
 from kgfs.ingest.depositing.rules import check_ontology_name
 from kgfs.render import readme

@@ -13,7 +13,7 @@ import time
 from collections.abc import Hashable, Sequence
 
 from kgfs.compute.patience import Patience
-from kgfs.domain import decode_name
+from kgfs.domain.names import decode_name
 from kgfs.errors import DerivedError, ExistsError, MissingError, RefusedError
 from kgfs.stores.journal.facts import SearchRemoved, SearchSaved
 from kgfs.tree import keys

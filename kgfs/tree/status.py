@@ -9,7 +9,7 @@ from pathlib import Path
 from kgfs.errors import MissingError, from_os_error
 from kgfs.knowledge.status import job_page, status
 from kgfs.render.words import json_page
-from kgfs.stores.journal.contract import Job
+from kgfs.stores.journal.contract_jobs import Job
 from kgfs.tree import keys
 from kgfs.tree.derived import DerivedFolder, FirstLook, derived_attr, refuse_writing
 from kgfs.tree.keys import Key

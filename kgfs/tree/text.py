@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kgfs.domain import Name, NameKind
+from kgfs.domain.documents import Name, NameKind
 from kgfs.errors import MissingError
 from kgfs.knowledge.standing import place_of
 from kgfs.render import text as render
 from kgfs.render.names import id_in, with_id, with_suffix
-from kgfs.stores.graph.contract import DocumentRow
+from kgfs.stores.graph.vocabulary import DocumentRow
 from kgfs.stores.stores import Stores
 from kgfs.tree import keys
 from kgfs.tree.archive import is_original, read_text

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from kgfs.domain import Name, NameKind, Version
+from kgfs.domain.documents import Name, NameKind, Version
 from kgfs.errors import MissingError
 from kgfs.knowledge.standing import version_file
 from kgfs.render.names import history_folder, id_in, with_id
-from kgfs.stores.journal.contract import Names
+from kgfs.stores.journal.contract_names import Names
 from kgfs.tree import keys
 from kgfs.tree.derived import PAGE, DerivedFile, DerivedFolder, FirstLook, open_original
 from kgfs.tree.keys import Key

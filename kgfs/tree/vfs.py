@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Concatenate, NoReturn, ParamSpec, TypeVar
 
-from kgfs.domain import MAX_NAME_BYTES, encode_name
+from kgfs.domain.names import MAX_NAME_BYTES, encode_name
 from kgfs.errors import (
     BadInputError,
     ExistsError,

@@ -15,7 +15,8 @@ import time
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 
-from kgfs.domain import decode_name, new_id
+from kgfs.domain.identity import new_id
+from kgfs.domain.names import decode_name
 from kgfs.errors import (
     BadInputError,
     ExistsError,

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kgfs.domain import Chunk, Text
+from kgfs.domain.text import Chunk, Text
 from kgfs.ingest.reading.chunk import chunk
 from kgfs.ingest.reading.parse import parse
 from kgfs.models.tokens import Estimate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kgfs.domain import Chunk, Text, Verdict
+from kgfs.domain.text import Chunk, Text, Verdict
 from kgfs.ingest.reading.gate import judge, judge_all
 from kgfs.ingest.reading.parse import parse
 

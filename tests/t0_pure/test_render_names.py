@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgfs.domain import MAX_NAME_BYTES, decode_name, encode_name
+from kgfs.domain.names import MAX_NAME_BYTES, decode_name, encode_name
 from kgfs.render.names import history_folder, id_in, with_id, with_suffix
 
 NAMES = (

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgfs.domain import Document, State
+from kgfs.domain.documents import Document, State
 from kgfs.render import about, metadata, readme
 from kgfs.render.about import About, MainConcept, NewDocument
 from kgfs.render.metadata import Metadata

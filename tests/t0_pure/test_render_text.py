@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgfs.domain import encode_name
+from kgfs.domain.names import encode_name
 from kgfs.render import text
 from kgfs.render.rst import to_markdown
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgfs.domain import Mention
+from kgfs.domain.knowledge import Mention
 from kgfs.errors import BadInputError
 from kgfs.render.summary import plain_form, summarise, surface_forms
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgfs.domain import Chunk
+from kgfs.domain.text import Chunk
 from kgfs.ingest.reading import validate as validation
 from kgfs.ingest.reading.anchor import ALIKE, Source
 from kgfs.ingest.reading.validate import ValidExtraction, validate

@@ -5,20 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kgfs.domain import (
-    Mention,
-    chunk_id_of,
-    concept_id_of,
-    instance_id_of,
-    normalise_label,
-    relationship_id_of,
-    safe_stem,
-)
-from kgfs.stores.graph.contract import (
+from kgfs.domain.identity import chunk_id_of, concept_id_of, instance_id_of, normalise_label, relationship_id_of
+from kgfs.domain.knowledge import Mention
+from kgfs.domain.names import safe_stem
+from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.vocabulary import (
     Batch,
     ConceptRow,
     DocumentRow,
-    Graph,
     InstanceRow,
     Publication,
     RelationshipRow,

@@ -6,7 +6,8 @@ import errno
 import os
 import threading
 
-from kgfs.domain import Name, Place, doc_id_of, new_id
+from kgfs.domain.documents import Name, Place
+from kgfs.domain.identity import doc_id_of, new_id
 from kgfs.stores.journal import facts as f
 from kgfs.stores.journal.contract import Journal
 

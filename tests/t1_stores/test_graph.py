@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.domain import MAX_NAME_BYTES
+from kgfs.domain.names import MAX_NAME_BYTES
 from kgfs.errors import BadInputError, StoreError
 from kgfs.render.concept import SHOWN_EVIDENCE, render
-from kgfs.stores.graph.contract import Batch, Change, Graph
+from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.memory import MemoryGraph
+from kgfs.stores.graph.vocabulary import Batch, Change
 from tests.t1_stores.graph_building import (
     ONTOLOGY,
     Doc,

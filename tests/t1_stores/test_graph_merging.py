@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from kgfs.errors import BadInputError, StoreError
-from kgfs.stores.graph.contract import Graph, Mark, Said
+from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.vocabulary import Mark, Said
 from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, cid, name_taken, next_n, prepared, publish, rid
 from tests.t1_stores.graph_stores import STORES, opened
 

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kgfs.errors import AwayError, BadInputError, KgfsError, StoreError, TimedOutError
-from kgfs.stores.graph.contract import Batch, Graph
+from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.memory import MemoryGraph
+from kgfs.stores.graph.vocabulary import Batch
 from scripts.servers import neo4j as server
 from scripts.servers import process
 from tests.peers.knowledge_server import MOST, place_of

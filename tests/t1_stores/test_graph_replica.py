@@ -21,7 +21,7 @@ import pytest
 
 from kgfs.errors import AwayError, StoreError, TimedOutError
 from kgfs.stores.error_log import ErrorLog
-from kgfs.stores.graph.contract import Graph, Mark, Said
+from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.graph.reading import GraphReads
 from kgfs.stores.graph.replica import filling
@@ -31,6 +31,7 @@ from kgfs.stores.graph.replica.graph import Replica, being_made
 from kgfs.stores.graph.replica.opening import make_replica, open_replica
 from kgfs.stores.graph.replica.outage import Outage
 from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.graph.vocabulary import Mark, Said
 from kgfs.stores.locks import locked
 from scripts.servers import neo4j as server
 from scripts.servers import process

@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgfs.stores.graph import scoped
-from kgfs.stores.graph.contract import EVERYTHING, Graph, Scope
+from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.graph.vocabulary import EVERYTHING, Scope
 from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, cid, publish
 from tests.t1_stores.graph_stores import STORES, opened
 

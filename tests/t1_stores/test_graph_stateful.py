@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from kgfs.render.concept import render
-from kgfs.stores.graph.contract import Graph, Mark, Said
+from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.graph.vocabulary import Mark, Said
 from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, cid, name_taken, next_n, prepared
 from tests.t1_stores.graph_stores import copied, on_server, own
 

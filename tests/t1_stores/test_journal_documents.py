@@ -8,10 +8,12 @@ from dataclasses import replace
 
 import pytest
 
-from kgfs.domain import State, new_id
+from kgfs.domain.documents import State
+from kgfs.domain.identity import new_id
 from kgfs.errors import BadInputError, ExistsError, LostLeaseError, MissingError, StoreError
 from kgfs.stores.journal import facts as f
 from kgfs.stores.journal.contract import Journal
+from kgfs.stores.journal.encoding import decode, encode
 from kgfs.stores.journal.memory import MemoryJournal
 from kgfs.stores.journal.sqlite import SqliteJournal
 from tests.t1_stores.journal_building import SECOND, Hand
@@ -441,7 +443,7 @@ def test_the_feed_gives_facts_in_order(journal: Journal, hand: Hand) -> None:
 def test_entries_are_shipped_from_the_oldest(journal: Journal, hand: Hand) -> None:
     hand.empty("a")
     first, entries = journal.unshipped()
-    assert first == 1 and [type(f.decode(entry)) for entry in entries] == [f.OntologyMade, f.FileMade]
+    assert first == 1 and [type(decode(entry)) for entry in entries] == [f.OntologyMade, f.FileMade]
     journal.shipped(1)
     assert journal.unshipped() == (2, entries[1:])
     journal.shipped(2)
@@ -488,7 +490,7 @@ def test_a_replay_stops_at_what_it_does_not_know(journal: Journal, entries: list
 
 
 def test_a_replay_stops_at_a_gap(journal: Journal) -> None:
-    made = [f.encode(f.OntologyMade(name, name, name, new_id(), 0, 0, 0, 1)) for name in ("a", "b", "c")]
+    made = [encode(f.OntologyMade(name, name, name, new_id(), 0, 0, 0, 1)) for name in ("a", "b", "c")]
     with pytest.raises(StoreError):
         journal.replay(iter([(1, made[0]), (3, made[2])]))
     assert journal.names.ontologies() == []
@@ -553,7 +555,7 @@ def test_what_persons_say_of_concepts_replaces_the_decisions_of_the_documents(jo
     facts = journal.facts(seq - 1)
     assert facts is not None
     assert [type(fact).__name__ for _, fact in facts] == ["ConceptsMerged", "ConceptSplit", "DocumentRead"]
-    assert f.decode(f.encode(facts[0][1])) == facts[0][1]
+    assert decode(encode(facts[0][1])) == facts[0][1]
     for unknown in (("id-Q", keys), ("id-P", ("decisions/unknown/r-1.json",))):
         with pytest.raises(MissingError):
             hand.record(f.ConceptSplit(unknown[0], "into", "one", unknown[1], (), (), "c3", hand.tick()))

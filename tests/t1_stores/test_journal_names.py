@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from kgfs.domain import NameKind, Place, new_id
+from kgfs.domain.documents import NameKind, Place
+from kgfs.domain.identity import new_id
 from kgfs.errors import (
     BadInputError,
     BusyError,

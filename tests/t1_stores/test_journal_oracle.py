@@ -10,10 +10,13 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kgfs.domain import NameKind, Place, doc_id_of, is_document_name
+from kgfs.domain.documents import NameKind, Place
+from kgfs.domain.identity import doc_id_of
+from kgfs.domain.names import is_document_name
 from kgfs.errors import KgfsError
 from kgfs.stores.journal import facts as f
 from kgfs.stores.journal.contract import Journal
+from kgfs.stores.journal.encoding import encode
 from kgfs.stores.journal.memory import MemoryJournal
 from kgfs.stores.journal.sqlite import SqliteJournal
 
@@ -287,7 +290,7 @@ def tables(journal: SqliteJournal) -> dict[str, list[tuple[Any, ...]]]:
 def ledger(journal: Journal) -> Iterator[tuple[int, bytes]]:
     found = journal.facts(0, 1 << 30)
     assert found is not None
-    return iter([(seq, f.encode(fact)) for seq, fact in found])
+    return iter([(seq, encode(fact)) for seq, fact in found])
 
 
 STEPS = st.lists(

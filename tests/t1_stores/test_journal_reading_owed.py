@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from kgfs.domain import State
+from kgfs.domain.documents import State
 from kgfs.errors import MissingError
 from kgfs.stores.journal import facts as f
-from kgfs.stores.journal.contract import Job, Journal
+from kgfs.stores.journal.contract import Journal
+from kgfs.stores.journal.contract_jobs import Job
+from kgfs.stores.journal.encoding import decode, encode
 from kgfs.stores.journal.memory import MemoryJournal
 from kgfs.stores.journal.sqlite import SqliteJournal
 from tests.t1_stores.journal_building import Hand
@@ -109,7 +111,7 @@ def test_an_unreadable_document_is_of_the_version_that_tried(hand: Hand) -> None
     hand.record(owed(once), *(f.DocumentFailed(doc_id, "unsupported", "why", 9, 5) for doc_id in (never, once)))
     versions = [found.ingest_version for doc_id in (never, once) if (found := hand.names.document(doc_id))]
     assert versions == [5, 1], "what the graph shows was read by the first"
-    assert f.decode(b'{"fact":"DocumentFailed","doc_id":"d","state":"failed","reason":"","at":3}') == f.DocumentFailed(
+    assert decode(b'{"fact":"DocumentFailed","doc_id":"d","state":"failed","reason":"","at":3}') == f.DocumentFailed(
         "d", "failed", "", 3, 1
     )
 
@@ -127,5 +129,5 @@ def test_what_was_published_before_is_known(hand: Hand) -> None:
 
 def test_a_fact_from_before_there_were_runs_is_understood() -> None:
     entry = b'{"fact":"ReadingOwed","doc_id":"d","reason":"why","at":3}'
-    assert f.decode(entry) == f.ReadingOwed("d", "why", 3)
-    assert f.decode(f.encode(owed("d", anew=True))) == owed("d", anew=True)
+    assert decode(entry) == f.ReadingOwed("d", "why", 3)
+    assert decode(encode(owed("d", anew=True))) == owed("d", anew=True)

@@ -9,9 +9,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from kgfs.domain import MAX_NAME_BYTES, NameKind, Place, decode_name, encode_name
+from kgfs.domain.documents import NameKind, Place
+from kgfs.domain.names import MAX_NAME_BYTES, decode_name, encode_name
 from kgfs.errors import LostLeaseError
 from kgfs.stores.journal import facts as f
+from kgfs.stores.journal.encoding import decode
 from kgfs.stores.journal.following import following
 from kgfs.stores.journal.sharing.rebase import NotKeptError
 from kgfs.stores.journal.sqlite import SqliteJournal
@@ -48,7 +50,7 @@ class Log:
         """An attempt whose end was not awaited, of which the journal knows nothing: its newest content is withdrawn, which is
         told."""
         first, entries = journal.unshipped()
-        contents = [fact for fact in map(f.decode, entries) if isinstance(fact, f.ContentKept)]
+        contents = [fact for fact in map(decode, entries) if isinstance(fact, f.ContentKept)]
         if done and first - 1 == len(self.entries):
             self.entries += entries
         return [fact.sha256 for fact in contents[-1:] if journal.withdraw(fact)]

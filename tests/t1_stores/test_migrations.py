@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.domain import INGEST_VERSIONS, IngestVersion, State
+from kgfs.domain.documents import INGEST_VERSIONS, IngestVersion, State
 from kgfs.errors import StoreError
 from kgfs.stores.database import Database
 from kgfs.stores.graph.migrations import MIGRATIONS as GRAPH
 from kgfs.stores.graph.sqlite import FORMAT, SqliteGraph
 from kgfs.stores.journal import schema as journal
-from kgfs.stores.journal.facts import VersionMinted, encode
+from kgfs.stores.journal.encoding import encode
+from kgfs.stores.journal.facts import VersionMinted
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.migrations import statements
 from tests.t1_stores.graph_building import ONTOLOGY

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kgfs.domain import RELATIONSHIP_TYPES
+from kgfs.domain.knowledge import RELATIONSHIP_TYPES
 from kgfs.models.contract import Passage
 from kgfs.models.extractor import vocabulary
 from kgfs.models.extractor.grammar import GrammarExtractor

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from kgfs.config import Config, load
-from kgfs.domain import Name, Ontology
+from kgfs.domain.documents import Name, Ontology
 from kgfs.ingest.depositing.deposit import Deposits
 from kgfs.ingest.keeping.sessions import Session, open_session
 from kgfs.stores.garage.opening import open_garage

@@ -7,18 +7,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from kgfs.domain import (
-    INGEST_VERSION,
-    Chunk,
-    Document,
-    FoundConcept,
-    FoundRelationship,
-    Quote,
-    State,
-    Verdict,
-    doc_id_of,
-    normalise_label,
-)
+from kgfs.domain.documents import INGEST_VERSION, Document, State
+from kgfs.domain.identity import doc_id_of, normalise_label
+from kgfs.domain.knowledge import FoundConcept, FoundRelationship, Quote
+from kgfs.domain.text import Chunk, Verdict
 from kgfs.ingest.reading.embeddings import Embeddings
 from kgfs.stores.readings import Reading
 

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.domain import NameKind, Place, encode_name
+from kgfs.domain.documents import NameKind, Place
+from kgfs.domain.names import encode_name
 from kgfs.errors import (
     BadInputError,
     ExistsError,

@@ -11,7 +11,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from kgfs.domain import NameKind, Place, is_document_name
+from kgfs.domain.documents import NameKind, Place
+from kgfs.domain.names import is_document_name
 from kgfs.ingest.depositing.open_file import OpenFile
 from kgfs.ingest.keeping.content import SMALL, SpoolFile
 from kgfs.ingest.keeping.ship import restore_journal, ship_once

@@ -17,7 +17,7 @@ import pytest
 
 from kgfs.config import Config
 from kgfs.config import Garage as GarageSettings
-from kgfs.domain import Name
+from kgfs.domain.documents import Name
 from kgfs.errors import AwayError, BadInputError, BusyError, StoreError, TimedOutError
 from kgfs.ingest.depositing.deposit import Deposits
 from kgfs.ingest.depositing.trash import empty

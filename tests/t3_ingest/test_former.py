@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from kgfs.config import Pipeline
-from kgfs.domain import Document
+from kgfs.domain.documents import Document
 from kgfs.ingest.reading import embeddings
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.reading.read import Reader

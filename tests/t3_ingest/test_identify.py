@@ -8,16 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgfs.domain import (
-    INGEST_VERSION,
-    Document,
-    Name,
-    NameKind,
-    Ontology,
-    State,
-    Version,
-    doc_id_of,
-)
+from kgfs.domain.documents import INGEST_VERSION, Document, Name, NameKind, Ontology, State, Version
+from kgfs.domain.identity import doc_id_of
 from kgfs.ingest.keeping.identify import DAY, Action, decide, identity
 
 NOW = 1_000 * DAY

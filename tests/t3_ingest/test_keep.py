@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.domain import Place
+from kgfs.domain.documents import Place
 from kgfs.errors import FullError
 from kgfs.ingest.keeping.content import SpoolFile
 from tests.t3_ingest.depositing import Desk, desk_at

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kgfs.config import Config, Tree
-from kgfs.domain import Name
+from kgfs.domain.documents import Name
 from tests.t3_ingest.depositing import Desk, desk_at
 
 

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from kgfs.config import Pipeline
-from kgfs.domain import Document, concept_id_of
+from kgfs.domain.documents import Document
+from kgfs.domain.identity import concept_id_of
 from kgfs.ingest.matching.match import match
 from kgfs.ingest.matching.publication import carry_out
 from kgfs.ingest.reading.embeddings import concept_rows
-from kgfs.stores.graph.contract import Graph, Mark, Scope
+from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.graph.vocabulary import Mark, Scope
 from kgfs.stores.readings import Decisions, Reading, decode_decisions, decode_reading
 from kgfs.stores.vectors.memory import MemoryVectors
 from tests.t3_ingest.readings import ONTOLOGY, document_of, embeddings_of, reading_of

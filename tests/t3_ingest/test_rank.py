@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgfs.domain import Chunk, Quote, normalise_label
+from kgfs.domain.identity import normalise_label
+from kgfs.domain.knowledge import Quote
+from kgfs.domain.text import Chunk
 from kgfs.ingest.reading import rank as ranking
 from kgfs.ingest.reading.rank import rank
 from kgfs.ingest.reading.validate import ValidConcept, ValidExtraction, ValidRelationship

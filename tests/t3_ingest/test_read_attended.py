@@ -8,7 +8,7 @@ import pytest
 
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Models, Pipeline
-from kgfs.domain import Document
+from kgfs.domain.documents import Document
 from kgfs.errors import LostLeaseError
 from kgfs.ingest.reading import read
 from kgfs.ingest.reading.clock import StageClock

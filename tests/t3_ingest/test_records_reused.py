@@ -12,7 +12,7 @@ import pytest
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.config import Config, load
 from kgfs.config import Pipeline as Settings
-from kgfs.domain import State
+from kgfs.domain.documents import State
 from kgfs.ingest.life import forget
 from kgfs.ingest.life.again import owe_again
 from kgfs.ingest.life.regenerate import living

@@ -12,7 +12,7 @@ import pytest
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.config import Config, load
 from kgfs.config import Pipeline as Settings
-from kgfs.domain import INGEST_VERSION, INGEST_VERSIONS, Document, IngestVersion, State
+from kgfs.domain.documents import INGEST_VERSION, INGEST_VERSIONS, Document, IngestVersion, State
 from kgfs.errors import BadInputError, MissingError
 from kgfs.ingest.life.again import owe_again, recognise
 from kgfs.ingest.life.rebuild import rebuild

@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from kgfs.config import Pipeline, load
-from kgfs.domain import Name, Place, State, doc_id_of
+from kgfs.domain.documents import Name, Place, State
+from kgfs.domain.identity import doc_id_of
 from kgfs.errors import BusyError
 from kgfs.ingest.keeping.sessions import alive_sessions, open_session
 from kgfs.ingest.keeping.settle import Settler

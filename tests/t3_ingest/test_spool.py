@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgfs.domain import Place
+from kgfs.domain.documents import Place
 from kgfs.errors import MissingError, RotError
 from kgfs.ingest.keeping.content import SMALL
 from tests.t3_ingest.depositing import Desk, desk_at

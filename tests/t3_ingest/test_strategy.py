@@ -22,9 +22,10 @@ from kgfs.ingest.matching.strategy import offer
 from kgfs.ingest.reading.embeddings import concept_rows
 from kgfs.knowledge.compare import compare
 from kgfs.models.contract import Passage
-from kgfs.stores.graph.contract import Graph, Scope
+from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.graph.vocabulary import Scope
 from kgfs.stores.readings import load_reading
 from kgfs.stores.vectors.contract import Filter
 from kgfs.stores.vectors.memory import MemoryVectors

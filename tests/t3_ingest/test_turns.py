@@ -18,7 +18,7 @@ from kgfs.compute.engine import LocalEngine
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config, Models
 from kgfs.config import Pipeline as Settings
-from kgfs.domain import Document
+from kgfs.domain.documents import Document
 from kgfs.errors import LostLeaseError
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working.pipeline import Pipeline
@@ -26,7 +26,7 @@ from kgfs.ingest.working.turns import Together, only_changer, taking_turns
 from kgfs.ingest.working.worker import Worker
 from kgfs.models.contract import Passage
 from kgfs.stores.error_log import ErrorLog
-from kgfs.stores.journal.contract import Job
+from kgfs.stores.journal.contract_jobs import Job
 from kgfs.stores.journal.facts import DocumentFailed, DocumentForgotten, DocumentRead
 from kgfs.stores.readings import Reading
 from kgfs.stores.stores import Stores

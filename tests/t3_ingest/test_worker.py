@@ -14,7 +14,7 @@ from kgfs.compute.engine import LocalEngine
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config, Models, load
 from kgfs.config import Pipeline as Settings
-from kgfs.domain import State
+from kgfs.domain.documents import State
 from kgfs.ingest.life.rebuild import rebuild
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working import worker as worker_module

@@ -12,7 +12,7 @@ from kgfs.app.home import open_deposits, open_stores
 from kgfs.compute.engine import LocalEngine
 from kgfs.config import Config
 from kgfs.config import Pipeline as Settings
-from kgfs.domain import State
+from kgfs.domain.documents import State
 from kgfs.ingest.life.rebuild import rebuild
 from kgfs.ingest.matching import publication as publication_module
 from kgfs.ingest.reading.clock import StageClock

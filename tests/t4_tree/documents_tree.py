@@ -7,7 +7,7 @@ import time
 from collections.abc import Hashable, Sequence
 from typing import Any, cast
 
-from kgfs.domain import Ontology
+from kgfs.domain.documents import Ontology
 from kgfs.tree.documents import DocumentsFolder
 from kgfs.tree.node import FOLDER_MODE, ROOT_INODE, Attr, Folder, Node
 from kgfs.tree.world import World

@@ -18,7 +18,8 @@ from kgfs.app.home import open_deposits
 from kgfs.compute.contract import Compute
 from kgfs.compute.engine import LocalEngine
 from kgfs.config import Config
-from kgfs.domain import Name, NameKind, Ontology, normalise_label
+from kgfs.domain.documents import Name, NameKind, Ontology
+from kgfs.domain.identity import normalise_label
 from kgfs.errors import KgfsError
 from kgfs.ingest.depositing import trash
 from kgfs.ingest.depositing.deposit import Deposits

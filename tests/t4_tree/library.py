@@ -14,17 +14,11 @@ from typing import cast
 from kgfs.compute.contract import Compute
 from kgfs.compute.engine import LocalEngine
 from kgfs.config import Config, load
-from kgfs.domain import (
-    Chunk,
-    Document,
-    FoundConcept,
-    FoundRelationship,
-    Ontology,
-    Quote,
-    Verdict,
-    encode_name,
-    normalise_label,
-)
+from kgfs.domain.documents import Document, Ontology
+from kgfs.domain.identity import normalise_label
+from kgfs.domain.knowledge import FoundConcept, FoundRelationship, Quote
+from kgfs.domain.names import encode_name
+from kgfs.domain.text import Chunk, Verdict
 from kgfs.errors import IsAFolderError, NotAFolderError
 from kgfs.ingest.depositing.deposit import Deposits
 from kgfs.ingest.keeping.sessions import open_session

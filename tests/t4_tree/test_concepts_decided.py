@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.domain import Document, Ontology
+from kgfs.domain.documents import Document, Ontology
 from kgfs.errors import BadInputError, ExistsError, MissingError
 from kgfs.ingest.keeping.ship import ship_once
 from kgfs.ingest.life.rebuild import rebuild

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.domain import new_id
+from kgfs.domain.identity import new_id
 from kgfs.errors import (
     BadInputError,
     DerivedError,

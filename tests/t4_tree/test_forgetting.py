@@ -12,7 +12,8 @@ import pytest
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config, Models, load
-from kgfs.domain import Document, Name, State, decode_name
+from kgfs.domain.documents import Document, Name, State
+from kgfs.domain.names import decode_name
 from kgfs.errors import BadInputError, ExistsError, MissingError
 from kgfs.ingest.depositing import trash
 from kgfs.ingest.life import forget

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.domain import State, decode_name
+from kgfs.domain.documents import State
+from kgfs.domain.names import decode_name
 from kgfs.errors import BadInputError, MissingError
 from kgfs.stores.naming import Found, FoundKind, find_document
 from kgfs.tree.node import File

@@ -11,7 +11,7 @@ from typing import cast
 import pytest
 
 from kgfs.compute.contract import Compute
-from kgfs.domain import Document
+from kgfs.domain.documents import Document
 from kgfs.ingest.keeping.ship import ship_once
 from kgfs.ingest.life import forget, survivors
 from kgfs.ingest.life.rebuild import rebuild

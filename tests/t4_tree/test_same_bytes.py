@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from kgfs.domain import State, Version
+from kgfs.domain.documents import State, Version
 from kgfs.tree.node import ROOT_INODE, File, Folder
 from kgfs.tree.vfs import Vfs, space_of
 from tests.t4_tree.library import ME, Library, library_at, read

@@ -12,7 +12,7 @@ import trio
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kgfs.domain import encode_name
+from kgfs.domain.names import encode_name
 from kgfs.errors import (
     BadInputError,
     ExistsError,

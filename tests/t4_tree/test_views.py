@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.domain import encode_name
+from kgfs.domain.names import encode_name
 from kgfs.tree.node import File, Folder, Link
 from kgfs.tree.root import Root
 from tests.t4_tree.library import Library, kind_of, library_at, read

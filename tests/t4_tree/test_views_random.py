@@ -10,7 +10,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kgfs.domain import encode_name
+from kgfs.domain.names import encode_name
 from kgfs.errors import KgfsError
 from kgfs.tree.node import File, Folder, Link
 from tests.t4_tree.library import ME, Library, library_at, read

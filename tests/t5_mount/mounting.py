@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from kgfs.domain import Ontology
+from kgfs.domain.documents import Ontology
 from kgfs.stores.journal.contract import Journal
 from kgfs.stores.journal.facts import VersionMinted
 from kgfs.stores.journal.sqlite import SqliteJournal

@@ -14,7 +14,8 @@ from pathlib import Path
 from kgfs.app.home import open_stores
 from kgfs.config import load
 from kgfs.ingest.keeping.ship import entries
-from kgfs.stores.journal.facts import VersionMinted, decode
+from kgfs.stores.journal.encoding import decode
+from kgfs.stores.journal.facts import VersionMinted
 from scripts.servers import neo4j, process, qdrant_wire, seaweedfs
 from tests.t6_whole.running import Place
 

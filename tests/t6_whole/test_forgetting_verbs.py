@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kgfs.domain import encode_name
+from kgfs.domain.names import encode_name
 from tests.t6_whole.conftest import ZEN
 from tests.t6_whole.running import KGFS, ROOT, Place, one_line, until
 

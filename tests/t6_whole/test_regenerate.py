@@ -15,7 +15,7 @@ import pytest
 
 from kgfs.app.home import open_stores
 from kgfs.config import load
-from kgfs.domain import State
+from kgfs.domain.documents import State
 from kgfs.stores.journal.facts import DocumentFailed
 from tests.t6_whole.knowledge_of import knowledge_of
 from tests.t6_whole.running import QUICK, Place, shell

@@ -2,7 +2,7 @@
 
 Every change survives the end of every process when the call returns, and a power failure within a second; contents,
 and whatever was changed before them, are durable when their flush returns, and everything when ``sync`` does. Names are
-encoded (``domain.encode_name``). All calls block for the disk, unless marked *quick*; any number of threads.
+encoded (``domain.names.encode_name``). All calls block for the disk, unless marked *quick*; any number of threads.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from kgfs.config import Config
-from kgfs.domain import Name, NameKind, Ontology, Place, encode_name, is_document_name, new_id, new_ontology_id
+from kgfs.domain.documents import Name, NameKind, Ontology, Place
+from kgfs.domain.identity import new_id, new_ontology_id
+from kgfs.domain.names import encode_name, is_document_name
 from kgfs.errors import (
     BadInputError,
     ExistsError,

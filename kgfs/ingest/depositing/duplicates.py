@@ -13,7 +13,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from kgfs.config import Config
-from kgfs.domain import Name, is_document_name
+from kgfs.domain.documents import Name
+from kgfs.domain.names import is_document_name
 from kgfs.errors import DuplicateError
 from kgfs.ingest.keeping.identify import Action, decide
 from kgfs.stores.error_log import ErrorLog

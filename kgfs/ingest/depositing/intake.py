@@ -13,7 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from kgfs.domain import Name, NameKind, Ontology, Place, new_id
+from kgfs.domain.documents import Name, NameKind, Ontology, Place
+from kgfs.domain.identity import new_id
 from kgfs.errors import (
     BadInputError,
     BusyError,

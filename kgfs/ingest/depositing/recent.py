@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 
-from kgfs.domain import Name
+from kgfs.domain.documents import Name
 from kgfs.stores.journal.contract import Journal
 
 MAX_REMEMBERED = 20_000

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Container
 
-from kgfs.domain import MAX_NAME_BYTES, decode_name, encode_name
+from kgfs.domain.names import MAX_NAME_BYTES, decode_name, encode_name
 from kgfs.errors import BadInputError, NameTooLongError, RefusedError
 
 ROOT_NAMES = frozenset({"README.md", "AGENTS.md", "search", "ask"})

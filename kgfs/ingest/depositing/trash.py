@@ -13,14 +13,15 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from kgfs.domain import Name, NameKind, Ontology, decode_name, encode_name
+from kgfs.domain.documents import Name, NameKind, Ontology
+from kgfs.domain.names import decode_name, encode_name
 from kgfs.errors import BadInputError, MissingError, NotAFolderError
 from kgfs.failpoints import border
 from kgfs.ingest.depositing.deposit import Deposits
 from kgfs.ingest.depositing.rules import check_path
 from kgfs.ingest.keeping.settle import Settler
 from kgfs.stores.found import ontology_of
-from kgfs.stores.journal.contract import Trashed
+from kgfs.stores.journal.contract_names import Trashed
 from kgfs.stores.journal.facts import TrashEmptied, TrashRestored
 from kgfs.stores.naming import find_removed
 from kgfs.stores.stores import Stores

@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Protocol
 
-from kgfs.domain import Name, Place
+from kgfs.domain.documents import Name, Place
 from kgfs.errors import FullError, MissingError, RotError, StoreError, from_os_error
 from kgfs.stores.garage.contract import BLOCK, Objects, Reader, Sums
 from kgfs.stores.garage.durable import sync_folder

@@ -5,19 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kgfs.domain import (
-    INGEST_VERSION,
-    Document,
-    Name,
-    NameKind,
-    Ontology,
-    State,
-    Version,
-    doc_id_of,
-    extension_of,
-    garage_key_of,
-    is_document_name,
-)
+from kgfs.domain.documents import INGEST_VERSION, Document, Name, NameKind, Ontology, State, Version
+from kgfs.domain.identity import doc_id_of, garage_key_of
+from kgfs.domain.names import extension_of, is_document_name
 
 DAY = 86_400 * 10**9
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from kgfs.domain import Name, Place
+from kgfs.domain.documents import Name, Place
 from kgfs.errors import KgfsError, MissingError
 from kgfs.failpoints import border
 from kgfs.ingest.keeping.content import SpoolFile

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from kgfs.domain import Name, Place
+from kgfs.domain.documents import Name, Place
 from kgfs.errors import MissingError, RotError, from_os_error
 from kgfs.failpoints import border
 from kgfs.ingest.keeping.content import Kept, SpoolFile, key_on_the_way

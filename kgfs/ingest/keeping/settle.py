@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from kgfs.config import Config
-from kgfs.domain import Document, Name, NameKind, Place, extension_of, garage_key_of
+from kgfs.domain.documents import Document, Name, NameKind, Place
+from kgfs.domain.identity import garage_key_of
+from kgfs.domain.names import extension_of
 from kgfs.errors import AwayError, BusyError, FullError, KgfsError, MissingError, TimedOutError
 from kgfs.failpoints import border
 from kgfs.ingest.keeping.identify import Action, Decision, decide, identity

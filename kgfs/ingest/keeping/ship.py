@@ -8,7 +8,8 @@ from kgfs.errors import StoreError
 from kgfs.failpoints import border
 from kgfs.stores.garage.contract import Ledger
 from kgfs.stores.journal.contract import Journal
-from kgfs.stores.journal.facts import DocumentRead, decode
+from kgfs.stores.journal.encoding import decode
+from kgfs.stores.journal.facts import DocumentRead
 from kgfs.stores.readings import load_reading, reading_key
 from kgfs.stores.stores import Stores
 

@@ -16,7 +16,7 @@ from itertools import count
 from pathlib import Path
 from typing import Protocol
 
-from kgfs.domain import Name, Place
+from kgfs.domain.documents import Name, Place
 from kgfs.errors import StoreError
 from kgfs.ingest.keeping.content import SMALL, Content, Memory, SpoolFile, is_held, open_content
 from kgfs.stores.garage.contract import BLOCK, Sums

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from kgfs.config import Config
-from kgfs.domain import Document, State
+from kgfs.domain.documents import Document, State
 from kgfs.errors import MissingError
 from kgfs.ingest.life.regenerate import Order, all_of, owe
 from kgfs.stores.garage.embedded import OBJECTS

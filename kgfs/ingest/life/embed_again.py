@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kgfs.compute.contract import Compute
-from kgfs.domain import Document
+from kgfs.domain.documents import Document
 from kgfs.errors import MissingError, RotError
 from kgfs.failpoints import border
 from kgfs.ingest.reading.embeddings import assemble, compute_windows

@@ -14,16 +14,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kgfs.config import Config
-from kgfs.domain import Document, Name, NameKind, Ontology, Version, concept_id_of, normalise_label
+from kgfs.domain.documents import Document, Name, NameKind, Ontology, Version
+from kgfs.domain.identity import concept_id_of, normalise_label
 from kgfs.errors import BadInputError
 from kgfs.failpoints import border
 from kgfs.ingest.depositing.deposit import Deposits
 from kgfs.ingest.keeping.settle import Settler
 from kgfs.ingest.life.purge import decided_about, purge
 from kgfs.stores.found import ontology_of
-from kgfs.stores.graph.contract import Concept
-from kgfs.stores.journal.contract import Forgetting
-from kgfs.stores.journal.facts import Fact, ForgettingDone, ForgettingOwed, OntologyRemoved, SearchRemoved, decode
+from kgfs.stores.graph.vocabulary import Concept
+from kgfs.stores.journal.contract_names import Forgetting
+from kgfs.stores.journal.encoding import decode
+from kgfs.stores.journal.facts import Fact, ForgettingDone, ForgettingOwed, OntologyRemoved, SearchRemoved
 from kgfs.stores.naming import Found, FoundKind
 from kgfs.stores.readings import keep_text, load_reading
 from kgfs.stores.stores import Stores

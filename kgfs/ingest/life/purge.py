@@ -21,8 +21,8 @@ from kgfs.ingest.reading.kin import alike
 from kgfs.ingest.reading.records import fingerprint_of
 from kgfs.models.contract import Passage
 from kgfs.stores.database import remove_database
-from kgfs.stores.graph.contract import Redaction, RelationshipRow
-from kgfs.stores.journal.contract import Forgetting
+from kgfs.stores.graph.vocabulary import Redaction, RelationshipRow
+from kgfs.stores.journal.contract_names import Forgetting
 from kgfs.stores.readings import FOUNDING, Reading, decode_decisions, decode_reading, load_reading, text_of
 from kgfs.stores.stores import Stores
 

@@ -12,7 +12,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
 
-from kgfs.domain import Document
+from kgfs.domain.documents import Document
 from kgfs.errors import MissingError, StoreError
 from kgfs.failpoints import border
 from kgfs.ingest.keeping.ship import entries
@@ -21,6 +21,7 @@ from kgfs.ingest.life.purge import decode_redaction
 from kgfs.ingest.matching.concepts import Word, founded_rows, say_in_graph
 from kgfs.ingest.matching.publication import carry_out
 from kgfs.ingest.reading import embeddings
+from kgfs.stores.journal.encoding import decode
 from kgfs.stores.journal.facts import (
     ConceptsMerged,
     ConceptSplit,
@@ -28,7 +29,6 @@ from kgfs.stores.journal.facts import (
     DocumentRead,
     Fact,
     ForgettingDone,
-    decode,
 )
 from kgfs.stores.readings import (
     Decisions,

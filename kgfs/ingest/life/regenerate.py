@@ -18,11 +18,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from kgfs.domain import INGEST_VERSION, INGEST_VERSIONS, Document, Ontology, State
+from kgfs.domain.documents import INGEST_VERSION, INGEST_VERSIONS, Document, Ontology, State
 from kgfs.errors import BadInputError, MissingError
 from kgfs.failpoints import border
 from kgfs.ingest.matching.strategy import STRATEGIES
-from kgfs.stores.journal.contract import Journal, Names
+from kgfs.stores.journal.contract import Journal
+from kgfs.stores.journal.contract_names import Names
 from kgfs.stores.journal.facts import ReadingOwed
 
 EXTRACTORS = ("auto", "grammar", "statistics")

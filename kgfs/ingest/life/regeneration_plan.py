@@ -10,7 +10,7 @@ from typing import Any
 
 from kgfs.compute.contract import Compute
 from kgfs.config import Config
-from kgfs.domain import Document
+from kgfs.domain.documents import Document
 from kgfs.errors import MissingError
 from kgfs.stores.garage.contract import Objects
 from kgfs.stores.journal.contract import Journal

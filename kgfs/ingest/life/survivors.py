@@ -13,15 +13,18 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
-from kgfs.domain import RELATIONSHIP_TYPES, FoundConcept, concept_id_of, normalise_label, relationship_id_of, safe_stem
+from kgfs.domain.identity import concept_id_of, normalise_label, relationship_id_of
+from kgfs.domain.knowledge import RELATIONSHIP_TYPES, FoundConcept
+from kgfs.domain.names import safe_stem
 from kgfs.errors import MissingError, StoreError
 from kgfs.failpoints import border
 from kgfs.ingest.matching.concept_plans import Speaker, speakers_of
 from kgfs.ingest.matching.concepts import spoken
 from kgfs.ingest.matching.match import name_for
 from kgfs.ingest.reading import embeddings
-from kgfs.stores.graph.contract import Concept, Graph, Mark, Redaction
-from kgfs.stores.journal.contract import Forgetting
+from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.vocabulary import Concept, Mark, Redaction
+from kgfs.stores.journal.contract_names import Forgetting
 from kgfs.stores.readings import (
     Decisions,
     MatchedConcept,

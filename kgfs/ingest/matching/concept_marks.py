@@ -1,4 +1,4 @@
-"""What later matching must know of a person's word on concepts; see ``stores.graph.contract.Mark``.
+"""What later matching must know of a person's word on concepts; see ``stores.graph.vocabulary.Mark``.
 
 For each mark at most one concept is joined, and where one is kept apart another one is joined.
 """
@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kgfs.domain import concept_id_of
-from kgfs.stores.graph.contract import Concept, Graph
+from kgfs.domain.identity import concept_id_of
+from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.vocabulary import Concept
 
 Moved = Sequence[tuple[str, str]]
 """(source_id of the document, normalised label) of mentions that go to another concept."""

@@ -7,13 +7,17 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from kgfs.domain import Document, FoundConcept, Ontology, concept_id_of, normalise_label, safe_stem
+from kgfs.domain.documents import Document, Ontology
+from kgfs.domain.identity import concept_id_of, normalise_label
+from kgfs.domain.knowledge import FoundConcept
+from kgfs.domain.names import safe_stem
 from kgfs.errors import BadInputError, BusyError, ExistsError, MissingError
 from kgfs.ingest.matching.concept_marks import marks_of_merge, marks_of_split
 from kgfs.ingest.matching.concepts import Plan, Word
 from kgfs.ingest.matching.match import Numbers, joined_of, name_for, numbered
 from kgfs.ingest.reading.kin import first_source
-from kgfs.stores.graph.contract import Concept, Graph
+from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.vocabulary import Concept
 from kgfs.stores.journal.facts import ConceptsMerged, ConceptSplit
 from kgfs.stores.readings import Decisions, MatchedConcept, Reading, load_decisions, load_reading
 from kgfs.stores.stores import Stores

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from kgfs.domain import Document
+from kgfs.domain.documents import Document
 from kgfs.errors import MissingError
 from kgfs.failpoints import border
 from kgfs.ingest.matching.publication import said
 from kgfs.ingest.reading import embeddings
-from kgfs.stores.graph.contract import Mark, Said
+from kgfs.stores.graph.vocabulary import Mark, Said
 from kgfs.stores.journal.facts import ConceptsMerged, ConceptSplit
 from kgfs.stores.readings import Decisions, Reading, key_of_decisions, load_decisions, load_reading, text_of
 from kgfs.stores.stores import Stores

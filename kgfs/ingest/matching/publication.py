@@ -11,15 +11,18 @@ from dataclasses import replace
 from itertools import chain
 from typing import TypeVar
 
-from kgfs.domain import Chunk, Document, FoundConcept, Mention, Quote, chunk_id_of, instance_id_of
+from kgfs.domain.documents import Document
+from kgfs.domain.identity import chunk_id_of, instance_id_of
+from kgfs.domain.knowledge import FoundConcept, Mention, Quote
+from kgfs.domain.text import Chunk
 from kgfs.failpoints import border
 from kgfs.render import source as source_txt
 from kgfs.render import text as text_md
-from kgfs.stores.graph.contract import (
+from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.vocabulary import (
     Batch,
     ConceptRow,
     DocumentRow,
-    Graph,
     InstanceRow,
     Publication,
     RelationshipRow,

@@ -14,7 +14,8 @@ from __future__ import annotations
 import hashlib
 
 from kgfs.errors import BadInputError
-from kgfs.stores.graph.contract import EVERYTHING, Concept, Graph, Scope
+from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.vocabulary import EVERYTHING, Concept, Scope
 
 STRATEGIES = ("random", "popularity", "hybrid")
 POPULAR_SHARE = 0.7

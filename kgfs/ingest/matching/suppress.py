@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kgfs.domain import Document, FoundConcept, concept_id_of, normalise_label
-from kgfs.stores.journal.contract import Names
+from kgfs.domain.documents import Document
+from kgfs.domain.identity import concept_id_of, normalise_label
+from kgfs.domain.knowledge import FoundConcept
+from kgfs.stores.journal.contract_names import Names
 from kgfs.stores.readings import Decisions, Reading
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from kgfs.config import Config
-from kgfs.domain import Name, Place
+from kgfs.domain.documents import Name, Place
 from kgfs.errors import BusyError, MissingError, RotError, StoreError, from_os_error
 from kgfs.failpoints import border
 from kgfs.ingest.keeping.settle import Settler

@@ -19,7 +19,8 @@ from kgfs.ingest.mending.restore_garage import lost, restore_original
 from kgfs.ingest.sharing.exchange import shipping
 from kgfs.ingest.working import own_graph
 from kgfs.stores.damage import Damage, Kind
-from kgfs.stores.journal.facts import ReadingOwed, encode
+from kgfs.stores.journal.encoding import encode
+from kgfs.stores.journal.facts import ReadingOwed
 from kgfs.stores.stores import Stores
 from kgfs.stores.waiting import is_awaited
 

@@ -9,7 +9,7 @@ from itertools import islice, pairwise
 
 import xxhash
 
-from kgfs.domain import Chunk, Text
+from kgfs.domain.text import Chunk, Text
 from kgfs.ingest.reading.structure.clusters import cluster_border
 from kgfs.ingest.reading.structure.cuts import cuts
 from kgfs.ingest.reading.structure.headings import section_paths

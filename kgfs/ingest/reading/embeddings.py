@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kgfs.compute.contract import Compute
-from kgfs.domain import Chunk, FoundConcept, Verdict
+from kgfs.domain.knowledge import FoundConcept
+from kgfs.domain.text import Chunk, Verdict
 from kgfs.errors import StoreError
 from kgfs.stores.garage.contract import Objects
 from kgfs.stores.graph.contract import Graph

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from kgfs.domain import Document
+from kgfs.domain.documents import Document
 from kgfs.errors import MissingError, RotError
 from kgfs.ingest.reading import embeddings
 from kgfs.stores.garage.contract import Objects

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from kgfs.domain import Chunk, Text, Verdict
+from kgfs.domain.text import Chunk, Text, Verdict
 
 FEWEST_WORDS = 12
 """Words, numbers and ideographs, addresses not counted."""

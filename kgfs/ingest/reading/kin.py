@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kgfs.domain import Document
-from kgfs.stores.journal.contract import Names
+from kgfs.domain.documents import Document
+from kgfs.stores.journal.contract_names import Names
 
 VERSIONS = 3
 """How many earlier contents of a path are looked at: what an older one says of an unchanged Source they say, too."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from kgfs.domain import Text
+from kgfs.domain.text import Text
 from kgfs.ingest.reading.formats.decoding import decode
 from kgfs.ingest.reading.structure.lines import lines_of
 from kgfs.ingest.reading.structure.markup import markup_of

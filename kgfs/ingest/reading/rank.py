@@ -11,7 +11,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kgfs.domain import Chunk, FoundConcept, FoundRelationship, Quote, normalise_label
+from kgfs.domain.identity import normalise_label
+from kgfs.domain.knowledge import FoundConcept, FoundRelationship, Quote
+from kgfs.domain.text import Chunk
 from kgfs.ingest.reading.validate import ValidConcept, ValidExtraction
 from kgfs.models.extractor import junk
 

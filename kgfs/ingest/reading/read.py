@@ -14,7 +14,8 @@ from kgfs.compute.attended import Attended
 from kgfs.compute.contract import Compute
 from kgfs.compute.engine import Place, Progress
 from kgfs.config import Pipeline
-from kgfs.domain import INGEST_VERSION, Chunk, Document, Text, Verdict
+from kgfs.domain.documents import INGEST_VERSION, Document
+from kgfs.domain.text import Chunk, Text, Verdict
 from kgfs.errors import BadInputError
 from kgfs.failpoints import border
 from kgfs.ingest.reading import embeddings, records

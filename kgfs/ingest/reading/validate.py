@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isnan
 
-from kgfs.domain import RELATIONSHIP_TYPES, Chunk, Quote, normalise_label
+from kgfs.domain.identity import normalise_label
+from kgfs.domain.knowledge import RELATIONSHIP_TYPES, Quote
+from kgfs.domain.text import Chunk
 from kgfs.ingest.reading.anchor import Source, words_of
 from kgfs.models.contract import Extraction, RawConcept, RawQuote, RawRelationship
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from itertools import islice
 
 from kgfs.config import Config
-from kgfs.domain import Place
+from kgfs.domain.documents import Place
 from kgfs.errors import KgfsError, OvertakenError, StoreError, TimedOutError
 from kgfs.failpoints import border
 from kgfs.ingest.keeping.place import keep_again
@@ -24,7 +24,8 @@ from kgfs.ingest.sharing.acknowledge import acknowledge
 from kgfs.ingest.sharing.obey import note_purges, obey
 from kgfs.ingest.sharing.waiting import put_waiting, take_away
 from kgfs.stores.error_log import ErrorLog
-from kgfs.stores.journal.facts import ContentKept, Removed, Settled, VersionMinted, decode
+from kgfs.stores.journal.encoding import decode
+from kgfs.stores.journal.facts import ContentKept, Removed, Settled, VersionMinted
 from kgfs.stores.journal.sharing.follow import OVERDUE
 from kgfs.stores.journal.sharing.rebase import NotKeptError
 from kgfs.stores.locks import locked_within

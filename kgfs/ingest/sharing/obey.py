@@ -17,7 +17,8 @@ from kgfs.ingest.keeping.quarantine import erase, erase_lines
 from kgfs.stores.garage.s3.cache import Cache
 from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.journal.copied import working_copies
-from kgfs.stores.journal.facts import ForgettingDone, decode
+from kgfs.stores.journal.encoding import decode
+from kgfs.stores.journal.facts import ForgettingDone
 from kgfs.stores.notes import write_note
 from kgfs.stores.stores import Stores
 from kgfs.stores.waiting import WAITING

@@ -7,7 +7,7 @@ import os
 import secrets
 from pathlib import Path
 
-from kgfs.domain import Place
+from kgfs.domain.documents import Place
 from kgfs.errors import RotError, from_os_error
 from kgfs.ingest.keeping.content import is_held
 from kgfs.stores.garage.contract import BLOCK

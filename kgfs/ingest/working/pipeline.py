@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from kgfs.compute.contract import Compute
 from kgfs.compute.engine import Engine, Progress
 from kgfs.config import Config
-from kgfs.domain import INGEST_VERSION, Document, State
+from kgfs.domain.documents import INGEST_VERSION, Document, State
 from kgfs.errors import MissingError, StoreError
 from kgfs.failpoints import border
 from kgfs.ingest.life.embed_again import give
@@ -31,8 +31,8 @@ from kgfs.ingest.reading import embeddings
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.reading.kin import first_source, kin_of
 from kgfs.ingest.reading.read import ReadDocument
-from kgfs.stores.graph.contract import EVERYTHING, Scope
-from kgfs.stores.journal.contract import Job
+from kgfs.stores.graph.vocabulary import EVERYTHING, Scope
+from kgfs.stores.journal.contract_jobs import Job
 from kgfs.stores.journal.facts import DocumentFailed, DocumentForgotten, DocumentRead
 from kgfs.stores.readings import (
     Decisions,

@@ -18,12 +18,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 
-from kgfs.domain import Document, State
+from kgfs.domain.documents import Document, State
 from kgfs.errors import AwayError, FullError, KgfsError, LostLeaseError, TimedOutError, UnreadableTextError
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.turns import LOOK, Alone, Turns
 from kgfs.stores.error_log import ErrorLog
-from kgfs.stores.journal.contract import Job
+from kgfs.stores.journal.contract_jobs import Job
 from kgfs.stores.leases.contract import Lease
 from kgfs.stores.readings import Reading
 

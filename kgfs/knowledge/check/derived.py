@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from kgfs.domain import State
+from kgfs.domain.documents import State
 from kgfs.errors import MissingError, StoreError
 from kgfs.knowledge.check.kept import documents
 from kgfs.stores.damage import Damage, Kind

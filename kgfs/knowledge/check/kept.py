@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 
-from kgfs.domain import Document
+from kgfs.domain.documents import Document
 from kgfs.errors import MissingError, RotError, StoreError
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.garage.contract import BLOCK

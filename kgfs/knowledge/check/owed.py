@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from kgfs.config import Config
-from kgfs.domain import Place
+from kgfs.domain.documents import Place
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.stores import Stores
 

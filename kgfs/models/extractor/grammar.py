@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import numpy as np
 import numpy.typing as npt
 
-from kgfs.domain import normalise_label
+from kgfs.domain.identity import normalise_label
 from kgfs.models.contract import Embedder, Extraction, Passage, RawConcept, RawQuote, RawRelationship
 from kgfs.models.extractor import junk, output, salience, vocabulary
 from kgfs.models.extractor.definitions import defining

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from kgfs.domain import normalise_label
+from kgfs.domain.identity import normalise_label
 
 MAX_WORDS = 7
 MAX_CHARACTERS = 80

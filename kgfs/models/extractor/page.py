@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from kgfs.domain import normalise_label
+from kgfs.domain.identity import normalise_label
 from kgfs.models.extractor import junk
 from kgfs.models.extractor.candidates import Phrase, is_numbered, phrases
 from kgfs.models.extractor.prose import Prose

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from kgfs.domain import normalise_label
+from kgfs.domain.identity import normalise_label
 from kgfs.models.contract import Extraction, Passage, RawConcept, RawQuote
 from kgfs.models.extractor import junk, output
 from kgfs.models.extractor.prose import Prose, prose_of

@@ -6,9 +6,9 @@ import sqlite3
 from collections.abc import Sequence
 
 from kgfs.stores.graph.commit import Commit
-from kgfs.stores.graph.contract import Redaction, RelationshipRow
 from kgfs.stores.graph.hiding import hidden_name
 from kgfs.stores.graph.rows import SHOWN, slots
+from kgfs.stores.graph.vocabulary import Redaction, RelationshipRow
 
 
 class Cascade(Commit):

@@ -9,7 +9,6 @@ from kgfs.errors import BadInputError, StoreError
 from kgfs.render.concept import ConceptPage
 from kgfs.render.words import folded_size
 from kgfs.stores.graph.concepts import Concepts, Moved
-from kgfs.stores.graph.contract import ConceptRow, DocumentRow, Publication, RelationshipRow
 from kgfs.stores.graph.feed import Feed
 from kgfs.stores.graph.hiding import hidden_name, is_hidden
 from kgfs.stores.graph.rows import (
@@ -24,6 +23,7 @@ from kgfs.stores.graph.rows import (
     packed,
     slots,
 )
+from kgfs.stores.graph.vocabulary import ConceptRow, DocumentRow, Publication, RelationshipRow
 
 NO_PAGE = b""
 

@@ -6,7 +6,8 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from kgfs.domain import Mention, normalise_label
+from kgfs.domain.identity import normalise_label
+from kgfs.domain.knowledge import Mention
 from kgfs.render.concept import ConceptPage, render
 from kgfs.render.summary import Summary, summarise, surface_forms
 from kgfs.render.words import folded_size

@@ -6,8 +6,8 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 
 from kgfs.render.words import folded_size
-from kgfs.stores.graph.contract import InstanceRow, SourceRow
 from kgfs.stores.graph.rows import INSTANCE, LEAVING, SOURCE, STAGED, instance_values, slots, source_values
+from kgfs.stores.graph.vocabulary import InstanceRow, SourceRow
 
 BELONGING = (("instance", "owner, n, document"), ("mention", "concept, document, ordinal"))
 """Tables of an edition besides its sources, with their primary keys."""

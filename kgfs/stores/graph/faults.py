@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 
-from kgfs.stores.graph.contract import Fault
 from kgfs.stores.graph.rows import SHOWN
+from kgfs.stores.graph.vocabulary import Fault
 
 _DANGLING = (
     ("source without a document", "SELECT s.chunk_id, '' FROM source s LEFT JOIN document d ON d.key = s.document WHERE d.key IS NULL"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from kgfs.stores.graph.contract import Change
+from kgfs.stores.graph.vocabulary import Change
 
 KEPT_CHANGES = 200_000
 """At least so many of the newest are kept; older epochs go once there are a tenth more."""

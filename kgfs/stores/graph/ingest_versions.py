@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kgfs.domain import INGEST_VERSIONS
+from kgfs.domain.documents import INGEST_VERSIONS
 from kgfs.stores.database import Database
 
 

@@ -6,18 +6,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from kgfs.domain import RELATIONSHIP_TYPES
+from kgfs.domain.knowledge import RELATIONSHIP_TYPES
 from kgfs.errors import BadInputError, StoreError
-from kgfs.stores.graph.contract import (
-    Batch,
-    ConceptRow,
-    Graph,
-    Mark,
-    Publication,
-    Redaction,
-    RelationshipRow,
-    Said,
-)
+from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.hiding import hidden_name, is_hidden
 from kgfs.stores.graph.memory_adopting import joined
 from kgfs.stores.graph.memory_forgetting import without
@@ -26,6 +17,7 @@ from kgfs.stores.graph.memory_reading import MemoryReads
 from kgfs.stores.graph.memory_view import Edition
 from kgfs.stores.graph.memory_working_out import differences, work_out
 from kgfs.stores.graph.merging import check
+from kgfs.stores.graph.vocabulary import Batch, ConceptRow, Mark, Publication, Redaction, RelationshipRow, Said
 
 
 class MemoryGraph(MemoryReads):

@@ -7,10 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from kgfs.domain import Mention, normalise_label
+from kgfs.domain.identity import normalise_label
+from kgfs.domain.knowledge import Mention
 from kgfs.render.concept import ConceptPage
 from kgfs.render.summary import surface_forms
-from kgfs.stores.graph.contract import (
+from kgfs.stores.graph.hiding import hidden_name, is_hidden
+from kgfs.stores.graph.memory_view import View, words_of
+from kgfs.stores.graph.sampling import draw, stepwise
+from kgfs.stores.graph.vocabulary import (
     EVERYTHING,
     Change,
     Concept,
@@ -24,9 +28,6 @@ from kgfs.stores.graph.contract import (
     Scope,
     SourceRow,
 )
-from kgfs.stores.graph.hiding import hidden_name, is_hidden
-from kgfs.stores.graph.memory_view import View, words_of
-from kgfs.stores.graph.sampling import draw, stepwise
 
 
 class MemoryReads:

@@ -6,16 +6,9 @@ import re
 import unicodedata
 from dataclasses import dataclass, field
 
-from kgfs.domain import RELATIONSHIP_TYPES, Mention
+from kgfs.domain.knowledge import RELATIONSHIP_TYPES, Mention
 from kgfs.render.concept import ConceptPage
-from kgfs.stores.graph.contract import (
-    Concept,
-    InstanceRow,
-    Publication,
-    Related,
-    RelationshipRow,
-    SourceRow,
-)
+from kgfs.stores.graph.vocabulary import Concept, InstanceRow, Publication, Related, RelationshipRow, SourceRow
 
 
 @dataclass

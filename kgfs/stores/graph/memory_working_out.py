@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from kgfs.render.concept import SHOWN_EVIDENCE, SHOWN_RELATED, ConceptPage, EvidenceLine, RelatedLine, render
 from kgfs.render.summary import summarise
-from kgfs.stores.graph.contract import Change, Concept
 from kgfs.stores.graph.memory_view import Edition, View
+from kgfs.stores.graph.vocabulary import Change, Concept
 
 Key = TypeVar("Key")
 

@@ -6,13 +6,13 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kgfs.domain import RELATIONSHIP_TYPES, Mention
+from kgfs.domain.knowledge import RELATIONSHIP_TYPES, Mention
 from kgfs.errors import BadInputError, StoreError
 from kgfs.stores.graph.commit import Commit
-from kgfs.stores.graph.contract import ConceptRow, InstanceRow, Mark, Said
 from kgfs.stores.graph.editions import put_instances
 from kgfs.stores.graph.hiding import is_hidden
 from kgfs.stores.graph.rows import INSTANCE, MENTION, SHOWN, instance_row, listed, mention_row
+from kgfs.stores.graph.vocabulary import ConceptRow, InstanceRow, Mark, Said
 
 
 class Reassignment(Commit):

@@ -9,19 +9,6 @@ from typing import Any
 from kgfs.render.concept import ConceptPage
 from kgfs.stores.database import Database
 from kgfs.stores.graph import scoped
-from kgfs.stores.graph.contract import (
-    EVERYTHING,
-    Change,
-    Concept,
-    DocumentRow,
-    Fault,
-    InstanceRow,
-    Lag,
-    Mark,
-    Related,
-    Scope,
-    SourceRow,
-)
 from kgfs.stores.graph.faults import faults
 from kgfs.stores.graph.feed import changes
 from kgfs.stores.graph.hiding import known_as
@@ -41,6 +28,19 @@ from kgfs.stores.graph.rows import (
     source_row,
 )
 from kgfs.stores.graph.sampling import draw, stepwise
+from kgfs.stores.graph.vocabulary import (
+    EVERYTHING,
+    Change,
+    Concept,
+    DocumentRow,
+    Fault,
+    InstanceRow,
+    Lag,
+    Mark,
+    Related,
+    Scope,
+    SourceRow,
+)
 
 _CONCEPT = f"SELECT {listed(CONCEPT, 'concept')} FROM concept"
 # By the index that has all of it: the other one on names would lead to a row of the table.

@@ -1,4 +1,4 @@
-"""How the rows of the contract stand in tables: lists of columns, and both directions of conversion."""
+"""How the rows of the vocabulary stand in tables: lists of columns, and both directions of conversion."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
-from kgfs.domain import RELATIONSHIP_TYPES, Mention
+from kgfs.domain.knowledge import RELATIONSHIP_TYPES, Mention
 from kgfs.errors import BadInputError
-from kgfs.stores.graph.contract import Concept, DocumentRow, InstanceRow, SourceRow
+from kgfs.stores.graph.vocabulary import Concept, DocumentRow, InstanceRow, SourceRow
 
 STAGED, SHOWN, LEAVING = 0, 1, 2
 """States of an edition (see schema.sql)."""
@@ -24,7 +24,7 @@ SOURCE = _columns(SourceRow, "doc_id")
 INSTANCE = _columns(InstanceRow, "doc_id")
 CONCEPT = _columns(Concept)
 MENTION = ("deposit", "label", "forms", "kind", "score", "definition")
-"""Columns in the order of the fields of the contract's rows, which the functions below rely on."""
+"""Columns in the order of the fields of the vocabulary's rows, which the functions below rely on."""
 
 COUNTED = ("documents", "sources", "concepts", "relationships", "instances")
 """What is counted for each ontology, in the order of the contract."""

@@ -1,4 +1,4 @@
-"""Asking a graph for matching within a :class:`~kgfs.stores.graph.contract.Scope`: as if only some mentions were there.
+"""Asking a graph for matching within a :class:`~kgfs.stores.graph.vocabulary.Scope`: as if only some mentions were there.
 
 Concepts in the scope are those that a shown mention in it speaks of. To draw some, the mentions are walked where few
 documents are in it; else the concepts are, which then are in it for the most part. So neither a scope that begins nor one
@@ -11,11 +11,11 @@ import bisect
 import json
 from collections.abc import Callable, Sequence
 
-from kgfs.domain import normalise_label
+from kgfs.domain.identity import normalise_label
 from kgfs.stores.database import Database
-from kgfs.stores.graph.contract import Scope
 from kgfs.stores.graph.rows import SHOWN
 from kgfs.stores.graph.sampling import SKIP, draw, stepwise
+from kgfs.stores.graph.vocabulary import Scope
 
 FEW = 100
 """Documents in a scope up to which their mentions are walked."""

@@ -13,13 +13,14 @@ from kgfs.stores.database import Database, remove_database
 from kgfs.stores.graph.adopting import BUILT, adopt
 from kgfs.stores.graph.cascade import Cascade, impose, redact, scrub
 from kgfs.stores.graph.commit import Commit
-from kgfs.stores.graph.contract import Batch, Graph, Mark, Publication, Redaction, RelationshipRow, Said
+from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.editions import empty, open_edition, put_instances, put_sources, remove_some
 from kgfs.stores.graph.ingest_versions import keep_history
 from kgfs.stores.graph.merging import Reassignment, set_marks
 from kgfs.stores.graph.migrations import MIGRATIONS
 from kgfs.stores.graph.reading import GraphReads
 from kgfs.stores.graph.rows import LEAVING, STAGED
+from kgfs.stores.graph.vocabulary import Batch, Mark, Publication, Redaction, RelationshipRow, Said
 
 FORMAT = 1
 """The format that the schema makes, before migrations."""

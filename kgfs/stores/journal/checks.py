@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import singledispatch
 
-from kgfs.domain import MAX_NAME_BYTES, Name, NameKind, Place, decode_name
+from kgfs.domain.documents import Name, NameKind, Place
+from kgfs.domain.names import MAX_NAME_BYTES, decode_name
 from kgfs.errors import (
     BadInputError,
     BusyError,
@@ -18,7 +19,7 @@ from kgfs.errors import (
     NotEmptyError,
     RefusedError,
 )
-from kgfs.stores.journal.contract import Names
+from kgfs.stores.journal.contract_names import Names
 from kgfs.stores.journal.facts import (
     AttributesSet,
     ConceptsMerged,

@@ -2,17 +2,14 @@
 
 A fact is a change that was decided once, with all that was chosen at the time (ids, numbers, times), so that
 applying the facts in order always gives the same state. One user action is one fact, also the rename of a folder.
-Encoding: one JSON object a line, ``{"fact": <class name>, ...fields}``; unknown facts stop a replay with StoreError.
+How a fact stands in the ledger is told by ``encoding``.
 """
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, fields
-from typing import Any, get_args
+from dataclasses import dataclass
 
-from kgfs.domain import INGEST_VERSION
-from kgfs.errors import StoreError
+from kgfs.domain.documents import INGEST_VERSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,27 +417,3 @@ Fact = (
 GraphFact = DocumentRead | DocumentForgotten | ForgettingDone | ConceptsMerged | ConceptSplit
 """What changes the graph. One with ``follows`` was decided by a graph that others' facts up to that one had changed: it can
 become true only as long as none of others behind that number has."""
-
-_KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Fact)}
-_FIELDS = {kind: tuple(field.name for field in fields(kind)) for kind in _KINDS.values()}
-
-
-def encode(fact: Fact) -> bytes:
-    body: dict[str, object] = {"fact": type(fact).__name__}
-    for name in _FIELDS[type(fact)]:
-        value = getattr(fact, name)
-        if value is not None:
-            body[name] = value
-    return json.dumps(body, ensure_ascii=True, separators=(",", ":")).encode()
-
-
-def decode(entry: bytes) -> Fact:
-    try:
-        body = json.loads(entry)
-        kind = _KINDS[body.pop("fact")]
-        fact: Fact = kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in body.items()})
-    except (ValueError, KeyError, TypeError) as error:
-        raise StoreError(
-            f"Ledger entry not understood ({error}): {entry[:200]!r}. A newer kgfs may have written it."
-        ) from error
-    return fact

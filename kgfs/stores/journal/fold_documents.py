@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kgfs.domain import Place, State, is_document_name
+from kgfs.domain.documents import Place, State
+from kgfs.domain.names import is_document_name
 from kgfs.stores.journal import forgetting, lineage, standing
 from kgfs.stores.journal.facts import (
     ConceptsMerged,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kgfs.domain import NameKind, Place, decode_name, is_document_name
+from kgfs.domain.documents import NameKind, Place
+from kgfs.domain.names import decode_name, is_document_name
 from kgfs.stores.journal import conflicts, lineage, standing
 from kgfs.stores.journal.facts import (
     AttributesSet,

@@ -11,9 +11,9 @@ import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 
-from kgfs.domain import is_document_name
+from kgfs.domain.names import is_document_name
 from kgfs.stores.journal import conflicts, standing
-from kgfs.stores.journal.contract import Forgetting, Trashed
+from kgfs.stores.journal.contract_names import Forgetting, Trashed
 from kgfs.stores.journal.facts import ForgettingDone, ForgettingOwed, TrashRestored
 from kgfs.stores.journal.lineage import path_of
 

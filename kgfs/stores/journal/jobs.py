@@ -7,7 +7,7 @@ import time
 
 from kgfs.errors import BadInputError, LostLeaseError, MissingError
 from kgfs.stores.journal import standing
-from kgfs.stores.journal.contract import Job
+from kgfs.stores.journal.contract_jobs import Job
 from kgfs.stores.journal.rows import JOB, Connect, job_from
 from kgfs.stores.journal.writer import Writer
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from kgfs.domain import is_document_name
+from kgfs.domain.names import is_document_name
 
 ASIDE = 5_000_000_000
 """Nanoseconds between a file's leaving of its place and another's arrival that still count as one save."""

@@ -8,11 +8,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Container, Iterator, Mapping, Sequence
 
-from kgfs.domain import Place
+from kgfs.domain.documents import Place
 from kgfs.errors import StoreError, UnsupportedError
 from kgfs.stores.journal.checks import Before, check
-from kgfs.stores.journal.contract import Jobs, Names
-from kgfs.stores.journal.facts import Fact, decode, encode
+from kgfs.stores.journal.contract_jobs import Jobs
+from kgfs.stores.journal.contract_names import Names
+from kgfs.stores.journal.encoding import decode, encode
+from kgfs.stores.journal.facts import Fact
 from kgfs.stores.journal.memory_fold import apply
 from kgfs.stores.journal.memory_jobs import MemoryJobs
 from kgfs.stores.journal.memory_names import MemoryNames

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from kgfs.stores.journal.contract import Job
+from kgfs.stores.journal.contract_jobs import Job
 from kgfs.stores.journal.facts import Fact
 from kgfs.stores.journal.memory_fold_documents import owe_reading
 from kgfs.stores.journal.memory_fold_names import apply_one

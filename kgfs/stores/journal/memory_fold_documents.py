@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kgfs.domain import Document, Name, NameKind, Place, State, Version, is_document_name
-from kgfs.stores.journal.contract import Forgetting, Job
+from kgfs.domain.documents import Document, Name, NameKind, Place, State, Version
+from kgfs.domain.names import is_document_name
+from kgfs.stores.journal.contract_jobs import Job
+from kgfs.stores.journal.contract_names import Forgetting
 from kgfs.stores.journal.facts import (
     ConceptsMerged,
     ConceptSplit,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import singledispatch
 
-from kgfs.domain import Name, NameKind, Ontology, Place, Version, decode_name, is_document_name
-from kgfs.stores.journal.contract import Trashed
+from kgfs.domain.documents import Name, NameKind, Ontology, Place, Version
+from kgfs.domain.names import decode_name, is_document_name
+from kgfs.stores.journal.contract_names import Trashed
 from kgfs.stores.journal.facts import (
     AttributesSet,
     ConflictKept,

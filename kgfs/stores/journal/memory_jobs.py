@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kgfs.errors import BadInputError, LostLeaseError, MissingError
-from kgfs.stores.journal.contract import Job
+from kgfs.stores.journal.contract_jobs import Job
 from kgfs.stores.journal.memory_tables import SECOND, Tables
 
 if TYPE_CHECKING:

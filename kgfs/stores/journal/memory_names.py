@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kgfs.domain import Document, Name, NameKind, Ontology, Place, State, Version
+from kgfs.domain.documents import Document, Name, NameKind, Ontology, Place, State, Version
 from kgfs.errors import MissingError
-from kgfs.stores.journal.contract import Forgetting, SavedSearch, Trashed
+from kgfs.stores.journal.contract_names import Forgetting, SavedSearch, Trashed
 from kgfs.stores.journal.memory_tables import Tables
 
 if TYPE_CHECKING:

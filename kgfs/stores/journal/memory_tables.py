@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 
-from kgfs.domain import Document, Name, Ontology, State, Version, is_document_name
-from kgfs.stores.journal.contract import Forgetting, Job, Trashed
+from kgfs.domain.documents import Document, Name, Ontology, State, Version
+from kgfs.domain.names import is_document_name
+from kgfs.stores.journal.contract_jobs import Job
+from kgfs.stores.journal.contract_names import Forgetting, Trashed
 from kgfs.stores.journal.facts import Fact
 
 SECOND = 1_000_000_000

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping, Sequence
 
-from kgfs.domain import Document, Name, Ontology, State, Version
+from kgfs.domain.documents import Document, Name, Ontology, State, Version
 from kgfs.errors import MissingError
 from kgfs.stores.journal import forgetting, lineage
-from kgfs.stores.journal.contract import Forgetting, SavedSearch, Trashed
+from kgfs.stores.journal.contract_names import Forgetting, SavedSearch, Trashed
 from kgfs.stores.journal.rows import DOCUMENT, NAME, VERSION, Connect, Row, document_from, name_from, version_from
 
 

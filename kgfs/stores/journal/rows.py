@@ -6,8 +6,8 @@ import sqlite3
 from collections.abc import Callable
 from typing import Any
 
-from kgfs.domain import Document, Name, NameKind, Place, State, Version
-from kgfs.stores.journal.contract import Job
+from kgfs.domain.documents import Document, Name, NameKind, Place, State, Version
+from kgfs.stores.journal.contract_jobs import Job
 
 Row = tuple[Any, ...]
 Connect = Callable[[], sqlite3.Connection]

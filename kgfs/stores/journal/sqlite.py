@@ -15,8 +15,11 @@ from kgfs.errors import StoreError
 from kgfs.stores.database import BUSY_SECONDS, scrub
 from kgfs.stores.journal import fold, forgetting
 from kgfs.stores.journal.checks import Before, check
-from kgfs.stores.journal.contract import Jobs, Names, Pending
-from kgfs.stores.journal.facts import Fact, decode, encode
+from kgfs.stores.journal.contract import Pending
+from kgfs.stores.journal.contract_jobs import Jobs
+from kgfs.stores.journal.contract_names import Names
+from kgfs.stores.journal.encoding import decode, encode
+from kgfs.stores.journal.facts import Fact
 from kgfs.stores.journal.jobs import SqliteJobs
 from kgfs.stores.journal.names import SqliteNames
 from kgfs.stores.journal.readers import Readers

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 
-from kgfs.domain import State
+from kgfs.domain.documents import State
 
 FORGET_AFTER = 2_000_000_000
 """Nanoseconds between the loss of the last name and the forgetting: an editor's save in passing owes nothing."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from kgfs.domain import Block
+from kgfs.domain.text import Block
 
 _ROLE = re.compile(r":[A-Za-z][\w.+-]{0,40}:`([^`]*)`")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from kgfs.domain import Block
+from kgfs.domain.text import Block
 from kgfs.ingest.reading.structure.headings import words_of
 from kgfs.ingest.reading.structure.lines import SHORT, Line, end_of_indented, end_of_paragraph
 

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from kgfs.domain import Block, extension_of
+from kgfs.domain.names import extension_of
+from kgfs.domain.text import Block
 from kgfs.ingest.reading.structure.lines import Line
 from kgfs.ingest.reading.structure.markdown import markdown_blocks
 from kgfs.ingest.reading.structure.plain import plain_blocks, source_blocks, table_blocks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from kgfs.domain import Block
+from kgfs.domain.text import Block
 from kgfs.ingest.reading.structure.headings import is_adornment
 from kgfs.ingest.reading.structure.lines import Line, end_of_paragraph
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from kgfs.domain import Block
+from kgfs.domain.text import Block
 from kgfs.ingest.reading.structure.headings import words_of
 from kgfs.ingest.reading.structure.lines import MARK
 

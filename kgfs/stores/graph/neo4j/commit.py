@@ -12,14 +12,14 @@ from typing import Any
 
 from neo4j import ManagedTransaction
 
-from kgfs.domain import RELATIONSHIP_TYPES
+from kgfs.domain.knowledge import RELATIONSHIP_TYPES
 from kgfs.errors import BadInputError, StoreError
-from kgfs.stores.graph.contract import Change, ConceptRow, DocumentRow, Publication, RelationshipRow
 from kgfs.stores.graph.hiding import hidden_name, is_hidden
 from kgfs.stores.graph.neo4j.feed import parts_of
 from kgfs.stores.graph.neo4j.requests import Requests
 from kgfs.stores.graph.neo4j.rows import document_properties, mention_properties
 from kgfs.stores.graph.neo4j.settling import Settling
+from kgfs.stores.graph.vocabulary import Change, ConceptRow, DocumentRow, Publication, RelationshipRow
 
 COUNTED = ("documents", "sources", "concepts", "relationships", "instances")
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from neo4j import ManagedTransaction
 
-from kgfs.stores.graph.contract import Batch, InstanceRow, SourceRow
 from kgfs.stores.graph.neo4j.rows import instance_properties, source_properties
 from kgfs.stores.graph.neo4j.speaking import Speaking
+from kgfs.stores.graph.vocabulary import Batch, InstanceRow, SourceRow
 
 ROWS_AT_ONCE = 500
 WEIGHT_AT_ONCE = 800_000

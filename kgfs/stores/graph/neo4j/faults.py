@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from neo4j import ManagedTransaction
 
-from kgfs.stores.graph.contract import Fault
+from kgfs.stores.graph.vocabulary import Fault
 
 _DOCUMENTS = "MATCH (d:Document) WHERE d.space = $space AND d.doc_id IS NOT NULL"
 _CONCEPTS = "MATCH (c:Concept) WHERE c.space = $space AND c.id IS NOT NULL"

@@ -8,8 +8,8 @@ from typing import Any
 
 from neo4j import ManagedTransaction
 
-from kgfs.stores.graph.contract import Change
 from kgfs.stores.graph.neo4j.speaking import Speaking
+from kgfs.stores.graph.vocabulary import Change
 
 PART = 1000
 """Changes of one node."""

@@ -9,18 +9,9 @@ from typing import Any
 
 from neo4j import ManagedTransaction
 
-from kgfs.domain import INGEST_VERSIONS
+from kgfs.domain.documents import INGEST_VERSIONS
 from kgfs.failpoints import border
-from kgfs.stores.graph.contract import (
-    Batch,
-    Fault,
-    Graph,
-    Mark,
-    Publication,
-    Redaction,
-    RelationshipRow,
-    Said,
-)
+from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.neo4j import editions, feed, purging, schema, spaces
 from kgfs.stores.graph.neo4j.commit import Commit, lock_for
 from kgfs.stores.graph.neo4j.faults import faults
@@ -28,6 +19,7 @@ from kgfs.stores.graph.neo4j.matching import Neo4jMatching
 from kgfs.stores.graph.neo4j.merging import Cascade, Reassignment, set_marks
 from kgfs.stores.graph.neo4j.place import Place
 from kgfs.stores.graph.neo4j.speaking import ROOT, Speaking
+from kgfs.stores.graph.vocabulary import Batch, Fault, Mark, Publication, Redaction, RelationshipRow, Said
 from kgfs.stores.leases.contract import Lease
 from kgfs.stores.leases.neo4j import Neo4jLeases, check
 

@@ -1,16 +1,16 @@
-"""Asking for matching. Within a :class:`~kgfs.stores.graph.contract.Scope`: as if only some mentions were there."""
+"""Asking for matching. Within a :class:`~kgfs.stores.graph.vocabulary.Scope`: as if only some mentions were there."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from kgfs.domain import normalise_label
-from kgfs.stores.graph.contract import EVERYTHING, Concept, Mark, Scope
+from kgfs.domain.identity import normalise_label
 from kgfs.stores.graph.hiding import is_hidden, known_as
 from kgfs.stores.graph.neo4j.reading import Neo4jReads
 from kgfs.stores.graph.neo4j.rows import CONCEPT, concept_row, form_key
 from kgfs.stores.graph.sampling import SKIP, draw
+from kgfs.stores.graph.vocabulary import EVERYTHING, Concept, Mark, Scope
 
 _MENTION = "(c)-[m:MENTIONED_IN]->(d:Document)"
 _INSIDE = "m.deposit >= $since AND d.doc_id <> $but"

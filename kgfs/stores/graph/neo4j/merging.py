@@ -7,13 +7,13 @@ from typing import Any
 
 from neo4j import ManagedTransaction
 
-from kgfs.domain import Mention
+from kgfs.domain.knowledge import Mention
 from kgfs.stores.graph import merging
-from kgfs.stores.graph.contract import ConceptRow, InstanceRow, Mark, Said
 from kgfs.stores.graph.neo4j.commit import Commit, taken_number
 from kgfs.stores.graph.neo4j.editions import drop_instances, put_instances
 from kgfs.stores.graph.neo4j.purging import count_up
 from kgfs.stores.graph.neo4j.rows import INSTANCE, MENTION, instance_row, mention_row
+from kgfs.stores.graph.vocabulary import ConceptRow, InstanceRow, Mark, Said
 
 
 class Cascade(Commit):

@@ -7,10 +7,10 @@ from typing import Any
 
 from neo4j import ManagedTransaction
 
-from kgfs.stores.graph.contract import Redaction, RelationshipRow
 from kgfs.stores.graph.hiding import hidden_name
 from kgfs.stores.graph.neo4j.commit import COUNTED, relationship_properties
 from kgfs.stores.graph.neo4j.feed import forget_changes, keep_ids
+from kgfs.stores.graph.vocabulary import Redaction, RelationshipRow
 
 
 def redact(

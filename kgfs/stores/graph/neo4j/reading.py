@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from kgfs.render.concept import ConceptPage
-from kgfs.stores.graph.contract import Change, Concept, DocumentRow, InstanceRow, Lag, Related, SourceRow
 from kgfs.stores.graph.neo4j import feed
 from kgfs.stores.graph.neo4j.commit import COUNTED
 from kgfs.stores.graph.neo4j.pages import NEIGHBOURS, PAGE, concept_page
@@ -23,6 +22,7 @@ from kgfs.stores.graph.neo4j.rows import (
 )
 from kgfs.stores.graph.neo4j.schema import WORDS
 from kgfs.stores.graph.neo4j.speaking import Speaking
+from kgfs.stores.graph.vocabulary import Change, Concept, DocumentRow, InstanceRow, Lag, Related, SourceRow
 
 AT_ONCE = 500
 """Ids or words of one question."""

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
-from kgfs.domain import Mention
-from kgfs.stores.graph.contract import Concept, DocumentRow, InstanceRow, SourceRow
+from kgfs.domain.knowledge import Mention
+from kgfs.stores.graph.vocabulary import Concept, DocumentRow, InstanceRow, SourceRow
 
 LONGEST_KEY = 1000
 """Characters of a form that are its own key: an index entry holds at most some 8 KB."""

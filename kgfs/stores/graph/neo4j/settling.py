@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from neo4j import ManagedTransaction
 
-from kgfs.domain import normalise_label
+from kgfs.domain.identity import normalise_label
 from kgfs.render.concept import render
 from kgfs.render.summary import summarise, surface_forms
 from kgfs.stores.graph.neo4j.pages import PAGE, concept_page

@@ -13,22 +13,13 @@ from typing import Any
 from kgfs.errors import StoreError, TimedOutError
 from kgfs.stores.database import remove_database
 from kgfs.stores.graph.adopting import BUILT, adopt
-from kgfs.stores.graph.contract import (
-    Batch,
-    Fault,
-    Graph,
-    Lag,
-    Mark,
-    Publication,
-    Redaction,
-    RelationshipRow,
-    Said,
-)
+from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.reading import GraphReads
 from kgfs.stores.graph.replica.file import SCRUB_OWED, Notes, note, open_file
 from kgfs.stores.graph.replica.filling import fill
 from kgfs.stores.graph.replica.following import OutdatedError, Source, follow
 from kgfs.stores.graph.replica.outage import Outage
+from kgfs.stores.graph.vocabulary import Batch, Fault, Lag, Mark, Publication, Redaction, RelationshipRow, Said
 from kgfs.stores.leases.contract import Lease, Leases, SharedGraph
 from kgfs.stores.locks import locked_within
 

@@ -8,7 +8,8 @@ from collections.abc import Container, Sequence
 from kgfs.errors import StoreError
 from kgfs.stores.journal import fold
 from kgfs.stores.journal.checks import Before, check
-from kgfs.stores.journal.facts import Fact, GraphFact, Overtaken, decode, encode
+from kgfs.stores.journal.encoding import decode, encode
+from kgfs.stores.journal.facts import Fact, GraphFact, Overtaken
 from kgfs.stores.journal.names import SqliteNames
 from kgfs.stores.journal.sharing import undo
 from kgfs.stores.journal.sharing.rebase import Rebase

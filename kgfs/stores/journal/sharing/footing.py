@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import fields, replace
 from typing import Any
 
-from kgfs.domain import MAX_NAME_BYTES, Name, NameKind, Ontology, decode_name, encode_name, new_id, new_ontology_id
-from kgfs.stores.journal.contract import Names
+from kgfs.domain.documents import Name, NameKind, Ontology
+from kgfs.domain.identity import new_id, new_ontology_id
+from kgfs.domain.names import MAX_NAME_BYTES, decode_name, encode_name
+from kgfs.stores.journal.contract_names import Names
 from kgfs.stores.journal.facts import Fact, FileMade, FolderMade, LinkMade, OntologyMade, VersionMinted
 
 

@@ -14,9 +14,9 @@ from dataclasses import replace
 from functools import singledispatchmethod
 from typing import Any
 
-from kgfs.domain import Name, NameKind, Place
+from kgfs.domain.documents import Name, NameKind, Place
 from kgfs.errors import KgfsError, LostLeaseError
-from kgfs.stores.journal.contract import Names
+from kgfs.stores.journal.contract_names import Names
 from kgfs.stores.journal.facts import (
     AttributesSet,
     ConceptsMerged,

@@ -1,0 +1,82 @@
+"""What is found in a Text: concepts and relationships, each with the quotes that are its evidence. Offsets count characters
+of the Text (code points), from 0, end exclusive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """An exact span of the Text: ``text[start:end] == quote``, always."""
+
+    start: int
+    end: int
+    chunk: int
+    """Index of the Source that holds ``start``."""
+    defines: bool = False
+    score: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class FoundConcept:
+    """A concept as one document speaks of it."""
+
+    label: str
+    """The best surface form."""
+    norm: str
+    """:func:`kgfs.domain.identity.normalise_label` of the label; unique within a document."""
+    forms: tuple[str, ...]
+    """All surface forms, the label among them, most frequent first."""
+    kind: str
+    """``term`` or an entity type in lower case (person, org, product, …)."""
+    score: float
+    """Salience in this document, 0 to 1."""
+    definition: str
+    """The words of the best defining quote, without what surrounds them; empty if the text defines nothing."""
+    quotes: tuple[Quote, ...]
+    """In order of the Text; at least one."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRelationship:
+    subject: str
+    """``norm`` of a FoundConcept of the same document."""
+    type: str
+    """One of RELATIONSHIP_TYPES."""
+    object: str
+    quote: Quote
+    confidence: float
+
+
+RELATIONSHIP_TYPES: Mapping[str, str] = {
+    "IS_A": "HAS_KIND",
+    "PART_OF": "HAS_PART",
+    "USES": "USED_BY",
+    "DEFINES": "DEFINED_BY",
+    "CREATES": "CREATED_BY",
+    "REPLACES": "REPLACED_BY",
+    "EXTENDS": "EXTENDED_BY",
+    "REQUIRES": "REQUIRED_BY",
+    "SUPPORTS": "SUPPORTED_BY",
+    "CAUSES": "CAUSED_BY",
+    "PREVENTS": "PREVENTED_BY",
+    "CONTRASTS_WITH": "CONTRASTS_WITH",
+    "RELATED_TO": "RELATED_TO",
+}
+"""The vocabulary of relationship types, each with the name of its inverse (how the object's folder calls it)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """What one living document contributes to a concept: the input of label, aliases and description."""
+
+    doc_id: str
+    deposit: int
+    label: str
+    forms: tuple[str, ...]
+    kind: str
+    score: float
+    definition: str
