@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
 
@@ -32,6 +33,20 @@ FRESH = 60.0
 """Seconds in which a second use of a file is not noted again."""
 _STATE = struct.Struct("<qq")
 _LENGTH_BUT_SIZE = len(encode_sums(Sums(0, "0" * 64, ("0" * 16,)))) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What is to be a file of the cache."""
+
+    content: bytes | memoryview
+    round: int
+    """Of the cache, before it was fetched."""
+
+    @property
+    def room(self) -> int:
+        """Bytes that it takes of the disk."""
+        return room(len(self.content))
 
 
 class Cache:
@@ -199,25 +214,25 @@ class Cache:
             return None  # not cached, or not readable any more: the bucket has it
 
     def _keep(self, path: str, content: bytes | memoryview, round_: int) -> None:
-        taken = room(len(content))
-        if taken > self._limit:
-            return
-        # Written in its place while nobody can forget it: half of it is as good as nothing to who reads it.
+        self._write({path: Fetched(content, round_)})
+
+    def _write(self, files: Mapping[str, Fetched]) -> None:
+        """Of those whose round it still is as many as there is room for. Written in their places while nobody can forget
+        them: half of one is as good as nothing to who reads it."""
         with suppress(OSError), self._locked() as state:  # a full disk, most likely: the cache does without
             used, now = _read_state(state)
-            if now != round_:
+            files = {path: file for path, file in files.items() if file.round == now and file.room <= self._limit}
+            if not files:
                 return
-            if used + taken > self._limit:
-                used = self._sweep(max(0, self._limit * 9 // 10 - taken))
-            if _lacking(self._top) + taken > 0:
-                return
-            with _made(path) as file:
-                _write_state(state, used + taken, now)
-                try:
-                    file.write(content)
-                except OSError:
-                    _remove(path)
-                    _write_state(state, used, now)
+            _write_state(state, used + sum(file.room for file in files.values()), now)
+            free = -_lacking(self._top)
+            for path, file in files.items():
+                if used + file.room > self._limit:
+                    swept = self._sweep(max(0, self._limit * 9 // 10 - file.room))
+                    used, free = swept, free + used - swept
+                if file.room <= free and _made(path, file.content):
+                    used, free = used + file.room, free - file.room
+            _write_state(state, used, now)
 
     def _sweep(self, wanted: int) -> int:
         """Remove what was used longest ago until ``wanted`` bytes are left; how many are. Holding the lock."""
@@ -264,13 +279,30 @@ def _parted(raw: bytes) -> tuple[Sums | None, bytes]:
     return (sums, content) if sums and len(sums.blocks) == 1 else (decode_sums(raw), b"")
 
 
-def _made(path: str) -> FileIO:
-    """New; FileExistsError where it is kept already."""
+def _made(path: str, content: bytes | memoryview) -> bool:
+    """Whether there is a new file with that content; not where one is kept already, or where it cannot be written."""
     try:
-        return FileIO(path, "x", opener=_private)
+        descriptor = _new(path)
+    except OSError:
+        return False
+    try:
+        if os.write(descriptor, content) == len(content):
+            return True
+    except OSError:
+        pass
+    finally:
+        os.close(descriptor)
+    _remove(path)
+    return False
+
+
+def _new(path: str) -> int:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    try:
+        return os.open(path, flags, 0o600)
     except FileNotFoundError:  # the first one in its folder
         Path(path).parent.mkdir(0o700, exist_ok=True)
-        return FileIO(path, "x", opener=_private)
+        return os.open(path, flags, 0o600)
 
 
 def _remove(path: str) -> None:
@@ -280,10 +312,6 @@ def _remove(path: str) -> None:
 def _note_use(file: FileIO) -> None:
     if time.time() - os.fstat(file.fileno()).st_mtime > FRESH:
         os.utime(file.fileno())
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 def room(size: int) -> int:
