@@ -98,6 +98,11 @@ class Node:
         of the last news; what it is told first, or a listing keeps, may not."""
         return self.attr()
 
+    @property
+    def keeps_elsewhere(self) -> bool:
+        """Whether truncating it by path waits for a server. *Quick*."""
+        return False
+
     def change(self, wanted: AttrChange) -> Attr:
         """chmod, chown, utimens, truncate by path. *Blocks*."""
         raise DerivedError("This is derived from the documents and cannot be changed. Change the documents instead.")
@@ -214,6 +219,8 @@ class Handle:
     direct_io: bool = False
     quick: bool = False
     """Whether read is quick (in memory)."""
+    keeps_elsewhere: bool = False
+    """Whether keeping what was written waits for a server."""
 
     def read(self, offset: int, length: int) -> bytes:
         raise NotImplementedError

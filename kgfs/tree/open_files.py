@@ -105,7 +105,7 @@ class OpenFiles:
         opened = self._handles.file(fh)
         self._left(fh, opened)
         if opened.writes:
-            await self.with_handle(opened, opened.handle.release)
+            await self.with_handle(opened, opened.handle.release, outlast=opened.handle.keeps_elsewhere)
         else:
             with suppress(StoppingError):  # nothing is lost with a handle that only reads
                 await self.with_handle(opened, opened.handle.release, abandon=True)
@@ -182,29 +182,36 @@ class OpenFiles:
 
     async def fsync(self, fh: int) -> None:
         opened = self._handles.file(fh)
-        await self.with_handle(opened, opened.handle.sync)
+        await self.with_handle(opened, opened.handle.sync, outlast=opened.handle.keeps_elsewhere)
 
     # ------------------------------------------------------------------------------------------- inside
 
-    async def with_handle(self, opened: OpenFile, call: Callable[[], T], *, abandon: bool = False) -> T:
-        """Call it in a thread, alone with the handle; with ``abandon`` it may be given up."""
+    async def with_handle(
+        self, opened: OpenFile, call: Callable[[], T], *, abandon: bool = False, outlast: bool = False
+    ) -> T:
+        """Call it in a thread, alone with the handle; with ``abandon`` it may be given up, with ``outlast`` it takes the place
+        of no other change."""
         try:
             opened.turn.acquire_nowait()  # acquire() takes a turn of the event loop even where nobody has it
         except trio.WouldBlock:
             await opened.turn.acquire()
         try:
-            return await self._inside(opened, call, abandon=abandon)
+            return await self._inside(opened, call, abandon=abandon, outlast=outlast)
         finally:
             opened.turn.release()
 
-    async def _inside(self, opened: OpenFile, call: Callable[[], T], *, abandon: bool = False) -> T:
+    async def _inside(
+        self, opened: OpenFile, call: Callable[[], T], *, abandon: bool = False, outlast: bool = False
+    ) -> T:
         lock = opened.inside
 
         def inside() -> T:
             with lock:
                 return call()
 
-        return await (self._threads.ask(inside) if abandon else self._threads.change(inside))
+        if abandon:
+            return await self._threads.ask(inside)
+        return await (self._threads.outlast(inside) if outlast else self._threads.change(inside))
 
 
 def _at_once(opened: OpenFile, call: Callable[[], T]) -> T | None:

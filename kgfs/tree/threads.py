@@ -31,23 +31,29 @@ class Threads:
         """Whether those who were told are about to go on."""
 
     async def change(self, call: Callable[[], T]) -> T:
-        """Goes to its end whatever happens. The thread is handed over to directly, without the turns of the event loop
-        that ``trio.to_thread`` takes for what is not wanted here: abandoning, calling back, naming."""
-        task, token = trio.lowlevel.current_task(), trio.lowlevel.current_trio_token()
-
-        def deliver(result: Outcome[T]) -> None:
-            token.run_sync_soon(trio.lowlevel.reschedule, task, result)
-
+        """Goes to its end whatever happens."""
+        task = trio.lowlevel.current_task()
         try:
             self._changing.acquire_on_behalf_of_nowait(task)
         except trio.WouldBlock:
             await self._changing.acquire_on_behalf_of(task)
         try:
-            trio.lowlevel.start_thread_soon(call, deliver)
-            result: T = await trio.lowlevel.wait_task_rescheduled(_to_its_end)
-            return result
+            return await self.outlast(call)
         finally:
             self._changing.release_on_behalf_of(task)
+
+    async def outlast(self, call: Callable[[], T]) -> T:
+        """The same beside that number, for what waits for a server: one that is silent may keep it for long, and nobody else
+        is to find no thread for that. The thread is handed over to directly, without the turns of the event loop that
+        ``trio.to_thread`` takes for what is not wanted here: abandoning, calling back, naming."""
+        task, token = trio.lowlevel.current_task(), trio.lowlevel.current_trio_token()
+
+        def deliver(result: Outcome[T]) -> None:
+            token.run_sync_soon(trio.lowlevel.reschedule, task, result)
+
+        trio.lowlevel.start_thread_soon(call, deliver)
+        result: T = await trio.lowlevel.wait_task_rescheduled(_to_its_end)
+        return result
 
     async def told(self, tell: Callable[[Callable[[KgfsError | None], None]], None]) -> None:
         """Wait, without a thread, until what is given to ``tell`` is called, from whatever thread, once; what it is called

@@ -261,7 +261,9 @@ class Vfs:
             known.gone = changed(known.gone, wanted)
         elif wanted != _NOTHING:
             node = known.node
-            return await self._threads.change(lambda: node.change(wanted))
+            outlasts = wanted.size is not None and node.keeps_elsewhere
+            change = self._threads.outlast if outlasts else self._threads.change
+            return await change(lambda: node.change(wanted))
         return self.getattr(inode)
 
     def access(self, inode: int, mask: int) -> bool:

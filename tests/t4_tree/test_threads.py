@@ -98,3 +98,21 @@ async def test_who_is_told_before_it_waits_goes_on_and_the_cancelled_are_told_to
             with trio.CancelScope(shield=True):
                 await trio.testing.wait_all_tasks_blocked()
             threading.Thread(target=done[0], args=(None,)).start()
+
+
+async def test_what_outlasts_others_takes_the_place_of_none() -> None:
+    threads, go_on, outlasted = Threads(1), threading.Event(), []
+
+    async def outlast() -> None:
+        outlasted.append(await threads.outlast(lambda: go_on.wait(10)))
+
+    with trio.fail_after(10):
+        async with trio.open_nursery() as nursery:
+            for _ in range(5):
+                nursery.start_soon(outlast)
+            await trio.testing.wait_all_tasks_blocked()
+            assert await threads.change(lambda: 7) == 7
+            assert outlasted == []
+            nursery.cancel_scope.cancel()
+            go_on.set()
+    assert outlasted == [True] * 5

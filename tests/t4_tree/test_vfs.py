@@ -405,6 +405,33 @@ async def test_slow_reads_make_no_writer_wait(tree: Tree) -> None:
             tree.slow.set()
 
 
+class Elsewhere(Handle):
+    """What is written there a server keeps that is silent until it is told to go on."""
+
+    keeps_elsewhere = True
+
+    def __init__(self) -> None:
+        self.entered, self.go_on = threading.Event(), threading.Event()
+
+    def sync(self) -> None:
+        self.entered.set()
+        self.go_on.wait(30)
+
+
+@pytest.mark.claim("SHARE-2")
+async def test_an_fsync_that_waits_for_a_server_makes_no_change_wait(tree: Tree) -> None:
+    vfs = Vfs(tree.root, lambda: space_of("/"), threads=1)
+    documents = await inode(vfs, "documents")
+    silent = Elsewhere()
+    fh = vfs.files.opened(silent, await inode(vfs, "derived/hello.txt"), os.O_WRONLY)
+    with trio.fail_after(5):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(vfs.files.fsync, fh)
+            await trio.to_thread.run_sync(silent.entered.wait)
+            await vfs.mkdir(documents, b"folder", 0o755, ME)
+            silent.go_on.set()
+
+
 async def test_what_is_still_open_for_writing_is_released_at_the_end(vfs: Vfs) -> None:
     documents = await inode(vfs, "documents")
     fh, _ = await vfs.create(documents, b"a", 0o644, os.O_WRONLY, ME)
