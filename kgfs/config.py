@@ -18,6 +18,10 @@ import platformdirs
 
 from kgfs.errors import BadInputError
 
+STRATEGIES = ("random", "popularity", "hybrid")
+EMBEDDERS = ("auto", "minilm", "none")
+EXTRACTORS = ("auto", "grammar", "statistics")
+
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
@@ -40,6 +44,14 @@ class Pipeline:
     lease: float = 60.0
     """Seconds without a sign of life after which a worker's document is given to another."""
 
+    def __post_init__(self) -> None:
+        if self.strategy not in STRATEGIES:
+            raise BadInputError(f"pipeline.strategy is '{self.strategy}'; known are {', '.join(STRATEGIES)}.")
+        if not 0 <= self.match_threshold <= 1:
+            raise BadInputError("pipeline.match_threshold is between 0 and 1.")
+        _at_least("pipeline", self, 1, "chunk_tokens", "concepts_per_document", "max_attempts")
+        _at_least("pipeline", self, 0, "settle", "overlap_tokens", "known_concepts", "lease")
+
 
 @dataclass(frozen=True, slots=True)
 class Tree:
@@ -55,6 +67,7 @@ class Tree:
     def __post_init__(self) -> None:
         if self.on_duplicate not in ("alias", "refuse"):
             raise BadInputError(f"tree.on_duplicate is 'alias' or 'refuse', not '{self.on_duplicate}'.")
+        _at_least("tree", self, 0, "trash_days")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +82,13 @@ class Models:
     """Price of a million tokens read, for the plan of ``kgfs regenerate``; used where an extractor is billed."""
     price_out: float = 0.0
     """Price of a million tokens answered, likewise."""
+
+    def __post_init__(self) -> None:
+        if self.embedder not in EMBEDDERS:
+            raise BadInputError(f"models.embedder is '{self.embedder}'; known are {', '.join(EMBEDDERS)}.")
+        if self.extractor not in EXTRACTORS:
+            raise BadInputError(f"models.extractor is '{self.extractor}'; known are {', '.join(EXTRACTORS)}.")
+        _at_least("models", self, 0, "threads", "price_in", "price_out")
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,6 +311,15 @@ _ATTRIBUTES = {"garage": "garage_store", "compute": "cluster"}
 """Sections that are called otherwise in :class:`Config`, where a folder or a room has the name."""
 
 
+_KINDS: Mapping[type, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+
+
+def _at_least(section: str, values: Any, least: int, *keys: str) -> None:
+    for key in keys:
+        if not getattr(values, key) >= least:  # which is said of no number that is none, either
+            raise BadInputError(f"{section}.{key} is {least} or more, not {getattr(values, key)}.")
+
+
 def _holds_no_secret(setting: str, address: str, instead: str) -> None:
     if re.search(r"@|[?&][^=]*(key|token|secret|password)[^=]*=", address, re.IGNORECASE):
         raise BadInputError(f"{setting} holds a secret. Put it into a file, and name that with {instead}.")
@@ -333,6 +362,10 @@ def _section(name: str, kind: type, data: Any, path: Path, environ: Mapping[str,
     unknown = sorted(set(data) - set(known))
     if unknown:
         raise BadInputError(f"{path}: unknown key '{unknown[0]}' in [{name}]; known are {', '.join(sorted(known))}.")
+    twins = {f"KGFS_{name}_{key}".upper() for key in known}
+    strange = sorted(twin for twin in environ if twin.startswith(f"KGFS_{name.upper()}_") and twin not in twins)
+    if strange:
+        raise BadInputError(f"{strange[0]}: no such setting; known are {', '.join(sorted(twins))}.")
     values: dict[str, Any] = {}
     for key, item in known.items():
         twin = f"KGFS_{name}_{key}".upper()
@@ -340,7 +373,10 @@ def _section(name: str, kind: type, data: Any, path: Path, environ: Mapping[str,
             values[key] = _typed(environ[twin], item.default, twin)
         elif key in data:
             values[key] = _typed(data[key], item.default, f"{path}: {name}.{key}")
-    return kind(**values)
+    try:
+        return kind(**values)
+    except BadInputError as error:
+        raise BadInputError(f"{error} [{name}] stands in {path}, or in KGFS_{name.upper()}_… variables.") from error
 
 
 def _typed(value: Any, default: Any, where: str) -> Any:
@@ -353,7 +389,7 @@ def _typed(value: Any, default: Any, where: str) -> Any:
         if wanted is float and isinstance(value, int) and not isinstance(value, bool):
             return float(value)
     except ValueError as error:
-        raise BadInputError(f"{where}: '{value}' is not a {wanted.__name__}.") from error
+        raise BadInputError(f"{where}: '{value}' is not {_KINDS[wanted]}.") from error
     if not isinstance(value, wanted) or isinstance(value, bool) is not (wanted is bool):
-        raise BadInputError(f"{where}: '{value}' is not a {wanted.__name__}.")
+        raise BadInputError(f"{where}: '{value}' is not {_KINDS[wanted]}.")
     return value

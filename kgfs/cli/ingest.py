@@ -13,13 +13,12 @@ from kgfs.app.home import open_deposits, open_stores
 from kgfs.cli.finishing import read_owed
 from kgfs.cli.options import as_json, with_config
 from kgfs.cli.progress import Bar
-from kgfs.config import Config
+from kgfs.config import STRATEGIES, Config
 from kgfs.domain.documents import State
 from kgfs.errors import BadInputError, KgfsError
 from kgfs.ingest.depositing.intake import Ingested
 from kgfs.ingest.keeping.identify import Action
 from kgfs.ingest.life.again import owe_again, recognise
-from kgfs.ingest.matching.strategy import STRATEGIES
 from kgfs.stores.stores import Stores
 
 ASKED = "reading again was asked for"
@@ -32,6 +31,9 @@ ASKED = "reading again was asked for"
 @click.option("--force", is_flag=True, help="Read again what is known already.")
 @click.option("--strategy", type=click.Choice(STRATEGIES), help="Read with this strategy, also what is known already.")
 @click.option("--no-wait", is_flag=True, help="Return when the bytes are kept; a worker reads them later.")
+@click.option(
+    "--timeout", type=float, default=0.0, metavar="SECONDS", help="Wait no longer than this; 0 until all is read."
+)
 @as_json
 @with_config
 def command(
@@ -42,6 +44,7 @@ def command(
     force: bool,
     strategy: str | None,
     no_wait: bool,
+    timeout: float,
     as_json: bool,
 ) -> None:
     """Deposit files into an ontology and read them.
@@ -49,6 +52,8 @@ def command(
     Works with and without a mount. If a worker is alive it does the reading, else this process does. Files that cannot be
     deposited are named with the reason; the others are kept all the same, and the exit code is that of the first failure.
     A file whose bytes stand at its path already is skipped, which its line says; --force reads it again.
+    While a server is away what was deposited is kept here: after some attempts that ends with 7 or 8, and it is delivered and
+    read when the server is back, by a mount or worker. --timeout gives up before, with 8.
     Without --ontology each file must be a document of this home already: a path in a mount, of the garage's view too. With
     --strategy it is read again by that strategy (`kgfs regenerate --help` says what they do); all documents of an
     ontology given at once are read as if for the first time.
@@ -94,7 +99,7 @@ def command(
                     again.append(ingested.doc_id)
         owe_again(stores, again, strategy or "")
         if not no_wait:
-            read_owed(config, stores)
+            read_owed(config, stores, deposits.settler, timeout)
     if failures:
         raise SystemExit(failures[0].exit_code)
 

@@ -10,12 +10,11 @@ from kgfs.app.deciding import plan_regeneration
 from kgfs.app.home import open_stores
 from kgfs.cli.finishing import read_owed
 from kgfs.cli.options import as_json, count, with_config
-from kgfs.config import Config
+from kgfs.config import EXTRACTORS, STRATEGIES, Config
 from kgfs.domain.documents import Ontology
 from kgfs.errors import BadInputError, MissingError
-from kgfs.ingest.life.regenerate import EXTRACTORS, Order, all_of, owe
+from kgfs.ingest.life.regenerate import Order, all_of, owe
 from kgfs.ingest.life.regeneration_plan import Plan
-from kgfs.ingest.matching.strategy import STRATEGIES
 from kgfs.knowledge.compare import Comparison, Difference, compare
 from kgfs.stores.naming import find_ontology
 from kgfs.stores.stores import Stores

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kgfs.config import Models
-from kgfs.errors import BadInputError, ModelMissingError
+from kgfs.errors import ModelMissingError
 from kgfs.models import extractor as extractors
 from kgfs.models import tokens
 from kgfs.models.contract import Embedder, Extractor, Tokens
@@ -42,8 +42,6 @@ def select(settings: Models, loaded: Selection | None = None) -> Selection:
 
 
 def _embedder(settings: Models, notes: list[str]) -> Embedder | None:
-    if settings.embedder not in ("auto", "none", "minilm"):
-        raise BadInputError(f"models.embedder is '{settings.embedder}'; known are auto, minilm, none.")
     if settings.embedder == "none":
         return None
     try:
@@ -56,8 +54,6 @@ def _embedder(settings: Models, notes: list[str]) -> Embedder | None:
 
 
 def _grammar(settings: Models, notes: list[str]) -> English | None:
-    if settings.extractor not in ("auto", "grammar", "statistics"):
-        raise BadInputError(f"models.extractor is '{settings.extractor}'; known are auto, grammar, statistics.")
     if settings.extractor == "statistics":
         return None
     try:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from kgfs.app.home import open_deposits
 from kgfs.compute.contract import Compute
 from kgfs.compute.engine import LocalEngine
-from kgfs.config import Config
+from kgfs.config import STRATEGIES, Config
 from kgfs.domain.documents import Name, NameKind, Ontology
 from kgfs.domain.identity import normalise_label
 from kgfs.errors import KgfsError
@@ -29,7 +29,6 @@ from kgfs.ingest.life.again import owe_again
 from kgfs.ingest.life.regenerate import Order, all_of, owe
 from kgfs.ingest.matching.concept_plans import plan_merge, plan_split, speaking_of
 from kgfs.ingest.matching.concepts import decide
-from kgfs.ingest.matching.strategy import STRATEGIES
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.turns import Exchange, only_changer, taking_turns

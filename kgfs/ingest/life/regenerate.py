@@ -18,15 +18,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from kgfs.config import EXTRACTORS, STRATEGIES
 from kgfs.domain.documents import INGEST_VERSION, INGEST_VERSIONS, Document, Ontology, State
 from kgfs.errors import BadInputError, MissingError
 from kgfs.failpoints import border
-from kgfs.ingest.matching.strategy import STRATEGIES
 from kgfs.stores.journal.contract import Journal
 from kgfs.stores.journal.contract_names import Names
 from kgfs.stores.journal.facts import ReadingOwed
 
-EXTRACTORS = ("auto", "grammar", "statistics")
 PAGE = 1000
 ATTEMPTS = 5
 """How often documents that lost their last path while they were being owed are met by looking again."""

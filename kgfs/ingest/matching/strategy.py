@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import hashlib
 
+from kgfs.config import STRATEGIES
 from kgfs.errors import BadInputError
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.vocabulary import EVERYTHING, Concept, Scope
 
-STRATEGIES = ("random", "popularity", "hybrid")
 POPULAR_SHARE = 0.7
 """Of a hybrid offer; the rest is a random tail."""
 
