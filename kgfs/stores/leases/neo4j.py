@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from neo4j import ManagedTransaction
@@ -34,6 +33,8 @@ _CHECK = f"{_HELD} AND l.until > timestamp() RETURN l.token AS token"
 
 
 class Neo4jLeases:
+    """Each call is one request: whatever it says may be done twice, so it needs no transaction of its own."""
+
     def __init__(self, place: Place, patience: float) -> None:
         self._graph = place.namespace
         self._patience = min(place.timeout, patience)
@@ -67,8 +68,7 @@ class Neo4jLeases:
         self._speaking.close()
 
     def _do(self, statement: str, **words: Any) -> Row | None:
-        work = partial(_one, statement=statement, words={"graph": self._graph, **words})
-        return self._speaking.write(work, self._patience)
+        return self._speaking.write_one(statement, self._patience, graph=self._graph, **words)
 
 
 _LOCKS = (
@@ -90,7 +90,3 @@ def check(tx: ManagedTransaction, graph: str, lease: Lease) -> None:
 
 def lost(lease: Lease) -> LostLeaseError:
     return LostLeaseError(f"The lease of '{lease.what}' ran out: another machine may have it now.")
-
-
-def _one(tx: ManagedTransaction, statement: str, words: dict[str, Any]) -> Row | None:
-    return tx.run(statement, words).single()

@@ -174,23 +174,32 @@ class Speaking:
     def one(self, statement: str, **words: Any) -> Row | None:
         """The one row of a question that changes nothing, in one request: a transaction of our own would be begun and ended
         in two more. What passes is tried again by the driver."""
+        return self._one(READ_ACCESS, self.place.timeout, statement, words)
 
+    def write_one(self, statement: str, seconds: float, **words: Any) -> Row | None:
+        """The same of a statement that changes something and may be carried out several times, also where an error is raised;
+        it may take so long. Behind no fence."""
+        return self._one(WRITE_ACCESS, seconds, statement, words)
+
+    def _one(self, access: str, seconds: float, statement: str, words: dict[str, Any]) -> Row | None:
+        @unit_of_work(timeout=seconds)
         def managed(tx: ManagedTransaction) -> Row | None:
             return tx.run(statement, words).single()
 
         def answer() -> Row | None:
             try:
-                with self._session(READ_ACCESS) as session:
-                    at_once: Row | None = session.run(Query(statement, timeout=self.place.timeout), words).single()
+                with self._session(access) as session:
+                    at_once: Row | None = session.run(Query(statement, timeout=seconds), words).single()
                     return at_once
             except (DriverError, Neo4jError) as error:
                 if not error.is_retryable():
                     raise
             with self._session() as session:
-                found: Row | None = session.execute_read(unit_of_work(timeout=self.place.timeout)(managed))
+                again = session.execute_read if access == READ_ACCESS else session.execute_write
+                found: Row | None = again(managed)
                 return found
 
-        return self._answered(self.place.timeout, answer)
+        return self._answered(seconds, answer)
 
     def once(self, work: Callable[[ManagedTransaction], Answer], *, writes: bool = False) -> Answer:
         """``work`` in one transaction and in this thread, never tried again: fails at once where the server is away."""
