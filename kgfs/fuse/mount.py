@@ -29,7 +29,8 @@ from kgfs.errors import (
     from_os_error,
 )
 from kgfs.fuse import machine, probe
-from kgfs.fuse.adapter import LogError, Operations
+from kgfs.fuse.adapter import Operations
+from kgfs.fuse.handling import LogError
 from kgfs.fuse.invalidate import Invalidator
 from kgfs.fuse.memory import give_back
 from kgfs.fuse.metrics import Requests

@@ -1,0 +1,132 @@
+"""How a handler of ``pyfuse3.Operations`` ends: with an answer or with an errno. The one place where errors become errnos.
+
+Nothing but FUSEError may leave a handler, and never ENOSYS: it would switch that operation off for the whole mount. So
+every handler runs inside :func:`_handling`, which also tells apart those that wait from those that do not.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import time
+from collections.abc import Callable, Coroutine
+from enum import Enum, auto
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import pyfuse3
+import trio
+from pyfuse3 import FUSEError
+
+from kgfs.errors import KgfsError, StoreError, TimedOutError
+from kgfs.fuse.metrics import Requests
+from kgfs.fuse.serving import noticed
+
+log = logging.getLogger(__name__)
+
+LogError = Callable[[str, BaseException], None]
+"""``log_error(where, error)``: a line for the people who look into ``.kgfs/errors.ndjson``."""
+
+QUIET = 10.0
+"""Seconds in which the same failure is written down only once."""
+
+
+class Waits(Enum):
+    WAITS = auto()
+
+
+WAITS = Waits.WAITS
+"""The answer of who would have to wait for it."""
+
+
+class Handling(pyfuse3.Operations):
+    """What handlers count, write down and tell of waiting. The event loop owns it."""
+
+    def __init__(self, log_error: LogError, requests: Requests) -> None:
+        super().__init__()
+        self._log_error = log_error
+        self.requests = requests
+        self._written: dict[tuple[str, str, str], float] = {}
+        self.waits: Callable[[], None] = lambda: None
+        """Called when a handler begins to wait."""
+        self.waited: Callable[[], None] = lambda: None
+        """Called when one that waited ends."""
+
+    def number_of(self, operation: str, error: KgfsError) -> int:
+        number = error.errno if error.errno not in (0, errno.ENOSYS) else errno.EIO
+        # That of a release reaches nobody, whatever it is.
+        if isinstance(error, StoreError | TimedOutError) or operation == "release":
+            self._write_down(operation, error)
+        self.requests.failed(operation, number)
+        return number
+
+    def number_of_unknown(self, operation: str, error: Exception) -> int:
+        if self._write_down(operation, error):
+            log.error("%s: unexpected error", operation, exc_info=error)
+        self.requests.failed(operation, errno.EIO)
+        return errno.EIO
+
+    def _write_down(self, operation: str, error: Exception) -> bool:
+        """Whether this failure was not written down just before: a broken disk must not fill it with its complaints."""
+        now = time.monotonic()
+        key = (operation, type(error).__name__, str(error))
+        if now - self._written.get(key, -QUIET) < QUIET:
+            return False
+        if len(self._written) > 1000:
+            self._written = {known: at for known, at in self._written.items() if now - at < QUIET}
+        self._written[key] = now
+        self._log_error(f"fuse.{operation}", error)
+        return True
+
+
+H = TypeVar("H", bound=Handling)
+P = ParamSpec("P")
+R = TypeVar("R")
+
+Handler = Callable[Concatenate[H, P], Coroutine[Any, Any, R]]
+
+
+def waiting(method: Handler[H, P, R]) -> Handler[H, P, R]:
+    """Of a request that may have to wait."""
+    return _handling(method.__name__, None, method)
+
+
+def quick(method: Callable[Concatenate[H, P], R]) -> Handler[H, P, R]:
+    """Of one that never does."""
+    return _handling(method.__name__, method, None)
+
+
+def mostly_quick(
+    at_once: Callable[Concatenate[H, P], R | Waits],
+) -> Callable[[Handler[H, P, R]], Handler[H, P, R]]:
+    """Of one that ``at_once`` answers, unless it says WAITS. Every coroutine on the way to an answer costs as much as
+    many an answer."""
+    return lambda method: _handling(method.__name__, at_once, method)
+
+
+def _handling(
+    name: str,
+    at_once: Callable[Concatenate[H, P], R | Waits] | None,
+    method: Handler[H, P, R] | None,
+) -> Handler[H, P, R]:
+    async def handle(self: H, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        began = time.perf_counter()
+        try:
+            if at_once is not None:
+                answer = at_once(self, *args, **kwargs)
+                if method is None or answer is not WAITS:
+                    return answer  # type: ignore[return-value]  # without a method it never says WAITS
+            assert method is not None
+            return await noticed(method(self, *args, **kwargs), self.waits, self.waited)
+        except KgfsError as error:
+            raise FUSEError(self.number_of(name, error)) from None
+        except trio.Cancelled:
+            # The main loop was cancelled; its task ends at the next checkpoint. Without an answer the client would
+            # wait for ever, and uninterruptibly.
+            raise FUSEError(errno.ENOTCONN) from None
+        except Exception as error:  # noqa: BLE001  # anything else that left a handler would end the mount
+            raise FUSEError(self.number_of_unknown(name, error)) from None
+        finally:
+            self.requests.answered(name, time.perf_counter() - began)
+
+    handle.__name__ = name
+    return handle
