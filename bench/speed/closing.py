@@ -1,0 +1,78 @@
+"""How long close() takes, idle and while a large text is being committed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+
+from bench.speed.result import ON_SERVERS, Row, against
+from bench.speed.sizes import MB, Bench
+from bench.speed.timing import timed
+from bench.speed.writing import writable
+
+CLOSINGS = 1000
+"""Samples of close() at least, for a 99th percentile."""
+
+
+def close(bench: Bench) -> Iterator[Row]:
+    """The 99th percentile of close() of a small file, idle and while a large text is being committed; and that of
+    fsync() of a file beside the mount, which shows what the disk itself makes of such company."""
+    found = {side: _idle_and_busy(bench, side) for side in bench.homes}
+    work = f"p99 of close() while a {bench.text // MB} MB text is committed"
+    if bench.servers:
+        yield against(work, ON_SERVERS, {side: [busy[0]] for side, (_, busy) in found.items()})
+    idle, busy = found[bench.sides[0]]
+    yield Row(
+        f"{work}, against idle",
+        busy[0] / idle[0],
+        3.0,
+        note=f"idle {idle[0] * 1e3:.2f} ms, busy {busy[0] * 1e3:.2f} ms; fsync beside the mount"
+        f" {idle[1] * 1e3:.2f} ms, {busy[1] * 1e3:.2f} ms",
+    )
+
+
+def _idle_and_busy(bench: Bench, side: str) -> tuple[tuple[float, float], tuple[float, float]]:
+    """99th percentiles of (close, fsync), idle and while a text is committed."""
+    with bench.mounted(side, None) as mount:
+        folders = writable(mount), mount.path.with_name("plain")
+        folders[1].mkdir()
+        home = mount.path.with_name("home")
+        _closings(folders, "warm", lambda: False)
+        idle = _closings(folders, "idle", lambda: False)
+        writer = subprocess.Popen(
+            [sys.executable, "-m", "bench.speed.committing", str(home), str(bench.text)],
+            cwd=Path(__file__).parents[2],
+            stdout=subprocess.PIPE,
+        )
+        assert writer.stdout is not None
+        writer.stdout.readline()
+        busy = _closings(folders, "busy", lambda: writer.poll() is None)
+        writer.terminate()
+        writer.wait()
+    return (
+        (_percentile(idle[0], 0.99), _percentile(idle[1], 0.99)),
+        (_percentile(busy[0], 0.99), _percentile(busy[1], 0.99)),
+    )
+
+
+def _closings(folders: tuple[Path, Path], name: str, go_on: Callable[[], bool]) -> tuple[list[float], list[float]]:
+    """Seconds of each close() in the first folder, and of each fsync() in the second, in turns."""
+    closed: list[float] = []
+    synced: list[float] = []
+    while len(closed) < CLOSINGS or (go_on() and len(closed) < 5 * CLOSINGS):
+        for folder, taken in zip(folders, (closed, synced), strict=True):
+            file = (folder / f"{name}-{len(taken)}.txt").open("wb", buffering=0)
+            file.write(b"x" * 2048)
+            taken.append(timed(file.close if taken is closed else partial(os.fsync, file.fileno())))
+            file.close()
+        time.sleep(0.001)
+    return closed, synced
+
+
+def _percentile(samples: Sequence[float], share: float) -> float:
+    return sorted(samples)[int(len(samples) * share)]
