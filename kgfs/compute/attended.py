@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
 from typing import TypeVar
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy.typing as npt
 
 from kgfs.compute.contract import Compute
 from kgfs.models.contract import Extraction, Passage, Tokens
+from kgfs.stores.portions import portions
 
 PASSAGES = 16
 """Texts or passages that a model is given at once: less than a second's work on two cores."""
@@ -105,7 +105,6 @@ class _AttendedTokens:
 
 
 def _portions(items: Sequence[T], size: int, look: Callable[[], None]) -> Iterator[list[T]]:
-    left = iter(items)
-    while part := list(islice(left, size)):
+    for part in portions(items, size):
         look()
         yield part

@@ -498,17 +498,15 @@ def test_points_have_their_text_in_full_or_lead_to_it(qdrant_wire_url: str, cont
 
 
 def test_what_is_sent_at_once_stays_below_what_a_server_takes() -> None:
-    """In points and in bytes of their texts; a text that is heavy goes alone."""
+    """In points and in bytes of their texts."""
+    from kgfs.stores.portions import portions
     from kgfs.stores.vectors import qdrant
 
     heavy = [row(f"{n}", 1, n, content="x" * qdrant.MOST_CONTENT) for n in range(10)]
     light = [row(f"{n}", 1, n) for n in range(600)]
     for rows in (heavy, light):
-        portions = list(qdrant._portions(qdrant._point(each, each.vector) for each in rows))
-        assert [point.id for portion in portions for point in portion] == [
-            qdrant.point_id("source", each.item, 0) for each in rows
-        ]
-        for portion in portions:
+        points = [qdrant._point(each, each.vector) for each in rows]
+        for portion in portions(points, qdrant.BATCH, qdrant._weight, qdrant.WEIGHT):
             texts = [(point.payload or {}).get("content", "") for point in portion]
             assert len(portion) <= qdrant.BATCH
             assert sum(map(len, texts)) <= qdrant.WEIGHT

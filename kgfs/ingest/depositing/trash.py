@@ -24,6 +24,7 @@ from kgfs.stores.found import ontology_of
 from kgfs.stores.journal.contract_names import Trashed
 from kgfs.stores.journal.facts import TrashEmptied, TrashRestored
 from kgfs.stores.naming import find_removed
+from kgfs.stores.portions import portions
 from kgfs.stores.stores import Stores
 
 DAY = 86_400 * 10**9
@@ -97,9 +98,9 @@ def empty(stores: Stores, settler: Settler, removed_before: int = 2**63 - 1) -> 
     """Give up what was removed before that time (nanoseconds), and what nothing promises any more; how many files.
     Killed in the middle, the next call goes on."""
     ids = [gone.id for gone in listed(stores, removed_before)]
-    for start in range(0, len(ids), AT_ONCE):
+    for some in portions(ids, AT_ONCE):
         with settler.alone():
-            now_there = [name_id for name_id in ids[start : start + AT_ONCE] if stores.journal.names.trashed(name_id)]
+            now_there = [name_id for name_id in some if stores.journal.names.trashed(name_id)]
             stores.journal.record(TrashEmptied(tuple(now_there), time.time_ns()))
     border("trash-emptied")
     drop_unheld(stores, settler)

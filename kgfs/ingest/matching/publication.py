@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import TypeVar
 
 from kgfs.domain.documents import Document
 from kgfs.domain.identity import chunk_id_of, instance_id_of
@@ -29,9 +28,8 @@ from kgfs.stores.graph.vocabulary import (
     Said,
     SourceRow,
 )
+from kgfs.stores.portions import portions
 from kgfs.stores.readings import Decisions, Reading
-
-T = TypeVar("T")
 
 STAGED_AT_ONCE = 200
 """Rows of a batch: small enough that no other writer waits long."""
@@ -117,7 +115,7 @@ class _Build:
 
     def batches(self) -> Iterator[Batch]:
         rows = chain((self._source_row(chunk) for chunk in self._reading.chunks), self.instances())
-        for some in _batched(rows):
+        for some in portions(rows, STAGED_AT_ONCE):
             sources = [row for row in some if isinstance(row, SourceRow)]
             yield Batch(sources, [row for row in some if isinstance(row, InstanceRow)])
 
@@ -264,14 +262,3 @@ def _joined(one: Mention, other: Mention) -> Mention:
 
 def _utf8(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
-
-
-def _batched(rows: Iterator[T]) -> Iterator[list[T]]:
-    batch: list[T] = []
-    for row in rows:
-        batch.append(row)
-        if len(batch) == STAGED_AT_ONCE:
-            yield batch
-            batch = []
-    if batch:
-        yield batch

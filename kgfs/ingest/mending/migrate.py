@@ -31,6 +31,7 @@ from kgfs.stores.graph.contract import Graph
 from kgfs.stores.journal.contract import Journal
 from kgfs.stores.journal.facts import Fact, ForgettingDone
 from kgfs.stores.journal.sqlite import SqliteJournal
+from kgfs.stores.portions import portions
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Vectors
 from kgfs.stores.waiting import WAITING, waiting_key
@@ -229,8 +230,7 @@ class Migration:
         """Contents that are in no garage yet, and what is owed though no fact says so."""
         names = [name for name in _unsettled(journal) if name.place is Place.INBOX]
         waiting = sorted({name.sha256: name for name in names if not self._waits_in_garage(name)}.items())
-        for start in range(0, len(waiting), INBOX_AT_ONCE):
-            part = waiting[start : start + INBOX_AT_ONCE]
+        for part in portions(waiting, INBOX_AT_ONCE):
             front.record(inbox={sha256: self._small(journal, name) for sha256, name in part})
         owed = {(job.kind, job.doc_id) for job in front.jobs.all()}
         for job in journal.jobs.all():

@@ -18,6 +18,7 @@ from kgfs.domain.text import Chunk, Verdict
 from kgfs.errors import StoreError
 from kgfs.stores.garage.contract import Objects
 from kgfs.stores.graph.contract import Graph
+from kgfs.stores.portions import portions
 from kgfs.stores.readings import FOUNDING, Decisions, Reading, later_vectors
 from kgfs.stores.vectors.contract import Row, Vectors
 
@@ -68,8 +69,7 @@ def compute_windows(
     }
     vectors = dict(known)
     missing = list(dict.fromkeys(words for words in passed.values() if words not in vectors))
-    for at in range(0, len(missing), BATCH):
-        batch = missing[at : at + BATCH]
+    for batch in portions(missing, BATCH):
         vectors |= dict(zip(batch, compute.embed(batch), strict=True))
     return [(index, vectors[words]) for index, words in passed.items()]
 

@@ -17,6 +17,7 @@ from kgfs.stores.garage.contract import BLOCK, Ledger, Objects
 from kgfs.stores.garage.sums import Summer
 from kgfs.stores.hosts import HOSTS
 from kgfs.stores.leases.bucket import LEASES
+from kgfs.stores.portions import portions
 
 T = TypeVar("T")
 
@@ -34,7 +35,7 @@ def copy_objects(source: Objects, target: Objects, room: Path, copied: Copied) -
     before. ``room`` is a folder for what is under way. RotError where the target gives other bytes: it is taken out there,
     so that the next attempt copies it anew."""
     done = 0
-    for page in _pages(key for key, _ in _kept(source)):
+    for page in portions((key for key, _ in _kept(source)), PAGE):
         for done, _ in enumerate(_all(lambda key: _bring(source, target, key, room), page), done + 1):  # noqa: B020
             copied(done)
 
@@ -43,7 +44,7 @@ def copy_news(source: Objects, target: Objects, room: Path) -> None:
     """After :meth:`copy_objects`: what came to the source since is brought, and proved; what left it leaves the target.
     Opens nothing else."""
     left = []
-    for page in _pages(_merged(_kept(source), target.keys(""))):
+    for page in portions(_merged(_kept(source), target.keys("")), PAGE):
         left += [key for key, here, _ in page if not here]
         new = [key for key, here, there in page if here and not there]
         list(_all(lambda key: _bring(source, target, key, room), new))
@@ -59,8 +60,7 @@ def _kept(source: Objects) -> Iterator[tuple[str, int]]:
 def copy_ledger(entries: Iterable[bytes], target: Ledger) -> None:
     """Append those of the entries, which begin with number 1, that the target does not have yet."""
     last = target.last_seq()
-    new = islice(entries, last, None)
-    while batch := list(islice(new, PAGE)):
+    for batch in portions(islice(entries, last, None), PAGE):
         last = target.append(last + 1, batch)
         border("migrate-entries")
 
@@ -123,11 +123,6 @@ def _merged(source: Iterator[tuple[str, int]], target: Iterator[tuple[str, int]]
         yield key, in_source, in_target
         here = next(source, None) if in_source else here
         there = next(target, None) if in_target else there
-
-
-def _pages(found: Iterator[T]) -> Iterator[list[T]]:
-    while page := list(islice(found, PAGE)):
-        yield page
 
 
 def _all(work: Callable[[T], None], items: Sequence[T]) -> Iterator[None]:

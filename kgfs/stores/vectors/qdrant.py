@@ -16,7 +16,7 @@ import re
 import threading
 import uuid
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +29,7 @@ from qdrant_client.http import models
 from qdrant_client.http.exceptions import ApiException, ResponseHandlingException, UnexpectedResponse
 
 from kgfs.errors import AwayError, BadInputError, KgfsError, StoreError, TimedOutError
+from kgfs.stores.portions import portions
 from kgfs.stores.vectors.checked import checked, is_empty, same_dimensions, unit
 from kgfs.stores.vectors.contract import Filter, Hit, Row, Vector
 
@@ -102,9 +103,10 @@ class QdrantVectors:
         for vector in vectors:
             same_dimensions(vector, vectors[0].size, self._model)
         self._make_room(vectors[0])
-        for points in _portions(_point(row, vector) for row, vector in zip(rows, vectors, strict=True)):
+        points = (_point(row, vector) for row, vector in zip(rows, vectors, strict=True))
+        for some in portions(points, BATCH, _weight, WEIGHT):
             with self._spoken():
-                self._client.upsert(self._name, points, wait=True)
+                self._client.upsert(self._name, some, wait=True)
 
     def delete(self, where: Filter) -> int:
         if is_empty(checked(where)):
@@ -345,17 +347,8 @@ def _content(text: str) -> dict[str, Any]:
     return length | ({"content": text} if size <= MOST_CONTENT else {})
 
 
-def _portions(points: Iterable[models.PointStruct]) -> Iterator[list[models.PointStruct]]:
-    portion: list[models.PointStruct] = []
-    heavy = 0
-    for point in points:
-        weight = len((point.payload or {}).get("content", "").encode())
-        if portion and (len(portion) == BATCH or heavy + weight > WEIGHT):
-            yield portion
-            portion, heavy = [], 0
-        portion.append(point)
-        heavy += weight
-    yield portion
+def _weight(point: models.PointStruct) -> int:
+    return len((point.payload or {}).get("content", "").encode())
 
 
 def point_id(kind: str, item: str, window: int) -> str:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
-from itertools import chain
 from typing import Any
 
 from neo4j import ManagedTransaction
@@ -13,6 +12,7 @@ from neo4j import ManagedTransaction
 from kgfs.stores.graph.neo4j.rows import instance_properties, source_properties
 from kgfs.stores.graph.neo4j.speaking import Speaking
 from kgfs.stores.graph.vocabulary import Batch, InstanceRow, SourceRow
+from kgfs.stores.portions import portions
 
 ROWS_AT_ONCE = 500
 WEIGHT_AT_ONCE = 800_000
@@ -64,37 +64,25 @@ def open_edition(tx: ManagedTransaction, graph: str, doc_id: str, commit_id: str
 
 
 def stage(speaking: Speaking, graph: str, commit_id: str, doc_id: str, batch: Batch) -> None:
-    for piece in portions(batch):
-        speaking.write(partial(_keep, graph=graph, doc_id=doc_id, commit_id=commit_id, piece=piece))
+    """Without a row the edition is opened."""
+    rows: list[SourceRow | InstanceRow] = [*batch.sources, *batch.instances]
+    for some in [*portions(rows, ROWS_AT_ONCE, _weight, WEIGHT_AT_ONCE)] or [[]]:
+        speaking.write(partial(_keep, graph=graph, doc_id=doc_id, commit_id=commit_id, rows=some))
 
 
-def _keep(tx: ManagedTransaction, graph: str, doc_id: str, commit_id: str, piece: Batch) -> None:
+def _weight(row: SourceRow | InstanceRow) -> int:
+    return len(row.full_text if isinstance(row, SourceRow) else row.quote)
+
+
+def _keep(
+    tx: ManagedTransaction, graph: str, doc_id: str, commit_id: str, rows: Sequence[SourceRow | InstanceRow]
+) -> None:
     if found := open_edition(tx, graph, doc_id, commit_id):
         space, key = found
-        if piece.sources:
-            put_sources(tx, key, piece.sources)
-        if piece.instances:
-            put_instances(tx, space, key, piece.instances)
-
-
-def portions(batch: Batch) -> Iterator[Batch]:
-    """All rows in order, in pieces that are small in number and weight; a row that is heavy goes alone. At least one."""
-    sources: list[SourceRow] = []
-    instances: list[InstanceRow] = []
-    heavy = 0
-    rows: Iterator[SourceRow | InstanceRow] = chain(batch.sources, batch.instances)
-    for row in rows:
-        weight = len(row.full_text if isinstance(row, SourceRow) else row.quote)
-        count = len(sources) + len(instances)
-        if count and (count == ROWS_AT_ONCE or heavy + weight > WEIGHT_AT_ONCE):
-            yield Batch(sources, instances)
-            sources, instances, heavy = [], [], 0
-        if isinstance(row, SourceRow):
-            sources.append(row)
-        else:
-            instances.append(row)
-        heavy += weight
-    yield Batch(sources, instances)
+        if sources := [row for row in rows if isinstance(row, SourceRow)]:
+            put_sources(tx, key, sources)
+        if instances := [row for row in rows if isinstance(row, InstanceRow)]:
+            put_instances(tx, space, key, instances)
 
 
 def put_sources(tx: ManagedTransaction, key: str, rows: Sequence[SourceRow]) -> None:

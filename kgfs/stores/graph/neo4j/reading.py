@@ -23,6 +23,7 @@ from kgfs.stores.graph.neo4j.rows import (
 from kgfs.stores.graph.neo4j.schema import WORDS
 from kgfs.stores.graph.neo4j.speaking import Speaking
 from kgfs.stores.graph.vocabulary import Change, Concept, DocumentRow, InstanceRow, Lag, Related, SourceRow
+from kgfs.stores.portions import portions
 
 AT_ONCE = 500
 """Ids or words of one question."""
@@ -48,12 +49,8 @@ class Neo4jReads:
 
     def _ask_of(self, all_: Collection[str], question: str, **words: Any) -> list[Any]:
         """The rows of a question that is asked of each ``one`` of them, of many in one request."""
-        listed = [*all_]
-        return [
-            row
-            for start in range(0, len(listed), AT_ONCE)
-            for row in self._ask(f"UNWIND $all AS one {question}", all=listed[start : start + AT_ONCE], **words)
-        ]
+        asked = f"UNWIND $all AS one {question}"
+        return [row for some in portions(all_, AT_ONCE) for row in self._ask(asked, all=some, **words)]
 
     def refresh(self) -> None:
         """Reads see the newest commit anyway."""

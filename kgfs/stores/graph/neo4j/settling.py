@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from neo4j import ManagedTransaction
 
@@ -15,12 +15,11 @@ from kgfs.render.summary import summarise, surface_forms
 from kgfs.stores.graph.neo4j.pages import PAGE, concept_page
 from kgfs.stores.graph.neo4j.requests import Requests
 from kgfs.stores.graph.neo4j.rows import MENTION, form_key, mention_row
+from kgfs.stores.portions import portions
 
 AT_ONCE = 200
 """Concepts or relationships of one request."""
 PAGES_AT_ONCE = 50
-
-Item = TypeVar("Item")
 
 
 class Counting(Protocol):
@@ -51,7 +50,7 @@ class Settling(Requests):
     # ---------------------------------------------------------------------------- relationships
 
     def relationships(self, ids: AbstractSet[str]) -> None:
-        for some in _portions(sorted(ids), AT_ONCE):
+        for some in portions(sorted(ids), AT_ONCE):
             self._some_relationships(some)
 
     def _some_relationships(self, ids: Sequence[str]) -> None:
@@ -109,7 +108,7 @@ class Settling(Requests):
     def concepts(self, ids: AbstractSet[str], evidence: Mapping[str, int]) -> None:
         """``evidence``: by how much the number of pieces of evidence moves, by owner."""
         self._touched |= ids
-        for some in _portions(sorted(ids), AT_ONCE):
+        for some in portions(sorted(ids), AT_ONCE):
             self._some_concepts(some, evidence)
 
     def _some_concepts(self, ids: Sequence[str], evidence: Mapping[str, int]) -> None:
@@ -205,7 +204,7 @@ class Settling(Requests):
             "UNWIND $ids AS id MATCH (:Owner {space: $space, id: id})-[:RELATES_TO]-(c:Concept) RETURN DISTINCT c.id AS id",
             ids=sorted(self._relabelled),
         )
-        for some in _portions(sorted(self._touched | {row["id"] for row in neighbours}), PAGES_AT_ONCE):
+        for some in portions(sorted(self._touched | {row["id"] for row in neighbours}), PAGES_AT_ONCE):
             self._some_pages(some)
 
     def _some_pages(self, ids: Sequence[str]) -> None:
@@ -225,11 +224,6 @@ class Settling(Requests):
             if page.concept_id not in self._founded:
                 self._tell("changed", "concept", page.ontology, page.ontology, row["name"])
         self._do("UNWIND $rows AS row MATCH (o:Owner {space: $space, id: row.id}) SET o += row", rows=changed)
-
-
-def _portions(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
-    for start in range(0, len(items), size):
-        yield items[start : start + size]
 
 
 def _those(rows: Sequence[Mapping[str, Any]], what: str) -> list[str]:

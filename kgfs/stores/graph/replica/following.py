@@ -8,8 +8,7 @@ nothing was: then each row is of the last epoch.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from kgfs.errors import StoreError
@@ -19,6 +18,7 @@ from kgfs.stores.graph.feed import prune
 from kgfs.stores.graph.replica.copying import Copy
 from kgfs.stores.graph.replica.file import SCRUB_OWED, Notes, note, note_standing
 from kgfs.stores.graph.replica.standing import Standing
+from kgfs.stores.portions import portions
 
 if TYPE_CHECKING:
     from kgfs.stores.graph.neo4j.origin import Look
@@ -112,7 +112,7 @@ class _Round:
     def _redact(self, look: Look, now: Standing) -> None:
         """Names that were hidden are hidden here too, and the feed that told of them is given up. After what left has."""
         dead = self._sql.execute("SELECT concept_id FROM concept WHERE live = 0 ORDER BY concept_id").fetchall()
-        for some in _portions((id_ for (id_,) in dead), AT_ONCE):
+        for some in portions((id_ for (id_,) in dead), AT_ONCE):
             self._owners(look, some)
         self._copy.follow_up_to(now.epoch, now.changes_above)
         scrub(self._sql)
@@ -131,15 +131,15 @@ class _Round:
             for kind, id_ in look.untold(since, now.changes_above):
                 (doc_ids if kind == "document" else owners).append(id_)
         concerned = {*owners, *self._copy.mentioned(doc_ids)}
-        for some in _portions(names, AT_ONCE):
+        for some in portions(names, AT_ONCE):
             concerned.update(look.ids_of_names(some))
-        for some in _portions(doc_ids, AT_ONCE):
+        for some in portions(doc_ids, AT_ONCE):
             concerned.update(look.ids_of_documents(some))
         joined = []
-        for some in _portions(sorted(concerned), AT_ONCE):
+        for some in portions(sorted(concerned), AT_ONCE):
             joined += self._owners(look, some)
         self._copy.join(joined)
-        for some in _portions(sorted({*doc_ids}), AT_ONCE):
+        for some in portions(sorted({*doc_ids}), AT_ONCE):
             self._documents(look, some)
 
     def _told(self, column: str, since: int, up_to: int, which: str) -> list[str]:
@@ -170,12 +170,3 @@ def put_documents(copy: Copy, look: Look, rows: Iterable[Sequence[object]]) -> N
         copy.sources(new, look.sources([*new]))
     copy.instances(keys, look.instances([*keys]))
     copy.mentions(keys, look.mentions([*keys]))
-
-
-Item = TypeVar("Item")
-
-
-def _portions(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
-    rest = iter(items)
-    while some := list(islice(rest, size)):
-        yield some
