@@ -22,8 +22,8 @@ SECONDS = 10.0
 class Asked:
     what: str
     where: str
-    error: str
-    """'' where it answers."""
+    error: KgfsError | None
+    """None where it answers."""
 
 
 def asked(config: Config) -> Iterator[Asked]:
@@ -53,8 +53,8 @@ def _answer(what: str, where: str, ask: Callable[[], None]) -> Asked:
     try:
         ask()
     except KgfsError as error:
-        return Asked(what, where, str(error))
-    return Asked(what, where, "")
+        return Asked(what, where, error)
+    return Asked(what, where, None)
 
 
 def _ask_garage(config: Config) -> None:

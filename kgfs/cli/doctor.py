@@ -96,7 +96,7 @@ def _home(config: Config) -> Iterator[Line]:
 def _servers(config: Config) -> Iterator[Line]:
     for found in asked(config):
         level = "missing" if found.error else "ok"
-        yield Line(found.what, level, found.error or f"{found.where} answers.")
+        yield Line(found.what, level, str(found.error or f"{found.where} answers."))
 
 
 def _mounts(config: Config) -> Iterator[Line]:

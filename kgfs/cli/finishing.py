@@ -6,41 +6,94 @@ import time
 
 import click
 
+from kgfs.app.asking import asked
 from kgfs.app.working import run_worker
 from kgfs.cli.options import count
 from kgfs.cli.progress import Bar
 from kgfs.config import Config
 from kgfs.domain.documents import State
-from kgfs.errors import BusyError
-from kgfs.knowledge.owed import owed
+from kgfs.errors import AwayError, BusyError, KgfsError, TimedOutError
+from kgfs.ingest.keeping.settle import Settler
+from kgfs.knowledge.owed import Owed, owed
 from kgfs.stores.stores import Stores
 from kgfs.stores.worker_lock import worker_alive
 
 LOOK = 0.2
+STILL = 5.0
+"""Seconds without progress after which servers are asked whether they are there."""
+KEPT = "What is owed stays so, and is done when that answers again; kgfs wait waits for it."
 
 
-def read_owed(config: Config, stores: Stores) -> None:
-    """Until nothing is owed: by the worker that is alive, or by being it. Exits with 1 if documents failed meanwhile."""
+def read_owed(config: Config, stores: Stores, settler: Settler | None = None, timeout: float = 0.0) -> None:
+    """Until nothing is owed: by the worker that is alive, or by being it. ``settler`` is of this process's session, if it has
+    one. Exits with 1 if documents failed meanwhile. TimedOutError after ``timeout`` seconds, where that is not 0. What a server
+    that is away says is raised where nothing goes on, after as many attempts as a worker makes that ends when it is idle."""
+    settler = settler or Settler(config, stores)
     with Bar() as bar:
         start = owed(stores.journal)
-        total = start.jobs
+        standstill = _Standstill(config, settler)
+        deadline = time.monotonic() + timeout
 
         def watch() -> None:
             left = owed(stores.journal)
             at = next((f"{job.stage} {job.progress:.0%}" for job in left.working), "")
-            bar.show(max(total - left.jobs, 0), total, f"read {at}")
+            bar.show(max(start.jobs - left.jobs, 0), start.jobs, f"read {at}")
+            if timeout and time.monotonic() > deadline:
+                raise TimedOutError(
+                    f"Still owed after {timeout:g} s: {words_of(left)}. A mount or kgfs worker goes on with it; kgfs wait waits"
+                    " for that."
+                )
+
+        def stay() -> None:
+            """Where others read: this process settles what it has written, and what nobody else does."""
+            settler.run_once(time.time_ns())
+            watch()
+            standstill.look(owed(stores.journal))
+            time.sleep(LOOK)
 
         while not owed(stores.journal).nothing:
             try:
                 if owed(stores.journal).jobs:
                     run_worker(config, until_idle=True, watch=watch)
-                else:  # a mount settles what it wrote when it is quiet
-                    time.sleep(LOOK)
+                else:
+                    stay()
             except BusyError:
                 while worker_alive(config.run) and not owed(stores.journal).nothing:
-                    watch()
-                    time.sleep(LOOK)
+                    stay()
     failed = stores.journal.names.counts().get(State.FAILED, 0) - start.failed
     if failed > 0:
         click.echo(f"kgfs: {count(failed, 'document')} could not be read; kgfs wait names them.", err=True)
         raise SystemExit(1)
+
+
+def words_of(found: Owed) -> str:
+    return f"{count(found.jobs, 'document')}, {count(found.unsettled, 'unsettled path')}"
+
+
+class _Standstill:
+    """Whether nothing goes on because a server is away."""
+
+    def __init__(self, config: Config, settler: Settler) -> None:
+        self._config = config
+        self._settler = settler
+        self._seen: tuple[int, ...] = ()
+        self._asked = 0
+        """How often in vain since anything went on."""
+        self._next = 0.0
+
+    def look(self, left: Owed) -> None:
+        """To be called often. Raises as :func:`read_owed` says."""
+        seen = left.unsettled, left.jobs, left.done, left.failed, left.unsupported
+        if seen != self._seen:
+            self._seen, self._asked, self._next = seen, 0, time.monotonic() + STILL
+        if time.monotonic() < self._next:
+            return
+        away = self._settler.away or next((found.error for found in asked(self._config) if _is_away(found.error)), None)
+        self._asked = self._asked + 1 if away else 0
+        self._next = time.monotonic() + STILL
+        if away and self._asked >= self._config.pipeline.max_attempts:
+            raise type(away)(f"{away} {KEPT}") from away
+
+
+def _is_away(error: KgfsError | None) -> bool:
+    return isinstance(error, (AwayError, TimedOutError))

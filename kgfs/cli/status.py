@@ -15,7 +15,7 @@ from kgfs.cli.options import as_json, with_config
 from kgfs.config import Config
 from kgfs.errors import AwayError, StoreError, TimedOutError
 from kgfs.knowledge.document import document_page
-from kgfs.knowledge.status import status
+from kgfs.knowledge.status import STANDS_STILL, status
 from kgfs.stores.hosts import read_roll
 from kgfs.stores.naming import find_document
 
@@ -49,6 +49,8 @@ def command(config: Config, words: str | None, as_json: bool) -> None:
         return
     click.echo(f"home     {found['home']}")
     click.echo(f"worker   {_worker(found['worker'])}")
+    if found["stands_still"]:
+        click.echo(f"         {STANDS_STILL}")
     for note in found["worker"]["note"].get("notes", ()):
         click.echo(f"         {note}")
     click.echo(f"owed     {found['owed']}")

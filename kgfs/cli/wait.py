@@ -8,6 +8,7 @@ import click
 
 from kgfs.app.home import open_stores
 from kgfs.app.working import request_settling
+from kgfs.cli.finishing import words_of
 from kgfs.cli.options import count, with_config
 from kgfs.cli.progress import Bar
 from kgfs.config import Config
@@ -68,20 +69,16 @@ def _wait(config: Config, journal: Journal, timeout: float) -> None:
             bar.show(found.done, found.done + found.jobs + found.unsettled, _at(found))
             if timeout and now - started > timeout:
                 raise TimedOutError(
-                    f"Still owed after {timeout:g} s: {_what(found)}. "
+                    f"Still owed after {timeout:g} s: {words_of(found)}. "
                     "The work goes on; wait again, or look at kgfs status."
                 )
             if worker_alive(config.run):
                 worked = now
             elif now - worked > PATIENCE:
                 raise NoWorkerError(
-                    f"Owed: {_what(found)}; and no worker is alive. Start one: kgfs worker, or kgfs mount."
+                    f"Owed: {words_of(found)}; and no worker is alive. Start one: kgfs worker, or kgfs mount."
                 )
             time.sleep(LOOK)
-
-
-def _what(found: Owed) -> str:
-    return f"{count(found.jobs, 'document')}, {count(found.unsettled, 'unsettled path')}"
 
 
 def _at(found: Owed) -> str:

@@ -15,12 +15,22 @@ from kgfs.stores.mount_notes import mount_notes
 from kgfs.stores.stores import Stores
 from kgfs.stores.worker_lock import worker_alive, worker_note
 
+STANDS_STILL = (
+    "what other homes read, forget and purge is not done to this one's graph, and their purges wait for it; kgfs worker, or a"
+    " mount without --no-worker, does it"
+)
+
+
+def stands_still(config: Config) -> bool:
+    """Whether nobody does to a graph of the home's own what other homes did to theirs. Quick."""
+    return config.garage_store.shared and config.graph.store == "sqlite" and not worker_alive(config.run)
+
 
 def status(config: Config, stores: Stores) -> dict[str, Any]:
     """Plain data. Quick, in proportion to the number of ontologies.
 
     ``worker.note`` is what the newest worker wrote about itself, its models among it; ``worker.alive`` says whether it
-    still works. ``mounts`` are those that noted themselves and did not take their note back; one that was killed is not
+    still works; ``stands_still`` says that one is needed for more than documents that are to be read. ``mounts`` are those that noted themselves and did not take their note back; one that was killed is not
     ``alive``. ``replica`` is None where the graph itself is read. ``documents`` counts by state, states without any left out;
     ``conflicts`` the versions that were written on a content which another machine had changed.
     ``sharing`` is None where no other home shares the garage: no server is asked for it, ``as_of`` says when one was.
@@ -31,6 +41,7 @@ def status(config: Config, stores: Stores) -> dict[str, Any]:
         "home": str(config.home),
         "owed": stores.journal.jobs.owed(),
         "worker": {"alive": worker_alive(config.run), "note": worker_note(config.run)},
+        "stands_still": stands_still(config),
         "mounts": [
             {"mountpoint": str(note.mountpoint), "view": note.view, "pid": note.pid, "alive": note.alive}
             for note in mount_notes(config.run)

@@ -51,7 +51,8 @@ class Settler:
         self._copies = copies or WorkingCopies(stores, config.spool, session or "none")
         self._errors = ErrorLog(config.errors_log)
         self._failed: dict[int, int] = {}
-        self._away = False
+        self.away: KgfsError | None = None
+        """What a server said that what is due waits for."""
         self._resting_until = 0
         self._swept = False
         self._lull = Lull(lambda: self._copies.times_kept)
@@ -160,6 +161,8 @@ class Settler:
         give_way: Callable[[], bool] = lambda: False,
     ) -> int:
         settled = 0
+        if not names:
+            self.away = None
         for start in range(0, len(names), BATCH):
             between()
             if give_way():
@@ -167,16 +170,16 @@ class Settler:
             part = names[start : start + BATCH]
             try:
                 settled += self._settle_part(part, now)
-                self._away = False
+                self.away = None
             except FullError as error:
                 self._errors.add("settle", error, waiting=len(names) - start)
                 self._failed |= {name.id: now + RETRY for name in names[start:]}
                 break
             except AWAY as error:
                 # What is written later waits too, so that all become versions in the order in which they were written.
-                if not self._away:
+                if self.away is None:
                     self._errors.add("settle", error, waiting=len(names) - start)
-                self._away, self._resting_until = True, time.time_ns() + AWAY_RETRY
+                self.away, self._resting_until = error, time.time_ns() + AWAY_RETRY
                 break
         self._copies.drop_left()
         return settled
