@@ -1,8 +1,9 @@
-"""How soon a host sees what another did: ``python -m bench.hosts [--changes 30] [--server seaweedfs]``.
+"""How soon a host sees what another did: ``python -m bench.hosts [--changes 30] [--lull 0] [--server seaweedfs]``.
 
 Two homes share one bucket and one graph on servers that are started here, and both are mounted. Files are written and
 renamed in the mount of one, and looked for in the mount of the other without a pause; each is counted from when ``close()``
-or ``rename()`` returned until the other mount has the name and, of a written one, its bytes. Prints milliseconds.
+or ``rename()`` returned until the other mount has the name and, of a written one, its bytes. Prints milliseconds. Before each
+change nothing happens for ``--lull`` seconds. Before all of them it is counted what a mount asks of the servers while nothing happens.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from scripts.servers import minio, neo4j, process, seaweedfs
 
 SERVERS = {"seaweedfs": seaweedfs, "minio": minio}
 LOOK = 0.005
+SETTLED = 15.0
+"""Seconds after which nothing happens any more."""
 SECONDS = 60.0
 """A change that takes longer is an error."""
 
@@ -29,6 +32,7 @@ SECONDS = 60.0
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--changes", type=int, default=30)
+    parser.add_argument("--lull", type=float, default=0.0)
     parser.add_argument("--server", choices=SERVERS, default="seaweedfs")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="kgfs-bench-hosts-") as scratch, ExitStack() as stack:
@@ -36,10 +40,12 @@ def main() -> None:
         here, there = (mounted(Path(scratch) / name, settings, stack) for name in ("here", "there"))
         (here / "Bench").mkdir()
         soon(here / "Bench/documents", there / "Bench/documents", b"")
-        for what, late in measured(here / "Bench/documents", there / "Bench/documents", options.changes).items():
+        print(json.dumps({"what": "requests a minute of an idle mount", **idle(there)}), flush=True)
+        documents = here / "Bench/documents", there / "Bench/documents"
+        for what, late in measured(*documents, options.changes, options.lull).items():
             cuts = statistics.quantiles(late, n=100, method="inclusive")
             figures = {"p50_ms": round(cuts[49]), "p99_ms": round(cuts[98]), "max_ms": round(max(late))}
-            print(json.dumps({"what": what, "changes": len(late), **figures}), flush=True)
+            print(json.dumps({"what": what, "changes": len(late), "lull_s": options.lull, **figures}), flush=True)
 
 
 def started(scratch: Path, server: str, stack: ExitStack) -> str:
@@ -69,13 +75,28 @@ def kgfs(home: Path, *words: str) -> None:
     subprocess.run([sys.executable, "-m", "kgfs", *words], env=environment, check=True)
 
 
-def measured(here: Path, there: Path, changes: int) -> dict[str, list[float]]:
+def idle(mountpoint: Path) -> dict[str, int]:
+    """What it asks of each server in a minute, by its own count."""
+    time.sleep(SETTLED)
+    before = requests(mountpoint)
+    time.sleep(60)
+    return {store: count - before[store] for store, count in requests(mountpoint).items()}
+
+
+def requests(mountpoint: Path) -> dict[str, int]:
+    lines = (mountpoint / ".kgfs/metrics.prom").read_text().splitlines()
+    counts = [line for line in lines if line.startswith("kgfs_server_requests_total")]
+    return {line.split('"')[1]: int(line.split()[-1]) for line in counts}
+
+
+def measured(here: Path, there: Path, changes: int, lull: float) -> dict[str, list[float]]:
     late: dict[str, list[float]] = {"written": [], "renamed": []}
     for number in range(changes):
         content = f"change {number}".encode()
+        time.sleep(lull)
         (here / f"{number}.txt").write_bytes(content)
         late["written"].append(soon(here / f"{number}.txt", there / f"{number}.txt", content))
-        time.sleep(0.07 * (number % 7))  # so that looks do not fall into step with changes
+        time.sleep(lull + 0.07 * (number % 7))  # so that looks do not fall into step with changes
         (here / f"{number}.txt").rename(here / f"{number}-renamed.txt")
         late["renamed"].append(soon(here, there / f"{number}-renamed.txt", b""))
     return late

@@ -15,6 +15,7 @@ from kgfs.app.working import chores_of
 from kgfs.config import Config
 from kgfs.errors import BusyError, KgfsError
 from kgfs.ingest.sharing.exchange import shipping
+from kgfs.ingest.sharing.rhythm import LOOK, Rhythm
 from kgfs.ingest.working.worker_keeper import WorkerKeeper
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.graph.opening import copy_graph
@@ -22,6 +23,7 @@ from kgfs.stores.graph.replica.feeder import fed
 from kgfs.stores.mount_notes import GARAGE, mount_note
 from kgfs.stores.servers import requests_text
 from kgfs.stores.stores import Stores
+from kgfs.stores.vectors.owners import take_place
 from kgfs.stores.worker_lock import WorkerLock
 
 COLLECT_AFTER = 100_000
@@ -31,16 +33,17 @@ CHORES_EVERY = 0.1
 """Seconds between looks of a mount at what is to be settled and shipped."""
 
 
-def prepare_mount(config: Config, progress: Callable[[int, int], None]) -> None:
-    """What a mount needs and may take long the first time: a copy of a graph that stands on a server."""
+def prepare_mount(config: Config, progress: Callable[[int, int], None], *, worker: bool = True) -> None:
+    """What a mount needs and may take long the first time: a copy of a graph that stands on a server. BadInputError where a
+    ``worker`` would refuse to keep vectors."""
     make_home(config)
+    if worker and config.models.embedder != "none":
+        take_place(config)
     copy_graph(config, progress)
 
 
-EXCHANGE_EVERY = 0.5
-"""Seconds between looks at what other homes did, where they share a garage."""
 EXCHANGE_AGAIN = 5.0
-"""The same while the bucket does not answer."""
+"""Seconds between looks at what other homes did, where they share a garage, while the bucket does not answer."""
 
 
 def run_mount(
@@ -85,16 +88,19 @@ def run_mount(
 
         async def do_exchange() -> None:
             assert exchange is not None
-            away = False
+            rhythm, away = Rhythm(stores.journal), False
             while True:
+                pause = LOOK
                 try:
-                    await trio.to_thread.run_sync(exchange)
-                    away = False
+                    if rhythm.due():
+                        await trio.to_thread.run_sync(exchange)
+                        rhythm.looked()
+                        away = False
                 except KgfsError as error:
                     if not away:  # once is enough
                         errors.add("exchange", error)
-                    away = True
-                await trio.sleep(EXCHANGE_AGAIN if away else EXCHANGE_EVERY)
+                    away, pause = True, EXCHANGE_AGAIN
+                await trio.sleep(pause)
 
         gc.freeze()
         gc.set_threshold(COLLECT_AFTER, 20, 100)

@@ -20,6 +20,7 @@ from kgfs.stores.database import fault_of, remove_database
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.naming import ontology_called
+from kgfs.stores.vectors.owners import take_place
 from kgfs.stores.worker_lock import worker_alive
 from kgfs.stores.worker_turn import in_place_of_worker
 
@@ -35,6 +36,8 @@ def rebuild_home(config: Config, ontology: str, progress: Callable[[int, int], N
         with open_stores(config, make=False, derive=False) as stores:
             found = ontology_called(stores, ontology) if ontology else None
             model = model_in_use(config, stores)
+        if model:
+            take_place(config)
         vectors_lost = config.run / "vectors.rebuilding"
         with (
             open_stores(config, vectors_of=model, derive=False) as stores,

@@ -20,7 +20,9 @@ from kgfs.ingest.keeping.settle import Settler
 from kgfs.ingest.sharing.exchange import meeting, shipping
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
+from kgfs.stores.mount_notes import KNOWLEDGE, mount_notes
 from kgfs.stores.stores import Stores
+from kgfs.stores.vectors.owners import take_place
 from kgfs.stores.worker_lock import WorkerLock, worker_note
 from kgfs.stores.worker_turn import LOOK, place_wanted
 
@@ -30,6 +32,8 @@ if TYPE_CHECKING:  # models, which a mount that asks for chores does not need
 
 SESSIONS_EVERY = 2.0
 """Seconds between looks of a worker whether anybody is left who started it."""
+BESIDE_MOUNTS = 5.0
+"""Seconds between looks of a worker at a ledger that it shares while a mount of its home looks at it, and delivers."""
 
 
 def request_settling(config: Config) -> None:
@@ -61,7 +65,7 @@ def run_worker(
     """Be the worker of a home until stopped; BusyError if there is one. ``watch`` is called between documents;
     ``stoppable`` is given the function that stops it, callable from any thread or signal handler. A verb that wants
     its place for a while gets it. With ``while_in_use`` it ends, too, once every session of the home has: a mount that was
-    killed cannot stop the worker it started."""
+    killed cannot stop the worker it started. BadInputError where its vectors would stand among those of another graph."""
     from kgfs.compute.local import LocalCompute
     from kgfs.ingest.life.embed_again import embed_again
     from kgfs.ingest.reading.clock import StageClock
@@ -78,12 +82,14 @@ def run_worker(
             # Until another is loaded, vectors are by the former one's model for everybody who asks.
             lock.note({"state": "loading models", "embedder": worker_note(config.run).get("embedder", "")})
             compute = compute or LocalCompute(config.models)
+            if compute.embedding_model:
+                take_place(config)
             with (
                 open_stores(config, vectors_of=compute.embedding_model, vectors_later=True) as stores,
                 closing(_engine(config, compute, stores)) as engine,
                 taking_turns(pipeline := Pipeline(config, stores, compute, clock, engine), meeting(config)) as turns,
             ):
-                chores = chores_of(config, stores, Settler(config, stores))
+                chores = chores_of(config, stores, Settler(config, stores), ship=_beside_mounts(config, stores))
                 go_on = partial(_go_on, config, stopped)
                 worker = Worker(pipeline, ErrorLog(config.errors_log), chores, turns)
                 stop = _both(stopped.set, worker.stop)
@@ -109,6 +115,24 @@ def run_worker(
                 lock.note({**note, "state": state, "seconds": clock.seconds(), "finished": worker.finished})
         while gave_way and place_wanted(config.run) and not stopped.wait(LOOK):
             pass
+
+
+def _beside_mounts(config: Config, stores: Stores) -> Callable[[], object]:
+    """How a worker gets facts to the ledger, and others' from it: what a mount does it leaves to the mount."""
+    ship = shipping(config, stores)
+    if not stores.journal.sharing:
+        return ship
+    shipped = -BESIDE_MOUNTS
+
+    def seldom() -> None:
+        nonlocal shipped
+        now = time.monotonic()
+        mounted = any(note.alive and note.view == KNOWLEDGE for note in mount_notes(config.run))
+        if not mounted or now - shipped >= BESIDE_MOUNTS:
+            ship()
+            shipped = now
+
+    return seldom
 
 
 def _engine(config: Config, compute: Compute, stores: Stores) -> Engine:

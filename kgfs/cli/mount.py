@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import click
@@ -20,6 +21,7 @@ from kgfs.errors import BadInputError, MachineError, MissingError
 from kgfs.fuse import probe
 from kgfs.fuse.mount import MountOptions, check
 from kgfs.fuse.probe import Standing
+from kgfs.knowledge.status import STANDS_STILL, stands_still
 from kgfs.stores.mount_notes import GARAGE, KNOWLEDGE, VIEWS, mount_notes
 
 READY = b"ready\n"
@@ -70,9 +72,12 @@ def command(
         click.echo(f"{mountpoint}: this home is mounted there already.", err=True)
         return
     where = check(mountpoint, MountOptions(allow_other=allow_other))
+    if no_worker and not ready_fd and stands_still(config):
+        click.echo(f"Without a worker {STANDS_STILL}.", err=True)
     if view == KNOWLEDGE:
         with Bar() as bar:
-            prepare_mount(config, lambda done, total: bar.show(done, total, "rows of the graph copied"))
+            copied = partial(bar.show, what="rows of the graph copied")
+            prepare_mount(config, copied, worker=not no_worker)
     if foreground:
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
         _serve(config, mountpoint, view, allow_other, not no_worker, lambda: _tell_ready(ready_fd))

@@ -30,10 +30,11 @@ def status(config: Config, stores: Stores) -> dict[str, Any]:
     """Plain data. Quick, in proportion to the number of ontologies.
 
     ``worker.note`` is what the newest worker wrote about itself, its models among it; ``worker.alive`` says whether it
-    still works; ``stands_still`` says that one is needed for more than documents that are to be read. ``mounts`` are those that noted themselves and did not take their note back; one that was killed is not
-    ``alive``. ``replica`` is None where the graph itself is read. ``documents`` counts by state, states without any left out;
-    ``conflicts`` the versions that were written on a content which another machine had changed.
-    ``sharing`` is None where no other home shares the garage: no server is asked for it, ``as_of`` says when one was.
+    still works; ``stands_still`` says that one is needed for more than what is to be read. ``mounts`` are those that noted
+    themselves and did not take their note back; one that was killed is not ``alive``. ``replica`` is None where the graph
+    itself is read. ``documents`` counts by state, states without any left out; ``conflicts`` the versions that were written
+    on a content which another machine had changed. ``sharing`` is None where no other home shares the garage: no server is
+    asked for it, ``as_of`` says when one was.
     """
     names = stores.journal.names
     return {
