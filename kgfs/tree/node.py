@@ -35,7 +35,7 @@ class Attr:
     atime: int
     mtime: int
     ctime: int
-    """Nanoseconds since the epoch."""
+    """Unix time in nanoseconds."""
     direct_io: bool = False
     """Neither size nor name is to be relied on (``.kgfs/``, and files that change while they are open)."""
 

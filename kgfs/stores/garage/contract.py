@@ -38,7 +38,9 @@ class Objects(Protocol):
 
     A key is one or more ``/``-separated parts of ``[A-Za-z0-9._~%+-]`` (other characters are refused with
     BadInputError, as are empty parts, ``.`` and ``..``). Durable when ``put`` returns: a ``kill -9`` or power loss
-    leaves an object whole or absent. Any number of threads and processes may call at once.
+    leaves an object whole or absent. Any number of threads and processes may call at once. Any call may raise StoreError
+    where the store fails (FullError where its disk is full) and, where it is on a server, AwayError or TimedOutError: then
+    it may have been done all the same, and repeating it is harmless.
     """
 
     def put(
@@ -166,7 +168,8 @@ class Ledger(Protocol):
     """Every fact that is not bytes, in the order it became true. Entries are never changed or removed.
 
     An entry is one line of JSON (bytes without LF). The writer numbers entries itself (``seq``, consecutive from 1);
-    the ledger keeps the numbers, so that the front can send again what it is not sure about.
+    the ledger keeps the numbers, so that the front can send again what it is not sure about. Any number of threads and
+    processes may read meanwhile. Errors of the store as of :class:`Objects`.
     """
 
     def append(self, first_seq: int, entries: Sequence[bytes]) -> int:

@@ -37,7 +37,8 @@ class Graph(Protocol):
 
     What writes is done whole or not at all, and durable when it returns; only what was staged may be lost with the power,
     and is staged again then. Any call may raise StoreError where the store fails and, where it is on a server, AwayError
-    or TimedOutError: whether a commit was done nevertheless is told by :meth:`published`, and repeating it is harmless."""
+    or TimedOutError: whether a commit was done nevertheless is told by :meth:`published`, and repeating it is harmless.
+    ``at`` is a Unix time in nanoseconds."""
 
     # ------------------------------------------------------------------------------------------- writing
 
@@ -124,7 +125,9 @@ class Graph(Protocol):
         """For ``kgfs check``. Walks over everything."""
         ...
 
-    def epoch(self) -> int: ...
+    def epoch(self) -> int:
+        """The number of the newest commit that reads show; 0 before the first."""
+        ...
 
     def published(self, commit_id: str) -> int | None:
         """The epoch in which that commit became visible."""

@@ -1,7 +1,8 @@
 """The vocabulary of the ledger: everything that can become true about names, versions, documents and settings.
 
 A fact is a change that was decided once, with all that was chosen at the time (ids, numbers, times), so that
-applying the facts in order always gives the same state. One user action is one fact, also the rename of a folder.
+applying the facts in order always gives the same state. One user action is one fact, also the rename of a folder. Times are
+Unix times in nanoseconds, as of the clock of the home that recorded it.
 How a fact stands in the ledger is told by ``encoding``.
 """
 
