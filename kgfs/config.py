@@ -254,7 +254,7 @@ class Config:
 
     @property
     def replica_db(self) -> Path:
-        """The copy of a graph on a server that mounts read."""
+        """The replica of a graph on a server, which mounts read."""
         return self.home / "replica.sqlite"
 
     @property

@@ -66,7 +66,7 @@ def status(config: Config, stores: Stores) -> dict[str, Any]:
 
 
 def _replica(stores: Stores) -> dict[str, Any] | None:
-    """How the copy that is read stands to the graph on its server; None where no copy is read."""
+    """How the replica stands to the graph on its server; None where none is read."""
     lag = stores.graph.lag()
     if lag is None:
         return None

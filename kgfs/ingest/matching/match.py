@@ -36,7 +36,7 @@ def match(
     source_id: str = "",
 ) -> Decisions:
     """Deterministic for a given graph. The caller sees to it that no other publication comes between this and its own: then
-    a copy in the home that is refreshed here answers all that follows as the server would.
+    a replica that is refreshed here answers all that follows as the server would.
 
     What is asked is asked of all concepts at once, so the number of questions does not grow with theirs.
 

@@ -20,7 +20,7 @@ AT_LEAST = 3600.0
 
 def acknowledge(config: Config, stores: Stores) -> None:
     """To be called often, with all that is known delivered and followed. A purge is obeyed when nothing of SHARE-7 is left to
-    be erased and the home's copy of the graph has gone past it; where the graph is the home's own, when it was derived
+    be erased and the home's replica of the graph has gone past it; where the graph is the home's own, when it was derived
     without it, and scrubbed, so how far that has followed is what is said. Until then nothing is said, nor while the graph's
     server is away. Raises what the garage raises."""
     looked = config.run / "acknowledged"  # not the roll's time, which who asks for it often would keep fresh

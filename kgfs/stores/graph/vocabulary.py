@@ -263,7 +263,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """How reads of a copy stand to the server."""
+    """How reads of a replica stand to the server."""
 
     epoch: int
     """What reads see."""

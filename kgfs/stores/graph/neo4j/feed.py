@@ -88,10 +88,10 @@ def forget_changes(tx: ManagedTransaction, graph: str, space: str, above: int) -
     ).consume()
 
 
-# ------------------------------------------------------------------------------------ for those who copy
+# ----------------------------------------------------------------------------------------- for replicas
 
 UNTOLD = 50
-"""Epochs of a feed that was given up whose bare ids are kept, for copies that have not followed them yet."""
+"""Epochs of a feed that was given up whose bare ids are kept, for replicas that have not followed them yet."""
 
 
 def keep_ids(tx: ManagedTransaction, space: str, root: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What a copy of the graph is made from: rows as they stand, by key and by page, and what says whether a copy is current.
+"""What a replica is made from: rows as they stand, by key and by page, and what says whether it is current.
 
 Nothing here is tried again: whoever copies gives up the whole step and takes it again later.
 """

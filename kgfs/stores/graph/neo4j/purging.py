@@ -71,7 +71,7 @@ def redact(
 
 
 def count_up(tx: ManagedTransaction, space: str, what: str) -> None:
-    """Tell those who copy the graph of something that no feed tells."""
+    """Tell replicas of something that no feed tells."""
     tx.run(f"MATCH (g:Graph) WHERE g.space = $space SET g.{what} = coalesce(g.{what}, 0) + 1", space=space).consume()
 
 

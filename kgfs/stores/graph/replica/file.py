@@ -1,4 +1,4 @@
-"""The file of a replica: the tables of the embedded graph, and what is noted about whose copy it is."""
+"""The file of a replica: the tables of the embedded graph, and what is noted about whose it is."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kgfs.stores.graph.migrations import MIGRATIONS
 from kgfs.stores.graph.replica.standing import Standing
 from kgfs.stores.migrations import format_of
 
-REMEDY = "It is a copy of the graph on the server: remove the file, kgfs mount makes it again."
+REMEDY = "It is a replica of the graph on the server: remove the file, kgfs mount makes it again."
 
 SCRUB_OWED = "scrub_owed"
 """Noted with 1 from when names were hidden until the file was written anew without them."""
@@ -64,7 +64,7 @@ class Notes:
         return dict(self._database.rows("SELECT name, value FROM replica_note"))
 
     def standing(self) -> Standing | None:
-        """Up to where the server was followed; None where the copy was just begun."""
+        """Up to where the server was followed; None where the replica was just begun."""
         notes = self.all()
         names = [item.name for item in fields(Standing)]
         return Standing(**{name: notes[name] for name in names}) if all(name in notes for name in names) else None

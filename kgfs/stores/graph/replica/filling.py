@@ -42,7 +42,7 @@ _FROM_OBJECT = _JOIN.format(one="object", seen_as="inverse(relationship.type)", 
 
 
 def fill(origin: Source, path: Path, progress: Progress = lambda done, total: None) -> None:
-    """A whole and current copy at ``path``, a file beside the one that is read. Goes on with one that was begun, if it is
+    """A whole and current replica at ``path``, a file beside the one that is read. Goes on with one that was begun, if it is
     of the same graph. One process at a time."""
     while True:
         standing = origin.standing()

@@ -42,7 +42,7 @@ class Source(Protocol):
 
 
 class OutdatedError(Exception):
-    """The copy is one of another graph, or the feed does not reach back to it: it is made anew."""
+    """The replica is one of another graph, or the feed does not reach back to it: it is made anew."""
 
 
 def gone() -> StoreError:

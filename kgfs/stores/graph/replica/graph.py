@@ -1,4 +1,4 @@
-"""The :class:`~kgfs.stores.graph.contract.Graph` of a home whose graph stands on a server: reads are answered from the copy
+"""The :class:`~kgfs.stores.graph.contract.Graph` of a home whose graph stands on a server: reads are answered from the replica
 in the home, whatever becomes of the server; what changes the graph is done by the server and then read back."""
 
 from __future__ import annotations
@@ -24,9 +24,8 @@ from kgfs.stores.leases.contract import Lease, Leases, SharedGraph
 from kgfs.stores.locks import locked_within
 
 PATIENCE = 10.0
-"""Seconds that whoever wrote waits for another process which is following the server just then. Where that makes the copy
-anew it takes longer: TimedOutError, though what was to be done is done; doing it again finds that out."""
-"""Seconds between two tries for the turn."""
+"""Seconds that whoever wrote waits for another process which is following the server just then. Where that makes the
+replica anew it takes longer: TimedOutError, though what was to be done is done; doing it again finds that out."""
 HEARD = 0.3
 """Seconds that readers of the epoch 'nothing that I know' have to notice it: three times what a mount takes."""
 
@@ -38,7 +37,7 @@ class Replica(GraphReads):
     def __init__(
         self, origin: Source, path: Path, lock: Path, connect: Callable[[], SharedGraph], outage: Outage
     ) -> None:
-        """``path`` is a whole copy (see ``opening``), ``connect`` opens the graph on the server."""
+        """``path`` is a whole replica (see ``opening``), ``connect`` opens the graph on the server."""
         super().__init__(open_file(path))
         self._origin = origin
         self._path = path
@@ -58,8 +57,8 @@ class Replica(GraphReads):
     def follow(self, *, patience: float = 0.0, refill: bool = True) -> bool:
         """Show what the server shows. False where another process was at it for all of ``patience`` seconds.
 
-        AwayError and other errors leave what is shown as it was, and are noted once an outage. A copy that no feed leads
-        on from is made anew or, without ``refill``, OutdatedError is raised."""
+        AwayError and other errors leave what is shown as it was, and are noted once an outage. A replica that no feed
+        leads on from is made anew or, without ``refill``, OutdatedError is raised."""
         with locked_within(self._lock, patience) as mine:
             if not mine:
                 return False
@@ -89,7 +88,7 @@ class Replica(GraphReads):
                 note(connection, **{SCRUB_OWED: 0})
 
     def _make_anew(self) -> None:
-        """Readers see the former copy until the new one is whole."""
+        """Readers see the former replica until the new one is whole."""
         beside = being_made(self._path)
         fill(self._origin, beside)
         made = open_file(beside)
@@ -176,7 +175,7 @@ class Replica(GraphReads):
         return self._server.published(commit_id)
 
     def faults(self) -> list[Fault]:
-        """Those of the graph, and those of the copy, which is made anew with it."""
+        """Those of the graph, and those of the replica, which is made anew with it."""
         return [*self._server.faults(), *super().faults()]
 
     def leases(self, patience: float) -> Leases:
@@ -212,5 +211,5 @@ class Replica(GraphReads):
 
 
 def being_made(path: Path) -> Path:
-    """Where a copy is made that will be shown at ``path``."""
+    """Where a replica is made that will be shown at ``path``."""
     return path.with_name(f"{path.name}.new")

@@ -1,4 +1,4 @@
-"""How far a graph on a server has come, and so whether a copy of it is current."""
+"""How far a graph on a server has come, and so whether a replica of it is current."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ class Standing:
 
     @property
     def identity(self) -> tuple[str, int, int]:
-        """A copy of a graph with another identity is made anew."""
+        """A replica of a graph with another identity is made anew."""
         return self.space, self.clears, self.imposed
