@@ -19,8 +19,9 @@ from contextlib import closing
 from pathlib import Path
 
 from kgfs.stores.garage.contract import BLOCK
+from kgfs.stores.garage.s3.client import client_of
 from kgfs.stores.garage.s3.garage import S3Garage
-from kgfs.stores.garage.s3.place import Place, client_of
+from kgfs.stores.garage.s3.place import Place
 from scripts.servers import minio, process, seaweedfs
 
 SERVERS = {"seaweedfs": seaweedfs, "minio": minio}

@@ -39,13 +39,16 @@ def open_stores(
     derive: bool = True,
     vectors_later: bool = False,
     mounted: bool = False,
+    later: bool = False,
 ) -> Iterator[Stores]:
     """The stores of a home. Where a database is gone it is derived from the garage first.
 
     ``derive`` false leaves graph and vectors as they are, for one who derives them himself. ``vectors_of`` names the
     embedding model whose vectors are wanted; without one there are none. With ``vectors_later`` they are not looked at yet:
-    :func:`derive_vectors` is to be called, by one who can wait for a server that is away. ``mounted``: no read of the graph
-    ever waits for a server. A home that is not there is made or, for those who only ask (``make`` false), MissingError.
+    :func:`derive_vectors` is to be called, by one who can wait for a server that is away. With ``later`` a home that knows by
+    itself what was done in it, for no other shares its garage, is opened without a word to any server. ``mounted``: so it is,
+    :func:`confirm` is to be called, and no read of the graph ever waits for a server. A home that is not there is made or,
+    for those who only ask (``make`` false), MissingError.
     """
     if not make and not config.garage.exists():
         raise MissingError(
@@ -53,13 +56,15 @@ def open_stores(
         )
     make_home(config)
     with ExitStack() as stack:
-        stores = Stores(open_garage(config), SqliteJournal(config.front_db), open_graph(config, mounted=mounted))
+        garage, journal = open_garage(config), SqliteJournal(config.front_db)
+        if config.garage_store.shared:
+            journal.share()
+        later = (mounted or later) and not journal.sharing and journal.seq() > 0
+        stores = Stores(garage, journal, open_graph(config, mounted=mounted, later=later))
         if vectors_of:
             stores = replace(stores, vectors=open_vectors(config, vectors_of))
         stack.callback(stores.close)
-        if config.garage_store.shared:
-            stores.journal.share()
-        _restore(config, stores, derive=derive)
+        _restore(config, stores, derive=derive, later=later and config.garage_store.store != "files")
         if derive and not vectors_later:
             derive_vectors(config, stores)
         yield stores
@@ -147,25 +152,21 @@ def derive_vectors(config: Config, stores: Stores, embed_again: Callable[[], obj
                 rebuild_vectors(stores)
 
 
-def _restore(config: Config, stores: Stores, *, derive: bool) -> None:
-    """Derive what is missing: names from the ledger, the graph from the Readings. One process does, others wait."""
+def confirm(config: Config, stores: Stores) -> None:
+    """Of a home that was opened without asking its ledger: that this is the one it knows. Raises what opening would have
+    raised, for it may be that names here are an older copy; a server that is away is only noted."""
+    try:
+        restore_journal(stores.journal, stores.garage.ledger)
+    except (AwayError, TimedOutError) as error:
+        ErrorLog(config.errors_log).add("opening", error)
+
+
+def _restore(config: Config, stores: Stores, *, derive: bool, later: bool) -> None:
+    """Derive what is missing: names from the ledger, the graph from the Readings. One process does, others wait. ``later``:
+    where something is known here, no server is asked for more."""
     with locked(config.run / RESTORING):
-        try:
-            known = stores.journal.seq()
-            if not known and not stores.journal.sharing and hosts.are_there(stores.garage.objects):
-                raise BadInputError(
-                    "Other homes share this place in the bucket. Set garage.shared = true to be one of them, or give this home"
-                    " a garage.prefix of its own (with servers of graph and vectors, graph.namespace and vectors.prefix too)."
-                )
-            if stores.journal.sharing and not known:  # what was this home's own is not known any more
-                graph_note(config).unlink(missing_ok=True)
-            restore_journal(stores.journal, stores.garage.ledger)
-            if stores.journal.sharing:
-                Exchange(config, stores).pull()
-        except (AwayError, TimedOutError) as error:
-            if not (stores.journal.seq() and stores.graph.epoch()):
-                raise  # what this home holds is not known without the ledger
-            ErrorLog(config.errors_log).add("opening", error)
+        if not (later and stores.graph.epoch()):
+            _ask_ledger(config, stores)
         # Also where no document is left: names and numbers that purged ones had are given to nothing else.
         if derive and _graph_lost(stores):
             from kgfs.ingest.life.rebuild import rebuild_graph  # numpy and more: only where something is to be rebuilt
@@ -173,6 +174,26 @@ def _restore(config: Config, stores: Stores, *, derive: bool) -> None:
             with only_deriver(config, stores, meeting(config), whole=True) as alone:
                 if _graph_lost(alone):  # not where another machine just has derived it
                     rebuild_graph(alone)
+
+
+def _ask_ledger(config: Config, stores: Stores) -> None:
+    """Learn from it what is not known here."""
+    try:
+        known = stores.journal.seq()
+        if not known and not stores.journal.sharing and hosts.are_there(stores.garage.objects):
+            raise BadInputError(
+                "Other homes share this place in the bucket. Set garage.shared = true to be one of them, or give this home"
+                " a garage.prefix of its own (with servers of graph and vectors, graph.namespace and vectors.prefix too)."
+            )
+        if stores.journal.sharing and not known:  # what was this home's own is not known any more
+            graph_note(config).unlink(missing_ok=True)
+        restore_journal(stores.journal, stores.garage.ledger)
+        if stores.journal.sharing:
+            Exchange(config, stores).pull()
+    except (AwayError, TimedOutError) as error:
+        if not (stores.journal.seq() and stores.graph.epoch()):
+            raise  # what this home holds is not known without the ledger
+        ErrorLog(config.errors_log).add("opening", error)
 
 
 def _graph_lost(stores: Stores) -> bool:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import gc
 import os
 import secrets
+import signal
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from kgfs.app.home import make_home, open_deposits, open_stores
+from kgfs.app.home import confirm, make_home, open_deposits, open_stores
 from kgfs.app.working import chores_of
 from kgfs.config import Config
 from kgfs.errors import BusyError, KgfsError
@@ -26,11 +29,21 @@ from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.owners import take_place
 from kgfs.stores.worker_lock import WorkerLock
 
+if TYPE_CHECKING:
+    from kgfs.fuse.metrics import Requests
+
 COLLECT_AFTER = 100_000
 """Objects made and kept before a mount looks for garbage: what it remembers for the kernel is much and is none."""
 
 CHORES_EVERY = 0.1
 """Seconds between looks of a mount at what is to be settled and shipped."""
+
+PAUSE = 0.2
+BUSY = 50
+"""Who asks a mount that has just started more often than so in so many seconds walks or copies a tree, and is not to be held up
+by a worker and by clients of servers that are being loaded."""
+NO_PAUSE = 10.0
+"""They are loaded after so many seconds, whoever walks or copies."""
 
 
 def prepare_mount(config: Config, progress: Callable[[int, int], None], *, worker: bool = True) -> None:
@@ -65,9 +78,11 @@ def run_mount(
     options = fuse.MountOptions(allow_other=allow_other)
     where = fuse.check(mountpoint, options)
     errors = ErrorLog(config.errors_log)
+    refused: list[KgfsError] = []
+    paused = threading.Event()
     with (
         open_stores(config, mounted=True) as stores,
-        fed(stores.graph),
+        fed(stores.graph, None if stores.journal.sharing else paused),
         open_deposits(config, stores) as (deposits, session),
     ):
         requests = Requests()
@@ -82,7 +97,7 @@ def run_mount(
         async def do_chores() -> None:
             while True:
                 await trio.to_thread.run_sync(chores)
-                if keeper:
+                if keeper and paused.is_set():
                     keeper.look()
                 await trio.sleep(CHORES_EVERY)
 
@@ -102,6 +117,15 @@ def run_mount(
                     away, pause = True, EXCHANGE_AGAIN
                 await trio.sleep(pause)
 
+        async def go_on_at_a_pause() -> None:
+            await _first_pause(requests)
+            paused.set()
+            try:
+                await trio.to_thread.run_sync(confirm, config, stores, abandon_on_cancel=True)
+            except KgfsError as error:  # what a home that asks before it is mounted would have ended with
+                refused.append(error)
+                signal.raise_signal(signal.SIGTERM)
+
         gc.freeze()
         gc.set_threshold(COLLECT_AFTER, 20, 100)
         with mount_note(config.run, session, where):
@@ -113,7 +137,7 @@ def run_mount(
                         options,
                         log_error=errors.add,
                         news=news.poll,
-                        tasks=[do_chores, *([do_exchange] if exchange else [])],
+                        tasks=[do_chores, *([do_exchange] if exchange else []), go_on_at_a_pause],
                         ready=ready,
                         requests=requests,
                     )
@@ -121,6 +145,19 @@ def run_mount(
             finally:
                 if keeper and keeper.stop():
                     _take_back(config, stores)
+    if refused:
+        raise refused[0]
+
+
+async def _first_pause(requests: Requests) -> None:
+    """Until little was asked of a mount for a moment, or for long."""
+    import trio
+
+    with trio.move_on_after(NO_PAUSE):
+        before = -BUSY
+        while requests.total() - before >= BUSY:
+            before = requests.total()
+            await trio.sleep(PAUSE)
 
 
 def run_garage_mount(config: Config, mountpoint: Path, *, allow_other: bool = False, ready: Callable[[], None]) -> None:

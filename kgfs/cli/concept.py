@@ -115,7 +115,7 @@ def show(config: Config, ontology: str, concept: str, as_json: bool) -> None:
     Example:
       kgfs concept show Philosophy zen
     """
-    with open_stores(config, make=False) as stores:
+    with open_stores(config, make=False, later=True) as stores:
         names = stores.journal.names
         rows: list[dict[str, Any]] = []
         for doc_id, label, quotes in speaking_of(stores, ontology_called(stores, ontology), concept):

@@ -31,7 +31,7 @@ def command(config: Config, path: str, old: int, new: int, as_json: bool) -> Non
       kgfs diff Notes/zen.txt 1 2
       kgfs diff Notes/zen.txt 1 2 --json
     """
-    with open_stores(config, make=False) as stores:
+    with open_stores(config, make=False, later=True) as stores:
         found = find_document(stores, config.run, path, trashed=True)
         changed = difference(stores, found, old, new)
     if as_json:

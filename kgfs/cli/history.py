@@ -28,7 +28,7 @@ def command(config: Config, path: str, as_json: bool) -> None:
       kgfs history Notes/zen.txt
       kgfs history ~/knowledge/Notes/documents/zen.txt --json
     """
-    with open_stores(config, make=False) as stores:
+    with open_stores(config, make=False, later=True) as stores:
         versions = history(stores, find_document(stores, config.run, path, trashed=True))
     if as_json:
         click.echo(json.dumps(versions))

@@ -40,7 +40,7 @@ def command(config: Config, words: Sequence[str], ontology: str | None, limit: i
       kgfs search what do koans do --ontology Zen --limit 5
       kgfs search garbage collection --json | python3 -m json.tool
     """
-    with open_stores(config, make=False) as stores:
+    with open_stores(config, make=False, later=True) as stores:
         searched = find_ontology(stores, ontology) if ontology else None
         if ontology and searched is None:
             raise MissingError(f"There is no ontology {ontology}.")

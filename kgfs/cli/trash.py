@@ -37,7 +37,7 @@ def list_(config: Config, as_json: bool) -> None:
     Example:
       kgfs trash list --json
     """
-    with open_stores(config, make=False) as stores:
+    with open_stores(config, make=False, later=True) as stores:
         for gone in sorted(trash.listed(stores), key=lambda gone: (gone.at, gone.path, gone.id)):
             path = f"{trash.ontology_shown(stores, gone)}/documents/{gone.path}"
             if as_json:

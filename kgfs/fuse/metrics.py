@@ -31,6 +31,9 @@ class Requests:
     def count(self, operation: str) -> int:
         return self._count[operation]
 
+    def total(self) -> int:
+        return sum(self._count.values())
+
     def text(self) -> str:
         lines = [
             f"# HELP {PREFIX}_requests_total Requests of the kernel by operation.",

@@ -7,11 +7,12 @@ import ipaddress
 import logging
 import resource
 from collections import Counter
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from kgfs.config import Config
-from kgfs.errors import BadInputError
+from kgfs.errors import BadInputError, MachineError
 from kgfs.stores.error_log import ErrorLog
 
 log = logging.getLogger("kgfs.servers")
@@ -30,6 +31,13 @@ def requests_text() -> str:
         *(f'kgfs_server_requests_total{{store="{store}"}} {n}' for store, n in sorted(asked.items())),
     ]
     return "\n".join(lines) + "\n"
+
+
+def need(package: str, setting: str) -> None:
+    """MachineError where the client that a setting wants is not installed. It is not loaded, which takes longer than starting
+    the rest of kgfs: who asks the server does that."""
+    if find_spec(package) is None:
+        raise MachineError(f"{setting}, and the package {package} is not installed. Install kgfs[servers].")
 
 
 def secret_in(named: str, setting: str) -> str:

@@ -29,11 +29,12 @@ from kgfs.stores.garage.s3 import names, objects, proof
 from kgfs.stores.garage.s3.behind import CacheBehind
 from kgfs.stores.garage.s3.bucket import Bucket
 from kgfs.stores.garage.s3.cache import Cache
+from kgfs.stores.garage.s3.client import client_of
 from kgfs.stores.garage.s3.download import Download
 from kgfs.stores.garage.s3.garage import S3Garage
 from kgfs.stores.garage.s3.names import key_of, object_name
 from kgfs.stores.garage.s3.objects import S3Objects
-from kgfs.stores.garage.s3.place import Place, client_of
+from kgfs.stores.garage.s3.place import Place
 from kgfs.stores.garage.s3.reader import FASTER, S3Reader
 from kgfs.stores.garage.sidecar import encode_sums
 from kgfs.stores.garage.sums import sums_of

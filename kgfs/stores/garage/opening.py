@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from kgfs.config import Config
-from kgfs.errors import MachineError
 from kgfs.stores.garage.contract import Garage
 from kgfs.stores.garage.embedded import FileGarage
-from kgfs.stores.servers import file_named, is_open_to_others, warn_of_plain_text
+from kgfs.stores.servers import file_named, is_open_to_others, need, warn_of_plain_text
 
 
 def open_garage(config: Config, *, cached: bool = True) -> Garage:
-    """Asks no server yet. Not ``cached``, for one who looks for damage, what is read comes from where it is kept."""
+    """Asks no server yet, and loads no client. Not ``cached``, for one who looks for damage, what is read comes from where it is kept."""
     settings = config.garage_store
     if settings.store == "files":
         return FileGarage(config.garage)
-    try:
-        from kgfs.stores.garage.s3.garage import S3Garage
-        from kgfs.stores.garage.s3.place import Place
-    except ModuleNotFoundError as error:
-        raise MachineError(
-            f"garage.store is 's3', and the package {error.name} is not installed. Install kgfs[servers]."
-        ) from error
+    need("minio", "garage.store is 's3'")
+    from kgfs.stores.garage.s3.garage import S3Garage
+    from kgfs.stores.garage.s3.place import Place
+
     place = Place(
         endpoint=settings.endpoint,
         bucket=settings.bucket,

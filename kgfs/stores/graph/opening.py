@@ -8,24 +8,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kgfs.config import Config
-from kgfs.errors import BadInputError, MachineError
+from kgfs.errors import BadInputError
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.sqlite import SqliteGraph
-from kgfs.stores.servers import file_named, secret_in, warn_of_plain_text
+from kgfs.stores.servers import file_named, need, secret_in, warn_of_plain_text
 
 if TYPE_CHECKING:
-    from kgfs.stores.graph.neo4j.graph import Neo4jGraph
-    from kgfs.stores.graph.neo4j.origin import Origin
     from kgfs.stores.graph.neo4j.place import Place
+    from kgfs.stores.graph.replica.following import Source
+    from kgfs.stores.leases.contract import SharedGraph
 
 
-def open_graph(config: Config, *, mounted: bool = False) -> Graph:
+def open_graph(config: Config, *, mounted: bool = False, later: bool = False) -> Graph:
     """A server is asked at once, and its constraints are made where it has none.
 
     Of a graph on a server a home that was ever mounted has a copy, which answers in place of the server and also while
     that is away. For a mount (``mounted``) it is made where there is none, or none that the server's feed leads on from;
-    others ask the server itself then.
+    others ask the server itself then. With ``later`` a copy that shows anything is opened as it is, without a word to
+    the server.
     """
     if config.graph.store == "sqlite":
         return SqliteGraph(config.graph_db)
@@ -39,7 +40,7 @@ def open_graph(config: Config, *, mounted: bool = False) -> Graph:
 
         origin, connect = _origin(config), _connecting(config)
         outage = Outage(config.run / "replica.away", ErrorLog(config.errors_log))
-        replica = open_replica(origin, config.replica_db, _lock(config), connect, outage, refill=mounted)
+        replica = open_replica(origin, config.replica_db, _lock(config), connect, outage, refill=mounted, later=later)
         if replica is not None:
             return replica
         origin.close()
@@ -64,31 +65,36 @@ def _lock(config: Config) -> Path:
     return config.run / "replica.lock"
 
 
-def _origin(config: Config) -> Origin:
-    """What copies are made from. Nothing is asked yet."""
+def _origin(config: Config) -> Source:
+    """What copies are made from. Nothing is asked yet, nor is the driver loaded."""
     place = _place(config)
-    from kgfs.stores.graph.neo4j.origin import Origin
+    from kgfs.stores.graph.replica.later import Later
 
-    return Origin(place)
+    def origin() -> Source:
+        from kgfs.stores.graph.neo4j.origin import Origin
+
+        return Origin(place)
+
+    return Later(origin)
 
 
-def _connecting(config: Config) -> Callable[[], Neo4jGraph]:
+def _connecting(config: Config) -> Callable[[], SharedGraph]:
     """What opens the graph itself."""
     place = _place(config)
-    from kgfs.stores.graph.neo4j.graph import Neo4jGraph
 
-    return lambda: Neo4jGraph(place)
+    def connect() -> SharedGraph:
+        from kgfs.stores.graph.neo4j.graph import Neo4jGraph
+
+        return Neo4jGraph(place)
+
+    return connect
 
 
 def _place(config: Config) -> Place:
     settings = config.graph
-    try:
-        from kgfs.stores.graph.neo4j.place import Place
-        from kgfs.stores.graph.neo4j.speaking import Speaking  # noqa: F401 - whether the driver is there
-    except ModuleNotFoundError as error:
-        raise MachineError(
-            f"graph.store is 'neo4j', and the package {error.name} is not installed. Install kgfs[servers]."
-        ) from error
+    need("neo4j", "graph.store is 'neo4j'")
+    from kgfs.stores.graph.neo4j.place import Place
+
     place = Place(
         uri=settings.uri,
         user=settings.user,

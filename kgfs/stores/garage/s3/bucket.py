@@ -8,18 +8,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from email.utils import parsedate_to_datetime
-from typing import TypeVar
+from threading import Lock
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote
 from xml.etree import ElementTree
 
-from minio import Minio
-from minio.error import S3Error
-from urllib3 import BaseHTTPResponse
-
 from kgfs.errors import AwayError, MissingError, StoreError, TimedOutError
 from kgfs.stores.garage.s3.download import Download
-from kgfs.stores.garage.s3.place import Place, client_of
-from kgfs.stores.garage.s3.speaking import NoBucketError, TakenError, spoken
+from kgfs.stores.garage.s3.errors import NoBucketError, TakenError
+from kgfs.stores.garage.s3.place import Place
+
+if TYPE_CHECKING:  # loaded when something is asked
+    from minio import Minio
+    from urllib3 import BaseHTTPResponse
 
 T = TypeVar("T")
 META = "x-amz-meta-"
@@ -69,7 +70,8 @@ class Bucket:
 
     def __init__(self, place: Place) -> None:
         self.place = place
-        self._client: Minio = client_of(place)
+        self._made: Minio | None = None
+        self._making = Lock()
         self._top = f"{place.prefix.strip('/')}/" if place.prefix.strip("/") else ""
         self._seen = False
         """Whether there was a bucket."""
@@ -220,9 +222,19 @@ class Bucket:
             pass
 
     def close(self) -> None:
-        self._client._http.clear()
+        if self._made is not None:
+            self._made._http.clear()
 
     # ------------------------------------------------------------------------------------------- the wire
+
+    @property
+    def _client(self) -> Minio:
+        with self._making:
+            if self._made is None:
+                from kgfs.stores.garage.s3.client import client_of
+
+                self._made = client_of(self.place)
+            return self._made
 
     def _begin(self, name: str, meta: Mapping[str, str]) -> str:
         def begin() -> str:
@@ -247,8 +259,7 @@ class Bucket:
         if part.length:
             headers["x-amz-copy-source-range"] = f"bytes={part.start}-{part.start + part.length - 1}"
         answer = self._execute("PUT", upload.name, None, headers, query)
-        if b"<Error>" in answer.data[:1000]:
-            raise S3Error.fromxml(answer)
+        _refuse_with(answer)
         tag = ElementTree.fromstring(answer.data).findtext("{*}ETag") if answer.data else None
         if not tag:
             raise StoreError(f"{self.place.shown}: the server copied no part of {part.name}.")
@@ -261,8 +272,7 @@ class Bucket:
             with self._spoken(name):
                 answer = self._execute(method, name, body, headers, query)
                 # Completing many parts may take so long that "200 OK" is said before it is known.
-                if b"<Error>" in answer.data[:1000]:
-                    raise S3Error.fromxml(answer)
+                _refuse_with(answer)
                 if method == "PUT":
                     _tag(answer)
 
@@ -312,6 +322,8 @@ class Bucket:
 
     @contextmanager
     def _spoken(self, what: str) -> Iterator[None]:
+        from kgfs.stores.garage.s3.speaking import spoken
+
         try:
             with spoken(self.place.shown, what):
                 yield
@@ -321,6 +333,14 @@ class Bucket:
             raise AwayError(
                 f"{self.place.shown}: the bucket is not there any more. Bring it back with what it held."
             ) from error
+
+
+def _refuse_with(answer: BaseHTTPResponse) -> None:
+    """Raise the error that stands in an answer, if one does."""
+    if b"<Error>" in answer.data[:1000]:
+        from minio.error import S3Error
+
+        raise S3Error.fromxml(answer)
 
 
 def _labels(meta: Mapping[str, str]) -> dict[str, str]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
 
-from urllib3 import BaseHTTPResponse
+if TYPE_CHECKING:
+    from urllib3 import BaseHTTPResponse
 
 
 class Download:

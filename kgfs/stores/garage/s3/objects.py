@@ -18,6 +18,7 @@ from kgfs.stores.garage.listing import check_folder
 from kgfs.stores.garage.reader import end_of_span
 from kgfs.stores.garage.s3.bucket import PAGE, Bucket, Found, Span
 from kgfs.stores.garage.s3.cache import Cache
+from kgfs.stores.garage.s3.errors import ChangedError, ShortError, TakenError
 from kgfs.stores.garage.s3.names import (
     BLOCKS_IN_META,
     OBJECTS,
@@ -33,7 +34,6 @@ from kgfs.stores.garage.s3.names import (
 )
 from kgfs.stores.garage.s3.proof import proven, remake
 from kgfs.stores.garage.s3.reader import FASTER, S3Reader
-from kgfs.stores.garage.s3.speaking import ChangedError, ShortError, TakenError
 from kgfs.stores.garage.sidecar import decode_sums, encode_sums
 from kgfs.stores.garage.staging import check_size
 from kgfs.stores.garage.sums import Summer, sums_of

@@ -1,42 +1,20 @@
-"""Where a bucket is, who asks for it, and the client that does."""
+"""Where a bucket is, and who asks for it."""
 
 from __future__ import annotations
 
-import configparser
-import logging
-import os
-from contextlib import suppress
+import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
-import certifi
-import urllib3
-from minio import Minio
-from minio.credentials.credentials import Credentials
-from minio.credentials.providers import AWSConfigProvider, EnvAWSProvider, IamAwsProvider, Provider
-from minio.helpers import check_bucket_name
-from urllib3.exceptions import ReadTimeoutError
-from urllib3.util import Retry, Timeout
-
 from kgfs.errors import BadInputError
-from kgfs.stores.garage.s3.speaking import NoKeysError
-from kgfs.stores.servers import asked
 
-_NOT_OF_INSTANCES = (
-    "AWS_WEB_IDENTITY_TOKEN_FILE",
-    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
-    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
-)
-"""Variables that name another giver of keys, who is asked instead."""
-CONNECTIONS = 32
-"""Kept open to the server; more may be open for a while."""
+_BUCKET = re.compile(r"(?!.*(\.\.|\.-|-\.))(?!\d+(\.\d+){3}$)[A-Za-z0-9][A-Za-z0-9._:-]{1,61}[A-Za-z0-9]")
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A bucket, or a part of one. Holds names of files with secrets, never a secret."""
+    """A bucket, or a part of one. Holds names of files with secrets, never a secret. BadInputError for one that cannot be."""
 
     endpoint: str
     """``http://host:port`` or ``https://host``."""
@@ -61,126 +39,26 @@ class Place:
         """For messages."""
         return f"{self.endpoint}/{self.bucket}"
 
-
-class KeyFiles(Provider):
-    """Keys from two files, read each time: who changes a key changes the files."""
-
-    def __init__(self, access: Path, secret: Path) -> None:
-        self._access = access
-        self._secret = secret
-
-    def retrieve(self) -> Credentials:
-        found = []
-        for file in (self._access, self._secret):
-            try:
-                found.append(file.read_text("utf-8").strip())
-            except (OSError, UnicodeDecodeError) as error:
-                raise NoKeysError(f"{file} cannot be read") from error
-            if not found[-1]:
-                raise NoKeysError(f"{file} is empty")
-        return Credentials(found[0], found[1])
+    def __post_init__(self) -> None:
+        if not _is_endpoint(self.endpoint):
+            raise BadInputError(f"garage.endpoint is http://host:port or https://host, not '{self.endpoint}'.")
+        if not self.bucket:
+            raise BadInputError("garage.bucket is empty. Name the bucket that holds the garage.")
+        if not _BUCKET.fullmatch(self.bucket):
+            raise BadInputError(
+                f"garage.bucket '{self.bucket}' is no name of a bucket: 3 to 63 letters, digits, dots and hyphens."
+            )
+        if bool(self.access_key_file) != bool(self.secret_key_file):
+            raise BadInputError("garage.access_key_file and garage.secret_key_file go together. Set both, or neither.")
+        if self.ca_file and not self.ca_file.is_file():
+            raise BadInputError(f"garage.ca_file: {self.ca_file} is no file.")
 
 
-class _Instance(IamAwsProvider):
-    """What this machine's instance may do, or the container; elsewhere there is nobody to ask."""
-
-    def __init__(self) -> None:
-        asking = urllib3.PoolManager(timeout=Timeout(2.0), retries=False)
-        endpoint = os.environ.get("AWS_EC2_METADATA_SERVICE_ENDPOINT", "").rstrip("/")
-        # To the client it would be the address of whatever gives keys.
-        otherwise = any(os.environ.get(name) for name in _NOT_OF_INSTANCES)
-        super().__init__(custom_endpoint=None if otherwise else endpoint or None, http_client=asking)
-
-    def retrieve(self) -> Credentials:
-        try:
-            return super().retrieve()
-        except (urllib3.exceptions.HTTPError, KeyError, OSError) as error:
-            raise ValueError("the instance gives none") from error
-
-
-class _Anywhere(Provider):
-    """Where keys may stand that no setting names, the first place that has some. Looked for each time, for the same reason;
-    those of the instance are kept until they expire."""
-
-    def __init__(self) -> None:
-        self._places = (EnvAWSProvider(), AWSConfigProvider(), _Instance())
-
-    def retrieve(self) -> Credentials:
-        for place in self._places:
-            with suppress(ValueError, configparser.Error):  # it has none, or is being written
-                return place.retrieve()
-        raise NoKeysError("no setting, variable or file names any")
-
-
-class _Patience(Retry):
-    """Retries what failed at once (a refused or broken connection, a server that is starting), so that a restart goes
-    unnoticed; never what failed by silence, which has used up the time already."""
-
-    def increment(self, method=None, url=None, response=None, error=None, _pool=None, _stacktrace=None):  # type: ignore[no-untyped-def]
-        if isinstance(error, ReadTimeoutError):
-            raise error
-        return super().increment(method, url, response, error, _pool, _stacktrace)
-
-
-class _Counting(urllib3.PoolManager):
-    """Counts what is asked; its retries once."""
-
-    def urlopen(self, method: str, url: str, redirect: bool = True, **words: Any) -> urllib3.BaseHTTPResponse:  # type: ignore[override]
-        asked["garage"] += 1
-        return super().urlopen(method, url, redirect, **words)
-
-
-def client_of(place: Place) -> Minio:
-    """Speaks to nobody yet. BadInputError for settings that cannot be. Certificates are verified, always."""
-    parts = urlsplit(place.endpoint)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/") or parts.username:
-        raise BadInputError(f"garage.endpoint is http://host:port or https://host, not '{place.endpoint}'.")
-    if not place.bucket:
-        raise BadInputError("garage.bucket is empty. Name the bucket that holds the garage.")
+def _is_endpoint(url: str) -> bool:
     try:
-        check_bucket_name(place.bucket)
-    except ValueError as error:
-        raise BadInputError(f"garage.bucket '{place.bucket}': {error}.") from error
-    if place.ca_file and not place.ca_file.is_file():
-        raise BadInputError(f"garage.ca_file: {place.ca_file} is no file.")
-    # Each retry would be a warning of its own; who asked is told how it ended.
-    logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)
-    pool = _Counting(
-        timeout=Timeout(connect=place.timeout / 3, read=place.timeout),
-        maxsize=CONNECTIONS,
-        cert_reqs="CERT_REQUIRED",
-        ca_certs=str(place.ca_file) if place.ca_file else certifi.where(),
-        retries=_Patience(
-            total=None,
-            connect=2,
-            read=1,
-            status=3,
-            redirect=0,
-            other=0,
-            backoff_factor=0.2,
-            status_forcelist=(500, 502, 503, 504),
-            allowed_methods=None,
-            respect_retry_after_header=False,  # a server that starts asks for a minute
-            raise_on_status=False,
-        ),
-    )
-    try:
-        client = Minio(
-            parts.netloc,
-            secure=parts.scheme == "https",
-            region=place.region or None,
-            http_client=pool,
-            credentials=_credentials(place),
-        )
-    except ValueError as error:
-        raise BadInputError(f"garage.endpoint '{place.endpoint}': {error}.") from error
-    client._base_url.virtual_style_flag = not place.path_style
-    return client
-
-
-def _credentials(place: Place) -> Provider:
-    if bool(place.access_key_file) != bool(place.secret_key_file):
-        raise BadInputError("garage.access_key_file and garage.secret_key_file go together. Set both, or neither.")
-    if place.access_key_file and place.secret_key_file:
-        return KeyFiles(place.access_key_file, place.secret_key_file)
-    return _Anywhere()
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:  # no address, or no number of a port
+        return False
+    is_bare = not (parts.path.strip("/") or parts.username)
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0 and is_bare

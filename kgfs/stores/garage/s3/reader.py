@@ -14,8 +14,8 @@ from kgfs.stores.garage.reader import end_of_span
 from kgfs.stores.garage.s3.bucket import Bucket
 from kgfs.stores.garage.s3.cache import Cache
 from kgfs.stores.garage.s3.download import Download
+from kgfs.stores.garage.s3.errors import ShortError
 from kgfs.stores.garage.s3.names import object_name, sha256_in
-from kgfs.stores.garage.s3.speaking import ShortError
 
 HELD = 8
 """Cached blocks of an object that stay open while it is read, so that deleting it does not end the reading."""

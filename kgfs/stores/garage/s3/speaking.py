@@ -17,6 +17,7 @@ from urllib3.exceptions import (
 )
 
 from kgfs.errors import AwayError, FullError, KgfsError, MissingError, StoreError, TimedOutError
+from kgfs.stores.garage.s3.errors import ChangedError, NoBucketError, NoKeysError, ShortError, TakenError
 
 _KEYS = frozenset(
     (
@@ -45,26 +46,6 @@ _NOT_READY = frozenset(
 )
 """What a server answers that is starting, has lost a part of itself, or has too much to do."""
 _ABSENT = frozenset(("NoSuchKey", "NoSuchUpload", "NotFound"))
-
-
-class NoKeysError(ValueError):
-    """There is nothing to sign with; what is said names files, no key. Never leaves this package."""
-
-
-class NoBucketError(MissingError):
-    """The bucket itself is not there."""
-
-
-class TakenError(KgfsError):
-    """Something stands under the name already. Never leaves this package."""
-
-
-class ChangedError(KgfsError):
-    """The bytes that arrived are not those that were hashed. Never leaves this package."""
-
-
-class ShortError(KgfsError):
-    """The object ends before what was asked for. Never leaves this package."""
 
 
 @contextmanager

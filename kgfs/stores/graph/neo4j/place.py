@@ -38,10 +38,14 @@ class Place:
         scheme = urlsplit(self.uri).scheme
         if scheme not in SCHEMES:
             raise BadInputError(f"[graph] uri: '{self.uri}' starts with none of {', '.join(SCHEMES)}.")
+        if not _has_host(self.uri):
+            raise BadInputError(f"[graph] uri: '{self.uri}' names no host, or no number of a port.")
         if urlsplit(self.uri).password:
             raise BadInputError("[graph] uri holds a password. Take it out and name a file in [graph] password_file.")
         if not self.namespace or "/" in self.namespace:
             raise BadInputError(f"[graph] namespace: '{self.namespace}' is no name without '/'.")
+        if self.ca_file and not self.ca_file.is_file():
+            raise BadInputError(f"graph.ca_file: {self.ca_file} is no file.")
 
     @property
     def encrypted(self) -> bool:
@@ -68,3 +72,11 @@ class Place:
     def address(self) -> str:
         """The URI as the driver wants it beside an own list of authorities, which excludes the short schemes of TLS."""
         return self.uri.replace("+s", "", 1) if self.ca_file else self.uri
+
+
+def _has_host(uri: str) -> bool:
+    parts = urlsplit(uri)
+    try:
+        return bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is no number
+        return False

@@ -35,7 +35,7 @@ from neo4j.exceptions import (
     TransientError,
 )
 
-from kgfs.errors import AwayError, BadInputError, KgfsError, StoreError, TimedOutError
+from kgfs.errors import AwayError, KgfsError, StoreError, TimedOutError
 from kgfs.stores.graph.neo4j.bookmarks import Kept
 from kgfs.stores.graph.neo4j.patience import Patience
 from kgfs.stores.graph.neo4j.place import WRITING, Place
@@ -79,8 +79,6 @@ class Speaking:
         self.place = place
         options = place.options()
         if place.ca_file:
-            if not place.ca_file.is_file():
-                raise BadInputError(f"graph.ca_file: {place.ca_file} is no file.")
             options |= {"encrypted": True, "trusted_certificates": TrustCustomCAs(str(place.ca_file))}
         with self._spoken():
             self._driver: Driver = GraphDatabase.driver(place.address(), auth=(place.user, place.password), **options)

@@ -18,22 +18,31 @@ ENDING = 5.0
 
 
 @contextmanager
-def fed(graph: Graph) -> Iterator[None]:
-    """While this is open a thread of its own asks the server, if the graph is a replica: nobody else waits for it."""
+def fed(graph: Graph, begin: threading.Event | None = None) -> Iterator[None]:
+    """While this is open a thread of its own asks the server, if the graph is a replica: nobody else waits for it. Not before
+    ``begin`` is set, where one is given."""
     if not isinstance(graph, Replica):
         yield
         return
-    over = threading.Event()
-    thread = threading.Thread(target=_feed, args=(graph, over), name="replica", daemon=True)
+    over, begin = threading.Event(), begin or _at_once()
+    thread = threading.Thread(target=_feed, args=(graph, begin, over), name="replica", daemon=True)
     thread.start()
     try:
         yield
     finally:
         over.set()
+        begin.set()
         thread.join(ENDING)
 
 
-def _feed(replica: Replica, over: threading.Event) -> None:
+def _at_once() -> threading.Event:
+    event = threading.Event()
+    event.set()
+    return event
+
+
+def _feed(replica: Replica, begin: threading.Event, over: threading.Event) -> None:
+    begin.wait()
     pause = EVERY
     while not over.wait(pause):
         try:

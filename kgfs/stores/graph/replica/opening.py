@@ -31,14 +31,24 @@ def make_replica(
 
 
 def open_replica(
-    origin: Source, path: Path, lock: Path, connect: Callable[[], SharedGraph], outage: Outage, *, refill: bool
+    origin: Source,
+    path: Path,
+    lock: Path,
+    connect: Callable[[], SharedGraph],
+    outage: Outage,
+    *,
+    refill: bool,
+    later: bool = False,
 ) -> Replica | None:
     """The replica at ``path``, as current as the server, where that answers. None where there is none that could be used
-    or, without ``refill``, brought up to the server by its feed."""
+    or, without ``refill``, brought up to the server by its feed. With ``later`` one that shows anything is not brought up:
+    :func:`~.feeder.fed` does that."""
     if not is_usable(path):
         return None
     replica = Replica(origin, path, lock, connect, outage)
     try:
+        if later and replica.epoch():
+            return replica
         if origin.standing() is None:
             connect().close()
         replica.follow(refill=refill)

@@ -1,0 +1,126 @@
+"""A mount of a home on servers answers from what is on this machine: neither their clients nor they are waited for."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+
+import pytest
+
+from kgfs.app.home import open_stores
+from kgfs.config import load
+from kgfs.domain.identity import new_id
+from kgfs.errors import BadInputError
+from kgfs.stores.graph.replica.file import open_file
+from kgfs.stores.journal.facts import OntologyMade
+from kgfs.stores.journal.sqlite import SqliteJournal
+from tests.logs import AWAY
+from tests.peers.buckets import Server
+from tests.t6_whole.running import QUICK, ROOT, Place, until
+
+NOBODY = "127.0.0.1:9"
+"""Where nothing listens."""
+LOADED = """
+import sys
+from kgfs.app.home import open_stores
+import kgfs.app.mounting
+from kgfs.config import load
+from kgfs.stores.graph.replica.feeder import fed
+from threading import Event
+
+with open_stores(load(), mounted=True) as stores, fed(stores.graph, Event()):
+    print(stores.graph.epoch(), sorted({"minio", "neo4j", "urllib3"} & {*sys.modules}))
+"""
+
+
+@pytest.fixture
+def far(place: Place) -> Place:
+    """A home that was mounted before, whose servers nobody reaches."""
+    for name in ("access_key", "secret_key", "password"):
+        (place.home / name).write_text("quxsecret")
+    (place.home / "config.toml").write_text(
+        f'[garage]\nstore = "s3"\nendpoint = "http://{NOBODY}"\nbucket = "kgfs"\ntimeout = 1\n'
+        f'access_key_file = "{place.home / "access_key"}"\nsecret_key_file = "{place.home / "secret_key"}"\n'
+        f'[graph]\nstore = "neo4j"\nuri = "bolt://{NOBODY}"\npassword_file = "{place.home / "password"}"\ntimeout = 1\n'
+    )
+    config = load(place.home)
+    config.run.mkdir()
+    with closing(open_file(config.replica_db)) as copy, copy.write(durable=True) as connection:
+        connection.execute("UPDATE meta SET value = 7 WHERE name = 'epoch'")
+    with closing(SqliteJournal(config.front_db)) as journal:
+        journal.record(
+            OntologyMade("0" * 16, "Notes", "Notes", new_id(), 0o700, os.getuid(), os.getgid(), time.time_ns())
+        )
+    place.environment |= QUICK
+    return place
+
+
+@pytest.mark.claim("AWAY-7")
+def test_no_client_is_loaded_to_open_a_home_that_was_mounted_before(far: Place) -> None:
+    environment = {**os.environ, "KGFS_HOME": str(far.home)}
+    words = [sys.executable, "-c", LOADED]
+    told = subprocess.run(words, env=environment, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert told.split() == ["7", "[]"]
+
+
+@pytest.mark.mounted
+@pytest.mark.logs(AWAY)
+@pytest.mark.claim("AWAY-2", "AWAY-7")
+def test_a_mount_answers_while_no_server_does(far: Place) -> None:
+    far.mount("--no-worker")
+    written = far.mountpoint / "Notes" / "documents" / "zen.txt"
+    written.write_text("A koan is a riddle.\n")
+    assert written.read_text() == "A koan is a riddle.\n"
+    errors = far.mountpoint / ".kgfs" / "errors.ndjson"
+    until(lambda: all(f'"where": "{what}"' in errors.read_text() for what in ("opening", "replica")))
+    assert "quxsecret" not in errors.read_text()
+
+
+@pytest.mark.claim("AWAY-7")
+@pytest.mark.parametrize(
+    ("setting", "word", "named"),
+    [
+        ("KGFS_GARAGE_ENDPOINT", f"ftp://{NOBODY}", "garage.endpoint"),
+        ("KGFS_GARAGE_BUCKET", "Bad Name", "garage.bucket"),
+        ("KGFS_GARAGE_CA_FILE", "/none.pem", "garage.ca_file"),
+        ("KGFS_GRAPH_URI", "bolt://host:port", "uri"),
+        ("KGFS_GRAPH_CA_FILE", "/none.pem", "graph.ca_file"),
+        ("KGFS_GRAPH_PASSWORD_FILE", "/none", "graph.password_file"),
+    ],
+)
+def test_what_cannot_be_is_refused_at_once(far: Place, setting: str, word: str, named: str) -> None:
+    config = load(far.home, environ={setting: word})
+    with pytest.raises(BadInputError, match=named), open_stores(config, mounted=True):
+        pass
+
+
+@pytest.mark.mounted
+@pytest.mark.logs("older copy")
+@pytest.mark.claim("AWAY-7")
+def test_a_mount_of_names_that_are_an_older_copy_ends(place: Place, seaweedfs: Server) -> None:
+    """Told by the ledger, once it was asked: what is written to such a home could never be delivered."""
+    server = seaweedfs.place
+    (place.home / "config.toml").write_text(
+        f'[garage]\nstore = "s3"\nendpoint = "{server.endpoint}"\nprefix = "{server.prefix}"\n'
+        f'access_key_file = "{server.access_key_file}"\nsecret_key_file = "{server.secret_key_file}"\n'
+    )
+    front, kept = place.home / "front.sqlite", place.home / "kept.sqlite"
+    place.environment |= QUICK
+    (place.home / "zen.txt").write_text("A koan is a riddle.\n")
+    place.run("ingest", place.home / "zen.txt", "--ontology", "Notes")
+    with closing(sqlite3.connect(front)) as source, closing(sqlite3.connect(kept)) as target:
+        source.backup(target)
+    (place.home / "garbage.txt").write_text("A collector reclaims memory.\n")
+    place.run("ingest", place.home / "garbage.txt", "--ontology", "Notes")
+    for path in place.home.glob("front.sqlite-*"):
+        path.unlink()
+    shutil.copy(kept, front)
+    place.run("mount", place.mountpoint, "--no-worker", expect=None)
+    until(lambda: not os.path.ismount(place.mountpoint))
+    log = place.home / "log" / "mount.log"
+    until(lambda: "older copy" in log.read_text())
