@@ -8,7 +8,7 @@ import ssl
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -29,6 +29,7 @@ from scripts.servers import process
 from tests.peers.buckets import S3, Server, started
 from tests.peers.strangers import stranger
 from tests.t1_stores.test_ledger import entries, numbered
+from tests.t6_whole.running import until
 
 
 @pytest.fixture(scope="module", params=[*S3])
@@ -124,6 +125,11 @@ def test_an_outage_is_told_in_time_and_what_was_kept_is_there_afterwards(
         assert list(S3Ledger(Bucket(place)).replay()) == numbered(1, 5)
 
 
+def until_more(found: Sized, count: int) -> None:
+    wanted = len(found) + count
+    until(lambda: len(found) >= wanted)
+
+
 def test_what_is_put_while_a_server_is_killed_again_and_again_is_kept_once_acknowledged(
     server: Server, place: Place, tmp_path: Path
 ) -> None:
@@ -150,15 +156,13 @@ def test_what_is_put_while_a_server_is_killed_again_and_again_is_kept_once_ackno
     putting.start()
     try:
         for _ in range(2):
-            time.sleep(1.0)
+            until_more(kept, 5)
             with away(server, "killed"):
-                time.sleep(1.0)
-        time.sleep(0.5)
+                until_more(told, 1)
+        until_more(kept, 5)
     finally:
         stop.set()
         putting.join()
-    assert told
-    assert len(kept) > 10
     objects = S3Objects(Bucket(place), Cache(tmp_path / "none", 0))
     assert {key: objects.get(key) for key in kept} == kept
     ledger = S3Ledger(Bucket(place))

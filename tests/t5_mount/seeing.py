@@ -32,6 +32,14 @@ def shown(top: Path, absent: Iterable[str] = ()) -> Shown:
     return found
 
 
+def alike(one: Path, other: Path, absent: Iterable[str] = ()) -> bool:
+    """Whether both show the same; not as long as a folder goes while it is looked at."""
+    try:
+        return shown(one, absent) == shown(other, absent)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+
+
 def _paths(top: Path) -> Iterator[str]:
     waiting = [""]
     while waiting:

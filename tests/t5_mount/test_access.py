@@ -219,7 +219,7 @@ def test_a_home_is_its_owners_alone(umask: int, open_place: Callable[..., Place]
         assert list((place.home / "spool").iterdir()) != []
         assert closed_to_others(place.home) == []
     place.run("worker", "--until-idle")
-    place.run("wait", "--timeout", "60")
+    place.run("wait", "--timeout", "240")
     shown = place.run("config", "show").stdout + place.run("status").stdout + place.run("status", "--json").stdout
     found = {path.name for path in place.home.rglob("*")}
     assert {"front.sqlite", "front.sqlite-wal", "front.sqlite-shm", "graph.sqlite", "vectors.sqlite"} <= found

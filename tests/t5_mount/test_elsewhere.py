@@ -6,16 +6,15 @@ from __future__ import annotations
 import os
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.t5_mount.mounting import mounted_place
-from tests.t5_mount.seeing import IN_TIME, Shown, in_time, mounted_again, shown
+from tests.t5_mount.seeing import Shown, alike, in_time, mounted_again, shown
 from tests.t6_whole.conftest import GARBAGE, ZEN
-from tests.t6_whole.running import Place
+from tests.t6_whole.running import Place, until
 
 pytestmark = pytest.mark.mounted
 
@@ -126,11 +125,11 @@ def test_a_change_through_another_mount(change: str, first: Place, second: Place
     make_all(second.ontology(ontology) / "documents")
     here, there = first.mountpoint / ontology, second.mountpoint / ontology
     watched = [*(f"documents/{name}" for name in NAMES), *NAMES]
-    in_time(lambda: here.exists() and shown(here, watched) == shown(there, watched), 5)
+    in_time(lambda: here.exists() and alike(here, there, watched), 5)
     before = shown(here, watched)
     assert before["documents/new.txt"] == ("absent",)
     CHANGES[change](there / "documents")
-    in_time(lambda: shown(here, watched) == shown(there, watched))
+    in_time(lambda: alike(here, there, watched))
     assert shown(here, watched) != before
 
 
@@ -152,14 +151,16 @@ def test_the_kernel_really_keeps_what_it_was_told(first: Place, second: Place, o
             held.seek(0)
             held.read()
 
-    time.sleep(IN_TIME)  # its settling is news too
-    with open(here / "a.txt", "rb", buffering=0) as held:
+    def costs_nothing() -> bool:
         look()
         start = asked()
         cost = {name: count - start[name] for name, count in asked().items()}
         before = asked()
         look()
-        assert {name: count - before[name] for name, count in asked().items()} == cost
+        return {name: count - before[name] for name, count in asked().items()} == cost
+
+    with open(here / "a.txt", "rb", buffering=0) as held:
+        until(costs_nothing)  # its settling is news too
 
 
 def test_ontologies_come_and_go(first: Place, second: Place) -> None:
@@ -287,25 +288,23 @@ def test_ingest_and_worker_of_another_process(tmp_path: Path) -> None:
         here = place.mountpoint / "A"
         known: Shown = {}
 
-        def compare(step: str) -> None:
+        def compare() -> None:
             nonlocal known
-            time.sleep(IN_TIME)
             watched = unlisted(place, "A", known)
-            seen = shown(here, watched)
             with mounted_again(place, "fresh") as fresh:
-                assert seen == shown(fresh.mountpoint / "A", watched), step
-            known = {**known, **shown(here, unlisted(place, "A", seen))}
+                in_time(lambda: alike(here, fresh.mountpoint / "A", watched))
+            known = {**known, **shown(here, unlisted(place, "A", shown(here, watched)))}
 
         assert not here.exists()
-        for step, commands in steps.items():
+        for commands in steps.values():
             for words in commands:
                 place.run(*words)
-            compare(step)
+            compare()
         assert "zen.concept" in os.listdir(here / "concepts")
         before = set(os.listdir(here / "concepts"))
         with mounted_again(place, "remover") as other:
             (other.mountpoint / "A/documents/sub/gc.txt").unlink()
             in_time(lambda: not (here / "documents/sub/gc.txt").exists() and not (here / "gc.txt").exists())
         place.run("worker", "--until-idle")
-        compare("its last name removed")
+        compare()
         assert set(os.listdir(here / "concepts")) < before

@@ -22,6 +22,7 @@ import pytest
 
 from tests.t5_mount.mounting import Library, MakeLibrary, run, sha
 from tests.t5_mount.typing_at import typed
+from tests.t6_whole.running import until
 
 pytestmark = pytest.mark.mounted
 program = pytest.mark.program
@@ -449,21 +450,19 @@ def test_inotify_sees_what_is_done_through_the_mount(empty: Library, tmp_path: P
     with (
         out.open("wb") as events,
         subprocess.Popen(
-            ["inotifywait", "-m", "-q", "--format", "%e %f", library.documents], stdout=events, stderr=events
+            ["inotifywait", "-m", "--format", "%e %f", library.documents], stdout=events, stderr=events
         ) as watcher,
     ):
         try:
-            time.sleep(0.5)
+            until(lambda: "Watches established" in out.read_text())
             (library.documents / "a.txt").write_text("a")
             (library.documents / "a.txt").rename(library.documents / "b.txt")
             (library.documents / "elsewhere.txt").exists()
             (tmp_path / "elsewhere.txt").write_text("from elsewhere")
             library.place.run("ingest", tmp_path / "elsewhere.txt", "--ontology", library.name)
-            deadline = time.monotonic() + 5
-            while not (library.documents / "elsewhere.txt").exists() and time.monotonic() < deadline:
-                time.sleep(0.05)
+            until(lambda: (library.documents / "elsewhere.txt").exists())
             (library.documents / "b.txt").unlink()
-            time.sleep(0.3)
+            until(lambda: "DELETE b.txt" in out.read_text())
         finally:
             watcher.kill()
     told = out.read_text().splitlines()

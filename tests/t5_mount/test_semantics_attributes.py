@@ -110,7 +110,7 @@ def test_a_derived_file_that_changes_is_newer(empty: Library) -> None:
     (library.documents / "other.txt").write_text(sentences.replace("tracing algorithm", "reference count"))
     library.settled()
     library.place.run("worker", "--until-idle")
-    until(lambda: len(list(library.top.glob("text/*"))) == 2, 1.0)
+    until(lambda: len(list(library.top.glob("text/*"))) == 2)
     time.sleep(0.3)
     changed = [path for path in watched if path.exists() and path.read_bytes() != before[path][0]]
     assert changed

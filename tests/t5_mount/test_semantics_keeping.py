@@ -273,7 +273,7 @@ def test_without_a_worker_everything_but_knowledge_goes_on(tmp_path: Path) -> No
         until(lambda: place.status()["worker"]["alive"])
         assert worker not in place.pids()
         place.wait()
-        until(lambda: os.listdir(place.mountpoint / "A" / "concepts"), 1.0)
+        until(lambda: os.listdir(place.mountpoint / "A" / "concepts"))
         assert os.getxattr(documents / "a.txt", "user.kgfs.state") == b"done"
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.t5_mount.mounting import STATISTICS
+from tests.t5_mount.seeing import in_time
 from tests.t6_whole.running import Place, one_line, until
 
 TEXTS = {
@@ -76,7 +77,7 @@ def test_a_mount_shows_it_at_once_and_its_worker_goes_on(read_home: Place) -> No
     assert (concepts / "tracing-collector.concept" / "concept.md").read_text()
     before = len(list((concepts / "garbage-collector.concept" / "evidence").iterdir()))
     place.run("concept", "merge", "Memory", "garbage-collector", "tracing-collector", "--yes")
-    until(lambda: not (concepts / "tracing-collector.concept").exists(), 1.0)
+    in_time(lambda: not (concepts / "tracing-collector.concept").exists())
     assert len(list((concepts / "garbage-collector.concept" / "evidence").iterdir())) > before
     assert "tracing-collector.concept" not in os.listdir(concepts)
     page = (concepts / "garbage-collector.concept" / "concept.md").read_text()

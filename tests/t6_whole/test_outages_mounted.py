@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.logs import AWAY
 from tests.peers.knowledge_server import need_neo4j
 from tests.t6_whole.knowledge_of import knowledge_of
 from tests.t6_whole.outages import TIMEOUT, Peer, corpus, errno_of, minted, read_anew, wait, within
@@ -18,7 +19,6 @@ from tests.t6_whole.running import Place, until
 
 pytestmark = [pytest.mark.mounted, pytest.mark.slow]
 
-AWAY = "cannot be reached|no answer in time|does not answer within|is not ready for"
 MEANWHILE = "A torii is a gate.\n"
 MODELS = {"KGFS_MODELS_EXTRACTOR": "statistics"}
 NO_MODELS = MODELS | {"KGFS_MODELS_EMBEDDER": "none"}

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from scripts.servers import process
+from tests.logs import AWAY
 from tests.peers.knowledge_server import need_neo4j
 from tests.t6_whole.conftest import GARBAGE, ZEN
 from tests.t6_whole.knowledge_of import knowledge_of
@@ -33,7 +34,7 @@ def server(tmp_path: Path) -> Iterator[Peer]:
 
 
 @pytest.mark.claim("AWAY-6", "GRAPH-2")
-@pytest.mark.logs("AwayError", "TimedOutError", "cannot be reached|no answer", "Neo4j")
+@pytest.mark.logs(AWAY, "Neo4j")
 def test_a_graph_that_is_away_and_one_of_yesterday(place: Place, server: Peer, tmp_path: Path) -> None:
     place.environment |= QUICK
     (place.home / "config.toml").write_text(server.settings())

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.logs import AWAY
 from tests.peers.buckets import S3, Server, started
 from tests.t5_mount.mounting import STATISTICS
 from tests.t6_whole.conftest import GARBAGE, ZEN
 from tests.t6_whole.running import Place
 
-AWAY = "cannot be reached"
 LONG = "\n\n".join(f"Paragraph {n} says {random.Random(n).random()}." for n in range(60_000))
 
 

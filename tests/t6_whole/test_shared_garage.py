@@ -20,6 +20,7 @@ from kgfs.config import load
 from kgfs.errors import BadInputError
 from kgfs.stores.waiting import WAITING
 from scripts.servers import process
+from tests.logs import AWAY
 from tests.peers.buckets import S3, Server, started
 from tests.peers.losing import Losing
 from tests.t1_stores.test_journal_oracle import tables
@@ -190,7 +191,7 @@ def test_killed_while_delivering(hosts: tuple[Place, Place], border: str, tmp_pa
 
 
 @pytest.mark.mounted
-@pytest.mark.logs("exchange|cannot be reached|no answer")
+@pytest.mark.logs(AWAY)
 @pytest.mark.parametrize("name", [*S3])
 @pytest.mark.claim("SHARE-2")
 def test_durable_in_the_bucket_or_refused(name: str, tmp_path: Path) -> None:
@@ -221,7 +222,7 @@ MANY = 27
 
 
 @pytest.mark.mounted
-@pytest.mark.logs("exchange|no answer|took longer")
+@pytest.mark.logs(AWAY)
 @pytest.mark.claim("SHARE-2")
 def test_a_silent_bucket_holds_up_only_who_waits_for_it(tmp_path: Path) -> None:
     """Stopped, a server takes connections and says nothing. What it was asked then it may do when it goes on."""
@@ -273,7 +274,7 @@ def test_a_silent_bucket_holds_up_only_who_waits_for_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.mounted
-@pytest.mark.logs("exchange|no answer")
+@pytest.mark.logs(AWAY)
 @pytest.mark.parametrize("durability", ["local", "shared"])
 @pytest.mark.claim("SHARE-2", "SHARE-5")
 def test_a_delivery_whose_acknowledgement_is_lost_is_done_once(
@@ -347,7 +348,7 @@ def test_a_home_that_shares_its_bucket_moves_with_what_others_have_written(
 
 
 @pytest.mark.claim("SHARE-1")
-@pytest.mark.logs("cannot be reached")
+@pytest.mark.logs(AWAY)
 @pytest.mark.parametrize("name", [*S3])
 @pytest.mark.parametrize("mebibytes", [2, 24], ids=["one part", "parts"])
 def test_the_bytes_of_a_large_file_go_to_the_bucket_once(

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.logs import AWAY
 from tests.t6_whole.running import Place, until
 from tests.t6_whole.test_shared_work import homes
 
@@ -17,7 +18,7 @@ SEEN = 60.0
 WORDS = "A garbage collector is a form of automatic memory management. The garbage collector uses reference counting."
 
 __all__ = ["homes"]
-pytestmark = [pytest.mark.slow, pytest.mark.mounted, pytest.mark.logs("cannot be reached", "does not answer")]
+pytestmark = [pytest.mark.slow, pytest.mark.mounted, pytest.mark.logs(AWAY)]
 
 
 def mounted(homes: tuple[Place, Place]) -> tuple[Path, Path]:

@@ -15,6 +15,7 @@ import pytest
 
 from kgfs.app.home import open_stores
 from kgfs.config import load
+from tests.logs import AWAY
 from tests.peers.buckets import Server
 from tests.t6_whole.knowledge_of import knowledge_in
 from tests.t6_whole.running import QUICK, Place, until
@@ -30,7 +31,7 @@ _time, _time_ns = time.time, time.time_ns
 time.time, time.time_ns = lambda: _time() + 3600, lambda: _time_ns() + 3600 * 10**9
 """
 SHORT = QUICK | {"KGFS_PIPELINE_LEASE": LEASE}
-pytestmark = [pytest.mark.slow, pytest.mark.logs("cannot be reached", "does not answer", "exchange", "sharing")]
+pytestmark = [pytest.mark.slow, pytest.mark.logs(AWAY, "exchange", "sharing")]
 
 
 def home(folder: Path, settings: str = "") -> Place:

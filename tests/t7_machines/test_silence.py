@@ -17,6 +17,7 @@ import pytest
 from kgfs.app.home import open_stores
 from kgfs.config import load
 from kgfs.stores.journal.sqlite import SqliteJournal
+from tests.logs import AWAY
 from tests.t6_whole.conftest import GARBAGE, ZEN
 from tests.t6_whole.knowledge_of import knowledge_in
 from tests.t6_whole.running import ROOT, Place, until
@@ -26,8 +27,7 @@ from tests.t7_machines.conftest import TIMEOUT, Machines
 COUNT = 3
 LEASE = "9"
 PLAIN = "encrypted"
-AWAY = ("cannot be reached", "does not answer", "no answer", "in time", "is not held any more", "exchange")
-pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.logs(PLAIN, *AWAY)]
+pytestmark = [pytest.mark.root, pytest.mark.slow, pytest.mark.logs(PLAIN, AWAY, "exchange")]
 
 
 def tree(top: Path) -> dict[str, bytes]:
@@ -48,7 +48,7 @@ def test_a_host_that_is_cut_off_goes_on_and_makes_up(machines: Machines, homes: 
     assert tree(documents.parent) == before
     (documents / "garbage.txt").write_text(GARBAGE)
     assert (documents / "garbage.txt").read_text() == GARBAGE
-    assert time.monotonic() - started < 2 * TIMEOUT, "no request waits for a server"
+    assert time.monotonic() - started < 3 * TIMEOUT, "no request waits for a server, of which there are many"
     started = time.monotonic()
     place.run("search", "koan")
     assert time.monotonic() - started < 10 * TIMEOUT, "a verb asks both servers, each for so long, and goes on without"
@@ -63,7 +63,7 @@ def known(place: Place) -> Any:
     """As :func:`tests.t6_whole.sharing.known`, asked on its host."""
     words = [*place.before, sys.executable, "-m", "tests.t6_whole.sharing", str(place.home)]
     environment = {**os.environ, **place.environment, "KGFS_GRAPH_TIMEOUT": "60"}
-    done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -89,7 +89,7 @@ def test_two_hosts_work_over_wires_that_delay_and_lose_and_are_cut(
         host.wire("delay", 0.05)
         host.wire("loss", 0.05)
     workers = [place.start("worker", env={"KGFS_PIPELINE_LEASE": LEASE}) for place in (there, here)]
-    until(lambda: owed(there), 60)
+    until(lambda: owed(there))
     time.sleep(5)
     machines.hosts[1].wire("cut")
     time.sleep(1.5 * float(LEASE))
@@ -102,7 +102,7 @@ def test_two_hosts_work_over_wires_that_delay_and_lose_and_are_cut(
     until(lambda: not owed(here) and not owed(there), 200)
     for worker in workers:
         worker.send_signal(signal.SIGTERM)
-        _, said = worker.communicate(timeout=60)
+        _, said = worker.communicate(timeout=240)
         assert worker.returncode == 0, said
     for place in homes:
         found, epochs, readings = known(place)
