@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.config import load
+from tests.t6_whole import starting
 from tests.t6_whole.knowledge_of import knowledge_of
-from tests.t6_whole.running import LIGHT, Place, shell, until
+from tests.t6_whole.running import LIGHT, PATIENCE, Place, shell, until
 
 DOCUMENTS = {
     "zen.md": "# Zen\n\nZen is a school of Buddhism that stresses direct experience. Direct experience comes before "
@@ -31,7 +30,7 @@ BORDERS = [
 
 def kgfs(home: Path, *words: str, fail_at: str = "") -> int:
     environment = {**LIGHT, **os.environ, "KGFS_HOME": str(home), "KGFS_FAIL_AT": fail_at}
-    done = subprocess.run([sys.executable, "-m", "kgfs", *words], env=environment, capture_output=True, text=True)
+    done = starting.run(words, environment, PATIENCE)
     if done.returncode not in (0, -9):
         raise AssertionError(f"kgfs {' '.join(words)} exited with {done.returncode}: {done.stderr}")
     return done.returncode

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,8 +16,9 @@ from kgfs.app.home import open_stores
 from kgfs.config import load
 from kgfs.domain.documents import State
 from kgfs.stores.journal.facts import DocumentFailed
+from tests.t6_whole import starting
 from tests.t6_whole.knowledge_of import knowledge_of
-from tests.t6_whole.running import QUICK, Place, shell
+from tests.t6_whole.running import KGFS, PATIENCE, QUICK, Place, shell
 
 DOCUMENTS = {
     "zen.md": "# Zen\n\nZen is a school of Buddhism that stresses direct experience. A koan is a riddle of Zen practice.\n",
@@ -31,8 +31,11 @@ DOCUMENTS = {
 
 def kgfs(home: Path, *words: str | Path, expect: int = 0, stdin: str = "", env: Mapping[str, str] | None = None) -> str:
     environment = {**os.environ, "KGFS_HOME": str(home), **QUICK, **(env or {})}
-    command = [sys.executable, "-m", "kgfs", *map(str, words)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, input=stdin, check=False)
+    if stdin:
+        command = [*KGFS, *map(str, words)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, input=stdin, check=False)
+    else:
+        done = starting.run(words, environment, PATIENCE)
     assert done.returncode == expect, f"kgfs {words} exited with {done.returncode}: {done.stdout}{done.stderr}"
     return done.stdout if expect in (0, -9) else done.stderr
 

@@ -1,0 +1,139 @@
+"""Commands of kgfs, each a process of its own, without what Python and its libraries take at each start: a quarter of a
+second of a core, and a whole one for a home on servers.
+
+One process, ``python -m tests.t6_whole.starting``, loads what commands use and forks one for each that is asked for, with the
+environment, folder and output it is given. It lives and dies as if it had been started: only what others read of it in /proc,
+its command line and environment, is its parent's.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import gc
+import importlib
+import os
+import pickle
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+ON_SERVERS = ("kgfs.stores.graph.neo4j.graph", "kgfs.stores.graph.neo4j.origin", "kgfs.stores.garage.s3.garage")
+"""What commands load besides, for homes on servers."""
+_asked_one_by_one = threading.Lock()
+
+
+def run(
+    words: Sequence[str | bytes | os.PathLike[str]], env: Mapping[str, str], timeout: float
+) -> subprocess.CompletedProcess[str]:
+    """As ``subprocess.run`` of ``python -m kgfs WORDS`` in :data:`ROOT` that captures text. From any thread."""
+    mine, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
+    with mine, tempfile.TemporaryFile() as told, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        pickle.dump(([os.fsdecode(word) for word in words], dict(env)), told)
+        told.seek(0)
+        with theirs, _asked_one_by_one:
+            socket.send_fds(_parent(), [b"run"], [end.fileno() for end in (theirs, told, out, err)])
+        mine.settimeout(timeout)
+        pid = int(mine.recv(32))
+        try:
+            status = int(mine.recv(32))
+        except TimeoutError:
+            os.kill(pid, signal.SIGKILL)
+            raise subprocess.TimeoutExpired([*words], timeout) from None
+        said = []
+        for file in (out, err):
+            file.seek(0)
+            said.append(file.read().decode("utf-8", "surrogateescape"))
+    return subprocess.CompletedProcess([*words], os.waitstatus_to_exitcode(status), *said)
+
+
+@functools.cache
+def _parent() -> socket.socket:
+    """Where the parent of commands is asked; it ends with whoever asks."""
+    mine, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
+    with theirs:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.t6_whole.starting", str(theirs.fileno())],
+            stdin=subprocess.DEVNULL,
+            cwd=ROOT,
+            pass_fds=[theirs.fileno()],
+        )
+    process.returncode = 0  # else Popen complains of what nobody waits for
+    return mine
+
+
+def _serve(asked: socket.socket) -> None:
+    """Ends with who asks. Returns in the process of a command, once that is to begin."""
+    selector = selectors.DefaultSelector()
+    selector.register(asked, selectors.EVENT_READ)
+    while True:
+        for key, _ in selector.select():
+            if key.fileobj is asked:
+                word, given, _, _ = socket.recv_fds(asked, 16, 4)
+                if not word:
+                    sys.exit()
+                answer, *files = given
+                pid = os.fork()
+                if pid == 0:
+                    for inherited in (asked.detach(), answer):
+                        os.close(inherited)
+                    return _become(*files)
+                for file in files:
+                    os.close(file)
+                selector.register(os.pidfd_open(pid), selectors.EVENT_READ, (pid, answer))
+                os.write(answer, str(pid).encode())
+            else:
+                pid, answer = key.data
+                selector.unregister(key.fd)
+                os.close(key.fd)
+                _, status = os.waitpid(pid, 0)
+                with suppress(BrokenPipeError):  # nobody waited so long
+                    os.write(answer, str(status).encode())
+                os.close(answer)
+
+
+def _become(told: int, out: int, err: int) -> None:
+    from kgfs import failpoints
+
+    with open(told, "rb") as file:
+        sys.argv[1:], environment = pickle.load(file)
+    for file, number in ((out, 1), (err, 2)):
+        os.dup2(file, number)
+        os.close(file)
+    os.environ.clear()
+    os.environ.update(environment)
+    importlib.reload(failpoints)  # it learns of them when it is loaded
+
+
+def _end(status: object) -> None:
+    """As Python does, but for taking everything apart: each page of it would be copied for that."""
+    threading._shutdown()  # type: ignore[attr-defined]  # waits for threads
+    atexit._run_exitfuncs()
+    if isinstance(status, str):
+        print(status, file=sys.stderr)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status if isinstance(status, int) else bool(status))
+
+
+if __name__ == "__main__":
+    from kgfs import cli
+
+    for name in (*(f"kgfs.cli.{verb.replace('-', '_')}" for verb in cli.VERBS), *ON_SERVERS):
+        with suppress(ModuleNotFoundError):  # of a client that is not installed; who needs it says so
+            importlib.import_module(name)
+    gc.collect()
+    gc.freeze()
+    _serve(socket.socket(fileno=int(sys.argv[1])))
+    try:
+        cli.main()
+    except SystemExit as ended:
+        _end(ended.code)
