@@ -98,7 +98,7 @@ def command(
                 if ingested.doc_id and (strategy or (force and not ontology)):
                     again.append(ingested.doc_id)
         owe_again(stores, again, strategy or "")
-        if not no_wait:
+        if not no_wait and len(failures) < len(files):  # who gave nothing waits for nobody else's documents
             read_owed(config, stores, deposits.settler, timeout)
     if failures:
         raise SystemExit(failures[0].exit_code)

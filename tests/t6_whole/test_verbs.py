@@ -163,6 +163,8 @@ def test_ingest_keeps_what_it_can_and_says_what_it_cannot(bare: Place, zen: Path
         assert str(path) in line
     assert said.stdout.startswith("zen.md\t")
     assert bare.status()["documents"] == {"queued": 1}
+    bare.run("ingest", bad[0], "--ontology", "A", expect=4)
+    assert bare.status()["documents"] == {"queued": 1}, "who gave nothing to read reads nobody else's documents"
 
     for words, exit_code in (
         ((zen, zen, "--as", "x"), 3),
