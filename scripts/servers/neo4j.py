@@ -81,7 +81,7 @@ def _take_password(folder: Path, port: int) -> None:
     from neo4j.exceptions import AuthError, ClientError, ServiceUnavailable
 
     password, uri = secret(folder, "password"), f"bolt://{HOST}:{port}"
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while True:
         try:
             with GraphDatabase.driver(uri, auth=("neo4j", password)) as driver:

@@ -83,7 +83,7 @@ def end(folder: Path, seconds: float = 30.0) -> bool:
         if former := _note(folder):
             _wait_for(former.pid)
         return False
-    for way, patience in ((signal.SIGTERM, seconds), (signal.SIGKILL, 5.0)):
+    for way, patience in ((signal.SIGTERM, seconds), (signal.SIGKILL, 60.0)):
         os.kill(found.pid, way)
         deadline = time.monotonic() + patience
         while time.monotonic() < deadline:

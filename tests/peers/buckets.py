@@ -56,7 +56,7 @@ class Server:
     def start(self) -> None:
         """Start, on the ports it had if it had any, and wait until it keeps what it is given."""
         self.module.start(self.folder, process.ports_before(self.folder))
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 240
         while True:
             try:
                 Bucket(replace(self.place, prefix="")).put(f"answers/{time.time_ns()}", b"yes", {})
