@@ -50,6 +50,8 @@ def _print(changed: Difference) -> None:
         click.echo(encode(changed.text), nl=False)
     for n in changed.unread:
         click.echo(f"kgfs: version {n} was not read, so its concepts are unknown.", err=True)
+    if changed.unread:
+        return
     for sign, concepts in (("+", changed.gained), ("-", changed.lost)):
         for name in concepts:
             click.echo(f"{sign} concept {name}")

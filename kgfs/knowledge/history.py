@@ -50,7 +50,8 @@ class Difference:
     gained: tuple[str, ...]
     lost: tuple[str, ...]
     kept: tuple[str, ...]
-    """Names of concepts, in order: of their directories, or labels where neither version's were ever published."""
+    """Names of concepts, in order: of their directories, or labels where neither version's were ever published. None of
+    the three has any where one version is ``unread``."""
     unread: tuple[int, ...]
     """Versions that were never read, so that their concepts are unknown."""
 
@@ -64,7 +65,9 @@ def difference(stores: Stores, found: Found, old: int, new: int) -> Difference:
             known = f"it has {', '.join(map(str, versions))}" if versions else "it has none yet"
             raise MissingError(f"{found} has no version {n}; {known}.")
     sides = [_Side(stores, versions[n]) for n in (old, new)]
-    before, after = (side.concepts(named=all(one.has_decisions for one in sides)) for side in sides)
+    unread = tuple(side.version.n for side in sides if side.reading is None)
+    named = all(side.has_decisions for side in sides)
+    before, after = ({} if unread else side.concepts(named=named) for side in sides)
     text, why = _text_difference(found.path, *sides)
     return Difference(
         text=text,
@@ -72,7 +75,7 @@ def difference(stores: Stores, found: Found, old: int, new: int) -> Difference:
         gained=tuple(sorted(after[key] for key in after.keys() - before.keys())),
         lost=tuple(sorted(before[key] for key in before.keys() - after.keys())),
         kept=tuple(sorted(after[key] for key in after.keys() & before.keys())),
-        unread=tuple(side.version.n for side in sides if side.reading is None),
+        unread=unread,
     )
 
 

@@ -179,6 +179,9 @@ def test_diff_with_what_has_no_text_says_why(edited: Place) -> None:
     said = edited.run("diff", "A/a.txt", "3", "4")
     assert "no diff of the texts: version 4" in said.stderr
     assert "version 4 was not read" in said.stderr
-    assert json.loads(edited.run("diff", "A/a.txt", "3", "4", "--json").stdout)["text"] is None
+    assert said.stdout == "", "what nobody knows is neither gained nor lost"
+    as_json = json.loads(edited.run("diff", "A/a.txt", "3", "4", "--json").stdout)
+    assert (as_json["text"], as_json["unread"]) == (None, [4])
+    assert as_json["concepts"] == {"gained": [], "lost": [], "kept": []}
     assert "has no version 9; it has 1, 2, 3, 4" in one_line(edited.run("diff", "A/a.txt", "1", "9", expect=4).stderr)
     assert "is an ontology" in one_line(edited.run("history", "A", expect=3).stderr)
