@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV   ?= .venv
 MOUNT  ?= ./knowledge
 KGFS_HOME ?= $(CURDIR)/.kgfs-home
+# Of tests, at once: they mostly wait, for mounts and workers.
+PROCESSES ?= 3
 BIN    := $(VENV)/bin
 SUDO   := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 DEBIAN := fuse3 libfuse3-dev pkg-config gcc libc6-dev python3-venv python3-dev
@@ -19,7 +21,7 @@ stop: $(VENV)/.ready           ## unmount and end the processes
 	@$(BIN)/kgfs umount "$(MOUNT)"
 
 test: $(VENV)/.ready programs  ## the whole test suite, really mounting
-	$(BIN)/python -m pytest --numprocesses 3  # they mostly wait, for mounts and workers
+	$(BIN)/python -m pytest --numprocesses $(PROCESSES)
 
 programs:                      ## those that tests let loose on a mount
 	@sh scripts/system.sh "$(SUDO)" $(DEBIAN_TEST) || echo "Tests of missing programs are skipped." >&2
