@@ -192,7 +192,7 @@ class Vectors:
     api_key_file: str = ""
     """File with the API key. Without one ``QDRANT_API_KEY`` is taken."""
     prefix: str = "kgfs"
-    """What names of collections begin with. Homes that do not share one garage need one each."""
+    """What names of collections begin with. Homes that do not share one garage, or have graphs of their own, need one each."""
     exact: bool = True
     """Whether the server compares with every row; else by its graph, which is faster and may miss some."""
     quantisation: bool = False
