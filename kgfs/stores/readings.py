@@ -88,10 +88,13 @@ def text_of(objects: Objects, document: Document, reading: Reading) -> str:
     kept = _kept_text_key(document, reading)
     if reading.text_key:
         text = objects.get(reading.text_key).decode("utf-8", "surrogatepass")
-    elif not objects.exists(document.key) and objects.exists(kept):
-        text = objects.get(kept).decode("utf-8", "surrogatepass")
     else:
-        text = objects.get(document.key).decode(reading.encoding)
+        try:
+            text = objects.get(document.key).decode(reading.encoding)
+        except MissingError:
+            if not objects.exists(kept):
+                raise
+            text = objects.get(kept).decode("utf-8", "surrogatepass")
     if len(text) != reading.text_length:
         raise RotError(f"{document.key}: does not give the Text that was read from it.")
     return text

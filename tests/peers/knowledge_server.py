@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 
 MOST = 40 << 20
 """Bytes that a transaction may have on the server of a session; one that wants more fails."""
+SETTINGS = f"""
+db.memory.transaction.max={MOST}
+# How long who speaks of what the server has not done yet is let wait: a test waits for that twice, by default a minute.
+db.transaction.bookmark_ready_timeout=10s
+"""
 
 
 @pytest.fixture(scope="session")
@@ -37,7 +42,7 @@ def neo4j_place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     with _one_more(folder, 1) as users:
         if users == 1:
             (folder / "data").mkdir(exist_ok=True)
-            (folder / "data/neo4j.conf").write_text(f"db.memory.transaction.max={MOST}\n")
+            (folder / "data/neo4j.conf").write_text(SETTINGS)
             neo4j.start(folder, ())
     yield place_of(folder)
     with _one_more(folder, -1) as users:
@@ -85,4 +90,5 @@ def place_of(folder: Path) -> Place:
     found = process.running(folder)
     assert found is not None, f"no server runs in {folder}"
     password = (folder / "password").read_text().strip()
-    return Place(f"bolt://{process.HOST}:{found.ports[0]}", password=password, timeout=60.0)
+    uri = f"bolt://{process.HOST}:{found.ports[0]}"
+    return Place(uri, password=password, timeout=60.0, aside=folder / "aside.sqlite")

@@ -41,7 +41,8 @@ def on_server(place: Place) -> Graph:
 
 
 def own(place: Place) -> Place:
-    return replace(place, namespace=f"test-{secrets.token_hex(6)}")
+    name = f"test-{secrets.token_hex(6)}"
+    return replace(place, namespace=name, aside=place.aside and place.aside.with_name(f"{name}.sqlite"))
 
 
 def copied(place: Place, path: Path) -> Replica:

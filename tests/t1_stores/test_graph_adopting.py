@@ -9,9 +9,12 @@ from typing import Any
 
 import pytest
 
+from kgfs.domain.identity import normalise_label
 from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.graph.sqlite import SqliteGraph
-from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, cid, name_taken, next_n, publish
+from kgfs.stores.graph.vocabulary import Mark, Redaction
+from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, cid, name_taken, next_n, publish, rid
 from tests.t1_stores.graph_stores import STORES, opened
 
 A, B, C = "a" * 16, "b" * 16, "c" * 16
@@ -106,6 +109,56 @@ def test_what_a_killed_builder_left_is_no_part_of_the_next(graph: Graph) -> None
     graph.adopt(built)
     built.close()
     assert [row.doc_id for row in graph.documents(ONTOLOGY)] == [B]
+
+
+LONG = "zazen " * 300
+REDACTION = Redaction(
+    names=(("1" * 16, ONTOLOGY, "hidden~1"),),
+    numbers=(("1" * 16, 4), (cid("Zen"), 9)),
+    relationships=(("2" * 16, ONTOLOGY, "1" * 16, "USES", "3" * 16, 5, 600), (rid("Zen", "USES", "Koan"), ONTOLOGY, cid("Zen"), "USES", cid("Koan"), 7, 700)),
+    concept_times=((cid("Koan"), 800),),
+    changed_at=((ONTOLOGY, 900),),
+)  # fmt: skip
+
+
+def begin(graph: Graph) -> None:
+    """Of everything that a graph may have by the end something: what is dead, hidden, gated, marked, long."""
+    publish(graph, replace(ZEN, texts=["Zen uses koans.\n", "Sit.\n", "Not this.\n"], gated={2: "table"}))
+    publish(graph, MORE)
+    publish(graph, ELSEWHERE, at=1100)
+    publish(graph, Doc("d" * 16, [Told("Way", 1, (LONG,)), Told("Zen", 3)], [("Way", "PART_OF", "Zen", 0.7)]), at=1200)
+    graph.reassign(
+        "word", [], 1300, [Mark("m" * 16, ONTOLOGY, cid("Zen"), True), Mark("n" * 16, ONTOLOGY, cid("Way"), False)]
+    )
+    graph.forget("gone", [B], 1400)
+    graph.impose(REDACTION)
+
+
+def go_on(graph: Graph) -> None:
+    publish(graph, replace(MORE, texts=["Buddhism again.\n"]), "again", at=2000)
+    publish(graph, replace(ZEN, concepts=[Told("Zen", 3, ("zazen",), "a way"), Told("Koan", 2)]), "anew", at=2100)
+    graph.forget("more", [C], 2200)
+
+
+def test_what_was_adopted_goes_on_as_what_was_made_step_by_step(graph: Graph) -> None:
+    oracle = MemoryGraph()
+    begin(oracle)
+    built = graph.aside()
+    begin(built)
+    graph.adopt(built)
+    built.close()
+    for more in (lambda graph: None, go_on):
+        more(oracle)
+        more(graph)
+        for ontology in (ONTOLOGY, OTHER):
+            here, there = shown(graph, ontology), shown(oracle, ontology)
+            assert sorted(here.pop("words")) == sorted(there.pop("words"))
+            assert here == there
+        assert graph.marks_of(cid("Zen")) == oracle.marks_of(cid("Zen"))
+        assert graph.next_numbers(["1" * 16, "2" * 16]) == oracle.next_numbers(["1" * 16, "2" * 16])
+        assert graph.match(ONTOLOGY, [normalise_label(LONG)]) == {normalise_label(LONG): cid("Way")}
+        assert graph.faults() == []
+    assert graph.published("gone") is not None
 
 
 def test_a_reader_in_another_connection_sees_the_former_or_the_new(tmp_path: Path) -> None:

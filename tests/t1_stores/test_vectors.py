@@ -126,6 +126,8 @@ def test_threshold_and_limit(vectors: Vectors) -> None:
         (Filter(doc_id="d2"), {"b"}),
         (Filter(items=frozenset({"a", "c", "x"})), {"a", "c"}),
         (Filter(items=frozenset()), set()),
+        (Filter(doc_ids=frozenset({"d2", "x"})), {"b"}),
+        (Filter(doc_ids=frozenset()), set()),
         (Filter(kind="source", ontology="o1"), {"a"}),
         (Filter(equal={"role": "metric"}), {"a"}),
         (Filter(equal={"role": "metric", "authority": "low"}), set()),

@@ -1,4 +1,5 @@
-"""How often a server is asked while a document is matched and published: not once for each of its concepts."""
+"""How often a server is asked: not once for each concept of a document that is matched and published, nor once for each
+document where many are forgotten or derived anew."""
 
 from __future__ import annotations
 
@@ -32,15 +33,15 @@ def read(graph: Graph, deposit: int, numbers: range, known: range) -> int:
     return sum(concept.how == "exact" for concept in decisions.concepts)
 
 
-def test_a_server_is_asked_as_often_for_many_concepts_as_for_few(
-    neo4j_place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Everything that the driver asks from now on."""
     from neo4j import Session
     from neo4j._sync.work.transaction import TransactionBase
 
     asked: list[str] = []
 
-    def counted(kind: type) -> None:
+    def count(kind: type) -> None:
         run: Any = kind.run  # type: ignore[attr-defined]
         monkeypatch.setattr(
             kind,
@@ -48,13 +49,58 @@ def test_a_server_is_asked_as_often_for_many_concepts_as_for_few(
             lambda self, question, *words, **more: asked.append(str(question)) or run(self, question, *words, **more),
         )
 
+    count(Session)
+    count(TransactionBase)
+    return asked
+
+
+def test_a_server_is_asked_as_often_for_many_concepts_as_for_few(neo4j_place: Place, asked: list[str]) -> None:
     with closing(on_server(neo4j_place)) as graph:
         read(graph, 1, range(100), range(0))
-        counted(Session)
-        counted(TransactionBase)
+        asked.clear()
         assert read(graph, 2, range(100, 100 + FEW), range(FEW)) == FEW
         of_few = list(asked)
         asked.clear()
         assert read(graph, 3, range(200, 200 + MANY // 2), range(MANY // 2)) == MANY // 2
         assert asked == of_few
         assert len(asked) < 40
+
+
+def test_a_server_is_asked_as_often_when_many_documents_are_forgotten_as_when_few(
+    neo4j_place: Place, asked: list[str]
+) -> None:
+    with closing(on_server(neo4j_place)) as graph:
+        for deposit in range(FEW + MANY // 2):
+            read(graph, deposit, range(2 * deposit, 2 * deposit + 2), range(0))
+        documents = [row.doc_id for row in graph.documents(ONTOLOGY)]
+        assert len(documents) == FEW + MANY // 2
+        asked.clear()
+        graph.forget("few", documents[:FEW], 1000)
+        of_few = list(asked)
+        asked.clear()
+        graph.forget("many", documents[FEW:], 1000)
+        assert asked == of_few
+        assert len(asked) < 30
+        assert graph.counts()["documents"] == 0
+
+
+def test_a_server_is_asked_as_often_when_many_documents_are_derived_anew_as_when_few(
+    neo4j_place: Place, asked: list[str]
+) -> None:
+    with closing(on_server(neo4j_place)) as graph:
+
+        def derive(documents: int) -> list[str]:
+            with closing(graph.aside()) as built:
+                asked.clear()
+                for deposit in range(documents):
+                    read(built, deposit, range(2 * deposit, 2 * deposit + 2), range(0))
+                assert asked == []
+                graph.adopt(built)
+            return list(asked)
+
+        derive(FEW)
+        of_few = derive(FEW)
+        assert graph.counts()["documents"] == FEW
+        assert len(derive(MANY // 2)) == len(of_few) < 60
+        assert graph.counts()["documents"] == MANY // 2
+        assert graph.faults() == []

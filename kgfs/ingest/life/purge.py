@@ -21,6 +21,7 @@ from kgfs.ingest.reading.kin import alike
 from kgfs.ingest.reading.records import fingerprint_of
 from kgfs.models.contract import Passage
 from kgfs.stores.database import remove_database
+from kgfs.stores.graph.sqlite import built_beside
 from kgfs.stores.graph.vocabulary import Redaction, RelationshipRow
 from kgfs.stores.journal.contract_names import Forgetting
 from kgfs.stores.readings import FOUNDING, Reading, decode_decisions, decode_reading, load_reading, text_of
@@ -54,7 +55,7 @@ def purge(config: Config, stores: Stores, owed: Forgetting) -> tuple[str, tuple[
     hashes = [document.sha256 for doc_id in owed.doc_ids if (document := stores.journal.names.document(doc_id))]
     stores.journal.drop_inbox(hashes)
     stores.journal.scrub()
-    remove_database(config.graph_db.with_name(f"{config.graph_db.name}.new"))
+    remove_database(built_beside(config.graph_db))
     for log in (config.errors_log, config.logs / "worker.log"):
         erase_lines(log, owed.doc_ids)
     erase(config, owed.doc_ids, hashes)

@@ -7,7 +7,7 @@ again: :func:`replay_in_graph` and, where it changes vectors, :func:`replay_in_v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
@@ -33,18 +33,22 @@ from kgfs.stores.journal.facts import (
 from kgfs.stores.readings import (
     Decisions,
     Reading,
+    decode_decisions,
     key_of_decisions,
-    load_decisions,
     load_reading,
     reading_key,
     text_of,
 )
 from kgfs.stores.stores import Stores
-from kgfs.stores.vectors.contract import Filter, Vectors
+from kgfs.stores.vectors.contract import Filter, Row, Vectors
 from kgfs.stores.vectors.unindexing import unindex
 
 Progress = Callable[[int, int], None]
 """Is told (publications carried out, of how many)."""
+
+ROWS_AT_ONCE = 1000
+WEIGHT_AT_ONCE = 4_000_000
+"""Rows of vectors and characters of texts with them that are put together, of whichever documents; those of one are in any case."""
 
 
 def rebuild(stores: Stores, progress: Progress = lambda done, total: None, ontology: str = "") -> int:
@@ -85,6 +89,7 @@ def rebuild_vectors(stores: Stores, ontology: str = "") -> None:
     replayed = ReplayedVectors(stores, stores.vectors)
     for fact in _facts(stores, ontology):
         replay_in_vectors(fact, replayed)
+    replayed.carry_out()
     unindex(stores, (), replayed.founded)
     border("vectors-derived")
     if not ontology:
@@ -150,6 +155,31 @@ class ReplayedVectors:
     vectors: Vectors
     founded: set[str] = field(default_factory=set)
     """Concepts that got a row so far. Rows of those that the graph does not have any more go at the end."""
+    _leaving: set[str] = field(default_factory=set)
+    _waiting: dict[tuple[str, str, int], Row] = field(default_factory=dict)
+    _heavy: int = 0
+
+    def leave(self, *doc_ids: str) -> None:
+        """Rows of Sources of these documents go, also those that wait."""
+        self._leaving.update(doc_ids)
+        gone = {key for key, row in self._waiting.items() if row.kind == "source" and row.doc_id in doc_ids}
+        for key in gone:
+            del self._waiting[key]
+
+    def put(self, rows: Sequence[Row]) -> None:
+        """In place of those with the same keys; in the store at :meth:`carry_out`, or before it where they are many."""
+        self._waiting |= {(row.kind, row.item, row.window): row for row in rows}
+        self.founded |= {row.item for row in rows if row.kind == "concept"}
+        self._heavy += sum(len(row.content) for row in rows)
+        if len(self._waiting) >= ROWS_AT_ONCE or self._heavy >= WEIGHT_AT_ONCE:
+            self.carry_out()
+
+    def carry_out(self) -> None:
+        """What left and what was put since this was done last."""
+        if self._leaving:
+            self.vectors.delete(Filter(kind="source", doc_ids=frozenset(self._leaving)))
+        self.vectors.upsert([*self._waiting.values()])
+        self._leaving, self._waiting, self._heavy = set(), {}, 0
 
 
 @singledispatch
@@ -160,8 +190,7 @@ def replay_in_vectors(fact: Fact, replayed: ReplayedVectors) -> None:
 @replay_in_vectors.register
 def _(fact: DocumentRead, replayed: ReplayedVectors) -> None:
     stores, vectors = replayed.stores, replayed.vectors
-    for doc_id in (*fact.superseded, fact.doc_id):
-        vectors.delete(Filter(kind="source", doc_id=doc_id))
+    replayed.leave(*fact.superseded, fact.doc_id)
     try:
         document, reading, decisions = _kept(stores, fact)
         found = embeddings.load(stores.garage.objects, reading, vectors.model)
@@ -173,31 +202,26 @@ def _(fact: DocumentRead, replayed: ReplayedVectors) -> None:
         return
     concepts = embeddings.concept_rows(document.ontology, reading, decisions, found)
     texts = embeddings.contents(stores.graph, vectors, document.doc_id)
-    vectors.upsert(embeddings.source_rows(found, document.ontology, document.doc_id, texts) + concepts)
-    replayed.founded |= {row.item for row in concepts}
+    replayed.put(embeddings.source_rows(found, document.ontology, document.doc_id, texts) + concepts)
 
 
 @replay_in_vectors.register
 def _(fact: DocumentForgotten, replayed: ReplayedVectors) -> None:
-    replayed.vectors.delete(Filter(kind="source", doc_id=fact.doc_id))
+    replayed.leave(fact.doc_id)
 
 
 @replay_in_vectors.register
 def _(fact: ForgettingDone, replayed: ReplayedVectors) -> None:
-    for doc_id in fact.doc_ids if fact.cascade != "none" else ():
-        replayed.vectors.delete(Filter(kind="source", doc_id=doc_id))
+    if fact.cascade != "none":
+        replayed.leave(*fact.doc_ids)
     if fact.decisions:
         renaming = survivors.load_renaming(replayed.stores, fact.order)
-        rows = survivors.founded_rows(replayed.stores, renaming, replayed.vectors.model)
-        replayed.vectors.upsert(rows)
-        replayed.founded |= {row.item for row in rows}
+        replayed.put(survivors.founded_rows(replayed.stores, renaming, replayed.vectors.model))
 
 
 @replay_in_vectors.register
 def _(fact: ConceptSplit, replayed: ReplayedVectors) -> None:
-    rows = founded_rows(replayed.stores, fact, replayed.vectors.model)
-    replayed.vectors.upsert(rows)
-    replayed.founded |= {row.item for row in rows}
+    replayed.put(founded_rows(replayed.stores, fact, replayed.vectors.model))
 
 
 # ------------------------------------------------------------------------------------------------------
@@ -280,8 +304,13 @@ def _kept(stores: Stores, fact: DocumentRead) -> tuple[Document, Reading, Decisi
     document, objects = stores.journal.names.document(fact.doc_id), stores.garage.objects
     if document is None:
         raise StoreError(f"The ledger publishes document {fact.doc_id} that it never deposited.")
-    needed = reading_key(fact.doc_id, fact.reading)
-    for key, there in ((needed, objects.exists(needed)), (fact.decisions, key_of_decisions(objects, fact.decisions))):
-        if not there:
-            raise MissingError(f"The garage has lost {key}. Run kgfs check --repair, which has it read again.")
-    return document, load_reading(objects, fact.doc_id, fact.reading), load_decisions(objects, fact.decisions)
+    reading = reading_key(fact.doc_id, fact.reading)
+    decisions = key_of_decisions(objects, fact.decisions)
+    if decisions is None or not objects.exists(reading):
+        lost = reading if decisions else fact.decisions
+        raise MissingError(f"The garage has lost {lost}. Run kgfs check --repair, which has it read again.")
+    return (
+        document,
+        load_reading(objects, fact.doc_id, fact.reading),
+        decode_decisions(objects.get(decisions), decisions),
+    )

@@ -72,8 +72,7 @@ def _follow(stores: Stores, vectors: Vectors, facts: list[Fact]) -> None:
     perhaps_gone: set[str] = set()
     for fact in facts:
         if isinstance(fact, DocumentRead) and stores.journal.names.document(fact.doc_id) is None:  # purged since
-            for doc_id in fact.superseded:
-                vectors.delete(Filter(kind="source", doc_id=doc_id))
+            replayed.leave(*fact.superseded)
             continue
         replay_in_vectors(fact, replayed)
         for doc_id in _left(fact):
@@ -84,6 +83,7 @@ def _follow(stores: Stores, vectors: Vectors, facts: list[Fact]) -> None:
             perhaps_gone |= set(fact.concepts)
             if fact.purge:  # nothing says any more which concepts it had to do with
                 perhaps_gone |= {row.item for row in vectors.fetch(Filter(kind="concept"))}
+    replayed.carry_out()
     perhaps_gone |= replayed.founded
     gone = unindex(stores, (), perhaps_gone)
     for fact in facts:

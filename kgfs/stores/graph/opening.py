@@ -11,7 +11,7 @@ from kgfs.config import Config
 from kgfs.errors import BadInputError
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.graph.contract import Graph
-from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.graph.sqlite import SqliteGraph, built_beside
 from kgfs.stores.servers import file_named, need, secret_in, warn_of_plain_text
 
 if TYPE_CHECKING:
@@ -103,6 +103,7 @@ def _place(config: Config) -> Place:
         namespace=settings.namespace,
         timeout=settings.timeout,
         ca_file=file_named(settings.ca_file),
+        aside=built_beside(config.graph_db),
         bookmarks=config.run / "graph.bookmarks" if settings.uri.startswith("neo4j") else None,
     )
     if place.open_to_others:

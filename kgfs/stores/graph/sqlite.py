@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
 import tempfile
 import threading
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from importlib import resources
 from pathlib import Path
 
@@ -134,11 +136,7 @@ class SqliteGraph(GraphReads):
             empty(connection)
 
     def aside(self) -> SqliteGraph:
-        where = self._where.with_name(f"{self._where.name}.new")
-        remove_database(where)
-        graph = SqliteGraph(where)
-        graph._aside = True
-        return graph
+        return build_aside(built_beside(self._where))
 
     def adopt(self, built: Graph, ontology: str = "") -> int:
         assert isinstance(built, SqliteGraph)
@@ -146,6 +144,10 @@ class SqliteGraph(GraphReads):
             epoch = adopt(connection, ontology)
         self._database.shorten_log()
         return epoch
+
+    def whole(self) -> AbstractContextManager[sqlite3.Connection]:
+        """All rows as of one moment, for who puts them elsewhere."""
+        return self._database.snapshot()
 
     def _remove_left(self) -> None:
         """Remove the rows of editions that left, little by little. A kill in between is made up for by the next call."""
@@ -174,3 +176,18 @@ class SqliteGraph(GraphReads):
             remove_database(self._where)
         if self._folder:
             self._folder.cleanup()
+
+
+def built_beside(path: Path) -> Path:
+    """Where a graph is built that will be shown in place of the one at ``path``."""
+    return path.with_name(f"{path.name}.new")
+
+
+def build_aside(path: Path | None) -> SqliteGraph:
+    """An empty one, whatever was there; close() removes it."""
+    if path is None:
+        return SqliteGraph()
+    remove_database(path)
+    graph = SqliteGraph(path)
+    graph._aside = True
+    return graph

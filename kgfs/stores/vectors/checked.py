@@ -32,4 +32,9 @@ def checked(where: Filter) -> Filter:
 
 
 def is_empty(where: Filter) -> bool:
-    return not (where.kind or where.ontology or where.doc_id or where.items is not None or any(where.equal.values()))
+    named = where.items is not None or where.doc_ids is not None
+    return not (where.kind or where.ontology or where.doc_id or named or any(where.equal.values()))
+
+
+def passes_none(where: Filter) -> bool:
+    return frozenset() in (where.items, where.doc_ids)

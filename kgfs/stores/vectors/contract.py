@@ -43,6 +43,8 @@ class Filter:
     ontology: str = ""
     doc_id: str = ""
     items: frozenset[str] | None = None
+    doc_ids: frozenset[str] | None = None
+    """Any of these documents."""
     equal: Mapping[str, str] = field(default_factory=dict)
     """source_variant, role, domain, authority."""
 

@@ -30,7 +30,7 @@ from qdrant_client.http.exceptions import ApiException, ResponseHandlingExceptio
 
 from kgfs.errors import AwayError, BadInputError, KgfsError, StoreError, TimedOutError
 from kgfs.stores.portions import portions
-from kgfs.stores.vectors.checked import checked, is_empty, same_dimensions, unit
+from kgfs.stores.vectors.checked import checked, is_empty, passes_none, same_dimensions, unit
 from kgfs.stores.vectors.contract import Filter, Hit, Row, Vector
 
 KEY_SPACE = uuid.UUID("5c0a4f0e-6f0c-5f6b-9a39-0d7b6d6f7f10")
@@ -120,7 +120,7 @@ class QdrantVectors:
 
     def erase(self, doc_ids: Sequence[str], concepts: Sequence[str]) -> None:
         """When the server's optimiser takes deleted points off its disk is its own affair."""
-        wheres = [Filter(doc_id=doc_id) for doc_id in doc_ids]
+        wheres = [Filter(doc_ids=frozenset(doc_ids))] if doc_ids else []
         if concepts:
             wheres.append(Filter(kind="concept", items=frozenset(concepts)))
         for name in self._collections():
@@ -149,7 +149,7 @@ class QdrantVectors:
     def query(self, vector: Vector, where: Filter, limit: int = 10, threshold: float = -1.0) -> list[Hit]:
         wanted = unit(vector, "The query")
         checked(where)
-        if limit <= 0 or where.items == frozenset():
+        if limit <= 0 or passes_none(where):
             return []
         ask = max(4 * limit, 32)
         while True:
@@ -184,7 +184,7 @@ class QdrantVectors:
 
     def fetch(self, where: Filter) -> list[Row]:
         condition = _condition(checked(where))
-        if where.items == frozenset():
+        if passes_none(where):
             return []
         try:
             rows = [_row(record) for record in self._records(condition)]
@@ -205,7 +205,7 @@ class QdrantVectors:
 
     def count(self, where: Filter | None = None) -> int:
         condition = _condition(checked(where or Filter()))
-        if where is not None and where.items == frozenset():
+        if where is not None and passes_none(where):
             return 0
         try:
             with self._spoken():
@@ -377,6 +377,7 @@ def _condition(where: Filter) -> models.Filter | None:
     must: list[Any] = [
         models.FieldCondition(key=key, match=models.MatchValue(value=value)) for key, value in given.items() if value
     ]
-    if where.items is not None:
-        must.append(models.FieldCondition(key="item", match=models.MatchAny(any=sorted(where.items))))
+    for key, words in (("item", where.items), ("doc_id", where.doc_ids)):
+        if words is not None:
+            must.append(models.FieldCondition(key=key, match=models.MatchAny(any=sorted(words))))
     return models.Filter(must=must) if must else None

@@ -57,9 +57,10 @@ class Picture:
         for name, word in wanted.items():
             if word:
                 passing = passing & (self.columns[name] == self.vocabulary.known(word))
-        if where.items is not None:
-            codes = np.array(sorted(self.vocabulary.known(item) for item in where.items), np.int32)
-            passing = passing & np.isin(self.columns["item"], codes)
+        for name, words in (("item", where.items), ("doc_id", where.doc_ids)):
+            if words is not None:
+                codes = np.array(sorted(self.vocabulary.known(word) for word in words), np.int32)
+                passing = passing & np.isin(self.columns[name], codes)
         return np.flatnonzero(passing)
 
     def best(self, vector: Vector, where: Filter, limit: int, threshold: float) -> list[Hit]:

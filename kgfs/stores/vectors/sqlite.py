@@ -228,9 +228,10 @@ def _condition(where: Filter) -> tuple[str, list[Any]]:
     parts = ["row.model = (SELECT key FROM model WHERE name = ?)"]
     parts += [f"row.{name} = ?" for name, value in given.items() if value]
     values: list[Any] = [value for value in given.values() if value]
-    if where.items is not None:
-        parts.append("row.item IN (SELECT value FROM json_each(?))")
-        values.append(json.dumps(sorted(where.items)))
+    for name, words in (("item", where.items), ("doc_id", where.doc_ids)):
+        if words is not None:
+            parts.append(f"row.{name} IN (SELECT value FROM json_each(?))")
+            values.append(json.dumps(sorted(words)))
     return " AND ".join(parts), values
 
 

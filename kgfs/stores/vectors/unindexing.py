@@ -13,8 +13,8 @@ def unindex(stores: Stores, doc_ids: Iterable[str], concept_ids: Collection[str]
     without vectors."""
     if stores.vectors is None:
         return frozenset()
-    for doc_id in doc_ids:
-        stores.vectors.delete(Filter(kind="source", doc_id=doc_id))
+    if left := frozenset(doc_ids):
+        stores.vectors.delete(Filter(kind="source", doc_ids=left))
     if gone := frozenset({*concept_ids} - stores.graph.concepts_by_id(concept_ids).keys()):
         stores.vectors.delete(Filter(kind="concept", items=gone))
     return gone

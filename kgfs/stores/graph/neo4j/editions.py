@@ -126,36 +126,49 @@ def abandon(tx: ManagedTransaction, graph: str, commit_id: str) -> None:
 
 def remove_left(speaking: Speaking, space: str) -> None:
     """Remove the rows of editions that left, little by little. A kill in between is made up for by the next call."""
-    question = "MATCH (e:Leaving) WHERE e.space = $space RETURN e.key AS key LIMIT 1"
-    while found := speaking.read(lambda tx: tx.run(question, space=space).single()):
-        remove_edition(speaking, found["key"])
+    remove_editions(speaking, "MATCH (e:Leaving) WHERE e.space = $space", space)
 
 
-def remove_edition(speaking: Speaking, key: str) -> None:
-    while speaking.write(lambda tx: _remove_instances(tx, key)) == ROWS_AT_ONCE:
+def remove_editions(speaking: Speaking, which: str, space: str) -> None:
+    """Of those which are matched as ``e`` everything, so many rows a transaction, whichever editions they are of."""
+    while speaking.write(lambda tx: _remove_some(tx, which, space)):
         pass
-    sources = (
-        "MATCH (s:Source {edition: $key}) WITH s LIMIT $limit DETACH DELETE s RETURN count(*) AS gone",
-        "MATCH (:Owner)-[m:MENTIONED_IN]->(:Edition {key: $key}) WITH m LIMIT $limit DELETE m RETURN count(*) AS gone",
-        "MATCH (e:Edition {key: $key}) WITH e LIMIT $limit DETACH DELETE e RETURN count(*) AS gone",
-    )
-    for question in sources:
-        while speaking.write(lambda tx, q=question: counted(tx, q, key=key)) == ROWS_AT_ONCE:  # type: ignore[misc]
-            pass
 
 
-def counted(tx: ManagedTransaction, question: str, **words: Any) -> int:
-    return int(tx.run(question, limit=ROWS_AT_ONCE, **words).single(strict=True)["gone"])
+def _remove_some(tx: ManagedTransaction, which: str, space: str) -> bool:
+    """Whether there may be more."""
+    found = tx.run(f"{which} WITH e LIMIT $limit RETURN collect(e.key) AS keys", space=space, limit=ROWS_AT_ONCE)
+    keys = found.single(strict=True)["keys"]
+    if not keys:
+        return False
+    left = ROWS_AT_ONCE - _remove_instances(tx, keys, ROWS_AT_ONCE)
+    for question in _OF_EDITIONS:
+        if left:
+            left -= counted(tx, question, left, keys=keys)
+    return not left or len(keys) == ROWS_AT_ONCE
 
 
-def _remove_instances(tx: ManagedTransaction, key: str) -> int:
+_OF_EDITIONS = (
+    "UNWIND $keys AS key MATCH (s:Source {edition: key}) WITH s LIMIT $limit DETACH DELETE s RETURN count(*) AS gone",
+    "UNWIND $keys AS key MATCH (:Owner)-[m:MENTIONED_IN]->(:Edition {key: key})"
+    " WITH m LIMIT $limit DELETE m RETURN count(*) AS gone",
+    "UNWIND $keys AS key MATCH (e:Edition {key: key}) WITH e LIMIT $limit DETACH DELETE e RETURN count(*) AS gone",
+)
+"""What they have beside quotes, and at last they themselves."""
+
+
+def counted(tx: ManagedTransaction, question: str, limit: int = ROWS_AT_ONCE, **words: Any) -> int:
+    return int(tx.run(question, limit=limit, **words).single(strict=True)["gone"])
+
+
+def _remove_instances(tx: ManagedTransaction, keys: Sequence[str], limit: int) -> int:
     found = tx.run(
-        "MATCH (i:Instance {edition: $key}) WITH i LIMIT $limit"
+        "UNWIND $keys AS key MATCH (i:Instance {edition: key}) WITH i LIMIT $limit"
         " OPTIONAL MATCH (o:Owner)-[:EVIDENCED_BY]->(i) WHERE o.ontology IS NULL"
         " WITH i, [o.space, o.id] AS owner DETACH DELETE i"
         " RETURN count(*) AS gone, collect(DISTINCT owner) AS owners",
-        key=key,
-        limit=ROWS_AT_ONCE,
+        keys=keys,
+        limit=limit,
     ).single(strict=True)
     # Owners that were only ever staged for. Writing to one locks it, so nobody gives it evidence while we look.
     tx.run(

@@ -12,13 +12,14 @@ from neo4j import ManagedTransaction
 from kgfs.domain.documents import INGEST_VERSIONS
 from kgfs.failpoints import border
 from kgfs.stores.graph.contract import Graph
-from kgfs.stores.graph.neo4j import editions, feed, purging, schema, spaces
+from kgfs.stores.graph.neo4j import editions, feed, loading, purging, schema, spaces
 from kgfs.stores.graph.neo4j.commit import Commit, lock_for
 from kgfs.stores.graph.neo4j.faults import faults
 from kgfs.stores.graph.neo4j.matching import Neo4jMatching
 from kgfs.stores.graph.neo4j.merging import Cascade, Reassignment, set_marks
 from kgfs.stores.graph.neo4j.place import Place
 from kgfs.stores.graph.neo4j.speaking import ROOT, Speaking
+from kgfs.stores.graph.sqlite import SqliteGraph, build_aside
 from kgfs.stores.graph.vocabulary import Batch, Fault, Mark, Publication, Redaction, RelationshipRow, Said
 from kgfs.stores.leases.contract import Lease
 from kgfs.stores.leases.neo4j import Neo4jLeases, check
@@ -41,21 +42,16 @@ class Neo4jGraph(Neo4jMatching):
         try:
             schema.make(speaking)
             speaking.write(lambda tx: _keep_history(tx))
-            self._begin(speaking, place.namespace, is_aside=False)
+            super().__init__(speaking, place.namespace)
+            self._is_fenced = False
+            self._asked = threading.Lock()
+            space = spaces.fresh_space(place.namespace)
+            speaking.write(lambda tx: spaces.make(tx, place.namespace, space))
+            self._seen = self._state()
+            self._tidy()
         except BaseException:
             speaking.close()
             raise
-
-    def _begin(self, speaking: Speaking, graph: str, *, is_aside: bool) -> None:
-        super().__init__(speaking, graph)
-        self._is_aside = is_aside
-        self._is_fenced = False
-        self._asked = threading.Lock()
-        space = spaces.fresh_space(speaking.place.namespace)
-        prepare = spaces.begin_anew if is_aside else spaces.make
-        speaking.write(lambda tx: prepare(tx, graph, space))
-        self._seen = self._state()
-        self._tidy()
 
     # ------------------------------------------------------------------------------------------- writing
 
@@ -139,17 +135,27 @@ class Neo4jGraph(Neo4jMatching):
         self._speaking.write(lambda tx: spaces.begin_anew(tx, self._graph, space))
         self._tidy()
 
-    def aside(self) -> Neo4jGraph:
-        graph = Neo4jGraph.__new__(Neo4jGraph)
-        graph._begin(self._speaking, f"{self._graph}{_ASIDE}", is_aside=True)
-        return graph
+    def aside(self) -> SqliteGraph:
+        """In a file of this machine: the server is sent the outcome when it is adopted, not the way to it."""
+        self._drop_aside()
+        return build_aside(self._speaking.place.aside)
 
     def adopt(self, built: Graph, ontology: str = "") -> int:
-        assert isinstance(built, Neo4jGraph)
-        space = self._speaking.read(lambda tx: self._speaking.root(tx, built._graph))["space"]
-        epoch = self._speaking.write(lambda tx: spaces.adopt(tx, self._graph, built._graph, space, ontology))
-        self._tidy()
+        assert isinstance(built, SqliteGraph)
+        aside, space = f"{self._graph}{_ASIDE}", spaces.fresh_space(self._speaking.place.namespace)
+        try:
+            self._speaking.write(lambda tx: spaces.make_aside(tx, aside, space, built.epoch()))
+            loading.load(self._speaking, aside, space, built)
+            border("graph-loaded")
+            epoch = self._speaking.write(lambda tx: spaces.adopt(tx, self._graph, aside, space, ontology))
+        finally:
+            self._drop_aside()
         return epoch
+
+    def _drop_aside(self) -> None:
+        """What is left on the server of one that was not adopted."""
+        self._speaking.write(lambda tx: spaces.drop(tx, f"{self._graph}{_ASIDE}"))
+        self._tidy()
 
     # -------------------------------------------------------------------------------- several machines
 
@@ -194,10 +200,7 @@ class Neo4jGraph(Neo4jMatching):
         return found["root"]["epoch"], found["root"]["clears"]
 
     def close(self) -> None:
-        if self._is_aside:
-            self._speaking.write(lambda tx: spaces.drop(tx, self._graph))
-            spaces.remove_discarded(self._speaking)
-        elif not self._is_fenced:
+        if not self._is_fenced:
             self._speaking.close()
 
 

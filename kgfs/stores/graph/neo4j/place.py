@@ -30,6 +30,8 @@ class Place:
     """Seconds after which a question is given up, retries of transient errors included."""
     ca_file: Path | None = None
     """Whom to trust for TLS, in place of the machine's own list."""
+    aside: Path | None = None
+    """The file that a graph is built in before it is sent to the server; somewhere temporary without one."""
     bookmarks: Path | None = None
     """A file through which processes of one machine see each other's writes, whichever member of a cluster they ask. A
     single server needs none."""

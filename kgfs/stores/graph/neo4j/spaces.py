@@ -12,7 +12,7 @@ from neo4j import ManagedTransaction
 
 from kgfs.errors import MissingError
 from kgfs.stores.graph.neo4j.commit import lock
-from kgfs.stores.graph.neo4j.editions import ROWS_AT_ONCE, counted, remove_edition
+from kgfs.stores.graph.neo4j.editions import ROWS_AT_ONCE, counted, remove_editions
 from kgfs.stores.graph.neo4j.feed import forget_changes
 from kgfs.stores.graph.neo4j.speaking import Speaking
 
@@ -46,6 +46,24 @@ def begin_anew(tx: ManagedTransaction, graph: str, space: str) -> None:
         graph=graph,
         space=space,
     ).consume()
+
+
+def make_aside(tx: ManagedTransaction, graph: str, space: str, epoch: int) -> None:
+    """A graph to be filled by :func:`loaded` and adopted, with the epoch of what it is filled from."""
+    begin_anew(tx, graph, space)
+    tx.run("MATCH (g:Graph {name: $graph}) SET g.epoch = $epoch, g.loaded = 0", graph=graph, epoch=epoch).consume()
+
+
+def loaded(tx: ManagedTransaction, graph: str, space: str, number: int) -> int | None:
+    """Note that this portion is loaded; which was the last one before. None where the graph is another by now."""
+    found = tx.run(
+        "MATCH (g:Graph {name: $graph}) WHERE g.space = $space SET g.locked = true REMOVE g.locked"
+        " WITH g, g.loaded AS before SET g.loaded = $number RETURN before",
+        graph=graph,
+        space=space,
+        number=number,
+    ).single()
+    return int(found["before"]) if found else None
 
 
 def drop(tx: ManagedTransaction, graph: str) -> None:
@@ -111,8 +129,7 @@ def remove_discarded(speaking: Speaking) -> None:
 
 def _remove(speaking: Speaking, space: str) -> None:
     edition = "MATCH (e:Edition) WHERE e.space = $space AND e.doc_id IS NOT NULL AND e.commit_id IS NOT NULL"
-    while found := speaking.read(lambda tx: tx.run(f"{edition} RETURN e.key AS key LIMIT 1", space=space).single()):
-        remove_edition(speaking, found["key"])
+    remove_editions(speaking, edition, space)
     for label, name in REST:
         more = " AND n.epoch IS NOT NULL" if label == "Change" else ""
         more = " AND n.ontology IS NOT NULL" if label == "Form" else more
