@@ -68,10 +68,10 @@ def _wait(config: Config, journal: Journal, timeout: float) -> None:
             now = time.monotonic()
             bar.show(found.done, found.done + found.jobs + found.unsettled, _at(found))
             if timeout and now - started > timeout:
-                raise TimedOutError(
-                    f"Still owed after {timeout:g} s: {words_of(found)}. "
-                    "The work goes on; wait again, or look at kgfs status."
-                )
+                goes_on = "The work goes on; wait again, or look at kgfs status."
+                if not worker_alive(config.run):
+                    goes_on = "No worker is alive. Start one: kgfs worker, or kgfs mount."
+                raise TimedOutError(f"Still owed after {timeout:g} s: {words_of(found)}. {goes_on}")
             if worker_alive(config.run):
                 worked = now
             elif now - worked > PATIENCE:

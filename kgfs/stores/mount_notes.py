@@ -36,23 +36,26 @@ def mount_note(run: Path, session: str, mountpoint: Path, view: str = KNOWLEDGE)
         if left.mountpoint == mountpoint:
             left.path.unlink(missing_ok=True)
     path = run / f"mount-{session}.json"
-    note = json.dumps({"mountpoint": os.fsdecode(mountpoint), "pid": os.getpid(), "view": view}).encode()
+    about = {"mountpoint": os.fsdecode(mountpoint), "pid": os.getpid(), "view": view}
     with locked(path) as descriptor:
         try:
-            os.write(descriptor, note)
+            os.write(descriptor, json.dumps({**about, "inode": os.fstat(descriptor).st_ino}).encode())
             yield
         finally:
             path.unlink(missing_ok=True)
 
 
 def mount_notes(run: Path) -> list[MountNote]:
-    """Of all mounts of this home that were not taken down properly or still stand."""
+    """Of all mounts of this home that were not taken down properly or still stand. In a copy of a home's folder there are
+    notes of the other one's mounts, which are not its own: they are told by their inode numbers."""
     found = []
     for path in sorted(run.glob("mount-*.json")):
         try:
             alive = is_locked(path)
             body = json.loads(path.read_text())
+            copied = body.get("inode") not in (None, path.stat().st_ino)
         except (FileNotFoundError, ValueError):  # just taken away, or being written
             continue
-        found.append(MountNote(Path(body["mountpoint"]), body["pid"], path, body.get("view", KNOWLEDGE), alive))
+        if not copied:
+            found.append(MountNote(Path(body["mountpoint"]), body["pid"], path, body.get("view", KNOWLEDGE), alive))
     return found

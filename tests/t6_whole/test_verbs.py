@@ -204,6 +204,7 @@ def test_wait_times_out_and_says_so_when_nobody_works(bare: Place, zen: Path) ->
     bare.run("ingest", zen, "--ontology", "A", "--no-wait")
     said = bare.run("wait", "--timeout", "0.5", expect=8)
     assert "1 document" in one_line(said.stderr)
+    assert "No worker is alive" in said.stderr
     said = bare.run("wait", expect=9)
     assert "kgfs worker" in one_line(said.stderr)
     bare.run("worker", "--until-idle")
