@@ -10,7 +10,7 @@ from kgfs.errors import AwayError, MissingError, OvertakenError, StoreError, Tim
 from kgfs.stores.garage.contract import Segment, SegmentReader
 from kgfs.stores.garage.s3.bucket import Bucket
 from kgfs.stores.garage.s3.merging import merge
-from kgfs.stores.garage.s3.pieces import LAST, SEGMENT, Piece, chain, entries_name, last_of, listed, read
+from kgfs.stores.garage.s3.pieces import LAST, SEGMENT, Piece, chain, entries_name, last_of, listed, listed_merged, read
 from kgfs.stores.garage.s3.survey import mended, survey
 from kgfs.stores.garage.segments import check_entries, encode_line
 
@@ -80,7 +80,7 @@ class S3Ledger:
         if not self._bucket.put(name, raw, {LAST: str(first + len(entries) - 1)}):
             return False
         # The name may be free because who took it was merged since; then the entries count for nothing.
-        _, merged = listed(self._bucket, first - 1, self._segment)
+        merged = listed_merged(self._bucket, first - 1, self._segment)
         if any(piece.first <= first <= piece.last for piece in merged):
             self._bucket.delete(name)
             return False
@@ -88,6 +88,8 @@ class S3Ledger:
 
     def _same(self, first_seq: int, entries: Sequence[bytes]) -> None:
         """OvertakenError where other entries are kept under these numbers."""
+        if not entries:  # the usual case: else the piece before would be read to its end for nothing
+            return
         kept = self.replay(first_seq - 1)
         for (seq, found), entry in zip(kept, entries, strict=False):
             if found != entry:

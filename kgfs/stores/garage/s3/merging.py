@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kgfs.failpoints import border
 from kgfs.stores.garage.s3.bucket import Bucket
-from kgfs.stores.garage.s3.pieces import LAST, Piece, chain, listed, merged_name, read
+from kgfs.stores.garage.s3.pieces import LAST, Piece, chain, listed, listed_merged, merged_name, read
 from kgfs.stores.garage.segments import encode_line
 
 
@@ -21,7 +21,7 @@ def merge(bucket: Bucket, after: int, segment: int) -> None:
         raw = [line for piece in inputs for line in read(bucket, piece)]
         first, last = raw[0].seq, raw[-1].seq
         # What is read under a name that was merged and taken anew since is not what was kept there.
-        _, now = listed(bucket, first - 1, segment)
+        now = listed_merged(bucket, first - 1, segment)
         if [p for p in now if p.first <= last and p.last >= first] != [p for p in merged if p.last >= first]:
             return
         content = b"".join(encode_line(line.seq, line.entry) for line in raw)

@@ -54,11 +54,16 @@ def merged_name(first: int, last: int) -> str:
 def listed(bucket: Bucket, after: int = 0, segment: int = SEGMENT) -> tuple[list[Piece], list[Piece]]:
     """(entries, merged) that hold entries behind ``after``; also some before it, of the same segment."""
     start = after // segment * segment
-    # Entries first: those that are merged and removed in between are found in what they were merged to. Of those merged all
-    # of the segment: a piece that starts in one of them is nothing, however far beyond it reaches.
+    # Entries first: those that are merged and removed in between are found in what they were merged to.
     entries = [_piece(found) for found in bucket.listed(ENTRIES, after=entries_name(start))]
-    merged = [_piece(found) for found in bucket.listed(MERGED, after=f"{MERGED}{start:016d}~")]
-    return entries, merged
+    return entries, listed_merged(bucket, after, segment)
+
+
+def listed_merged(bucket: Bucket, after: int = 0, segment: int = SEGMENT) -> list[Piece]:
+    """All of the segment of the entry behind ``after``, and later ones: a piece that starts in one of them is nothing, however
+    far beyond it reaches."""
+    start = after // segment * segment
+    return [_piece(found) for found in bucket.listed(MERGED, after=f"{MERGED}{start:016d}~")]
 
 
 def chain(entries: Sequence[Piece], merged: Sequence[Piece], after: int = 0) -> Iterator[Piece]:
