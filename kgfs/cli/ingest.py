@@ -15,7 +15,7 @@ from kgfs.cli.options import as_json, with_config
 from kgfs.cli.progress import Bar
 from kgfs.config import STRATEGIES, Config
 from kgfs.domain.documents import State
-from kgfs.errors import BadInputError, KgfsError
+from kgfs.errors import AwayError, BadInputError, KgfsError, TimedOutError
 from kgfs.ingest.depositing.intake import Ingested
 from kgfs.ingest.keeping.identify import Action
 from kgfs.ingest.life.again import owe_again, recognise
@@ -98,8 +98,10 @@ def command(
                 if ingested.doc_id and (strategy or (force and not ontology)):
                     again.append(ingested.doc_id)
         owe_again(stores, again, strategy or "")
-        if not no_wait and len(failures) < len(files):  # who gave nothing waits for nobody else's documents
+        refused = [error for error in failures if not isinstance(error, (AwayError, TimedOutError))]
+        if not no_wait and len(refused) < len(files):  # who gave nothing waits for nobody else's documents
             read_owed(config, stores, deposits.settler, timeout)
+            failures = refused  # what waited for a server is done
     if failures:
         raise SystemExit(failures[0].exit_code)
 
