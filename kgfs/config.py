@@ -344,7 +344,8 @@ def load(home: Path | None = None, file: Path | None = None, environ: Mapping[st
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadInputError(f"{path}: not valid TOML: {error}. Mend the file or remove it.") from error
     except OSError as error:
-        raise BadInputError(f"{path}: cannot be read: {error.strerror}.") from error
+        another = "--config names another file" if named else "--home or KGFS_HOME name another home"
+        raise BadInputError(f"{path}: cannot be read: {error.strerror}. {another}.") from error
     unknown = sorted(set(data) - set(_SECTIONS))
     if unknown:
         raise BadInputError(f"{path}: unknown section [{unknown[0]}]; known are {', '.join(sorted(_SECTIONS))}.")

@@ -117,7 +117,7 @@ def make_home(config: Config) -> None:
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
-            raise from_os_error(error, f"{folder}: cannot be made") from error
+            raise from_os_error(error, f"{folder}: cannot be made (--home or KGFS_HOME name another home)") from error
 
 
 def ship_rest(config: Config, stores: Stores) -> None:
