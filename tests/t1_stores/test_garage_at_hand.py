@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
+import mmap
 import socket
 from collections.abc import Iterator
 from contextlib import closing
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 
 from kgfs.errors import RotError
 from kgfs.ingest.keeping.content import SMALL, Kept
+from kgfs.stores.garage.buffer import buffer_of
 from kgfs.stores.garage.contract import BLOCK, Objects
 from kgfs.stores.garage.files import FileObjects
 from kgfs.stores.garage.listing import object_path, sums_path
@@ -125,3 +128,31 @@ def test_cached_blocks_are_at_hand_one_after_the_other(tmp_path: Path) -> None:
             assert reader.at_hand(3 * BLOCK, 5) == content[3 * BLOCK : 3 * BLOCK + 5]
             assert reader.at_hand(2 * BLOCK, 5) is None
             assert reader.at_hand(0, 5) == content[:5]
+
+
+def test_a_cached_block_is_opened_once_by_who_reads_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kgfs.stores.garage.s3.reader.HELD", 2)
+    content = b"".join(bytes([number]) * BLOCK for number in range(1, 6))
+    sums = sums_of(content)
+    cache = Cache(tmp_path / "cache", 1 << 30)
+    cache.keep_sums(KEY, sums, cache.round())
+    for number in range(len(sums.blocks)):
+        cache.keep_block(KEY, number, content[number * BLOCK : (number + 1) * BLOCK], cache.round())
+    opened: list[int] = []
+    plain = Cache.open_block
+    monkeypatch.setattr(
+        Cache, "open_block", lambda self, key, number: opened.append(number) or plain(self, key, number)
+    )
+    garage = S3Garage(Place("http://127.0.0.1:9", "kgfs"), tmp_path / "cache", 1 << 30)
+    with closing(garage), closing(garage.objects.open(KEY)) as reader:
+        for at in range(0, len(content), BLOCK // 4):
+            assert reader.at_hand(at, BLOCK // 4) == content[at : at + BLOCK // 4]
+        assert opened == [0, 1, 2, 3, 4]
+        assert reader.at_hand(2 * BLOCK, 5) == content[2 * BLOCK : 2 * BLOCK + 5]
+
+
+@pytest.mark.parametrize("size", [1, mmap.PAGESIZE + 1, BLOCK])
+def test_blocks_are_read_to_the_start_of_a_page(size: int) -> None:
+    buffer = buffer_of(size)
+    assert len(buffer) == size
+    assert ctypes.addressof(ctypes.c_char.from_buffer(buffer)) % mmap.PAGESIZE == 0

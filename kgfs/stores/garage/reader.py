@@ -9,6 +9,7 @@ from threading import Lock
 import xxhash
 
 from kgfs.errors import BadInputError, RotError
+from kgfs.stores.garage.buffer import buffer_of
 from kgfs.stores.garage.contract import BLOCK, Sums
 from kgfs.stores.garage.durable import os_errors
 
@@ -34,7 +35,7 @@ class FileReader:
         self._verified: set[int] = set()
         self._lock = Lock()
         """Held by who uses the buffer."""
-        self._buffer = bytearray()
+        self._buffer = memoryview(b"")
         """One for all blocks: getting a MiB anew costs as much as reading it."""
         self._held = -1
         """The block in the buffer."""
@@ -91,19 +92,20 @@ class FileReader:
         self._held = -1
         size = min(BLOCK, self._sums.size - number * BLOCK)
         if len(self._buffer) != size:
-            self._buffer = bytearray(size)
+            self._buffer = buffer_of(size)
         try:
             found = os.preadv(self._file.fileno(), [self._buffer], number * BLOCK, os.RWF_NOWAIT)
         except (OSError, ValueError):  # it would wait, cannot tell, or is closed: who waits for it is told the reason
             return False
         return found == size and self._hold(number, self._buffer)
 
-    def _hold(self, number: int, block: bytes | bytearray) -> bool:
+    def _hold(self, number: int, block: bytes | memoryview) -> bool:
         """Whether the bytes are those of block ``number``; if so they are held."""
         if xxhash.xxh3_64_hexdigest(block) != self._sums.blocks[number]:
             return False
         if block is not self._buffer:
-            self._buffer = bytearray(block)
+            self._buffer = buffer_of(len(block))
+            self._buffer[:] = block
         self._verified.add(number)
         self._held = number
         return True
@@ -114,7 +116,7 @@ class FileReader:
         if stop - base > BLOCK // 2 and self._fetched < following < len(self._sums.blocks):
             self._fetched = following
             os.posix_fadvise(self._file.fileno(), following * BLOCK, BLOCK, os.POSIX_FADV_WILLNEED)
-        return bytes(memoryview(self._buffer)[start - base : stop - base])
+        return bytes(self._buffer[start - base : stop - base])
 
     def _pread(self, start: int, stop: int) -> bytes:
         """``start:stop`` of the file, shorter only where the file ends."""

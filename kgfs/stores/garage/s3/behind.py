@@ -49,7 +49,7 @@ class CacheBehind(Cache):
             return bytes(waiting[behind:]) if len(waiting) == behind + size else None
         return super().at_hand(key, size)
 
-    def block_at_hand(self, key: str, number: int, buffer: bytearray) -> bool:
+    def block_at_hand(self, key: str, number: int, buffer: memoryview) -> bool:
         waiting = self._unwritten(self._path(key, number)) if self._waiting else None
         if waiting is None:
             return super().block_at_hand(key, number, buffer)

@@ -123,29 +123,26 @@ class Cache:
             os.close(descriptor)
         return bytes(buffer[start:-1]) if found == start + size else None
 
-    def block_at_hand(self, key: str, number: int, buffer: bytearray) -> bool:
+    def block_at_hand(self, key: str, number: int, buffer: memoryview) -> bool:
         """Whether ``buffer`` was filled with a block of that size, which was in the kernel's pages; verified by nobody yet.
         That it was used is not noted, which might wait for the disk."""
-        if not self._limit:
+        file = self.open_block(key, number)
+        if file is None:
             return False
-        try:
-            with FileIO(self._path(key, number)) as file:
-                return os.preadv(file.fileno(), [buffer], 0, os.RWF_NOWAIT) == len(buffer)
-        except OSError:  # not cached, it would wait, or it cannot tell
-            return False
+        with file:
+            return is_at_hand(file, buffer)
 
-    def prefetch(self, key: str, number: int) -> None:
-        """Have the kernel read a block that will be asked for."""
-        with suppress(OSError), FileIO(self._path(key, number)) as file:
-            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_WILLNEED)
+    def open_block(self, key: str, number: int) -> FileIO | None:
+        """If it is cached, verified by nobody yet; the caller closes it."""
+        if self._limit:
+            with suppress(OSError):
+                return FileIO(self._path(key, number))
+        return None
 
     def open_blocks(self, key: str, count: int) -> dict[int, FileIO]:
-        """Those of the first ``count`` blocks that are cached, verified by nobody yet; the caller closes them."""
-        found = {}
-        for number in range(count if self._limit else 0):
-            with suppress(OSError):
-                found[number] = FileIO(self._path(key, number))
-        return found
+        """Those of the first ``count`` blocks that are cached, as :meth:`open_block`."""
+        found = ((number, self.open_block(key, number)) for number in range(count))
+        return {number: file for number, file in found if file is not None}
 
     def keep_sums(self, key: str, sums: Sums, round_: int) -> None:
         self._keep(self._path(key), encode_sums(sums), round_)
@@ -265,6 +262,14 @@ def _lacking(folder: str) -> int:
     """Bytes that the disk should have free and has not; below 0 where it has more."""
     disk = os.statvfs(folder)
     return min(SPARE, disk.f_blocks * disk.f_frsize // 4) - disk.f_bavail * disk.f_frsize
+
+
+def is_at_hand(file: FileIO, buffer: memoryview) -> bool:
+    """Whether ``buffer`` was filled from the start of a file by what is in the kernel's pages."""
+    try:
+        return os.preadv(file.fileno(), [buffer], 0, os.RWF_NOWAIT) == len(buffer)
+    except (OSError, ValueError):  # it would wait, cannot tell, or was closed meanwhile
+        return False
 
 
 def length_before(size: int) -> int:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from io import FileIO
 from threading import Lock
 
 import xxhash
 
 from kgfs.errors import AwayError, MissingError, RotError, TimedOutError
+from kgfs.stores.garage.buffer import buffer_of
 from kgfs.stores.garage.contract import BLOCK, Sums
 from kgfs.stores.garage.reader import end_of_span
 from kgfs.stores.garage.s3.bucket import Bucket
-from kgfs.stores.garage.s3.cache import Cache
+from kgfs.stores.garage.s3.cache import Cache, is_at_hand
 from kgfs.stores.garage.s3.download import Download
 from kgfs.stores.garage.s3.errors import ShortError
 from kgfs.stores.garage.s3.names import object_name, sha256_in
@@ -43,7 +45,7 @@ class S3Reader:
         following: Download | None = None,
         round_: int = 0,
     ) -> None:
-        """``first`` is the first block, ``following`` the rest of the first :data:`FASTER`, on their way here from
+        """``first`` is the first block, verified; ``following`` the rest of the first :data:`FASTER`, on their way here from
         the bucket since that round of the cache."""
         self._key = key
         self._sums = sums
@@ -52,13 +54,15 @@ class S3Reader:
         self._files = {} if first is not None else cache.open_blocks(key, min(HELD, len(sums.blocks)))
         self._lock = Lock()
         """Held by who uses the block."""
-        self._block: bytes | bytearray = b""
-        self._held = -1
+        self._block: bytes | memoryview = first or b""
+        self._held = -1 if first is None else 0
         """The number of that block."""
-        self._buffer = bytearray()
+        self._buffer = memoryview(b"")
         """For blocks at hand: getting a MiB anew costs as much as reading it."""
         self._prefetched = 0
         """The last block that the kernel was asked to read ahead."""
+        self._following: FileIO | None = None
+        """That block, where it is cached and none of those that stay open."""
         self._ahead = FASTER if following else 1
         self._next = 0 if first is None else 1
         """The block behind the last one that came from the bucket."""
@@ -67,8 +71,6 @@ class S3Reader:
         self._last = min(FASTER, len(sums.blocks)) - 1
         """The last block of it."""
         self._round = round_
-        if first is not None:
-            self._hold(0, first)
 
     @property
     def sums(self) -> Sums:
@@ -104,28 +106,47 @@ class S3Reader:
     def close(self) -> None:
         self._block, self._held = b"", -1
         self._hang_up()
-        for file in self._files.values():
-            file.close()
+        for file in (*self._files.values(), self._following):
+            if file is not None:
+                file.close()
 
     def _piece(self, start: int, stop: int) -> bytes:
         """``start:stop`` of the block that is held. Once its second half is asked for the next one is fetched."""
         base, following = self._held * BLOCK, self._held + 1
         if stop - base > BLOCK // 2 and self._prefetched < following < len(self._sums.blocks):
-            self._prefetched = following
-            self._cache.prefetch(self._key, following)
+            self._prefetch(following)
         return bytes(memoryview(self._block)[start - base : stop - base])
+
+    def _prefetch(self, number: int) -> None:
+        """Have the kernel read a block that will be asked for, if it is cached."""
+        if self._following is not None:
+            self._following.close()
+        self._prefetched, self._following = number, None
+        file = self._files.get(number)
+        if file is None:
+            file = self._following = self._cache.open_block(self._key, number)
+        if file is not None:
+            with suppress(OSError):
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_WILLNEED)
 
     def _in_pages(self, number: int) -> bool:
         """Whether block ``number`` is cached, in the kernel's pages and right; then it is held."""
         size = min(BLOCK, self._sums.size - number * BLOCK)
         if len(self._buffer) != size:
-            self._buffer = bytearray(size)
+            self._buffer = buffer_of(size)
         elif self._block is self._buffer:
             self._held = -1
-        if not (self._cache.block_at_hand(self._key, number, self._buffer) and self._hold(number, self._buffer)):
+        if not (self._was_at_hand(number) and self._hold(number, self._buffer)):
             return False
         self._is_cached(number)
         return True
+
+    def _was_at_hand(self, number: int) -> bool:
+        """Whether the buffer has what is cached as block ``number`` now."""
+        file = self._files.get(number) or (self._following if number == self._prefetched else None)
+        if file is not None:
+            return is_at_hand(file, self._buffer)
+        return self._cache.block_at_hand(self._key, number, self._buffer)
 
     def _load(self, number: int, last: int) -> None:
         """Hold block ``number``; ``last`` is the last one that is asked for."""
@@ -188,7 +209,7 @@ class S3Reader:
             self._download.close()
             self._download = None
 
-    def _hold(self, number: int, block: bytes | bytearray) -> bool:
+    def _hold(self, number: int, block: bytes | memoryview) -> bool:
         """Whether the bytes are those of the block; if so they are held."""
         if xxhash.xxh3_64_hexdigest(block) != self._sums.blocks[number]:
             return False
