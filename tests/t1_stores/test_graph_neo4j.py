@@ -415,14 +415,14 @@ def test_a_server_that_was_restored_is_not_waited_for(neo4j_place: Place, tmp_pa
     from kgfs.stores.graph.neo4j.origin import Origin
 
     noted = tmp_path / "bookmarks"
-    place = replace(own(neo4j_place), bookmarks=noted, timeout=5.0)
+    place = replace(own(neo4j_place), bookmarks=noted)
     with closing(opened(place)) as graph:
         publish(graph, ZEN)
     kind, _, value = noted.read_text().partition(":")
     known = base64.b64decode(value + "==")
     later = known[:19] + b"\xca\x7f\xff\xff\xff\x90"  # the database's id, and the number of its last transaction
     noted.write_text(f"{kind}:{base64.b64encode(later).decode()}")
-    with closing(Origin(place)) as origin:
+    with closing(Origin(replace(place, timeout=5.0))) as origin:
         with pytest.raises(TimedOutError):
             origin.standing()
         deadline = time.monotonic() + 120
