@@ -37,6 +37,8 @@ KEEP_UP_EVERY = 2.0
 """Seconds between looks at what others did, while they have their turns."""
 PATIENCE = 10.0
 """Seconds that a call about a lease may wait for the server at most."""
+LEAST_PATIENCE = 5.0
+"""So long it may in any case: a server that has just started plans its first statements, and one that is given up is planned again."""
 
 
 class Turns(Protocol):
@@ -310,7 +312,7 @@ def _is_alone(stores: Stores) -> bool:
 def _holding(stores: Stores, config: Config) -> Holding:
     seconds = config.pipeline.lease
     if isinstance(stores.graph, SharedGraph):
-        return Holding(stores.graph.leases(min(PATIENCE, seconds / RENEWALS)), seconds)
+        return Holding(stores.graph.leases(min(PATIENCE, max(LEAST_PATIENCE, seconds / RENEWALS))), seconds)
     return Holding(BucketLeases(stores.garage.objects), seconds)
 
 
