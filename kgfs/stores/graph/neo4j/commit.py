@@ -24,17 +24,19 @@ from kgfs.stores.graph.vocabulary import Change, ConceptRow, DocumentRow, Public
 COUNTED = ("documents", "sources", "concepts", "relationships", "instances")
 
 
+_LOCK = "MATCH (g:Graph {name: $graph}) SET g.locked = true REMOVE g.locked WITH properties(g) AS root"
+
+
 def lock(tx: ManagedTransaction, graph: str) -> dict[str, Any] | None:
     """The graph's node, which nobody else commits to until this transaction ends. None where there is no such graph."""
-    found = lock_for(tx, graph, "")
-    return found[0] if found else None
+    found = tx.run(f"{_LOCK} RETURN root", graph=graph).single()
+    return dict(found["root"]) if found else None
 
 
 def lock_for(tx: ManagedTransaction, graph: str, commit_id: str) -> tuple[dict[str, Any], int | None] | None:
     """As :func:`lock`, with the epoch of that commit if it was done."""
     found = tx.run(
-        "MATCH (g:Graph {name: $graph}) SET g.locked = true REMOVE g.locked WITH properties(g) AS root"
-        " OPTIONAL MATCH (c:Commit {space: root.space, commit_id: $commit_id}) RETURN root, c.epoch AS epoch",
+        f"{_LOCK} OPTIONAL MATCH (c:Commit {{space: root.space, commit_id: $commit_id}}) RETURN root, c.epoch AS epoch",
         graph=graph,
         commit_id=commit_id,
     ).single()
@@ -115,15 +117,14 @@ class Commit(Requests):
         return owners
 
     def _fill(self, edition: str, document: DocumentRow) -> None:
+        instances = len(self._digests.get(edition, {}))
         [row] = self._rows(
             "MATCH (e:Edition {key: $edition}) SET e:Document, e += $properties REMOVE e:Staged"
-            " SET e.sources = COUNT { MATCH (s:Source {edition: $edition}) },"
-            " e.instances = COUNT { MATCH (i:Instance {edition: $edition}) }"
-            " RETURN e.sources AS sources, e.instances AS instances",
+            " SET e.sources = COUNT { MATCH (s:Source {edition: $edition}) } RETURN e.sources AS sources",
             edition=edition,
-            properties=document_properties(document),
+            properties={**document_properties(document), "instances": instances},
         )
-        self._count(document.ontology, documents=1, sources=row["sources"], instances=row["instances"])
+        self._count(document.ontology, documents=1, sources=row["sources"], instances=instances)
 
     def _refuse_taken(self, edition: str) -> None:
         clash = self._rows(
@@ -247,12 +248,12 @@ class Commit(Requests):
 
     def _number_evidence(self) -> None:
         """A number once used stays used, also when its evidence is gone."""
-        if self._entered:
-            self._do(
-                "MATCH (i:Instance {edition: $edition}) WITH i.owner AS owner, max(i.n) AS n"
-                " MATCH (o:Owner {space: $space, id: owner}) WHERE o.last_n < n SET o.last_n = n",
-                edition=self._entered[1],
-            )
+        entered = self._digests.get(self._entered[1], {}) if self._entered else {}
+        highest = dict(sorted(entered))
+        self._do(
+            "UNWIND $rows AS row MATCH (o:Owner {space: $space, id: row[0]}) WHERE o.last_n < row[1] SET o.last_n = row[1]",
+            rows=[[owner, n] for owner, n in highest.items()],
+        )
 
     def _count(self, ontology: str, **steps: int) -> None:
         counts = self._counts.setdefault(ontology, dict.fromkeys(COUNTED, 0))
