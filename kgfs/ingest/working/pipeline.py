@@ -100,34 +100,10 @@ class Pipeline:
             superseded = tuple(doc_id for doc_id in decisions.supersedes if graph.document(doc_id) is None)
         touched = [c.concept_id for doc in (*superseded, document.doc_id) for c in graph.concepts_of(doc)]
         if decisions is None:
-            with self.clock.stage("match"):
-                decisions = match(
-                    graph,
-                    self.stores.vectors,
-                    document.ontology,
-                    reading,
-                    vectors_of_reading,
-                    self.config.pipeline,
-                    _scope(job),
-                    first_source(journal.names, document),
-                )
-                decisions = without_suppressed(journal.names, document, reading, decisions)
-                decisions = replace(decisions, supersedes=superseded)
-                self.stores.garage.objects.put(decisions.key, decisions.encode())
+            decisions = self._decide(document, reading, vectors_of_reading, superseded, job)
             border("decided")
             still_ours()
-            with self.clock.stage("commit"):
-                found = journal.names.version_of(document.doc_id)
-                carry_out(
-                    graph,
-                    document,
-                    reading,
-                    decisions,
-                    text=text_of(self.stores.garage.objects, document, reading),
-                    content_version=found[0].n if found else 1,
-                    supersedes=superseded,
-                    at=time.time_ns(),
-                )
+            self._commit(document, reading, decisions)
             border("published")
         shown = graph.document(document.doc_id)
         if shown is None:
@@ -150,6 +126,46 @@ class Pipeline:
             )
         )
         border("noted")
+
+    def _decide(
+        self,
+        document: Document,
+        reading: Reading,
+        vectors_of_reading: embeddings.Embeddings | None,
+        superseded: tuple[str, ...],
+        job: Job | None,
+    ) -> Decisions:
+        """Kept in the garage before the graph shows anything of them."""
+        names = self.stores.journal.names
+        with self.clock.stage("match"):
+            decisions = match(
+                self.stores.graph,
+                self.stores.vectors,
+                document.ontology,
+                reading,
+                vectors_of_reading,
+                self.config.pipeline,
+                _scope(job),
+                first_source(names, document),
+            )
+            decisions = without_suppressed(names, document, reading, decisions)
+            decisions = replace(decisions, supersedes=superseded)
+            self.stores.garage.objects.put(decisions.key, decisions.encode())
+        return decisions
+
+    def _commit(self, document: Document, reading: Reading, decisions: Decisions) -> None:
+        with self.clock.stage("commit"):
+            found = self.stores.journal.names.version_of(document.doc_id)
+            carry_out(
+                self.stores.graph,
+                document,
+                reading,
+                decisions,
+                text=text_of(self.stores.garage.objects, document, reading),
+                content_version=found[0].n if found else 1,
+                supersedes=decisions.supersedes,
+                at=time.time_ns(),
+            )
 
     def forget(self, document: Document, commit_id: str) -> None:
         """Take a document nobody names any more out of graph and index (cascade=orphans)."""
