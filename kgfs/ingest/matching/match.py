@@ -54,25 +54,8 @@ def match(
     scopes = (ontology, source_id) if spoken_of else (ontology,)
     founded = {concept_id_of(scope_, found.norm) for found in reading.concepts for scope_ in scopes}
     living = graph.concepts_by_id({*direct.values(), *spoken_of, *founded})
-    decided: list[_Decided] = []
-    for index, found in enumerate(reading.concepts):
-        word, apart = words.joined(found.norm), words.apart(found.norm)
-        said = living.get(word.concept_id) if word else None
-        if word is not None:
-            concept, how, similarity = said, "decided" if said else "new", 1.0 if said else 0.0
-        else:
-            concept, how, similarity = (
-                _known(living, direct, found, apart) or likeness.find(index, apart) or (None, "new", 0.0)
-            )
-        if concept is not None:
-            decided.append(_Decided(concept.concept_id, concept.norm, concept.name, how, similarity))
-        else:
-            concept_id = word.concept_id if word else concept_id_of(ontology, found.norm)
-            if word is None and concept_id in apart:
-                concept_id = concept_id_of(source_id, found.norm)
-            held = living.get(concept_id)
-            former = held.name if held else word.name if word else ""
-            decided.append(_Decided(concept_id, found.norm, former, how, similarity))
+    known = _Known(ontology, source_id, living, direct, words, likeness)
+    decided = [known.decide(index, found) for index, found in enumerate(reading.concepts)]
     names = _names(graph, ontology, reading, decided)
     ids = {found.norm: one.concept_id for found, one in zip(reading.concepts, decided, strict=True)}
     joined = joined_of(reading, ids)
@@ -108,6 +91,45 @@ class _Decided:
     similarity: float
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What the graph has that a Reading's concepts may be."""
+
+    ontology: str
+    source_id: str
+    living: Mapping[str, Concept]
+    direct: Mapping[str, str]
+    """Normalised label or alias → concept id."""
+    words: _Words
+    likeness: _Likeness
+
+    def decide(self, index: int, found: FoundConcept) -> _Decided:
+        """A person's word counts first, then the same words, then likeness; else it is a new one."""
+        word, apart = self.words.joined(found.norm), self.words.apart(found.norm)
+        if word is not None:
+            said = self.living.get(word.concept_id)
+            same = (said, "decided", 1.0) if said else None
+        else:
+            same = self._by_words(found, apart) or self.likeness.find(index, apart)
+        if same is not None:
+            concept, how, similarity = same
+            return _Decided(concept.concept_id, concept.norm, concept.name, how, similarity)
+        concept_id = word.concept_id if word else concept_id_of(self.ontology, found.norm)
+        if word is None and concept_id in apart:
+            concept_id = concept_id_of(self.source_id, found.norm)
+        held = self.living.get(concept_id)
+        former = held.name if held else word.name if word else ""
+        return _Decided(concept_id, found.norm, former, "new", 0.0)
+
+    def _by_words(self, found: FoundConcept, apart: frozenset[str]) -> tuple[Concept, str, float] | None:
+        for norm in _norms(found):
+            concept_id = self.direct.get(norm, "")
+            concept = self.living.get(concept_id) if concept_id not in apart else None
+            if concept is not None:
+                return concept, "exact" if concept.norm == found.norm else "alias", 1.0
+        return None
+
+
 def _names(graph: Graph, ontology: str, reading: Reading, decided: Sequence[_Decided]) -> list[str]:
     """Those of the concepts' directories; who has none is given one."""
     nameless = [found.label for found, one in zip(reading.concepts, decided, strict=True) if not one.name]
@@ -125,16 +147,6 @@ def _names(graph: Graph, ontology: str, reading: Reading, decided: Sequence[_Dec
 def _norms(found: FoundConcept) -> list[str]:
     """Its label first, then its other forms."""
     return list(dict.fromkeys([found.norm, *(normalise_label(form) for form in found.forms)]))
-
-
-def _known(
-    living: Mapping[str, Concept], direct: Mapping[str, str], found: FoundConcept, apart: frozenset[str]
-) -> tuple[Concept, str, float] | None:
-    for norm in _norms(found):
-        concept = living.get(direct[norm]) if norm in direct and direct[norm] not in apart else None
-        if concept is not None:
-            return concept, "exact" if concept.norm == found.norm else "alias", 1.0
-    return None
 
 
 def name_for(graph: Graph, ontology: str, concept_id: str, found: FoundConcept, given: Mapping[str, str]) -> str:
