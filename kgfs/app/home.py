@@ -28,6 +28,8 @@ from kgfs.stores.worker_lock import worker_note
 UNFINISHED = "migration.json"
 """Stands in a home while it is being filled from another one."""
 RESTORING = "restore.lock"
+GARAGE_NOTE = "garage.store"
+"""Says in the run folder where the home's garage stands."""
 
 
 @contextmanager
@@ -48,13 +50,15 @@ def open_stores(
     :func:`derive_vectors` is to be called, by one who can wait for a server that is away. With ``later`` a home that knows by
     itself what was done in it, for no other shares its garage, is opened without a word to any server. ``mounted``: so it is,
     :func:`confirm` is to be called, and no read of the graph ever waits for a server. A home that is not there is made or,
-    for those who only ask (``make`` false), MissingError.
+    for those who only ask (``make`` false), MissingError. BadInputError where its garage stands elsewhere than the
+    configuration says.
     """
     if not make and not config.garage.exists():
         raise MissingError(
             f"{config.home}: no home of kgfs is there yet. kgfs mount and kgfs ingest make one; --home or KGFS_HOME name another."
         )
     make_home(config)
+    _know_garage(config)
     with ExitStack() as stack:
         garage, journal = open_garage(config), SqliteJournal(config.front_db)
         if config.garage_store.shared:
@@ -67,6 +71,7 @@ def open_stores(
         _restore(config, stores, derive=derive, later=later and config.garage_store.store != "files")
         if derive and not vectors_later:
             derive_vectors(config, stores)
+        _note_garage(config)
         yield stores
 
 
@@ -82,6 +87,7 @@ def as_they_are(config: Config) -> Iterator[Stores]:
             if not config.garage.exists():
                 raise
     make_home(config)
+    _know_garage(config)
     with ExitStack() as stack:
         stores = Stores(open_garage(config, cached=False), SqliteJournal(config.front_db), open_graph(config))
         stack.callback(stores.close)
@@ -118,6 +124,29 @@ def make_home(config: Config) -> None:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise from_os_error(error, f"{folder}: cannot be made (--home or KGFS_HOME name another home)") from error
+
+
+def _know_garage(config: Config) -> None:
+    """BadInputError where the home has another kind of garage than the configuration says: it would get a second one, empty,
+    and its ledger two halves."""
+    note, said = config.run / GARAGE_NOTE, config.garage_store.store
+    known = note.read_text() if note.exists() else ""
+    if known and known != said:
+        raise BadInputError(
+            f"{config.home}: garage.store of this home is '{known}', not '{said}'. Give the configuration that it was made with"
+            " (--config or KGFS_CONFIG); kgfs migrate copies it to other stores."
+        )
+
+
+def _note_garage(config: Config) -> None:
+    """Once the home could be opened so."""
+    note = config.run / GARAGE_NOTE
+    try:
+        if not (note.exists() and note.read_text()):
+            note.touch(mode=0o600)
+            note.write_text(config.garage_store.store)
+    except OSError as error:
+        raise from_os_error(error, f"{note}: cannot be written") from error
 
 
 def ship_rest(config: Config, stores: Stores) -> None:
