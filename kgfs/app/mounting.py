@@ -42,7 +42,7 @@ PAUSE = 0.2
 BUSY = 50
 """Who asks a mount that has just started more often than so in so many seconds walks or copies a tree, and is not to be held up
 by a worker and by clients of servers that are being loaded."""
-NO_PAUSE = 10.0
+NO_PAUSE = 5.0
 """They are loaded after so many seconds, whoever walks or copies."""
 
 
