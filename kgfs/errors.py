@@ -149,6 +149,10 @@ class AwayError(StoreError):
     machine can be used; trying later, or with other keys, can succeed."""
 
 
+class OlderCopyError(StoreError):
+    """The names here are an older copy of what the ledger knows: what would be written now would get numbers a second time."""
+
+
 class OvertakenError(StoreError):
     """Others have written under the numbers that were to be written; what they wrote comes first."""
 

@@ -49,7 +49,7 @@ def open_stores(
     embedding model whose vectors are wanted; without one there are none. With ``vectors_later`` they are not looked at yet:
     :func:`derive_vectors` is to be called, by one who can wait for a server that is away. With ``later`` a home that knows by
     itself what was done in it, for no other shares its garage, is opened without a word to any server. ``mounted``: so it is,
-    :func:`confirm` is to be called, and no read of the graph ever waits for a server. A home that is not there is made or,
+    :class:`~.confirming.Confirming` is to ask, and no read of the graph ever waits for a server. A home that is not there is made or,
     for those who only ask (``make`` false), MissingError. BadInputError where its garage stands elsewhere than the
     configuration says.
     """
@@ -179,15 +179,6 @@ def derive_vectors(config: Config, stores: Stores, embed_again: Callable[[], obj
                 from kgfs.ingest.life.rebuild import rebuild_vectors
 
                 rebuild_vectors(stores)
-
-
-def confirm(config: Config, stores: Stores) -> None:
-    """Of a home that was opened without asking its ledger: that this is the one it knows. Raises what opening would have
-    raised, for it may be that names here are an older copy; a server that is away is only noted."""
-    try:
-        restore_journal(stores.journal, stores.garage.ledger)
-    except (AwayError, TimedOutError) as error:
-        ErrorLog(config.errors_log).add("opening", error)
 
 
 def _restore(config: Config, stores: Stores, *, derive: bool, later: bool) -> None:

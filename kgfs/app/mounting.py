@@ -13,7 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kgfs.app.home import confirm, make_home, open_deposits, open_stores
+from kgfs.app.confirming import Confirming
+from kgfs.app.home import make_home, open_deposits, open_stores
 from kgfs.app.working import chores_of
 from kgfs.config import Config
 from kgfs.errors import BusyError, KgfsError
@@ -31,6 +32,7 @@ from kgfs.stores.worker_lock import WorkerLock
 
 if TYPE_CHECKING:
     from kgfs.fuse.metrics import Requests
+    from kgfs.tree.gate import Gate
 
 COLLECT_AFTER = 100_000
 """Objects made and kept before a mount looks for garbage: what it remembers for the kernel is much and is none."""
@@ -91,14 +93,18 @@ def run_mount(
         vfs = Vfs(root, lambda: space_of(config.home))
         news = News(world, vfs)
         exchange = shipping(config, stores, deposits.exchange) if stores.journal.sharing else None
-        chores = chores_of(config, stores, deposits.settler, ship=_nothing if exchange else None)
+        confirming = Confirming(config, stores)
+        gate = None if confirming.current.is_set() else vfs.hold_changes()
+        is_current = confirming.current.is_set
+        chores = chores_of(config, stores, deposits.settler, _nothing if exchange else None, is_current)
         keeper = WorkerKeeper(config) if worker else None
 
         async def do_chores() -> None:
             while True:
-                await trio.to_thread.run_sync(chores)
-                if keeper and paused.is_set():
-                    keeper.look()
+                if gate is None or gate.is_open():
+                    await trio.to_thread.run_sync(chores)
+                    if keeper and paused.is_set():
+                        keeper.look()
                 await trio.sleep(CHORES_EVERY)
 
         async def do_exchange() -> None:
@@ -117,14 +123,15 @@ def run_mount(
                     away, pause = True, EXCHANGE_AGAIN
                 await trio.sleep(pause)
 
+        def refuse(error: KgfsError) -> None:
+            refused.append(error)
+            signal.raise_signal(signal.SIGTERM)
+
         async def go_on_at_a_pause() -> None:
-            await _first_pause(requests)
+            await _first_pause(requests, gate)
             paused.set()
-            try:
-                await trio.to_thread.run_sync(confirm, config, stores, abandon_on_cancel=True)
-            except KgfsError as error:  # what a home that asks before it is mounted would have ended with
-                refused.append(error)
-                signal.raise_signal(signal.SIGTERM)
+            if gate is not None:
+                await confirming.follow(gate, refuse)
 
         gc.freeze()
         gc.set_threshold(COLLECT_AFTER, 20, 100)
@@ -149,15 +156,17 @@ def run_mount(
         raise refused[0]
 
 
-async def _first_pause(requests: Requests) -> None:
-    """Until little was asked of a mount for a moment, or for long."""
+async def _first_pause(requests: Requests, gate: Gate | None) -> None:
+    """Until little was asked of a mount for a moment, or for long, or somebody waits to change something."""
     import trio
 
+    wanted = gate.wanted if gate is not None else trio.Event()
     with trio.move_on_after(NO_PAUSE):
         before = -BUSY
-        while requests.total() - before >= BUSY:
+        while requests.total() - before >= BUSY and not wanted.is_set():
             before = requests.total()
-            await trio.sleep(PAUSE)
+            with trio.move_on_after(PAUSE):
+                await wanted.wait()
 
 
 def run_garage_mount(config: Config, mountpoint: Path, *, allow_other: bool = False, ready: Callable[[], None]) -> None:

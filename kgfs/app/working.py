@@ -42,7 +42,13 @@ def request_settling(config: Config) -> None:
     (config.run / "settle.request").touch(mode=0o600)
 
 
-def chores_of(config: Config, stores: Stores, settler: Settler, ship: Callable[[], object] | None = None) -> Chores:
+def chores_of(
+    config: Config,
+    stores: Stores,
+    settler: Settler,
+    ship: Callable[[], object] | None = None,
+    is_current: Callable[[], bool] = lambda: True,
+) -> Chores:
     """``ship`` in place of the usual way to the ledger."""
     return Chores(
         stores,
@@ -51,6 +57,7 @@ def chores_of(config: Config, stores: Stores, settler: Settler, ship: Callable[[
         config.run / "settle.request",
         trash_days=config.tree.trash_days,
         ship=ship or shipping(config, stores),
+        is_current=is_current,
     )
 
 

@@ -63,7 +63,8 @@ class OpenFiles:
         known = self._inodes.known(inode)
         file = _file(known.node)
         try:
-            handle = await self._threads.change(lambda: open_node(file, flags))
+            writes = bool(flags & (os.O_ACCMODE | os.O_TRUNC | os.O_APPEND))
+            handle = await self._threads.change(lambda: open_node(file, flags), held=writes)
         except MissingError as error:
             raise_gone(error)
         if flags & os.O_TRUNC and known.gone is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 import trio
 
 from kgfs.errors import KgfsError, StoppingError
+from kgfs.tree.gate import Gate
 
 if TYPE_CHECKING:
     from outcome import Outcome
@@ -29,23 +30,41 @@ class Threads:
         self._told: deque[trio.lowlevel.Task] = deque()
         self._going_on = False
         """Whether those who were told are about to go on."""
+        self._gate = Gate()
+        self._gate.open()
 
-    async def change(self, call: Callable[[], T]) -> T:
-        """Goes to its end whatever happens."""
+    def hold_changes(self) -> Gate:
+        """From now on they wait until it is opened."""
+        self._gate = Gate()
+        return self._gate
+
+    def are_held(self) -> bool:
+        return not self._gate.is_open()
+
+    async def change(self, call: Callable[[], T], *, held: bool = True) -> T:
+        """Goes to its end whatever happens, once it has begun. What is not ``held`` passes a gate that is closed."""
+        if held and self.are_held():
+            await self._gate.passing()
         task = trio.lowlevel.current_task()
         try:
             self._changing.acquire_on_behalf_of_nowait(task)
         except trio.WouldBlock:
             await self._changing.acquire_on_behalf_of(task)
         try:
-            return await self.outlast(call)
+            return await self._to_the_end(call)
         finally:
             self._changing.release_on_behalf_of(task)
 
     async def outlast(self, call: Callable[[], T]) -> T:
         """The same beside that number, for what waits for a server: one that is silent may keep it for long, and nobody else
-        is to find no thread for that. The thread is handed over to directly, without the turns of the event loop that
-        ``trio.to_thread`` takes for what is not wanted here: abandoning, calling back, naming."""
+        is to find no thread for that."""
+        if self.are_held():
+            await self._gate.passing()
+        return await self._to_the_end(call)
+
+    async def _to_the_end(self, call: Callable[[], T]) -> T:
+        """The thread is handed over to directly, without the turns of the event loop that ``trio.to_thread`` takes for what is
+        not wanted here: abandoning, calling back, naming."""
         task, token = trio.lowlevel.current_task(), trio.lowlevel.current_trio_token()
 
         def deliver(result: Outcome[T]) -> None:
@@ -94,8 +113,9 @@ class Threads:
         raise StoppingError("The mount is being taken down.")
 
     def stop(self) -> None:
-        """Give up what is being asked, and refuse new questions."""
+        """Give up what is being asked, and refuse new questions, and changes that have not begun for they are held."""
         self._stopping = True
+        self._gate.refuse(StoppingError("The mount is being taken down."))
         for scope in list(self._asked):
             scope.cancel()
 

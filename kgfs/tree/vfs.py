@@ -27,6 +27,7 @@ from kgfs.errors import (
     UnsupportedError,
 )
 from kgfs.tree.folders import OpenFolders
+from kgfs.tree.gate import Gate
 from kgfs.tree.gone import changed, left_open, unlinked
 from kgfs.tree.handles import Handles
 from kgfs.tree.held import HeldFiles
@@ -320,6 +321,10 @@ class Vfs:
 
     # ---------------------------------------------------------------------------------------- lifecycle
 
+    def hold_changes(self) -> Gate:
+        """From now on changes wait until it is opened; reading goes on."""
+        return self._threads.hold_changes()
+
     def take_stale(self) -> list[Invalidation]:
         """What the kernel believes wrongly, found out in passing; each is handed out once."""
         stale, self._stale = self._stale, []
@@ -356,7 +361,7 @@ class Vfs:
             return node, node.attr()
 
         try:
-            made = make_at_once(encoded)
+            made = None if self._threads.are_held() else make_at_once(encoded)
             node, attr = (made, made.attr()) if made is not None else await self._threads.change(make_and_look)
         except KgfsError:
             if believed_absent:

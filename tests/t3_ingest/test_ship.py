@@ -144,3 +144,26 @@ def test_what_cannot_be_shipped_is_told_once_while_it_lasts(desk: Desk, monkeypa
         away = False
         chores()
     desk.config.errors_log.unlink()
+
+
+def test_nothing_that_is_kept_is_removed_before_the_names_are_known_to_be_current(desk: Desk) -> None:
+    current = False
+    chores = Chores(
+        desk.stores,
+        desk.deposits.settler,
+        ErrorLog(desk.config.errors_log),
+        desk.config.run / "settle.request",
+        trash_days=0,
+        ship=lambda: ship_once(desk.journal, desk.stores.garage.ledger),
+        is_current=lambda: current,
+    )
+    (desk.config.spool / "deadbeef-00").write_bytes(b"what only newer names speak of")
+    removed = desk.file("removed.txt", b"in the trash")
+    desk.deposits.settler.settle_now()
+    desk.deposits.remove(removed.id)
+    assert desk.journal.names.trash()
+    chores()
+    assert desk.spool_files() == ["deadbeef-00"] and desk.journal.names.trash()
+    current = True
+    chores()
+    assert desk.spool_files() == [] and not desk.journal.names.trash()

@@ -9,7 +9,7 @@ import pytest
 import trio
 import trio.testing
 
-from kgfs.errors import KgfsError, StoreError
+from kgfs.errors import KgfsError, StoppingError, StoreError
 from kgfs.tree.threads import Threads
 
 
@@ -116,3 +116,45 @@ async def test_what_outlasts_others_takes_the_place_of_none() -> None:
             nursery.cancel_scope.cancel()
             go_on.set()
     assert outlasted == [True] * 5
+
+
+async def test_changes_wait_at_a_gate_and_questions_do_not() -> None:
+    threads, made = Threads(), list[str]()
+    gate = threads.hold_changes()
+    with trio.fail_after(10):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(threads.change, lambda: made.append("change"))
+            nursery.start_soon(threads.outlast, lambda: made.append("long change"))
+            await gate.wanted.wait()
+            assert await threads.ask(lambda: "answer") == "answer"
+            await threads.change(lambda: made.append("open to read"), held=False)
+            await trio.testing.wait_all_tasks_blocked()
+            assert made == ["open to read"]
+            gate.open()
+    assert sorted(made) == ["change", "long change", "open to read"]
+    assert not threads.are_held()
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+async def test_a_gate_that_stays_shut_refuses(stopped: bool) -> None:
+    threads, refused, made = Threads(), list[KgfsError](), list[int]()
+    gate = threads.hold_changes()
+
+    async def change() -> None:
+        try:
+            await threads.change(lambda: made.append(1))
+        except KgfsError as error:
+            refused.append(error)
+
+    with trio.fail_after(10):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(change)
+            await gate.wanted.wait()
+            if stopped:
+                threads.stop()
+            else:
+                gate.refuse(StoreError("an older copy"))
+        await change()
+    gate.open()  # too late
+    assert [type(error) for error in refused] == [StoppingError if stopped else StoreError] * 2
+    assert made == [] and threads.are_held()

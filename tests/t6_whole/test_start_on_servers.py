@@ -100,10 +100,11 @@ def test_what_cannot_be_is_refused_at_once(far: Place, setting: str, word: str, 
 
 
 @pytest.mark.mounted
-@pytest.mark.logs("older copy")
+@pytest.mark.logs("older copy", "is in use by a process")
 @pytest.mark.claim("AWAY-7")
 def test_a_mount_of_names_that_are_an_older_copy_ends(place: Place, seaweedfs: Server) -> None:
-    """Told by the ledger, once it was asked: what is written to such a home could never be delivered."""
+    """Told by the ledger, once it was asked: what is written to such a home could never be delivered, so nothing is, and
+    nothing is swept away that only the newer names speak of."""
     server = seaweedfs.place
     (place.home / "config.toml").write_text(
         f'[garage]\nstore = "s3"\nendpoint = "{server.endpoint}"\nprefix = "{server.prefix}"\n'
@@ -120,7 +121,13 @@ def test_a_mount_of_names_that_are_an_older_copy_ends(place: Place, seaweedfs: S
     for path in place.home.glob("front.sqlite-*"):
         path.unlink()
     shutil.copy(kept, front)
+    undelivered = place.home / "spool" / f"{'0' * 12}-1"
+    undelivered.write_text("Bytes of a file that only the newer names know.\n")
     place.run("mount", place.mountpoint, "--no-worker", expect=None)
+    for number in range(20):  # would be more facts than the ledger is ahead
+        with pytest.raises(OSError):
+            (place.mountpoint / "Notes" / "documents" / f"{number}.txt").write_text("A torii is a gate.\n")
     until(lambda: not os.path.ismount(place.mountpoint))
+    assert undelivered.exists()
     log = place.home / "log" / "mount.log"
     until(lambda: "older copy" in log.read_text())

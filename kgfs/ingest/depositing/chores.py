@@ -35,10 +35,13 @@ class Chores:
         *,
         trash_days: int,
         ship: Callable[[], object],
+        is_current: Callable[[], bool] = lambda: True,
     ) -> None:
-        """``request`` is the file whose touching asks for settling at once; ``ship`` is how facts get to the ledger."""
+        """``request`` is the file whose touching asks for settling at once; ``ship`` is how facts get to the ledger. Nothing
+        that is kept is removed before ``is_current`` says that no fact is missing here."""
         self._stores = stores
         self._ship_now = ship
+        self._is_current = is_current
         self._settler = settler
         self._errors = errors
         self._request = request
@@ -78,7 +81,7 @@ class Chores:
             self._answered = asked
             self._settler.settle_now(self._ship_meanwhile)
         else:
-            self._settler.run_once(time.time_ns(), self._ship_meanwhile)
+            self._settler.run_once(time.time_ns(), self._ship_meanwhile, sweep=self._is_current())
 
     def _leave_room(self) -> None:
         if time.monotonic() >= self._next_room:
@@ -93,7 +96,7 @@ class Chores:
             self._next_ship = time.monotonic() + SHIP_EVERY
 
     def _empty_trash(self) -> None:
-        if time.monotonic() >= self._next_trash:
+        if time.monotonic() >= self._next_trash and self._is_current():
             self._next_trash = time.monotonic() + TRASH_EVERY
             trash.empty(self._stores, self._settler, time.time_ns() - self._trash_days * trash.DAY)
 

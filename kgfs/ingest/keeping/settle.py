@@ -61,9 +61,9 @@ class Settler:
         """What is to be settled at ``now`` (nanoseconds), oldest first."""
         return self._waiting(now - int(self._config.pipeline.settle * 1e9), now)
 
-    def run_once(self, now: int, between: Callable[[], None] = lambda: None) -> int:
-        """Settle what is due; how many names were. What fails is logged and tried again later. The first call also
-        clears the spool. ``between`` is called now and then, since a large folder takes minutes. While writers of this
+    def run_once(self, now: int, between: Callable[[], None] = lambda: None, *, sweep: bool = True) -> int:
+        """Settle what is due; how many names were. What fails is logged and tried again later. The first call with
+        ``sweep`` also clears the spool. ``between`` is called now and then, since a large folder takes minutes. While writers of this
         process are in a hurry only what has waited long is settled, and the rest is left for a later call. So is all
         while the garage's server is away."""
         if now < self._resting_until:
@@ -73,7 +73,7 @@ class Settler:
             settled = self._settle(self.due(now if full else now - PATIENCE), now, between)
         else:
             settled = self._settle(self.due(now), now, between, lambda: self._lull.over(time.monotonic_ns()))
-        if not self._swept:
+        if sweep and not self._swept:
             self._swept = True
             self.sweep()
         return settled

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kgfs.errors import StoreError
+from kgfs.errors import OlderCopyError, StoreError
 from kgfs.failpoints import border
 from kgfs.stores.garage.contract import Ledger
 from kgfs.stores.journal.contract import Journal
@@ -16,7 +16,7 @@ from kgfs.stores.stores import Stores
 
 def ship_once(journal: Journal, ledger: Ledger) -> int:
     """Send what the ledger does not have yet; how many facts. Several processes may call: the ledger admits one writer
-    at a time and skips what it has, and a crash in between sends the same facts again. StoreError where the journal is
+    at a time and skips what it has, and a crash in between sends the same facts again. OlderCopyError where the journal is
     an older copy than the ledger: what it sent under numbers that are taken would be skipped."""
     sent = 0
     while True:
@@ -36,7 +36,7 @@ def ship_once(journal: Journal, ledger: Ledger) -> int:
 
 def restore_journal(journal: Journal, ledger: Ledger) -> int:
     """Fill an empty journal from a ledger that has facts; how many. Does nothing where there is nothing to restore.
-    StoreError where the journal is an older one than the ledger: it would give numbers a second time. Where homes share
+    OlderCopyError where the journal is an older one than the ledger: it would give numbers a second time. Where homes share
     the ledger that is nothing unusual, and its exchange brings what is missing."""
     last = ledger.last_seq()
     here = journal.seq()
@@ -76,8 +76,8 @@ def embedding_model_of(stores: Stores) -> str:
 _MARK = DocumentRead.__name__.encode()
 
 
-def _older(here: int, last: int) -> StoreError:
-    return StoreError(
+def _older(here: int, last: int) -> OlderCopyError:
+    return OlderCopyError(
         f"The names database ends at fact {here}, the ledger at {last}: it is an older copy. "
         "Run kgfs check --repair: it is quarantined and made anew from the ledger. Where other homes use this place in the"
         " bucket, set garage.shared instead."

@@ -1,0 +1,61 @@
+"""Asks the ledger of a home that was mounted without a word to it whether anything is missing here."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from kgfs.config import Config
+from kgfs.errors import KgfsError, OlderCopyError
+from kgfs.ingest.keeping.ship import restore_journal
+from kgfs.stores.error_log import ErrorLog
+from kgfs.stores.journal.following import confirmed
+from kgfs.stores.stores import Stores
+
+if TYPE_CHECKING:
+    from kgfs.tree.gate import Gate
+
+AGAIN = 5.0
+"""Seconds between questions while the ledger does not answer, or has what is not known to have been sent."""
+
+
+class Confirming:
+    """One thread asks. ``current`` is set once the ledger is known to have nothing that is missing here."""
+
+    def __init__(self, config: Config, stores: Stores) -> None:
+        self._config = config
+        self._stores = stores
+        self._failing: type[KgfsError] | None = None
+        self.current = threading.Event()
+        if config.garage_store.store == "files" or stores.journal.sharing:  # the ledger was asked when it was opened
+            self.current.set()
+
+    def ask(self) -> None:
+        """OlderCopyError where facts are missing. What else keeps the ledger from answering is noted, once while it lasts."""
+        try:
+            restore_journal(self._stores.journal, self._stores.garage.ledger)
+            if self._stores.garage.ledger.last_seq() <= confirmed(self._stores.journal):
+                self.current.set()
+        except OlderCopyError:
+            raise
+        except KgfsError as error:
+            if type(error) is not self._failing:
+                ErrorLog(self._config.errors_log).add("opening", error)
+            self._failing = type(error)
+
+    async def follow(self, gate: Gate, refuse: Callable[[OlderCopyError], None]) -> None:
+        """Open the gate once the ledger was asked, answer or not, for with a server away work goes on; and ask until it is
+        known. Where names here are an older copy the gate stays shut and ``refuse`` is called."""
+        import trio
+
+        while not self.current.is_set():
+            try:
+                await trio.to_thread.run_sync(self.ask, abandon_on_cancel=True)
+            except OlderCopyError as error:
+                gate.refuse(error)
+                refuse(error)
+                return
+            gate.open()
+            if not self.current.is_set():
+                await trio.sleep(AGAIN)
