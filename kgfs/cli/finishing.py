@@ -24,15 +24,18 @@ STILL = 5.0
 KEPT = "What is owed stays so, and is done when that answers again; kgfs wait waits for it."
 
 
-def read_owed(config: Config, stores: Stores, settler: Settler | None = None, timeout: float = 0.0) -> None:
+def read_owed(
+    config: Config, stores: Stores, settler: Settler | None = None, timeout: float = 0.0, *, begun: float | None = None
+) -> None:
     """Until nothing is owed: by the worker that is alive, or by being it. ``settler`` is of this process's session, if it has
-    one. Exits with 1 if documents failed meanwhile. TimedOutError after ``timeout`` seconds, where that is not 0. What a server
-    that is away says is raised where nothing goes on, after as many attempts as a worker makes that ends when it is idle."""
+    one. Exits with 1 if documents failed meanwhile. TimedOutError ``timeout`` seconds, where that is not 0, after ``begun``
+    (monotonic; else now). What a server that is away says is raised where nothing goes on, after as many attempts as a
+    worker makes that ends when it is idle."""
     settler = settler or Settler(config, stores)
     with Bar() as bar:
         start = owed(stores.journal)
         standstill = _Standstill(config, settler)
-        deadline = time.monotonic() + timeout
+        deadline = (time.monotonic() if begun is None else begun) + timeout
 
         def watch() -> None:
             left = owed(stores.journal)
@@ -76,14 +79,15 @@ class _Standstill:
     def __init__(self, config: Config, settler: Settler) -> None:
         self._config = config
         self._settler = settler
-        self._seen: tuple[int, ...] = ()
+        self._seen: tuple[object, ...] = ()
         self._asked = 0
         """How often in vain since anything went on."""
         self._next = 0.0
 
     def look(self, left: Owed) -> None:
         """To be called often. Raises as :func:`read_owed` says."""
-        seen = left.unsettled, left.jobs, left.done, left.failed, left.unsupported
+        counts = left.unsettled, left.jobs, left.done, left.failed, left.unsupported
+        seen = *counts, *((job.doc_id, job.stage, job.progress) for job in left.working)
         if seen != self._seen:
             self._seen, self._asked, self._next = seen, 0, time.monotonic() + STILL
         if time.monotonic() < self._next:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import click
@@ -16,11 +18,13 @@ from kgfs.cli.progress import Bar
 from kgfs.config import STRATEGIES, Config
 from kgfs.domain.documents import State
 from kgfs.errors import AwayError, BadInputError, KgfsError, TimedOutError
+from kgfs.ingest.depositing.deposit import Deposits
 from kgfs.ingest.depositing.intake import Ingested
 from kgfs.ingest.keeping.identify import Action
 from kgfs.ingest.life.again import owe_again, recognise
 from kgfs.stores.stores import Stores
 
+AWAY = (AwayError, TimedOutError)
 ASKED = "reading again was asked for"
 
 
@@ -68,42 +72,62 @@ def command(
         raise BadInputError("--as names the place of one file; several were given.")
     if as_path and not ontology:
         raise BadInputError("--as names a place in an ontology. Say with --ontology in which.")
-    failures: list[KgfsError] = []
-    again: list[str] = []
     with open_stores(config) as stores, open_deposits(config, stores) as (deposits, _):
-        total = sum(_size(path) for path in files)
-        kept = 0
 
-        def progress(size: int) -> None:
-            nonlocal kept
-            kept += size
-            bar.show(kept, total, "bytes kept")
+        def done(paths: Sequence[Path], progress: Callable[[int], None]) -> Iterable[tuple[Path, Ingested | KgfsError]]:
+            if not ontology:
+                return _all_known(config, stores, paths, again=force or strategy is not None)
+            if as_path:
+                return _one_as(deposits, paths[0], ontology, as_path, progress, force=force)
+            return deposits.ingest_files(paths, ontology, progress, force=force)
 
-        with Bar() as bar:
-            done: Iterable[tuple[Path, Ingested | KgfsError]]
-            if ontology and as_path:
-                done = [(files[0], deposits.ingest_file(files[0], ontology, as_path, progress, force=force))]
-            elif ontology:
-                done = deposits.ingest_files(files, ontology, progress, force=force)
-            else:
-                done = _all_known(config, stores, files, again=force or strategy is not None)
-            for path, ingested in done:
-                if isinstance(ingested, KgfsError):
-                    failures.append(ingested)
-                    click.echo(f"kgfs: {ingested}", err=True)
-                    continue
-                if ontology and strategy and ingested.doc_id and ingested.decision == Action.SKIP:
-                    ingested = replace(ingested, decision=Action.REPROCESS.value, reason=ASKED)
-                _print(path, ingested, as_json)
-                if ingested.doc_id and (strategy or (force and not ontology)):
-                    again.append(ingested.doc_id)
-        owe_again(stores, again, strategy or "")
-        refused = [error for error in failures if not isinstance(error, (AwayError, TimedOutError))]
+        def ingest(paths: Sequence[Path]) -> list[tuple[Path, KgfsError]]:
+            """Deposit, tell of each, and owe its reading; what failed."""
+            failed: list[tuple[Path, KgfsError]] = []
+            again: list[str] = []
+            total = sum(_size(path) for path in paths)
+            kept = 0
+
+            def progress(size: int) -> None:
+                nonlocal kept
+                kept += size
+                bar.show(kept, total, "bytes kept")
+
+            with Bar() as bar:
+                for path, ingested in done(paths, progress):
+                    if isinstance(ingested, KgfsError):
+                        failed.append((path, ingested))
+                        click.echo(f"kgfs: {ingested}", err=True)
+                        continue
+                    if ontology and strategy and ingested.doc_id and ingested.decision == Action.SKIP:
+                        ingested = replace(ingested, decision=Action.REPROCESS.value, reason=ASKED)
+                    _print(path, ingested, as_json)
+                    if ingested.doc_id and (strategy or (force and not ontology)):
+                        again.append(ingested.doc_id)
+            owe_again(stores, again, strategy or "")
+            return failed
+
+        failed = ingest(files)
+        read = partial(read_owed, config, stores, deposits.settler, timeout, begun=time.monotonic())
+        refused = [(path, error) for path, error in failed if not isinstance(error, AWAY)]
         if not no_wait and len(refused) < len(files):  # who gave nothing waits for nobody else's documents
-            read_owed(config, stores, deposits.settler, timeout)
-            failures = refused  # what waited for a server is done
-    if failures:
-        raise SystemExit(failures[0].exit_code)
+            read()
+            if waiting := [path for path, error in failed if isinstance(error, AWAY)]:
+                # Their bytes may be read by now; what else was asked nobody knows but this process.
+                refused += ingest(waiting)
+                read()
+            failed = refused
+    if failed:
+        raise SystemExit(failed[0][1].exit_code)
+
+
+def _one_as(
+    deposits: Deposits, source: Path, ontology: str, as_path: str, progress: Callable[[int], None], *, force: bool
+) -> Iterator[tuple[Path, Ingested | KgfsError]]:
+    try:
+        yield source, deposits.ingest_file(source, ontology, as_path, progress, force=force)
+    except KgfsError as error:
+        yield source, error
 
 
 def _all_known(

@@ -9,7 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from kgfs.app.home import open_stores
 from kgfs.config import load
+from kgfs.ingest.keeping.ship import entries
+from kgfs.stores.journal.encoding import decode
+from kgfs.stores.journal.facts import ReadingOwed
 from kgfs.stores.vectors.owners import take_place
 from tests.logs import AWAY
 from tests.peers.buckets import Server
@@ -60,6 +64,35 @@ def test_ingest_ends_where_keys_are_refused(far: Place, tmp_path: Path) -> None:
     far.mount()
     far.wait()
     assert far.status()["documents"] == {"done": 4}
+
+
+@pytest.mark.claim("AWAY-8")
+@pytest.mark.logs(REFUSED, AWAY)
+def test_ingest_does_what_was_asked_once_the_keys_are_taken_again(far: Place, tmp_path: Path) -> None:
+    """All of them failed at first, and whoever settles meanwhile knows neither of strategies nor of force."""
+    known = written(tmp_path, 1)
+    far.mount()
+    far.run("ingest", known, "--ontology", "Known")
+    keys = (tmp_path / "secret").read_text()
+    (tmp_path / "secret").write_text("spoilt")
+    more = {"KGFS_PIPELINE_MAX_ATTEMPTS": "20"}
+    asked = [
+        far.start("ingest", written(tmp_path, 2), "--ontology", "Known", "--strategy", "hybrid", "--json", env=more),
+        far.start("ingest", known, "--ontology", "Known", "--as", "deep/1.txt", "--force", "--json", env=more),
+    ]
+    told = [process.stderr.readline() for process in asked if process.stderr]
+    assert all(REFUSED in line for line in told)
+    (tmp_path / "secret").write_text(keys)
+    for process, path in zip(asked, ("2.txt", "deep/1.txt"), strict=True):
+        with process:
+            assert process.stdout and process.stderr
+            out, err = process.stdout.read(), process.stderr.read()
+        assert process.returncode == 0, (told, err)
+        assert [json.loads(line)["path"] for line in out.splitlines()] == [path]
+    with open_stores(load(far.home)) as stores:
+        facts = [decode(entry) for entry in entries(stores.journal, stores.garage.ledger)]
+    owed = [(fact.strategy, bool(fact.run)) for fact in facts if isinstance(fact, ReadingOwed)]
+    assert sorted(owed) == [("", True), ("hybrid", True)]
 
 
 @pytest.mark.claim("SHARE-10")

@@ -1,0 +1,35 @@
+"""When a verb that stays gives up."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kgfs.app.home import open_stores
+from kgfs.cli import finishing
+from kgfs.config import Pipeline, Vectors, load
+from kgfs.errors import AwayError
+from kgfs.ingest.keeping.settle import Settler
+from kgfs.knowledge.owed import Owed
+from kgfs.stores.journal.contract_jobs import Job
+
+
+def reading(share: float) -> Owed:
+    job = Job("read", "d", "o", 1, state="working", stage="extracting", progress=share)
+    return Owed(unsettled=0, jobs=1, working=(job,), failed=0, unsupported=0, done=0)
+
+
+def test_a_long_document_that_is_read_goes_on_though_a_server_is_away(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(finishing, "STILL", 0.0)
+    nobody = Vectors(store="qdrant", url="http://127.0.0.1:1")
+    config = replace(load(home), vectors=nobody, pipeline=Pipeline(max_attempts=2))
+    with open_stores(load(home)) as stores:
+        standstill = finishing._Standstill(config, Settler(config, stores))
+        for step in range(5):
+            standstill.look(reading(step / 5))
+        with pytest.raises(AwayError, match="kgfs wait"):
+            standstill.look(reading(4 / 5))
