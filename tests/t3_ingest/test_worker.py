@@ -15,10 +15,12 @@ from kgfs.compute.local import LocalCompute
 from kgfs.config import Config, Models, load
 from kgfs.config import Pipeline as Settings
 from kgfs.domain.documents import State
+from kgfs.errors import AwayError, TimedOutError
 from kgfs.ingest.life.rebuild import rebuild
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working import worker as worker_module
 from kgfs.ingest.working.pipeline import Pipeline
+from kgfs.ingest.working.turns import Alone
 from kgfs.ingest.working.worker import Worker
 from kgfs.models.contract import Passage
 from kgfs.stores.error_log import ErrorLog
@@ -97,6 +99,29 @@ def test_a_poisoned_document_fails_with_its_reason_and_the_others_are_read(
     logged = [json.loads(line) for line in config.errors_log.read_text().splitlines()]
     assert [line["attempt"] for line in logged] == [1, 2]
     assert stores.garage.objects.get(failed.key) == (TEXT + " POISON.").encode()
+
+
+class Silent(Alone):
+    """Of a server that says nothing."""
+
+    def pass_on(self) -> None:
+        raise AwayError("silent")
+
+
+@pytest.mark.logs("worker AwayError: silent")
+def test_who_watches_is_called_also_while_a_server_is_away(
+    config: Config, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_module, "RETRY", 0.01)
+
+    def watch() -> None:
+        raise TimedOutError("long enough")
+
+    compute = Counting()
+    pipeline = Pipeline(config, stores, compute, StageClock(), LocalEngine(compute, stores.garage.objects))
+    worker = Worker(pipeline, ErrorLog(config.errors_log), lambda: None, Silent(pipeline))
+    with pytest.raises(TimedOutError, match="long enough"):
+        worker.run(until_idle=True, watch=watch)
 
 
 def test_a_model_that_talks_nonsense_gives_no_concepts_and_its_words_are_kept(

@@ -90,12 +90,12 @@ class Worker:
         self,
         *,
         until_idle: bool = False,
-        watch: Callable[[], None] | None = None,
+        watch: Callable[[], None] = lambda: None,
         give_way: Callable[[], bool] = lambda: False,
         prepare: Callable[[], None] = lambda: None,
     ) -> bool:
         """Work until stopped; with ``until_idle`` until nothing is owed, or until a server has been away for too long: what
-        it says is raised then, and the work stays owed. ``watch`` is called after each look. Whether it ended because
+        it says is raised then, and the work stays owed. ``watch`` is called after each look, also in vain. Whether it ended because
         ``give_way`` asked for that, which is asked before each look. ``prepare`` is called before anything is claimed,
         again and again while a server that it needs is away."""
         claims: list[_Claim] = []
@@ -114,15 +114,14 @@ class Worker:
                         prepared = prepared or self._prepare(prepare)
                         idle = prepared and not self._look(claims, pool)
                     except AWAY as error:
+                        idle = False
                         self._waits_for(error)
                         self._stopping.wait(RETRY)
-                        continue
                     except KgfsError as error:  # the journal itself, by a full disk: what is held waits here
+                        idle = False
                         self._errors.add("worker", error)
                         self._stopping.wait(RETRY)
-                        continue
-                    if watch:
-                        watch()
+                    watch()
                     if idle:
                         if until_idle and not self._pipeline.stores.journal.jobs.owed():
                             self._turns.keep_up(now=True)
