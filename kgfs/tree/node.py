@@ -100,7 +100,7 @@ class Node:
 
     @property
     def keeps_elsewhere(self) -> bool:
-        """Whether truncating it by path waits for a server. *Quick*."""
+        """Whether opening it, or truncating it by path, may wait for a server. *Quick*."""
         return False
 
     def change(self, wanted: AttrChange) -> Attr:
@@ -220,7 +220,7 @@ class Handle:
     quick: bool = False
     """Whether read is quick (in memory)."""
     keeps_elsewhere: bool = False
-    """Whether keeping what was written waits for a server."""
+    """Whether what is written may wait for a server, for it is kept there."""
 
     def read(self, offset: int, length: int) -> bytes:
         raise NotImplementedError

@@ -64,7 +64,8 @@ class OpenFiles:
         file = _file(known.node)
         try:
             writes = bool(flags & (os.O_ACCMODE | os.O_TRUNC | os.O_APPEND))
-            handle = await self._threads.change(lambda: open_node(file, flags), held=writes)
+            change = self._threads.outlast if file.keeps_elsewhere else self._threads.change
+            handle = await change(lambda: open_node(file, flags), held=writes)
         except MissingError as error:
             raise_gone(error)
         if flags & os.O_TRUNC and known.gone is not None:
@@ -106,7 +107,7 @@ class OpenFiles:
         opened = self._handles.file(fh)
         self._left(fh, opened)
         if opened.writes:
-            await self.with_handle(opened, opened.handle.release, outlast=opened.handle.keeps_elsewhere)
+            await self.with_handle(opened, opened.handle.release)
         else:
             with suppress(StoppingError):  # nothing is lost with a handle that only reads
                 await self.with_handle(opened, opened.handle.release, abandon=True)
@@ -183,27 +184,23 @@ class OpenFiles:
 
     async def fsync(self, fh: int) -> None:
         opened = self._handles.file(fh)
-        await self.with_handle(opened, opened.handle.sync, outlast=opened.handle.keeps_elsewhere)
+        await self.with_handle(opened, opened.handle.sync)
 
     # ------------------------------------------------------------------------------------------- inside
 
-    async def with_handle(
-        self, opened: OpenFile, call: Callable[[], T], *, abandon: bool = False, outlast: bool = False
-    ) -> T:
-        """Call it in a thread, alone with the handle; with ``abandon`` it may be given up, with ``outlast`` it takes the place
-        of no other change."""
+    async def with_handle(self, opened: OpenFile, call: Callable[[], T], *, abandon: bool = False) -> T:
+        """Call it in a thread, alone with the handle; with ``abandon`` it may be given up. What waits for a server, or for
+        somebody who has the same file and waits for one, takes the place of no other change."""
         try:
             opened.turn.acquire_nowait()  # acquire() takes a turn of the event loop even where nobody has it
         except trio.WouldBlock:
             await opened.turn.acquire()
         try:
-            return await self._inside(opened, call, abandon=abandon, outlast=outlast)
+            return await self._inside(opened, call, abandon=abandon)
         finally:
             opened.turn.release()
 
-    async def _inside(
-        self, opened: OpenFile, call: Callable[[], T], *, abandon: bool = False, outlast: bool = False
-    ) -> T:
+    async def _inside(self, opened: OpenFile, call: Callable[[], T], *, abandon: bool = False) -> T:
         lock = opened.inside
 
         def inside() -> T:
@@ -212,7 +209,7 @@ class OpenFiles:
 
         if abandon:
             return await self._threads.ask(inside)
-        return await (self._threads.outlast(inside) if outlast else self._threads.change(inside))
+        return await (self._threads.outlast if opened.handle.keeps_elsewhere else self._threads.change)(inside)
 
 
 def _at_once(opened: OpenFile, call: Callable[[], T]) -> T | None:

@@ -55,10 +55,10 @@ class Threads:
         finally:
             self._changing.release_on_behalf_of(task)
 
-    async def outlast(self, call: Callable[[], T]) -> T:
+    async def outlast(self, call: Callable[[], T], *, held: bool = True) -> T:
         """The same beside that number, for what waits for a server: one that is silent may keep it for long, and nobody else
         is to find no thread for that."""
-        if self.are_held():
+        if held and self.are_held():
             await self._gate.passing()
         return await self._to_the_end(call)
 

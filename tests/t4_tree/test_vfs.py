@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Hashable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from contextlib import suppress
 
 import pytest
@@ -406,7 +406,7 @@ async def test_slow_reads_make_no_writer_wait(tree: Tree) -> None:
 
 
 class Elsewhere(Handle):
-    """What is written there a server keeps that is silent until it is told to go on."""
+    """What is written there a server keeps that is silent until it is told to go on. Who waits for it has the file alone."""
 
     keeps_elsewhere = True
 
@@ -417,19 +417,52 @@ class Elsewhere(Handle):
         self.entered.set()
         self.go_on.wait(30)
 
+    flush = sync
+
+    def write(self, offset: int, data: bytes) -> int:
+        self.sync()
+        return len(data)
+
+    def truncate(self, size: int) -> None:
+        self.sync()
+
+
+class ElsewhereFile(FixedFile):
+    keeps_elsewhere = True
+
+    def __init__(self, handle: Elsewhere) -> None:
+        super().__init__("elsewhere", b"kept")
+        self._handle = handle
+
+    def open(self, *, read: bool, write: bool, truncate: bool, append: bool = False) -> Handle:
+        self._handle.sync()
+        return self._handle
+
 
 @pytest.mark.claim("SHARE-2")
-async def test_an_fsync_that_waits_for_a_server_makes_no_change_wait(tree: Tree) -> None:
+@pytest.mark.parametrize("what", ["open", "write", "flush", "fsync", "ftruncate"])
+async def test_what_waits_for_a_server_makes_no_change_wait(tree: Tree, what: str) -> None:
     vfs = Vfs(tree.root, lambda: space_of("/"), threads=1)
-    documents = await inode(vfs, "documents")
+    documents, hello = await inode(vfs, "documents"), await inode(vfs, "derived/hello.txt")
     silent = Elsewhere()
-    fh = vfs.files.opened(silent, await inode(vfs, "derived/hello.txt"), os.O_WRONLY)
-    with trio.fail_after(5):
+    vfs.inodes.known(hello).node = ElsewhereFile(silent)
+    fh = vfs.files.opened(silent, hello, os.O_WRONLY)
+    calls: dict[str, Callable[[], Awaitable[object]]] = {
+        "open": lambda: vfs.files.open(hello, os.O_RDONLY),
+        "write": lambda: vfs.files.write(fh, 0, b"more"),
+        "flush": lambda: vfs.files.flush(fh),
+        "fsync": lambda: vfs.files.fsync(fh),
+        "ftruncate": lambda: vfs.setattr(hello, AttrChange(size=0), fh),
+    }
+    with trio.fail_after(30):
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(vfs.files.fsync, fh)
+            nursery.start_soon(calls[what])
             await trio.to_thread.run_sync(silent.entered.wait)
-            await vfs.mkdir(documents, b"folder", 0o755, ME)
-            silent.go_on.set()
+            try:
+                with trio.fail_after(10):
+                    await vfs.mkdir(documents, b"folder", 0o755, ME)
+            finally:
+                silent.go_on.set()
 
 
 async def test_what_is_still_open_for_writing_is_released_at_the_end(vfs: Vfs) -> None:
