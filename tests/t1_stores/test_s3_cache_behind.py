@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,12 @@ import pytest
 from kgfs.stores.garage.contract import BLOCK
 from kgfs.stores.garage.s3 import behind
 from kgfs.stores.garage.s3.behind import CacheBehind
+from kgfs.stores.garage.s3.bucket import Bucket
 from kgfs.stores.garage.s3.cache import PAGE, Cache
+from kgfs.stores.garage.s3.place import Place
+from kgfs.stores.garage.s3.reader import S3Reader
 from kgfs.stores.garage.sums import sums_of
+from kgfs.stores.locks import locked
 
 LIMIT = 8 << 20
 LONG = random.Random(6).randbytes(3 * BLOCK)
@@ -58,6 +63,54 @@ def test_nobody_waits_for_more_to_come(tmp_path: Path, monkeypatch: pytest.Monke
     cache.keep_block("last", 0, b"last", cache.round())
     cache.close()
     assert Cache(tmp_path, LIMIT).block("last", 0, sums_of(b"last")) == b"last"
+
+
+def test_a_reader_waits_for_room_a_part_of_the_time_that_it_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(behind, "WAITING", BLOCK)
+    cache = CacheBehind(tmp_path, LIMIT)
+    waited: list[float] = []
+    plain = CacheBehind._wait
+
+    def wait(self: CacheBehind, until: Callable[[], bool], seconds: float) -> bool:
+        waited.append(seconds)
+        return plain(self, until, seconds)
+
+    with locked(tmp_path / "state"):  # nothing can be written
+        begun = time.monotonic()
+        cache.keep_block("long", 0, LONG[:BLOCK], 0)
+        monkeypatch.setattr(CacheBehind, "_wait", wait)
+        for number in range(1, 3):
+            cache.keep_block("long", number, LONG[:BLOCK], 0)
+        took = time.monotonic() - begun
+    assert 0 < waited[0] <= behind.WAITED * took
+    assert waited[1] == 0.0, "nobody waits again until there is room"
+    monkeypatch.undo()
+    cache.close()
+
+
+def test_its_folders_are_its_owners_alone_whatever_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        CacheBehind(tmp_path / "home/cache/garage", LIMIT).close()
+    finally:
+        os.umask(before)
+    made = [path for path in tmp_path.rglob("*") if path.is_dir()]
+    assert [path.stat().st_mode & 0o777 for path in made] == [0o700] * 3
+
+
+def test_what_is_opened_for_a_reader_that_was_closed_meanwhile_is_closed(tmp_path: Path) -> None:
+    cache, sums = Cache(tmp_path, LIMIT), sums_of(LONG)
+    bucket = Bucket(Place("http://127.0.0.1:1", "none"))
+    for number in range(2):
+        cache.keep_block("long", number, LONG[number * BLOCK : (number + 1) * BLOCK], cache.round())
+    reader = S3Reader("long", sums, bucket, cache)
+    cache.keep_block("long", 2, LONG[2 * BLOCK :], cache.round())
+    reader.close()
+    reader._prefetch(1)  # as one does whose block was read just before
+    reader._prefetch(2)
+    assert reader._following is not None and reader._following.closed
 
 
 def test_one_that_cannot_be_written_keeps_the_others_from_nothing(tmp_path: Path) -> None:

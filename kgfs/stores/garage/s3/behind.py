@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from io import FileIO
 from pathlib import Path
@@ -17,8 +18,10 @@ than to write a small file."""
 LINGER = 0.1
 """Seconds that fewer are waited with, for more to come, while nobody waits for them."""
 PATIENCE = 0.02
-"""Seconds that a reader waits for room among them; what finds none then is not cached: a disk that cannot keep up, or a busy
-machine, is to hold up nobody who reads."""
+"""Seconds that a reader waits for room among them at most; what finds none then is not cached: a disk that cannot keep up, or a
+busy machine, is to hold up nobody who reads."""
+WAITED = 0.1
+"""The part of the time since somebody put something here that a reader waits for room: so much longer reading takes at most."""
 OPENING = 1.0
 """Seconds that opening an object waits for its own blocks, which are to be held open."""
 CLOSING = 5.0
@@ -39,6 +42,8 @@ class CacheBehind(Cache):
         """How many wait for what is to be written."""
         self._stuck = False
         """Whether somebody has waited for room in vain: until there is some nobody waits again."""
+        self._kept_at = time.monotonic()
+        """When something was put here last, or found no room."""
         self._writer: threading.Thread | None = None
         self._closed = False
 
@@ -90,11 +95,12 @@ class CacheBehind(Cache):
         fetched = Fetched(content, round_)
         with self._changed:
             if self._bytes + fetched.room > WAITING:
-                patience = 0.0 if self._stuck else PATIENCE
+                patience = 0.0 if self._stuck else min(PATIENCE, WAITED * (time.monotonic() - self._kept_at))
                 self._stuck = not self._wait(lambda: self._bytes + fetched.room <= WAITING, patience)
+                self._kept_at = time.monotonic()
                 if self._stuck:
                     return
-            self._stuck = False
+            self._stuck, self._kept_at = False, time.monotonic()
             if self._closed or path in self._waiting:
                 return
             if self._writer is None:

@@ -19,7 +19,7 @@ from pathlib import Path
 import xxhash
 
 from kgfs.stores.garage.contract import Sums
-from kgfs.stores.garage.durable import os_errors
+from kgfs.stores.garage.durable import make_folder, os_errors
 from kgfs.stores.garage.s3.names import key_hash
 from kgfs.stores.garage.sidecar import decode_sums, encode_sums
 from kgfs.stores.locks import locked
@@ -62,7 +62,9 @@ class Cache:
         self._limit = limit
         if limit:
             with os_errors(f"opening the cache {folder}"):
-                folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # not durable, as nothing here is
+                if not folder.parent.is_dir():
+                    make_folder(folder.parent)
+                folder.mkdir(mode=0o700, exist_ok=True)  # not durable, as nothing here is
                 descriptor = os.open(f"{self._top}/state", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
                 os.close(descriptor)
 

@@ -63,6 +63,7 @@ class S3Reader:
         """The last block that the kernel was asked to read ahead."""
         self._following: FileIO | None = None
         """That block, where it is cached and none of those that stay open."""
+        self._closed = False
         self._ahead = FASTER if following else 1
         self._next = 0 if first is None else 1
         """The block behind the last one that came from the bucket."""
@@ -104,6 +105,7 @@ class S3Reader:
             self._lock.release()
 
     def close(self) -> None:
+        self._closed = True
         self._block, self._held = b"", -1
         self._hang_up()
         for file in (*self._files.values(), self._following):
@@ -126,8 +128,10 @@ class S3Reader:
         if file is None:
             file = self._following = self._cache.open_block(self._key, number)
         if file is not None:
-            with suppress(OSError):
+            with suppress(OSError, ValueError):  # the latter where the reader was closed meanwhile
                 os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_WILLNEED)
+        if self._closed and self._following is not None:  # meanwhile: then nobody else would close it
+            self._following.close()
 
     def _in_pages(self, number: int) -> bool:
         """Whether block ``number`` is cached, in the kernel's pages and right; then it is held."""
