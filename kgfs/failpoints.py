@@ -6,7 +6,8 @@ For tests of durability. Costs one comparison where nothing is set. Names are th
 ``word-kept``, ``word-recorded``, ``word-carried-out``, ``owed``, ``graph-committing``, ``graph-committed``,
 ``upload-noted``, ``ledger-merged``, ``ledger-piece-removed``, ``migrate-begun``, ``migrate-entries``, ``migrate-ledger``,
 ``migrate-object``, ``migrate-objects``, ``migrate-caught-up``, ``migrate-front``, ``migrate-derived``, ``migrate-proved``,
-``waiting-put``, ``delivered``, ``confirmed``, ``followed``, ``purge-noted``, ``followed-in-graph``.
+``waiting-put``, ``delivered``, ``confirmed``, ``followed``, ``purge-noted``, ``followed-in-graph``, ``graph-loading``,
+``graph-loaded``.
 
 With ``KGFS_STOP_AT=name[:n]`` it is stopped there (SIGSTOP), until somebody has it go on.
 

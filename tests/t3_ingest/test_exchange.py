@@ -29,6 +29,7 @@ from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.contract import Garage, Ledger
 from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.graph.memory import MemoryGraph
+from kgfs.stores.graph.sqlite import SqliteGraph, build_aside, built_beside
 from kgfs.stores.journal.facts import ForgettingDone, ForgettingOwed, SettingChanged, TrashRestored
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.locks import locked
@@ -344,6 +345,7 @@ def test_a_purge_of_another_host_is_obeyed(here: Host, there: Host) -> None:
     cached.parent.mkdir(parents=True)
     cached.write_bytes(secret)
     (there.config.spool / "dead-0123").write_bytes(secret)
+    (there.config.home / "graph.sqlite.new-wal").write_bytes(secret)
     there.config.logs.mkdir(exist_ok=True)
     (there.config.logs / "worker.log").write_text(f"{row.doc_id}: xyzzy\n")
     for about in (f"{row.doc_id}: xyzzy", "another document"):
@@ -357,6 +359,31 @@ def test_a_purge_of_another_host_is_obeyed(here: Host, there: Host) -> None:
     assert left == []
     assert "another document" in there.config.errors_log.read_text()
     assert not (there.config.home / "purged.json").exists()
+
+
+@pytest.mark.claim("SHARE-7")
+def test_a_purge_is_not_obeyed_while_a_derivation_may_have_its_words(
+    here: Host, there: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = here.file("a.txt", b"secret")
+    here.settle()
+    same(here, there)
+    row = here.row(name.id)
+    built = build_aside(built_beside(there.config.graph_db))
+    here.deposits.record(ForgettingOwed("order", (name.id,), (row.doc_id,), "all", True, (), (), 5))
+    here.deposits.record(ForgettingDone("order", (row.doc_id,), "all", True, "commit", (), "redaction", 6))
+    same(here, there)
+    assert (there.config.home / "purged.json").exists()
+    assert built_beside(there.config.graph_db).exists()
+    built.forget("goes on", [], 7)
+    with closing(SqliteGraph(there.config.graph_db)) as graph:
+        graph.adopt(built)
+        assert graph.published("goes on")
+    built.close()
+    monkeypatch.setattr("kgfs.ingest.sharing.exchange.OBEY_AGAIN", 0.0)
+    there.exchange()
+    assert not (there.config.home / "purged.json").exists()
+    assert not built_beside(there.config.graph_db).exists()
 
 
 @pytest.mark.logs("purged elsewhere")

@@ -21,7 +21,7 @@ from kgfs.failpoints import border
 from kgfs.ingest.keeping.place import keep_again
 from kgfs.ingest.keeping.ship import ship_once
 from kgfs.ingest.sharing.acknowledge import acknowledge
-from kgfs.ingest.sharing.obey import note_purges, obey
+from kgfs.ingest.sharing.obey import is_obeyed, note_purges, obey
 from kgfs.ingest.sharing.waiting import put_waiting, take_away
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.journal.encoding import decode
@@ -37,6 +37,8 @@ AT_ONCE = 1000
 ATTEMPTS = 100
 """How often others may be quicker before that is an error; each time what they did is folded first."""
 PUTS_AT_ONCE = 8
+OBEY_AGAIN = 60.0
+"""Seconds after which purges that could not be obeyed to the end are obeyed again where others do nothing."""
 FOREVER = float("inf")
 
 
@@ -55,13 +57,15 @@ class Exchange:
         self._sure: set[str] = set()
         """Keys of those that wait there for certain: who else of this home had the turn since may have taken some away."""
         self._mark = secrets.token_bytes(8)
+        self._obeyed_at = -FOREVER
+        """When purges were obeyed last, be it not to the end (monotonic seconds)."""
 
     def __call__(self) -> None:
         """Learn what others did, if anything, and deliver what was done here. Raises what the stores raise; with nothing
         lost, and to be tried again."""
         journal, ledger = self._stores.journal, self._stores.garage.ledger
         first, _ = journal.unshipped(1)
-        if ledger.beyond(first - 1):
+        if ledger.beyond(first - 1) or self._is_to_obey_again():
             self.pull()
         self.deliver()
 
@@ -74,6 +78,9 @@ class Exchange:
         """Fold what others have delivered."""
         with self._alone():
             self._pull()
+
+    def _is_to_obey_again(self) -> bool:
+        return not is_obeyed(self._config) and time.monotonic() - self._obeyed_at >= OBEY_AGAIN
 
     def bring(self, fact: ContentKept) -> None:
         """Before a content is recorded for whose delivery somebody waits: what is large goes to the garage beside what others
@@ -161,6 +168,7 @@ class Exchange:
             note_purges(self._config, self._stores, [entry for _, entry in entries if entry not in own])
             self._follow(entries)
             border("followed")
+        self._obeyed_at = time.monotonic()
         obey(self._config, self._stores)
 
     def _follow(self, entries: Sequence[tuple[int, bytes]]) -> None:

@@ -16,6 +16,7 @@ from kgfs.ingest.keeping.content import is_held
 from kgfs.ingest.keeping.quarantine import erase, erase_lines
 from kgfs.stores.garage.s3.cache import Cache
 from kgfs.stores.garage.sums import sums_of
+from kgfs.stores.graph.sqlite import built_beside, remove_left_aside
 from kgfs.stores.journal.copied import working_copies
 from kgfs.stores.journal.encoding import decode
 from kgfs.stores.journal.facts import ForgettingDone
@@ -40,8 +41,9 @@ def note_purges(config: Config, stores: Stores, entries: Iterable[bytes]) -> Non
 
 
 def obey(config: Config, stores: Stores) -> None:
-    """Erase what was noted: in inbox, spool, quarantine, logs and the cache of contents, and every trace in the names
-    database. May be done twice. BusyError where others read that without end; then it stays noted. What somebody has written
+    """Erase what was noted: in inbox, spool, quarantine, logs, the cache of contents and what a killed derivation left, and
+    every trace in the names database. May be done twice. BusyError where others read that without end; then it stays noted,
+    as it does while a derivation lives, which may have begun before. What somebody has written
     since, of the same bytes, is a deposit of its own and stays."""
     if not _note(config).exists():
         return
@@ -61,7 +63,8 @@ def obey(config: Config, stores: Stores) -> None:
         erase_lines(log, known["doc_ids"])
     erase(config, known["doc_ids"], known["sha256s"])
     stores.journal.scrub()
-    _note(config).unlink(missing_ok=True)
+    if remove_left_aside(built_beside(config.graph_db)):
+        _note(config).unlink(missing_ok=True)
 
 
 def _is_wanted(stores: Stores, key: str) -> bool:

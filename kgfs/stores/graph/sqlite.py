@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import tempfile
 import threading
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from importlib import resources
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from kgfs.stores.graph.migrations import MIGRATIONS
 from kgfs.stores.graph.reading import GraphReads
 from kgfs.stores.graph.rows import LEAVING, STAGED
 from kgfs.stores.graph.vocabulary import Batch, Mark, Publication, Redaction, RelationshipRow, Said
+from kgfs.stores.locks import take
 
 FORMAT = 1
 """The format that the schema makes, before migrations."""
@@ -47,7 +49,8 @@ class SqliteGraph(GraphReads):
         super().__init__(Database(where, schema, FORMAT, REMEDY, MIGRATIONS))
         keep_history(self._database)
         self._where = where
-        self._aside = False
+        self._aside: int | None = None
+        """The lock of one that is built aside: its open file."""
         self._asked = threading.Lock()
         self._seen = self._state()
         self._remove_left()
@@ -172,8 +175,10 @@ class SqliteGraph(GraphReads):
 
     def close(self) -> None:
         self._database.close()
-        if self._aside:
+        if self._aside is not None:
             remove_database(self._where)
+            os.close(self._aside)
+            self._aside = None
         if self._folder:
             self._folder.cleanup()
 
@@ -187,7 +192,34 @@ def build_aside(path: Path | None) -> SqliteGraph:
     """An empty one, whatever was there; close() removes it."""
     if path is None:
         return SqliteGraph()
-    remove_database(path)
-    graph = SqliteGraph(path)
-    graph._aside = True
+    held = _taken_anew(path)
+    try:
+        graph = SqliteGraph(path)
+    except BaseException:
+        os.close(held)
+        raise
+    graph._aside = held
     return graph
+
+
+def remove_left_aside(path: Path) -> bool:
+    """Remove what a killed builder left at ``path``. False, with nothing done, where one lives, who removes it in the end."""
+    held = take(path)
+    if held is None:
+        return False
+    remove_database(path)
+    os.close(held)
+    return True
+
+
+def _taken_anew(path: Path) -> int:
+    """A new file, which is locked while it is open, so that nobody takes it for a killed one's."""
+    while True:
+        remove_database(path)
+        held = take(path)
+        if held is None:
+            continue
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(held), path.stat()):
+                return held
+        os.close(held)  # taken for a killed one's before it was locked

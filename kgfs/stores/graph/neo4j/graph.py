@@ -124,7 +124,7 @@ class Neo4jGraph(Neo4jMatching):
         redaction = self._speaking.write(
             lambda tx: purging.redact(tx, self._graph, self._locked(tx)[0], concepts, relationships)
         )
-        self._tidy()
+        self._drop_aside()
         return redaction
 
     def impose(self, redaction: Redaction) -> None:
@@ -153,7 +153,7 @@ class Neo4jGraph(Neo4jMatching):
         return epoch
 
     def _drop_aside(self) -> None:
-        """What is left on the server of one that was not adopted."""
+        """What is left on the server of one that was not adopted, and of all else that nobody is shown."""
         self._speaking.write(lambda tx: spaces.drop(tx, f"{self._graph}{_ASIDE}"))
         self._tidy()
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from neo4j import ManagedTransaction
 
+from kgfs.failpoints import border
 from kgfs.render.concept import render
 from kgfs.stores.graph.neo4j.commit import COUNTED, relationship_properties
 from kgfs.stores.graph.neo4j.editions import WEIGHT_AT_ONCE
@@ -117,6 +118,7 @@ class _Loading:
         for some in portions(rows, ROWS_AT_ONCE, weight, WEIGHT_AT_ONCE):
             self._sent += 1
             self._speaking.write(partial(self._put, statement=statement, rows=some, number=self._sent))
+            border("graph-loading")
 
     def _put(self, tx: ManagedTransaction, statement: str, rows: Sequence[Properties], number: int) -> None:
         before = loaded(tx, self._graph, self._space, number)
