@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.graph.reading import GraphReads
-from kgfs.stores.graph.replica import filling
+from kgfs.stores.graph.replica import filling, opening
 from kgfs.stores.graph.replica.feeder import fed
 from kgfs.stores.graph.replica.file import is_usable
 from kgfs.stores.graph.replica.graph import Replica, being_made
@@ -126,7 +126,7 @@ MAKE = """
 import sys
 from pathlib import Path
 from kgfs.stores.graph.neo4j.place import Place
-from kgfs.stores.graph.replica import filling
+from kgfs.stores.graph.replica import filling, opening
 from tests.t1_stores.graph_stores import copied
 filling.OWNERS_AT_ONCE = filling.DOCUMENTS_AT_ONCE = 1
 uri, password, namespace, path = sys.argv[1], open(sys.argv[2]).read(), sys.argv[3], Path(sys.argv[4])
@@ -393,6 +393,36 @@ def test_of_what_is_purged_no_word_stays_in_the_file(
         assert replica.changes(0) is None
         assert name_taken(replica, ONTOLOGY, "secretword") == cid("Secretword")
         assert shown(replica) == shown(graph)
+
+
+@pytest.mark.parametrize("is_long", [False, True])
+def test_who_opens_a_replica_while_another_process_makes_it_anew_takes_it_for_no_current_one(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_long: bool
+) -> None:
+    from kgfs.stores.graph.neo4j.origin import Origin
+
+    path, lock = tmp_path / "replica.sqlite", tmp_path / "replica.lock"
+    monkeypatch.setattr(opening, "PATIENCE", 0.1 if is_long else 60.0)
+
+    def opened(*, refill: bool) -> Replica | None:
+        outage = Outage(tmp_path / "away", ErrorLog(tmp_path / "errors.ndjson"))
+        return open_replica(Origin(place), path, lock, connect(place), outage, refill=refill)
+
+    with closing(connect(place)()) as graph, closing(copied(place, path)):
+        publish(graph, ZEN)
+        with ExitStack() as held:
+            held.enter_context(locked(lock))
+            mounted = opened(refill=True)
+            assert mounted is not None and mounted.document(A) is None, "a mount does not wait"
+            mounted.close()
+            if not is_long:
+                threading.Timer(0.2, held.pop_all().close).start()
+            other = opened(refill=False)
+        if is_long:
+            assert other is None
+        else:
+            assert other is not None and other.document(A) is not None
+            other.close()
 
 
 # ----------------------------------------------------------------------------------------------- outages

@@ -10,7 +10,7 @@ from kgfs.stores.database import remove_database
 from kgfs.stores.graph.replica.file import is_usable
 from kgfs.stores.graph.replica.filling import Progress, fill
 from kgfs.stores.graph.replica.following import OutdatedError, Source
-from kgfs.stores.graph.replica.graph import Replica, being_made
+from kgfs.stores.graph.replica.graph import PATIENCE, Replica, being_made
 from kgfs.stores.graph.replica.outage import Outage
 from kgfs.stores.leases.contract import SharedGraph
 from kgfs.stores.locks import locked
@@ -41,8 +41,9 @@ def open_replica(
     later: bool = False,
 ) -> Replica | None:
     """The replica at ``path``, as current as the server, where that answers. None where there is none that could be used
-    or, without ``refill``, brought up to the server by its feed. With ``later`` one that shows anything is not brought up:
-    :func:`~.feeder.fed` does that."""
+    or, without ``refill``, brought up to the server by its feed; also where another process was at that for all of its
+    PATIENCE, which is about to show another graph, most likely. With ``refill``, for who may not wait, what that one has
+    shown so far will do. With ``later`` one that shows anything is not brought up: :func:`~.feeder.fed` does that."""
     if not is_usable(path):
         return None
     replica = Replica(origin, path, lock, connect, outage)
@@ -51,13 +52,15 @@ def open_replica(
             return replica
         if origin.standing() is None:
             connect().close()
-        replica.follow(refill=refill)
+        if replica.follow(patience=0.0 if refill else PATIENCE, refill=refill) or refill:
+            return replica
     except (AwayError, TimedOutError) as error:
         outage.begins(error)  # what was known last is shown
+        return replica
     except OutdatedError:
-        replica.close()
-        return None
+        pass
     except BaseException:
         replica.close()
         raise
-    return replica
+    replica.close()
+    return None
