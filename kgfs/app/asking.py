@@ -28,7 +28,7 @@ class Asked:
 
 def asked(config: Config) -> Iterator[Asked]:
     """Changes nothing in the home; a Neo4j server gets the constraints that it lacks. Nothing for what stands in files."""
-    with TemporaryDirectory() as elsewhere:  # the copy of the graph in the home would answer in place of the server
+    with TemporaryDirectory() as elsewhere:  # the replica in the home would answer in place of the server
         yield from _asked(replace(config, home=Path(elsewhere)))
 
 

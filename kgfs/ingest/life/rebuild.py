@@ -30,6 +30,7 @@ from kgfs.stores.journal.facts import (
     Fact,
     ForgettingDone,
 )
+from kgfs.stores.portions import portions
 from kgfs.stores.readings import (
     Decisions,
     Reading,
@@ -161,8 +162,9 @@ class ReplayedVectors:
 
     def leave(self, *doc_ids: str) -> None:
         """Rows of Sources of these documents go, also those that wait."""
-        self._leaving.update(doc_ids)
-        gone = {key for key, row in self._waiting.items() if row.kind == "source" and row.doc_id in doc_ids}
+        those = frozenset(doc_ids)
+        self._leaving |= those
+        gone = {key for key, row in self._waiting.items() if row.kind == "source" and row.doc_id in those}
         for key in gone:
             del self._waiting[key]
 
@@ -176,8 +178,8 @@ class ReplayedVectors:
 
     def carry_out(self) -> None:
         """What left and what was put since this was done last."""
-        if self._leaving:
-            self.vectors.delete(Filter(kind="source", doc_ids=frozenset(self._leaving)))
+        for some in portions(sorted(self._leaving), ROWS_AT_ONCE):
+            self.vectors.delete(Filter(kind="source", doc_ids=frozenset(some)))
         self.vectors.upsert([*self._waiting.values()])
         self._leaving, self._waiting, self._heavy = set(), {}, 0
 

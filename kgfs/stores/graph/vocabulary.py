@@ -1,4 +1,4 @@
-"""The vocabulary of a graph: what it is given, what it tells. Offsets and lines count as in ``kgfs.domain``; times are Unix
+"""The vocabulary of a graph: what it is given, what it tells. Offsets and lines count as in ``kgfs.domain.text``; times are Unix
 times in nanoseconds where nothing else is said.
 """
 
