@@ -19,6 +19,7 @@ from kgfs.stores import hosts
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.graph.opening import open_graph
+from kgfs.stores.journal.following import confirmed
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.locks import locked
 from kgfs.stores.stores import Stores
@@ -30,6 +31,9 @@ UNFINISHED = "migration.json"
 RESTORING = "restore.lock"
 GARAGE_NOTE = "garage.store"
 """Says in the run folder where the home's garage stands."""
+_REMEDY = (
+    "Give the configuration that it was made with (--config or KGFS_CONFIG); kgfs migrate copies it to other stores."
+)
 
 
 @contextmanager
@@ -43,7 +47,8 @@ def open_stores(
     mounted: bool = False,
     later: bool = False,
 ) -> Iterator[Stores]:
-    """The stores of a home. Where a database is gone it is derived from the garage first.
+    """The stores of a home. Where a database is gone it is derived from the garage first; a graph on a server that lost it, not
+    where the replica in the home answers instead and no server is asked (``later``).
 
     ``derive`` false leaves graph and vectors as they are, for one who derives them himself. ``vectors_of`` names the
     embedding model whose vectors are wanted; without one there are none. With ``vectors_later`` they are not looked at yet:
@@ -68,10 +73,13 @@ def open_stores(
         if vectors_of:
             stores = replace(stores, vectors=open_vectors(config, vectors_of))
         stack.callback(stores.close)
-        _restore(config, stores, derive=derive, later=later and config.garage_store.store != "files")
+        later = later and config.garage_store.store != "files"
+        is_its_own = _surely_its_own(config, stores, silent=later)
+        _restore(config, stores, derive=derive, later=later)
         if derive and not vectors_later:
             derive_vectors(config, stores)
-        _note_garage(config)
+        if is_its_own:
+            _note_garage(config)
         yield stores
 
 
@@ -91,6 +99,7 @@ def as_they_are(config: Config) -> Iterator[Stores]:
     with ExitStack() as stack:
         stores = Stores(open_garage(config, cached=False), SqliteJournal(config.front_db), open_graph(config))
         stack.callback(stores.close)
+        _surely_its_own(config, stores)
         if stores.journal.sharing:
             try:
                 Exchange(config, stores).pull()  # else what other homes keep looks like nobody's
@@ -128,21 +137,40 @@ def make_home(config: Config) -> None:
 
 def _know_garage(config: Config) -> None:
     """BadInputError where the home has another kind of garage than the configuration says: it would get a second one, empty,
-    and its ledger two halves."""
-    note, said = config.run / GARAGE_NOTE, config.garage_store.store
-    known = note.read_text() if note.exists() else ""
+    and its ledger two halves. Only the kind is compared, not the bucket or the prefix."""
+    known, said = _noted_garage(config), config.garage_store.store
     if known and known != said:
-        raise BadInputError(
-            f"{config.home}: garage.store of this home is '{known}', not '{said}'. Give the configuration that it was made with"
-            " (--config or KGFS_CONFIG); kgfs migrate copies it to other stores."
-        )
+        raise BadInputError(f"{config.home}: garage.store of this home is '{known}', not '{said}'. {_REMEDY}")
+
+
+def _noted_garage(config: Config) -> str:
+    """'' where none is noted yet."""
+    note = config.run / GARAGE_NOTE
+    return note.read_text() if note.exists() else ""
+
+
+def _surely_its_own(config: Config, stores: Stores, *, silent: bool = False) -> bool:
+    """Of a home that has no note of its garage: whether that stands where the configuration says. BadInputError where the
+    ledger there is empty and the home's is known not to be. False where its server is away, or not to be asked (``silent``)."""
+    if _noted_garage(config) or not stores.journal.seq():
+        return True
+    if silent:
+        return False
+    try:
+        is_strange = confirmed(stores.journal) > 0 and not stores.garage.ledger.last_seq()
+    except (AwayError, TimedOutError):
+        return False
+    if is_strange:
+        said = f"garage.store is '{config.garage_store.store}', and what this home has done is not in the ledger there"
+        raise BadInputError(f"{config.home}: {said}. {_REMEDY}")
+    return True
 
 
 def _note_garage(config: Config) -> None:
     """Once the home could be opened so."""
     note = config.run / GARAGE_NOTE
     try:
-        if not (note.exists() and note.read_text()):
+        if not _noted_garage(config):
             note.touch(mode=0o600)
             note.write_text(config.garage_store.store)
     except OSError as error:

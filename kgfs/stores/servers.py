@@ -33,11 +33,12 @@ def requests_text() -> str:
     return "\n".join(lines) + "\n"
 
 
-def need(package: str, setting: str) -> None:
-    """MachineError where the client that a setting wants is not installed. It is not loaded, which takes longer than starting
+def need(setting: str, *packages: str) -> None:
+    """MachineError where one of the packages is not installed that a setting wants for its client. None is loaded, which takes longer than starting
     the rest of kgfs: who asks the server does that."""
-    if find_spec(package) is None:
-        raise MachineError(f"{setting}, and the package {package} is not installed. Install kgfs[servers].")
+    for package in packages:
+        if find_spec(package) is None:
+            raise MachineError(f"{setting}, and the package {package} is not installed. Install kgfs[servers].")
 
 
 def secret_in(named: str, setting: str) -> str:

@@ -13,7 +13,7 @@ def open_garage(config: Config, *, cached: bool = True) -> Garage:
     settings = config.garage_store
     if settings.store == "files":
         return FileGarage(config.garage)
-    need("minio", "garage.store is 's3'")
+    need("garage.store is 's3'", "minio", "urllib3", "certifi")
     from kgfs.stores.garage.s3.garage import S3Garage
     from kgfs.stores.garage.s3.place import Place
 

@@ -92,7 +92,7 @@ def _connecting(config: Config) -> Callable[[], SharedGraph]:
 
 def _place(config: Config) -> Place:
     settings = config.graph
-    need("neo4j", "graph.store is 'neo4j'")
+    need("graph.store is 'neo4j'", "neo4j")
     from kgfs.stores.graph.neo4j.place import Place
 
     place = Place(
