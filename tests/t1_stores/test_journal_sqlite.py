@@ -29,7 +29,7 @@ from tests.t1_stores.journal_building import Hand
 RECORDING = """
 import sys
 from pathlib import Path
-from kgfs.domain import new_id
+from kgfs.domain.identity import new_id
 from kgfs.stores.journal import facts as f
 from kgfs.stores.journal.sqlite import SqliteJournal
 

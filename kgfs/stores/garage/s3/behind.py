@@ -24,6 +24,8 @@ WAITED = 0.1
 """The part of the time since somebody put something here that a reader waits for room: so much longer reading takes at most."""
 OPENING = 1.0
 """Seconds that opening an object waits for its own blocks, which are to be held open."""
+FORGETTING = 1.0
+"""Seconds that forgetting an object waits for those of others to be written."""
 CLOSING = 5.0
 """Seconds that closing waits for what is still to be written."""
 
@@ -75,7 +77,7 @@ class CacheBehind(Cache):
             whole = self._path(key)
             for path in [path for path in self._waiting if path == whole or path.startswith(f"{whole}.")]:
                 self._bytes -= self._waiting.pop(path).room
-            self._changed.notify_all()
+            self._wait(lambda: not self._waiting, FORGETTING)  # else it would be told that all of it is not to be kept
         super().forget(key)
 
     def flush(self, seconds: float) -> bool:
