@@ -26,6 +26,9 @@ QUICK = LIGHT | {"KGFS_MODELS_EMBEDDER": "none"}
 AUTO = {"KGFS_MODELS_EXTRACTOR": "auto"}
 """The environment of a home that reads as one does where nobody set anything."""
 
+OTHER_HASHES = {"PYTHONHASHSEED": "1"}
+"""The environment of a command that meets what is in a set in another order than those whose work is compared with its own."""
+
 
 @dataclass
 class Place:
@@ -96,8 +99,8 @@ class Place:
         return path
 
     def pids(self) -> list[int]:
-        """Of all processes of this home: mounts and workers."""
-        found = []
+        """Of all processes of this home: mounts, workers, and commands that run."""
+        found = starting.running(self.home)
         for process in Path("/proc").iterdir():
             if process.name.isdigit() and int(process.name) != os.getpid():
                 try:

@@ -2,8 +2,10 @@
 second of a core, and a whole one for a home on servers.
 
 One process, ``python -m tests.t6_whole.starting``, loads what commands use and forks one for each that is asked for, with the
-environment, folder and output it is given. It lives and dies as if it had been started: only what others read of it in /proc,
-its command line and environment, is its parent's.
+environment and output it is given, in :data:`ROOT`. It lives and dies as if it had been started, but that what others read of
+it in /proc, its command line and environment, is its parent's; that Python does not take itself apart at its end; and that all
+have one seed of hashes. What Python itself reads when it starts cannot be told to a process that runs: a command whose
+environment has another ``PYTHON…`` than the parent's is started as a shell does, as by ``{"PYTHONHASHSEED": "1"}``.
 """
 
 from __future__ import annotations
@@ -28,13 +30,27 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 ON_SERVERS = ("kgfs.stores.graph.neo4j.graph", "kgfs.stores.graph.neo4j.origin", "kgfs.stores.garage.s3.garage")
 """What commands load besides, for homes on servers."""
+KEEP_NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
 _asked_one_by_one = threading.Lock()
+_homes: dict[int, str] = {}
+"""Of commands that run, by process id."""
 
 
 def run(
     words: Sequence[str | bytes | os.PathLike[str]], env: Mapping[str, str], timeout: float
 ) -> subprocess.CompletedProcess[str]:
     """As ``subprocess.run`` of ``python -m kgfs WORDS`` in :data:`ROOT` that captures text. From any thread."""
+    if _of_python(env) != _of_python(os.environ):
+        return subprocess.run(
+            [sys.executable, "-m", "kgfs", *words],
+            env=env,
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="surrogateescape",
+            timeout=timeout,
+        )
     mine, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
     with mine, tempfile.TemporaryFile() as told, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         pickle.dump(([os.fsdecode(word) for word in words], dict(env)), told)
@@ -43,16 +59,30 @@ def run(
             socket.send_fds(_parent(), [b"run"], [end.fileno() for end in (theirs, told, out, err)])
         mine.settimeout(timeout)
         pid = int(mine.recv(32))
+        _homes[pid] = env.get("KGFS_HOME", "")
         try:
             status = int(mine.recv(32))
-        except TimeoutError:
+        except BaseException as error:
             os.kill(pid, signal.SIGKILL)
-            raise subprocess.TimeoutExpired([*words], timeout) from None
+            if isinstance(error, TimeoutError):
+                raise subprocess.TimeoutExpired([*words], timeout) from None
+            raise
+        finally:
+            del _homes[pid]
         said = []
         for file in (out, err):
             file.seek(0)
             said.append(file.read().decode("utf-8", "surrogateescape"))
     return subprocess.CompletedProcess([*words], os.waitstatus_to_exitcode(status), *said)
+
+
+def running(home: Path) -> list[int]:
+    """The process ids of a home's commands that are not started as a shell does."""
+    return [pid for pid, one in list(_homes.items()) if one == str(home)]
+
+
+def _of_python(env: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in env.items() if name.startswith("PYTHON") and name != KEEP_NO_BYTECODE}
 
 
 @functools.cache
@@ -66,6 +96,7 @@ def _parent() -> socket.socket:
             cwd=ROOT,
             pass_fds=[theirs.fileno()],
         )
+    atexit.register(mine.close)
     process.returncode = 0  # else Popen complains of what nobody waits for
     return mine
 
@@ -89,7 +120,8 @@ def _serve(asked: socket.socket) -> None:
                 for file in files:
                     os.close(file)
                 selector.register(os.pidfd_open(pid), selectors.EVENT_READ, (pid, answer))
-                os.write(answer, str(pid).encode())
+                with suppress(BrokenPipeError):
+                    os.write(answer, str(pid).encode())
             else:
                 pid, answer = key.data
                 selector.unregister(key.fd)
@@ -103,13 +135,14 @@ def _serve(asked: socket.socket) -> None:
 def _become(told: int, out: int, err: int) -> None:
     from kgfs import failpoints
 
-    with open(told, "rb") as file:
-        sys.argv[1:], environment = pickle.load(file)
+    with open(told, "rb") as pickled:
+        sys.argv[1:], environment = pickle.load(pickled)
     for file, number in ((out, 1), (err, 2)):
         os.dup2(file, number)
         os.close(file)
     os.environ.clear()
     os.environ.update(environment)
+    sys.dont_write_bytecode = bool(environment.get(KEEP_NO_BYTECODE))
     importlib.reload(failpoints)  # it learns of them when it is loaded
 
 

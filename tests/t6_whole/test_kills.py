@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -11,7 +13,7 @@ from kgfs.app.home import open_deposits, open_stores
 from kgfs.config import load
 from tests.t6_whole import starting
 from tests.t6_whole.knowledge_of import knowledge_of
-from tests.t6_whole.running import LIGHT, PATIENCE, Place, shell, until
+from tests.t6_whole.running import LIGHT, OTHER_HASHES, PATIENCE, Place, shell, until
 
 DOCUMENTS = {
     "zen.md": "# Zen\n\nZen is a school of Buddhism that stresses direct experience. Direct experience comes before "
@@ -28,8 +30,8 @@ BORDERS = [
 ]  # fmt: skip
 
 
-def kgfs(home: Path, *words: str, fail_at: str = "") -> int:
-    environment = {**LIGHT, **os.environ, "KGFS_HOME": str(home), "KGFS_FAIL_AT": fail_at}
+def kgfs(home: Path, *words: str, fail_at: str = "", env: Mapping[str, str] = MappingProxyType({})) -> int:
+    environment = {**LIGHT, **os.environ, "KGFS_HOME": str(home), "KGFS_FAIL_AT": fail_at, **env}
     done = starting.run(words, environment, PATIENCE)
     if done.returncode not in (0, -9):
         raise AssertionError(f"kgfs {' '.join(words)} exited with {done.returncode}: {done.stderr}")
@@ -47,7 +49,7 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 @pytest.fixture(scope="module")
 def undisturbed(documents: list[str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
     home = tmp_path_factory.mktemp("undisturbed")
-    assert kgfs(home, "ingest", *documents, "--ontology", "Test") == 0
+    assert kgfs(home, "ingest", *documents, "--ontology", "Test", env=OTHER_HASHES) == 0
     found = knowledge_of(home)
     assert len(found["Test"]["concepts"]) > 5
     assert found["Test"]["states"] == {"done": 3, "unsupported": 1}
