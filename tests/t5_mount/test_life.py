@@ -222,9 +222,11 @@ def test_a_dead_mount_is_unmounted_without_force(small: SmallMount) -> None:
 def test_a_hung_mount_is_noticed_in_time(small: SmallMount) -> None:
     small.process.send_signal(signal.SIGSTOP)
     try:
+        begun = time.monotonic()
         assert probe.standing(small.path, deadline=0.5) is Standing.HUNG
         with pytest.raises(BusyError, match="--lazy"):
             mount.check(small.path)
+        assert time.monotonic() - begun < 20, "nobody waits for what hangs"
         probe.umount(small.path)
         assert probe.standing(small.path) is Standing.ABSENT
     finally:

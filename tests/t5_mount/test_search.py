@@ -19,6 +19,7 @@ import pytest
 
 from tests.scenarios.filesystem import fails_with
 from tests.t5_mount.mounting import mounted_place, run
+from tests.t5_mount.seeing import in_time
 from tests.t6_whole.running import Place, until
 
 pytestmark = pytest.mark.mounted
@@ -150,7 +151,7 @@ def test_saved_searches_are_facts(place: Place) -> None:
         second.mount("--no-worker")
         assert "kept é\n" in os.listdir(second.mountpoint / "Tea" / "search")
         (second.mountpoint / "Tea" / "search" / "kept é\n").rmdir()
-        until(lambda: "kept é\n" not in os.listdir(place.mountpoint / "Tea" / "search"))
+        in_time(lambda: "kept é\n" not in os.listdir(place.mountpoint / "Tea" / "search"))
     finally:
         second.run("umount", second.mountpoint, expect=None)
 
@@ -165,12 +166,12 @@ def test_what_is_found_follows_the_documents(place: Place) -> None:
         assert b"Nothing found" in before
         place.run("wait", "--timeout", "240", expect=9)
         place.run("worker", "--until-idle")
-        until(lambda: b"documents/a.txt" in page.read_bytes())
+        in_time(lambda: b"documents/a.txt" in page.read_bytes())
         opened.seek(0)
         assert opened.read() == before and os.fstat(opened.fileno()).st_size == len(before)
     assert page.stat().st_size == len(page.read_bytes())
     (top / "documents" / "a.txt").rename(top / "documents" / "b.txt")
-    until(lambda: b"documents/b.txt" in page.read_bytes())
+    in_time(lambda: b"documents/b.txt" in page.read_bytes())
     assert page.stat().st_size == len(page.read_bytes())
     assert (page.parent / "01~b.txt").exists()
 
