@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
+import numpy as np
 import pytest
 
 from kgfs.app.deciding import carry_out_forgetting
@@ -15,6 +16,7 @@ from kgfs.app.working import run_worker
 from kgfs.compute.engine import LocalEngine
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config, Models
+from kgfs.ingest.life import rebuild
 from kgfs.ingest.life.forget import order, plan
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working import own_graph
@@ -32,7 +34,8 @@ from kgfs.stores.leases.holding import Holding
 from kgfs.stores.leases.memory import MemoryLeases
 from kgfs.stores.naming import find_document
 from kgfs.stores.stores import Stores
-from kgfs.stores.vectors.contract import Vectors
+from kgfs.stores.vectors.contract import Filter, Row, Vectors
+from kgfs.stores.vectors.memory import MemoryVectors
 from kgfs.stores.vectors.sqlite import SqliteVectors
 from tests.t3_ingest.test_exchange import Host, host
 
@@ -41,8 +44,6 @@ pytestmark = pytest.mark.models
 
 
 def rows(vectors: Vectors) -> list[tuple[object, ...]]:
-    from kgfs.stores.vectors.contract import Filter
-
     return [(row.kind, row.item, row.window, row.doc_id, row.vector.tobytes()) for row in vectors.fetch(Filter())]
 
 
@@ -184,3 +185,24 @@ def test_they_do_not_run_ahead_of_a_graph_of_the_homes_own(tmp_path: Path, monke
         work(there)
         assert here.stores.vectors is not None and there.stores.vectors is not None
         assert rows(here.stores.vectors) == rows(there.stores.vectors) != []
+
+
+def test_rows_of_documents_that_left_are_removed_in_portions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rebuild, "ROWS_AT_ONCE", 2)
+    told: list[int] = []
+
+    class Listening(MemoryVectors):
+        def delete(self, where: Filter) -> int:
+            told.append(len(where.doc_ids or ()))
+            return super().delete(where)
+
+    documents = [f"{n:016x}" for n in range(6)]
+    vectors = Listening("model")
+    vectors.upsert([Row("source", doc_id, 0, np.ones(3, np.float32), "o" * 12, doc_id, 0) for doc_id in documents])
+    with open_stores(Config(home=tmp_path / "home")) as stores:
+        replayed = rebuild.ReplayedVectors(stores, vectors)
+        replayed.leave(*documents[:2], documents[2])
+        replayed.leave(*documents[2:5])
+        replayed.carry_out()
+    assert told == [2, 2, 1]
+    assert vectors.count() == 1
