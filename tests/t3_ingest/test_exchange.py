@@ -8,7 +8,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -123,6 +123,39 @@ def test_what_one_writes_the_other_reads_before_it_is_settled_and_after(
     assert list(here.stores.garage.objects.keys(WAITING)) == []
 
 
+@pytest.mark.logs("kgfs history", "was written elsewhere, and stays")
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("content", [b"small", LARGE])
+@pytest.mark.parametrize("gone", ["replaced", "removed"])
+def test_bytes_that_left_before_they_were_settled_are_not_waited_for(
+    here: Host, there: Host, gone: str, content: bytes, known: bool
+) -> None:
+    """Nobody has them any more, whatever others did to the path meanwhile."""
+    root = here.ontology().root
+    if known:
+        there.file("a.txt", b"before")
+        there.settle()
+        there.exchange()
+        here.exchange()
+    name = here.journal.names.resolve(here.ontology().id, "a.txt") or here.file("a.txt")
+    here.write(name.id, content)
+    if gone == "replaced":
+        here.deposits.move(here.file("b.txt", b"moved over it").id, root, "a.txt", replace=True)
+        here.settle()
+    else:
+        here.deposits.remove(name.id)
+    theirs = there.journal.names.resolve(there.ontology().id, "a.txt") or there.file("a.txt")
+    there.write(theirs.id, b"theirs")
+    there.settle()
+    there.exchange()
+    here.exchange()
+    for one in (here, there, here):
+        one.settle()
+        one.exchange.meet()
+    same(here, there)
+    assert here.read_at("a.txt") == there.read_at("a.txt")
+
+
 @pytest.mark.logs("kgfs history")
 def test_of_two_contents_of_one_name_none_is_lost(here: Host, there: Host) -> None:
     here.file("a.txt", b"ours")
@@ -217,13 +250,17 @@ def test_who_waits_for_a_silent_bucket_waits_for_one_attempt_however_many_wait(
     strict = host(tmp_path / "strict", garage, durability="shared")
     strict.exchange()
     names = [strict.file(f"{n}.txt", b"before") for n in range(12)]
-    attempts, going_on = [], threading.Event()
-    append = type(garage.ledger).append
+    attempts, waiting, going_on = [], list[float](), threading.Event()
+    append, alone = type(garage.ledger).append, Exchange._alone
 
     def silent(*_: object) -> None:
         attempts.append(threading.get_ident())
         going_on.wait(60)
         raise TimedOutError("no answer in time")
+
+    def counted(exchange: Exchange, patience: float) -> AbstractContextManager[None]:
+        waiting.append(patience)
+        return alone(exchange, patience)
 
     def refused(name: Name) -> bool:
         with pytest.raises(TimedOutError):
@@ -232,8 +269,9 @@ def test_who_waits_for_a_silent_bucket_waits_for_one_attempt_however_many_wait(
 
     with monkeypatch.context() as cut, ThreadPoolExecutor(12) as closing_files:
         cut.setattr(type(garage.ledger), "append", silent)
+        cut.setattr(Exchange, "_alone", counted)
         closed = [closing_files.submit(refused, name) for name in names]
-        until(lambda: len(attempts) == 1 and strict.journal.unshipped()[1][11:] != [])
+        until(lambda: len(attempts) == 1 and len(waiting) == len(names))
         strict.deposits.make_folder(strict.ontology().root, "made meanwhile", 0o755, 1, 1)
         going_on.set()
         assert all(done.result() for done in closed) and len(attempts) == 1

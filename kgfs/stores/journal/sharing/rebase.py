@@ -213,6 +213,9 @@ class Rebase:
             self._not_done(fact, "it was emptied here and written elsewhere, and stays as it is")
         else:
             key = fact.key if fact.place == Place.GARAGE else self._tail.key(self._original, fact.sha256)
+            if self._tail.left() and key not in self._kept:
+                self._not_done(fact, "it was removed again", quiet=True)
+                return
             self._conflict(fact, fact.id, fact.sha256, fact.size, key)
             if fact.base is not None:  # numbers must grow, and no fact of others makes them
                 self._not_done(fact, "it is a conflict", quiet=True)

@@ -30,6 +30,8 @@ class Tail:
         self._removed: set[int] = set()
         self._last: set[int] = set()
         """Where contents stand that were not written again before they were settled."""
+        self._left: set[int] = set()
+        """Those of them whose name was removed, or moved over, before they were: then nobody keeps them here."""
         self._minted: dict[tuple[int, str], str] = {}
         self._contents: set[str] = set()
         written: dict[int, int] = {}
@@ -40,8 +42,10 @@ class Tail:
                 self._made.add(fact.id)
             elif isinstance(fact, Moved):
                 self._moved.add(fact.id)
+                self._left |= {written[fact.replaces]} if fact.replaces in written else set()
             elif isinstance(fact, Removed):
                 self._removed.add(fact.id)
+                self._left |= {written[fact.id]} if fact.id in written else set()
             elif isinstance(fact, ContentKept):
                 self._contents.add(waiting_key(fact.id, fact.sha256))
                 written[fact.id] = at
@@ -62,6 +66,10 @@ class Tail:
 
     def last_word(self) -> bool:
         return self._at in self._last
+
+    def left(self) -> bool:
+        """Whether the content left before it was settled."""
+        return self._at in self._left
 
     def key(self, name_id: int, sha256: str) -> str:
         """Where the garage has, or is to have, a content."""
