@@ -17,7 +17,7 @@ from kgfs.domain.names import decode_name
 from kgfs.errors import DerivedError, ExistsError, MissingError, RefusedError
 from kgfs.stores.journal.facts import SearchRemoved, SearchSaved
 from kgfs.tree import keys
-from kgfs.tree.derived import DerivedFile, DerivedFolder
+from kgfs.tree.derived import DerivedFile, DerivedFolder, FirstLook
 from kgfs.tree.keys import Key
 from kgfs.tree.node import Attr, AttrChange, Caller, Folder, Handle, Node
 from kgfs.tree.searches import Answer, Content
@@ -133,7 +133,8 @@ class ResultsFolder(DerivedFolder):
         return [(name, self._file(name, content)) for name, content in sorted(files.items())]
 
     def _file(self, name: str, content: Content) -> ResultFile:
-        return ResultFile(self.world, keys.results(self._ontology_id, self._name, name, content.mark), content.mark)
+        mark = content.mark
+        return ResultFile(self.world, keys.results(self._ontology_id, self._name, name, mark), mark, content)
 
     # ----------------------------------------------------------------------------------------------- saving
 
@@ -147,21 +148,26 @@ class ResultsFolder(DerivedFolder):
 
 
 class ResultFile(DerivedFile):
-    """A file of one answer. Once that is forgotten it is gone, and the kernel looks its name up again."""
+    """A file of one answer. Once that is forgotten it is gone, and the kernel looks its name up again.
 
-    __slots__ = ("_key", "_mark")
+    It may be forgotten between the end of the search and the first look at its files. They are found all the same: who
+    asked for them would be told that they do not exist, and ask no more.
+    """
 
-    def __init__(self, world: World, key: Key, mark: str) -> None:
+    __slots__ = ("_first", "_key", "_mark")
+
+    def __init__(self, world: World, key: Key, mark: str, content: Content) -> None:
         super().__init__(world)
         self._key = key
         self._mark = mark
+        self._first = FirstLook(content)
 
     @property
     def key(self) -> Key:
         return self._key
 
     def look(self) -> tuple[int, int]:
-        content = self._content()
+        content = self._first.take() or self._content()
         return len(content.data), content.mtime
 
     def content(self) -> bytes:

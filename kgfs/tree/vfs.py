@@ -112,7 +112,13 @@ class Vfs:
     async def lookup(self, parent: int, name: bytes, pid: int = 0) -> Attr | None:
         """None: there is no such name, and the kernel may remember that. MissingError: it may not. ``pid`` is who asks;
         0 where that is not known."""
-        return self.find(self.ready(parent) or await self._worked_out(parent, pid), parent, name)
+        ready = self.ready(parent)
+        if ready is not None:
+            return self.find(ready, parent, name)
+        attr = self.find(await self._worked_out(parent, pid), parent, name)
+        if self.ready(parent) is None:  # there were news meanwhile: they came before the kernel had this to forget
+            self._stale.append(StaleEntry(parent, name))
+        return attr
 
     def find(self, folder: Folder, parent: int, name: bytes) -> Attr | None:
         """``lookup`` in a folder that is :meth:`ready`."""

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import pytest
@@ -31,6 +32,7 @@ from kgfs.errors import (
     TimedOutError,
 )
 from kgfs.ingest.life import forget
+from kgfs.knowledge.search import search
 from kgfs.stores.naming import Found, FoundKind
 from kgfs.tree import searches as searches_module
 from kgfs.tree.news import News
@@ -272,6 +274,74 @@ async def test_the_kernel_is_told_when_something_else_is_found(library: Library)
     assert b"documents/renamed.txt" in await vfs.files.read(again, 0, 1 << 20)
     for each in (fh, again):
         await vfs.files.release(each)
+
+
+HEARD = ("while it is searched", "when it was found")
+
+
+def changed_once(library: Library, news: News, monkeypatch: pytest.MonkeyPatch, heard: str) -> None:
+    """The next search is one in which a document is added, of which the mount hears before anybody looks at the answer."""
+    work_out = searches_module.Searches.work_out
+
+    def hear() -> None:
+        library.add("Zen/documents/more.txt", b"A koan is more.\n", {"koan": ["A koan is more."]})
+        trio.from_thread.run_sync(news.poll)
+
+    def heard_while_searched(*asked: Any) -> Any:
+        monkeypatch.undo()
+        found = search(*asked)
+        hear()
+        return found
+
+    def heard_when_found(*asked: Any) -> Any:
+        monkeypatch.undo()
+        answer = work_out(*asked)
+        hear()
+        return answer
+
+    if heard == HEARD[0]:
+        monkeypatch.setattr(searches_module, "search", heard_while_searched)
+    else:
+        monkeypatch.setattr(searches_module.Searches, "work_out", heard_when_found)
+
+
+@pytest.mark.parametrize("heard", HEARD)
+async def test_news_before_the_first_look_at_an_answer_hide_none_of_its_files(
+    library: Library, monkeypatch: pytest.MonkeyPatch, heard: str
+) -> None:
+    vfs = Vfs(library.root, lambda: space_of("/"))
+    news = News(library.world, vfs)
+    kernel = Kernel(vfs)
+    parent = ROOT_INODE
+    for part in ("Zen", "search", "koan"):
+        parent = await kernel.lookup(parent, part.encode())
+    changed_once(library, news, monkeypatch, heard)
+    first = await kernel.lookup(parent, b"results.json")
+    assert first
+    kernel.forget(vfs.take_stale())
+    second = await kernel.lookup(parent, b"results.json")
+    assert second != first and library.world.searches.asked == 2, "the kernel was to forget what was found before"
+    fh = await vfs.files.open(second, 0)
+    assert b"more.txt" in await vfs.files.read(fh, 0, 1 << 20)
+    await vfs.files.release(fh)
+    assert vfs.take_stale() == []
+
+
+@pytest.mark.parametrize("heard", HEARD)
+async def test_news_before_the_first_look_at_an_answer_leave_its_listing_whole(
+    library: Library, monkeypatch: pytest.MonkeyPatch, heard: str
+) -> None:
+    vfs = Vfs(library.root, lambda: space_of("/"))
+    kernel = Kernel(vfs)
+    parent = ROOT_INODE
+    for part in ("Zen", "search", "koan"):
+        parent = await kernel.lookup(parent, part.encode())
+    changed_once(library, News(library.world, vfs), monkeypatch, heard)
+    fh = await vfs.opendir(parent)
+    listing, _ = vfs.readdir(fh, 0)
+    names = {entry.name for at in range(len(listing)) if (entry := listing.entry(at))}
+    assert names >= {b"results.json", b"results.md"}
+    vfs.releasedir(fh)
 
 
 async def test_an_open_folder_lists_what_it_did_when_it_was_opened(library: Library) -> None:
