@@ -168,6 +168,10 @@ class TimedOutError(KgfsError):
     exit_code = 8
 
 
+AWAY = (AwayError, TimedOutError)
+"""How a server that cannot be used now is told of: trying later can succeed."""
+
+
 class StoppingError(KgfsError):
     """The mount is being taken down; what was asked was not done."""
 

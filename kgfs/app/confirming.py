@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kgfs.config import Config
 from kgfs.errors import KgfsError, OlderCopyError
-from kgfs.ingest.keeping.ship import restore_journal
+from kgfs.ingest.keeping.ship import refuse_older
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.journal.following import confirmed
 from kgfs.stores.stores import Stores
@@ -34,8 +34,9 @@ class Confirming:
     def ask(self) -> None:
         """OlderCopyError where facts are missing. What else keeps the ledger from answering is noted, once while it lasts."""
         try:
-            restore_journal(self._stores.journal, self._stores.garage.ledger)
-            if self._stores.garage.ledger.last_seq() <= confirmed(self._stores.journal):
+            last = self._stores.garage.ledger.last_seq()
+            refuse_older(self._stores.journal, last)
+            if last <= confirmed(self._stores.journal):
                 self.current.set()
         except OlderCopyError:
             raise

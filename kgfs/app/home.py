@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kgfs.config import Config
-from kgfs.errors import AwayError, BadInputError, BusyError, KgfsError, MissingError, TimedOutError, from_os_error
+from kgfs.errors import AWAY, BadInputError, BusyError, KgfsError, MissingError, from_os_error
 from kgfs.ingest.depositing.deposit import Deposits
 from kgfs.ingest.keeping.followed import graph_note
 from kgfs.ingest.keeping.sessions import open_session
@@ -63,7 +63,7 @@ def open_stores(
             f"{config.home}: no home of kgfs is there yet. kgfs mount and kgfs ingest make one; --home or KGFS_HOME name another."
         )
     make_home(config)
-    _know_garage(config)
+    noted = _know_garage(config)
     with ExitStack() as stack:
         garage, journal = open_garage(config), SqliteJournal(config.front_db)
         if config.garage_store.shared:
@@ -74,11 +74,11 @@ def open_stores(
             stores = replace(stores, vectors=open_vectors(config, vectors_of))
         stack.callback(stores.close)
         later = later and config.garage_store.store != "files"
-        is_its_own = _surely_its_own(config, stores, silent=later)
+        is_to_be_noted = not noted and _surely_its_own(config, stores, silent=later)
         _restore(config, stores, derive=derive, later=later)
         if derive and not vectors_later:
             derive_vectors(config, stores)
-        if is_its_own:
+        if is_to_be_noted:
             _note_garage(config)
         yield stores
 
@@ -95,11 +95,12 @@ def as_they_are(config: Config) -> Iterator[Stores]:
             if not config.garage.exists():
                 raise
     make_home(config)
-    _know_garage(config)
+    noted = _know_garage(config)
     with ExitStack() as stack:
         stores = Stores(open_garage(config, cached=False), SqliteJournal(config.front_db), open_graph(config))
         stack.callback(stores.close)
-        _surely_its_own(config, stores)
+        if not noted:
+            _surely_its_own(config, stores)
         if stores.journal.sharing:
             try:
                 Exchange(config, stores).pull()  # else what other homes keep looks like nobody's
@@ -135,30 +136,26 @@ def make_home(config: Config) -> None:
             raise from_os_error(error, f"{folder}: cannot be made (--home or KGFS_HOME name another home)") from error
 
 
-def _know_garage(config: Config) -> None:
-    """BadInputError where the home has another kind of garage than the configuration says: it would get a second one, empty,
+def _know_garage(config: Config) -> bool:
+    """Whether the kind of the home's garage is noted. BadInputError where the home has another kind of garage than the configuration says: it would get a second one, empty,
     and its ledger two halves. Only the kind is compared, not the bucket or the prefix."""
-    known, said = _noted_garage(config), config.garage_store.store
+    note, said = config.run / GARAGE_NOTE, config.garage_store.store
+    known = note.read_text() if note.exists() else ""
     if known and known != said:
         raise BadInputError(f"{config.home}: garage.store of this home is '{known}', not '{said}'. {_REMEDY}")
-
-
-def _noted_garage(config: Config) -> str:
-    """'' where none is noted yet."""
-    note = config.run / GARAGE_NOTE
-    return note.read_text() if note.exists() else ""
+    return bool(known)
 
 
 def _surely_its_own(config: Config, stores: Stores, *, silent: bool = False) -> bool:
     """Of a home that has no note of its garage: whether that stands where the configuration says. BadInputError where the
     ledger there is empty and the home's is known not to be. False where its server is away, or not to be asked (``silent``)."""
-    if _noted_garage(config) or not stores.journal.seq():
+    if not stores.journal.seq():
         return True
     if silent:
         return False
     try:
         is_strange = confirmed(stores.journal) > 0 and not stores.garage.ledger.last_seq()
-    except (AwayError, TimedOutError):
+    except AWAY:
         return False
     if is_strange:
         said = f"garage.store is '{config.garage_store.store}', and what this home has done is not in the ledger there"
@@ -170,9 +167,8 @@ def _note_garage(config: Config) -> None:
     """Once the home could be opened so."""
     note = config.run / GARAGE_NOTE
     try:
-        if not _noted_garage(config):
-            note.touch(mode=0o600)
-            note.write_text(config.garage_store.store)
+        note.touch(mode=0o600)
+        note.write_text(config.garage_store.store)
     except OSError as error:
         raise from_os_error(error, f"{note}: cannot be written") from error
 
@@ -238,7 +234,7 @@ def _ask_ledger(config: Config, stores: Stores) -> None:
         restore_journal(stores.journal, stores.garage.ledger)
         if stores.journal.sharing:
             Exchange(config, stores).pull()
-    except (AwayError, TimedOutError) as error:
+    except AWAY as error:
         if not (stores.journal.seq() and stores.graph.epoch()):
             raise  # what this home holds is not known without the ledger
         ErrorLog(config.errors_log).add("opening", error)

@@ -94,14 +94,15 @@ def run_mount(
         news = News(world, vfs)
         exchange = shipping(config, stores, deposits.exchange) if stores.journal.sharing else None
         confirming = Confirming(config, stores)
-        gate = None if confirming.current.is_set() else vfs.hold_changes()
-        is_current = confirming.current.is_set
+        gate, is_current = vfs.hold_changes(), confirming.current.is_set
+        if is_current():
+            gate.open()
         chores = chores_of(config, stores, deposits.settler, _nothing if exchange else None, is_current)
         keeper = WorkerKeeper(config) if worker else None
 
         async def do_chores() -> None:
             while True:
-                if gate is None or gate.is_open():
+                if gate.is_open():
                     await trio.to_thread.run_sync(chores)
                     if keeper and paused.is_set():
                         keeper.look()
@@ -130,8 +131,7 @@ def run_mount(
         async def go_on_at_a_pause() -> None:
             await _first_pause(requests, gate)
             paused.set()
-            if gate is not None:
-                await confirming.follow(gate, refuse)
+            await confirming.follow(gate, refuse)
 
         gc.freeze()
         gc.set_threshold(COLLECT_AFTER, 20, 100)
@@ -156,17 +156,16 @@ def run_mount(
         raise refused[0]
 
 
-async def _first_pause(requests: Requests, gate: Gate | None) -> None:
+async def _first_pause(requests: Requests, gate: Gate) -> None:
     """Until little was asked of a mount for a moment, or for long, or somebody waits to change something."""
     import trio
 
-    wanted = gate.wanted if gate is not None else trio.Event()
     with trio.move_on_after(NO_PAUSE):
         before = -BUSY
-        while requests.total() - before >= BUSY and not wanted.is_set():
+        while requests.total() - before >= BUSY and not gate.wanted.is_set():
             before = requests.total()
             with trio.move_on_after(PAUSE):
-                await wanted.wait()
+                await gate.wanted.wait()
 
 
 def run_garage_mount(config: Config, mountpoint: Path, *, allow_other: bool = False, ready: Callable[[], None]) -> None:

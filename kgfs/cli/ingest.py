@@ -17,14 +17,13 @@ from kgfs.cli.options import as_json, with_config
 from kgfs.cli.progress import Bar
 from kgfs.config import STRATEGIES, Config
 from kgfs.domain.documents import State
-from kgfs.errors import AwayError, BadInputError, KgfsError, TimedOutError
+from kgfs.errors import AWAY, BadInputError, KgfsError
 from kgfs.ingest.depositing.deposit import Deposits
 from kgfs.ingest.depositing.intake import Ingested
 from kgfs.ingest.keeping.identify import Action
 from kgfs.ingest.life.again import owe_again, recognise
 from kgfs.stores.stores import Stores
 
-AWAY = (AwayError, TimedOutError)
 ASKED = "reading again was asked for"
 
 

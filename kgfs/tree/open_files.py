@@ -64,8 +64,9 @@ class OpenFiles:
         file = _file(known.node)
         try:
             writes = bool(flags & (os.O_ACCMODE | os.O_TRUNC | os.O_APPEND))
-            change = self._threads.outlast if file.keeps_elsewhere else self._threads.change
-            handle = await change(lambda: open_node(file, flags), held=writes)
+            handle = await self._threads.change(
+                lambda: open_node(file, flags), held=writes, outlasts=file.keeps_elsewhere
+            )
         except MissingError as error:
             raise_gone(error)
         if flags & os.O_TRUNC and known.gone is not None:
@@ -209,7 +210,7 @@ class OpenFiles:
 
         if abandon:
             return await self._threads.ask(inside)
-        return await (self._threads.outlast if opened.handle.keeps_elsewhere else self._threads.change)(inside)
+        return await self._threads.change(inside, outlasts=opened.handle.keeps_elsewhere)
 
 
 def _at_once(opened: OpenFile, call: Callable[[], T]) -> T | None:

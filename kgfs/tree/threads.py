@@ -41,10 +41,14 @@ class Threads:
     def are_held(self) -> bool:
         return not self._gate.is_open()
 
-    async def change(self, call: Callable[[], T], *, held: bool = True) -> T:
-        """Goes to its end whatever happens, once it has begun. What is not ``held`` passes a gate that is closed."""
+    async def change(self, call: Callable[[], T], *, held: bool = True, outlasts: bool = False) -> T:
+        """Goes to its end whatever happens, once it has begun. What is not ``held`` passes a gate that is closed. What
+        ``outlasts`` others, for it waits for a server, takes none of the places: one that is silent may keep it for long, and
+        nobody else is to find no thread for that."""
         if held and self.are_held():
             await self._gate.passing()
+        if outlasts:
+            return await self._to_the_end(call)
         task = trio.lowlevel.current_task()
         try:
             self._changing.acquire_on_behalf_of_nowait(task)
@@ -54,13 +58,6 @@ class Threads:
             return await self._to_the_end(call)
         finally:
             self._changing.release_on_behalf_of(task)
-
-    async def outlast(self, call: Callable[[], T], *, held: bool = True) -> T:
-        """The same beside that number, for what waits for a server: one that is silent may keep it for long, and nobody else
-        is to find no thread for that."""
-        if held and self.are_held():
-            await self._gate.passing()
-        return await self._to_the_end(call)
 
     async def _to_the_end(self, call: Callable[[], T]) -> T:
         """The thread is handed over to directly, without the turns of the event loop that ``trio.to_thread`` takes for what is

@@ -269,8 +269,7 @@ class Vfs:
         elif wanted != _NOTHING:
             node = known.node
             outlasts = wanted.size is not None and node.keeps_elsewhere
-            change = self._threads.outlast if outlasts else self._threads.change
-            return await change(lambda: node.change(wanted))
+            return await self._threads.change(lambda: node.change(wanted), outlasts=outlasts)
         return self.getattr(inode)
 
     def access(self, inode: int, mask: int) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 import trio
@@ -104,7 +105,7 @@ async def test_what_outlasts_others_takes_the_place_of_none() -> None:
     threads, go_on, outlasted = Threads(1), threading.Event(), []
 
     async def outlast() -> None:
-        outlasted.append(await threads.outlast(lambda: go_on.wait(10)))
+        outlasted.append(await threads.change(lambda: go_on.wait(10), outlasts=True))
 
     with trio.fail_after(10):
         async with trio.open_nursery() as nursery:
@@ -124,7 +125,7 @@ async def test_changes_wait_at_a_gate_and_questions_do_not() -> None:
     with trio.fail_after(10):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(threads.change, lambda: made.append("change"))
-            nursery.start_soon(threads.outlast, lambda: made.append("long change"))
+            nursery.start_soon(partial(threads.change, lambda: made.append("long change"), outlasts=True))
             await gate.wanted.wait()
             assert await threads.ask(lambda: "answer") == "answer"
             await threads.change(lambda: made.append("open to read"), held=False)

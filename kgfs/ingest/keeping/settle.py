@@ -15,7 +15,7 @@ from kgfs.config import Config
 from kgfs.domain.documents import Document, Name, NameKind, Place
 from kgfs.domain.identity import garage_key_of
 from kgfs.domain.names import extension_of
-from kgfs.errors import AwayError, BusyError, FullError, KgfsError, MissingError, TimedOutError
+from kgfs.errors import AWAY, BusyError, FullError, KgfsError, MissingError
 from kgfs.failpoints import border
 from kgfs.ingest.keeping.identify import Action, Decision, decide, identity
 from kgfs.ingest.keeping.lull import BACKLOG, PATIENCE, Lull
@@ -33,7 +33,6 @@ BATCH = 64
 """Decisions that become durable together."""
 RETRY = 30 * 10**9
 """Nanoseconds until a name that could not be settled is looked at again."""
-AWAY = (AwayError, TimedOutError)
 AWAY_RETRY = 2 * 10**9
 """Nanoseconds until a server is asked again that was away."""
 

@@ -27,8 +27,7 @@ def ship_once(journal: Journal, ledger: Ledger) -> int:
         kept = ledger.append(first, entries)
         if kept < upto:
             raise StoreError(f"The ledger took facts up to {kept} only, {upto} were sent.")
-        if kept > journal.seq():
-            raise _older(journal.seq(), kept)
+        refuse_older(journal, kept)
         border("shipped")
         journal.shipped(upto)
         sent += len(entries)
@@ -42,9 +41,20 @@ def restore_journal(journal: Journal, ledger: Ledger) -> int:
     here = journal.seq()
     if here == 0 and last:
         return journal.replay(ledger.replay())
-    if here < last and not journal.sharing:
-        raise _older(here, last)
+    if not journal.sharing:
+        refuse_older(journal, last)
     return 0
+
+
+def refuse_older(journal: Journal, last: int) -> None:
+    """OlderCopyError where the journal does not go up to the ledger's ``last`` fact."""
+    here = journal.seq()
+    if here < last:
+        raise OlderCopyError(
+            f"The names database ends at fact {here}, the ledger at {last}: it is an older copy. "
+            "Run kgfs check --repair: it is quarantined and made anew from the ledger. Where other homes use this place in the"
+            " bucket, set garage.shared instead."
+        )
 
 
 def entries(journal: Journal, ledger: Ledger) -> Iterator[bytes]:
@@ -74,11 +84,3 @@ def embedding_model_of(stores: Stores) -> str:
 
 
 _MARK = DocumentRead.__name__.encode()
-
-
-def _older(here: int, last: int) -> OlderCopyError:
-    return OlderCopyError(
-        f"The names database ends at fact {here}, the ledger at {last}: it is an older copy. "
-        "Run kgfs check --repair: it is quarantined and made anew from the ledger. Where other homes use this place in the"
-        " bucket, set garage.shared instead."
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from kgfs.config import Config
-from kgfs.errors import AwayError, TimedOutError
+from kgfs.errors import AWAY
 from kgfs.ingest.keeping.followed import graph_note, read_note
 from kgfs.ingest.sharing.obey import is_obeyed
 from kgfs.stores.hosts import host_id, read_roll, say
@@ -45,7 +45,7 @@ def acknowledge(config: Config, stores: Stores) -> None:
             return  # deliveries do not wait for the graph's server
         try:
             stores.graph.refresh()
-        except (AwayError, TimedOutError):
+        except AWAY:
             return
     say(config, stores.garage.objects, followed)
     read_roll(config, stores)

@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from kgfs.config import Config
-from kgfs.errors import AwayError, BusyError, KgfsError, LostLeaseError, TimedOutError
+from kgfs.errors import AWAY, BusyError, KgfsError, LostLeaseError
 from kgfs.stores.journal.following import confirmed, following
 from kgfs.stores.leases.bucket import BucketLeases
 from kgfs.stores.leases.contract import Lease, SharedGraph
@@ -191,7 +191,7 @@ class Together:
         from kgfs.ingest.working import own_graph, own_vectors
 
         config, stores = self._pipeline.config, self._pipeline.stores
-        with suppress(AwayError, TimedOutError):
+        with suppress(*AWAY):
             known = confirmed(stores.journal)
             if self._graph is None and own_graph.is_behind(config, stores):
                 own_graph.follow_graph(config, stores)

@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from kgfs.domain.documents import Document, State
-from kgfs.errors import AwayError, FullError, KgfsError, LostLeaseError, TimedOutError, UnreadableTextError
+from kgfs.errors import AWAY, FullError, KgfsError, LostLeaseError, UnreadableTextError
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.turns import LOOK, Alone, Turns
 from kgfs.stores.error_log import ErrorLog
@@ -33,7 +33,6 @@ ARRIVING = 0.5
 """Seconds between looks at a document that is to be forgotten while its bytes may be about to get another name."""
 RETRY = 5.0
 """Seconds before a failed attempt is repeated, times the number of attempts."""
-AWAY = (AwayError, TimedOutError)
 """What says that a server is away, or too slow."""
 FAR_AHEAD = 16
 """Documents held at once while another machine publishes, those among them that are read already."""
@@ -110,15 +109,14 @@ class Worker:
                     self._chores()
                     if until_idle and self._away and self._tried >= self._pipeline.config.pipeline.max_attempts:
                         raise self._away
+                    idle = False
                     try:
                         prepared = prepared or self._prepare(prepare)
                         idle = prepared and not self._look(claims, pool)
                     except AWAY as error:
-                        idle = False
                         self._waits_for(error)
                         self._stopping.wait(RETRY)
                     except KgfsError as error:  # the journal itself, by a full disk: what is held waits here
-                        idle = False
                         self._errors.add("worker", error)
                         self._stopping.wait(RETRY)
                     watch()

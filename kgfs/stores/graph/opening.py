@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 def open_graph(config: Config, *, mounted: bool = False, later: bool = False) -> Graph:
     """A server is asked at once, and its constraints are made where it has none.
 
-    Of a graph on a server a home that was ever mounted has a copy, which answers in place of the server and also while
+    Of a graph on a server a home that was ever mounted has a replica, which answers in place of the server and also while
     that is away. For a mount (``mounted``) it is made where there is none, or none that the server's feed leads on from;
-    others ask the server itself then. With ``later`` a copy that shows anything is opened as it is, without a word to
+    others ask the server itself then. With ``later`` one that shows anything is opened as it is, without a word to
     the server.
     """
     if config.graph.store == "sqlite":
@@ -66,7 +66,7 @@ def _lock(config: Config) -> Path:
 
 
 def _origin(config: Config) -> Source:
-    """What copies are made from. Nothing is asked yet, nor is the driver loaded."""
+    """What replicas are made from. Nothing is asked yet, nor is the driver loaded."""
     place = _place(config)
     from kgfs.stores.graph.replica.later import Later
 

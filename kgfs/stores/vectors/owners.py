@@ -13,7 +13,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 
 from kgfs.config import Config
-from kgfs.errors import AwayError, BadInputError, TimedOutError
+from kgfs.errors import AWAY, BadInputError
 from kgfs.stores.garage.contract import Objects
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.hosts import HOSTS, host_id
@@ -36,7 +36,7 @@ def take_place(config: Config) -> None:
     """Before vectors are written. BadInputError where another home keeps those of another graph in the place that the settings
     name; of two that take it in the same moment that with the higher id is refused. While the garage is away nobody is."""
     if config.garage_store.shared and config.vectors.store != "sqlite":
-        with suppress(AwayError, TimedOutError), closing(open_garage(config, cached=False)) as garage:
+        with suppress(*AWAY), closing(open_garage(config, cached=False)) as garage:
             _take(config, garage.objects)
 
 

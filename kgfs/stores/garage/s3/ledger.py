@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from threading import Lock
 
-from kgfs.errors import AwayError, MissingError, OvertakenError, StoreError, TimedOutError
+from kgfs.errors import AWAY, MissingError, OvertakenError, StoreError, TimedOutError
 from kgfs.stores.garage.contract import Segment, SegmentReader
 from kgfs.stores.garage.s3.bucket import Bucket
 from kgfs.stores.garage.s3.merging import merge
@@ -157,7 +157,7 @@ class S3Ledger:
             known = self._segments
             try:
                 self._segments, self._look_again = self._list_segments(), now + LOOK_EVERY
-            except (AwayError, TimedOutError):
+            except AWAY:
                 if not known:
                     raise
                 self._look_again = time.monotonic() + PAUSE

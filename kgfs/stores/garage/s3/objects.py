@@ -10,7 +10,7 @@ from pathlib import Path
 
 import xxhash
 
-from kgfs.errors import AwayError, BadInputError, ExistsError, MissingError, StoreError, TimedOutError
+from kgfs.errors import AWAY, BadInputError, ExistsError, MissingError, StoreError, TimedOutError
 from kgfs.failpoints import border
 from kgfs.stores.garage.contract import BLOCK, Look, Reader, Sums
 from kgfs.stores.garage.durable import os_errors
@@ -93,7 +93,7 @@ class S3Objects:
             if len(spans) == 1:
                 spans = [Span(source, etag=found.etag)]
             return self._place_parts(key, object_name(key), spans, sums) or self._is_kept(key, sums)
-        except (AwayError, TimedOutError):
+        except AWAY:
             raise
         except (MissingError, TakenError, StoreError):  # gone or another meanwhile, or a server that cannot
             return False

@@ -9,7 +9,7 @@ from threading import Lock
 
 import xxhash
 
-from kgfs.errors import AwayError, MissingError, RotError, TimedOutError
+from kgfs.errors import AWAY, MissingError, RotError
 from kgfs.stores.garage.buffer import buffer_of
 from kgfs.stores.garage.contract import BLOCK, Sums
 from kgfs.stores.garage.reader import end_of_span
@@ -177,7 +177,7 @@ class S3Reader:
             return False
         try:
             self._take(number)
-        except (AwayError, TimedOutError):
+        except AWAY:
             return False
         return True
 

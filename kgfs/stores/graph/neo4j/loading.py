@@ -106,9 +106,7 @@ class _Loading:
         self._send(_SOURCES, self._sources(), lambda row: len(row["full_text"]))
         self._send(_INSTANCES, self._instances(), lambda row: len(row["said"]["quote"]))
         self._send(_MENTIONS, self._mentions())
-        self._send(_MARKS, ({**row, "joined": bool(row["joined"])} for row in self._asked(
-            "mark, concept AS concept_id, ontology, joined FROM mark"
-        )))  # fmt: skip
+        self._send(_MARKS, self._marks())
         self._send(_COMMITS, self._asked('commit_id, epoch, kind, at FROM "commit"'))
         self._send(_COUNTS, self._asked(f"ontology, {', '.join(COUNTED)}, changed_at FROM counter"))
 
@@ -200,3 +198,7 @@ class _Loading:
         ):
             edition, concept = self._edition(row.pop("edition")), row.pop("concept")
             yield {"edition": edition, "concept": concept, "said": {**row, "forms": list(words(row["forms"]))}}
+
+    def _marks(self) -> Iterator[Properties]:
+        for row in self._asked("mark, concept AS concept_id, ontology, joined FROM mark"):
+            yield {**row, "joined": bool(row["joined"])}

@@ -35,7 +35,7 @@ from neo4j.exceptions import (
     TransientError,
 )
 
-from kgfs.errors import AwayError, KgfsError, StoreError, TimedOutError
+from kgfs.errors import AWAY, AwayError, KgfsError, StoreError, TimedOutError
 from kgfs.stores.graph.neo4j.bookmarks import Kept
 from kgfs.stores.graph.neo4j.patience import Patience
 from kgfs.stores.graph.neo4j.place import WRITING, Place
@@ -136,7 +136,7 @@ class Speaking:
 
         try:
             found = self._within(seconds, answer)
-        except (AwayError, TimedOutError) as error:
+        except AWAY as error:
             if self._may_be_another(error) and answers_as_another(self.place.uri):
                 said = "what answers there is not Neo4j, or another of its ports. Check graph.uri."
                 raise AwayError(f"{self.place.uri}: {said}") from error

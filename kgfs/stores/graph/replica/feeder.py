@@ -24,25 +24,21 @@ def fed(graph: Graph, begin: threading.Event | None = None) -> Iterator[None]:
     if not isinstance(graph, Replica):
         yield
         return
-    over, begin = threading.Event(), begin or _at_once()
+    over = threading.Event()
     thread = threading.Thread(target=_feed, args=(graph, begin, over), name="replica", daemon=True)
     thread.start()
     try:
         yield
     finally:
         over.set()
-        begin.set()
+        if begin is not None:
+            begin.set()
         thread.join(ENDING)
 
 
-def _at_once() -> threading.Event:
-    event = threading.Event()
-    event.set()
-    return event
-
-
-def _feed(replica: Replica, begin: threading.Event, over: threading.Event) -> None:
-    begin.wait()
+def _feed(replica: Replica, begin: threading.Event | None, over: threading.Event) -> None:
+    if begin is not None:
+        begin.wait()
     pause = EVERY
     while not over.wait(pause):
         try:

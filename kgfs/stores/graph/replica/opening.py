@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from kgfs.errors import AwayError, TimedOutError
+from kgfs.errors import AWAY
 from kgfs.stores.database import remove_database
 from kgfs.stores.graph.replica.file import is_usable
 from kgfs.stores.graph.replica.filling import Progress, fill
@@ -54,7 +54,7 @@ def open_replica(
             connect().close()
         if replica.follow(patience=0.0 if refill else PATIENCE, refill=refill) or refill:
             return replica
-    except (AwayError, TimedOutError) as error:
+    except AWAY as error:
         outage.begins(error)  # what was known last is shown
         return replica
     except OutdatedError:

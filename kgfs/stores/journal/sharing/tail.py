@@ -38,14 +38,15 @@ class Tail:
         for at, fact in enumerate(own):
             named = (getattr(fact, field, 0) for field in ("id", "parent", "replaces"))
             self.ids |= {name_id for name_id in named if name_id}
+            leaves = fact.id if isinstance(fact, Removed) else fact.replaces if isinstance(fact, Moved) else 0
+            if leaves in written:
+                self._left.add(written[leaves])
             if isinstance(fact, (FolderMade, FileMade, LinkMade)):
                 self._made.add(fact.id)
             elif isinstance(fact, Moved):
                 self._moved.add(fact.id)
-                self._left |= {written[fact.replaces]} if fact.replaces in written else set()
             elif isinstance(fact, Removed):
                 self._removed.add(fact.id)
-                self._left |= {written[fact.id]} if fact.id in written else set()
             elif isinstance(fact, ContentKept):
                 self._contents.add(waiting_key(fact.id, fact.sha256))
                 written[fact.id] = at
