@@ -1,8 +1,10 @@
-"""Cold reads of a garage in a bucket beside the ``minio`` client's own: ``python -m bench.bucket [--server NAME]``.
+"""Cold reads of a garage in a bucket beside the ``minio`` client's own: ``python -m bench.bucket [--server NAME] [--rate RATE]``.
 
 Both get the same objects from the same server, in turns: whole by the client (``get_object`` and ``read``), and block by
 block through the garage with an empty cache, as a mount does: until the last byte is here ("cold"), and until all of it stands
-in the cache too ("kept"), which is written behind the reader. The last side is the garage with what is cached so.
+in the cache too ("kept"), which is written behind the reader. The last side is the garage with what is cached so. ``--rate``
+(Linux, root) puts a network of that rate between them, as ``tc`` writes it: without one the server takes half of what this
+machine can do.
 Prints medians of wall and CPU seconds of this process, and their ratios; goal: wall of "cold" ≤ 1.3.
 """
 
@@ -12,12 +14,15 @@ import argparse
 import json
 import os
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+from bench.settled import settle
 from kgfs.stores.garage.contract import BLOCK
 from kgfs.stores.garage.s3.client import client_of
 from kgfs.stores.garage.s3.garage import S3Garage
@@ -28,6 +33,9 @@ SERVERS = {"seaweedfs": seaweedfs, "minio": minio}
 WORKS = {"1 of 256 MiB": (1, 256 << 20), "32 of 4 MiB": (32, 4 << 20), "400 of 20 KiB": (400, 20 << 10)}
 ASKED = 128 << 10
 """Bytes of one read, as the kernel asks for them."""
+MEMORY = 1 << 30
+"""Bytes that a sample fills, of the kernel's pages: of the cache, and of the server's files."""
+_HAS_NETWORK = "BENCH_RATE"
 
 
 def main() -> None:
@@ -35,7 +43,10 @@ def main() -> None:
     parser.add_argument("--server", choices=SERVERS, default="seaweedfs")
     parser.add_argument("--samples", type=int, default=5)
     parser.add_argument("--only", choices=WORKS, action="append")
+    parser.add_argument("--rate", help="of a network between the two, e.g. 10gbit")
     arguments = parser.parse_args()
+    if arguments.rate and _HAS_NETWORK not in os.environ:
+        sys.exit(behind_network(arguments.rate))
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "server"
         folder.mkdir()
@@ -45,6 +56,15 @@ def main() -> None:
                 measure(arguments.server, work, place_of(folder), Path(scratch), arguments.samples)
         finally:
             process.end(folder)
+
+
+def behind_network(rate: str) -> int:
+    """This program once more, in a network of its own that has only this rate; its exit code."""
+    shaped = 'ip link set lo up && tc qdisc add dev lo root tbf rate "$0" burst 8mb latency 50ms && exec "$@"'
+    again = [sys.executable, "-m", "bench.bucket", *sys.argv[1:]]
+    return subprocess.run(
+        ["unshare", "--net", "sh", "-c", shaped, rate, *again], env={**os.environ, _HAS_NETWORK: rate}, check=False
+    ).returncode
 
 
 def place_of(folder: Path) -> Place:
@@ -62,7 +82,9 @@ def measure(server: str, work: str, place: Place, scratch: Path, samples: int) -
     for sample in range(samples):
         # Each a folder of its own: ext4 makes files slowly where many were removed just now.
         cache = scratch / f"cache-{work.replace(' ', '-')}-{sample}"
+        settle(scratch, MEMORY)
         sides["client"].append(timed(lambda: by_client(place, keys, size)))
+        settle(scratch, MEMORY)
         garage = S3Garage(place, cache, 1 << 30)
         cold = timed(lambda garage=garage: through(garage, keys, size))  # type: ignore[misc]
         behind = timed(garage.close)
@@ -71,7 +93,13 @@ def measure(server: str, work: str, place: Place, scratch: Path, samples: int) -
         with closing(S3Garage(place, cache, 1 << 30)) as garage:
             sides["cached"].append(timed(lambda garage=garage: through(garage, keys, size)))  # type: ignore[misc]
     wall, cpu = ({side: statistics.median(s[at] for s in found) for side, found in sides.items()} for at in (0, 1))
-    shown = {"server": server, "work": work, "wall": rounded(wall), "cpu": rounded(cpu)}
+    shown = {
+        "server": server,
+        "rate": os.environ.get(_HAS_NETWORK, "loopback"),
+        "work": work,
+        "wall": rounded(wall),
+        "cpu": rounded(cpu),
+    }
     print(json.dumps({**shown, "wall ratio": ratios(wall), "cpu ratio": ratios(cpu)}), flush=True)
 
 

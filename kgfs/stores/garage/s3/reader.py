@@ -10,7 +10,7 @@ from threading import Lock
 import xxhash
 
 from kgfs.errors import AWAY, MissingError, RotError
-from kgfs.stores.garage.buffer import buffer_of
+from kgfs.stores.garage.buffer import Buffers, buffer_of
 from kgfs.stores.garage.contract import BLOCK, Sums
 from kgfs.stores.garage.reader import end_of_span
 from kgfs.stores.garage.s3.bucket import Bucket
@@ -26,6 +26,8 @@ AHEAD = 64
 FASTER = 4
 """How many times more blocks than the one before a request is for, then. So many the first one is for: most objects are no
 longer, and most readers read all of them."""
+_BUFFERS = Buffers(BLOCK, 16)
+"""For blocks that arrive: held while they are read and until they are in the cache."""
 
 
 class S3Reader:
@@ -117,7 +119,8 @@ class S3Reader:
         base, following = self._held * BLOCK, self._held + 1
         if stop - base > BLOCK // 2 and self._prefetched < following < len(self._sums.blocks):
             self._prefetch(following)
-        return bytes(memoryview(self._block)[start - base : stop - base])
+        block = self._block
+        return bytes(memoryview(block)[start - base : stop - base])
 
     def _prefetch(self, number: int) -> None:
         """Have the kernel read a block that will be asked for, if it is cached."""
@@ -199,8 +202,8 @@ class S3Reader:
         assert self._download is not None
         with ExitStack() as failing:
             failing.callback(self._hang_up)
-            block = self._download.read(min(BLOCK, self._sums.size - number * BLOCK))
-            if not self._hold(number, block):
+            block = _BUFFERS.take(min(BLOCK, self._sums.size - number * BLOCK))
+            if self._download.read_into(block) != len(block) or not self._hold(number, block):
                 raise self._wrong(number)
             failing.pop_all()
         self._cache.keep_block(self._key, number, block, self._round)
