@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from bench.settled import settle
 from bench.speed.homes import write_big
 from bench.speed.mounts import FLOOR, Mounted
 from bench.speed.result import ON_SERVERS, Row, against, seconds
 from bench.speed.sizes import MB, Bench
 from bench.speed.timing import call, cpu_note, increase, timed
+
+MEMORY = 1024 * MB
+"""Bytes that a sample may fill of the kernel's pages, beside a large file that it writes."""
 
 
 def cp_one(bench: Bench) -> Iterator[Row]:
@@ -107,7 +110,7 @@ def _writing(
     requests: dict[str, Mapping[str, int]] = {}
     for _ in range(bench.samples):
         for side in sides:
-            os.sync()
+            settle(bench.scratch, MEMORY + bench.big)
             with bench.mounted(side, None) as mount:
                 before, cpu = mount.requests(), mount.cpu()
                 taken[side].append(work(mount))
