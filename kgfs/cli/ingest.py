@@ -19,7 +19,8 @@ from kgfs.config import STRATEGIES, Config
 from kgfs.domain.documents import State
 from kgfs.errors import AWAY, BadInputError, KgfsError
 from kgfs.ingest.depositing.deposit import Deposits
-from kgfs.ingest.depositing.intake import Ingested
+from kgfs.ingest.depositing.intake import Ingested, check_source
+from kgfs.ingest.depositing.rules import check_path
 from kgfs.ingest.keeping.identify import Action
 from kgfs.ingest.life.again import owe_again, recognise
 from kgfs.stores.stores import Stores
@@ -54,6 +55,7 @@ def command(
 
     Works with and without a mount. If a worker is alive it does the reading, else this process does. Files that cannot be
     deposited are named with the reason; the others are kept all the same, and the exit code is that of the first failure.
+    Where none can be, nothing is made for them, no ontology either.
     A file whose bytes stand at its path already is skipped, which its line says; --force reads it again.
     While a server is away what was deposited is kept here: after some attempts that ends with 7 or 8, and it is delivered and
     read when the server is back, by a mount or worker. --timeout gives up before, with 8.
@@ -71,6 +73,8 @@ def command(
         raise BadInputError("--as names the place of one file; several were given.")
     if as_path and not ontology:
         raise BadInputError("--as names a place in an ontology. Say with --ontology in which.")
+    if ontology:
+        _check(files, as_path)
     with open_stores(config) as stores, open_deposits(config, stores) as (deposits, _):
 
         def done(paths: Sequence[Path], progress: Callable[[int], None]) -> Iterable[tuple[Path, Ingested | KgfsError]]:
@@ -118,6 +122,23 @@ def command(
             failed = refused
     if failed:
         raise SystemExit(failed[0][1].exit_code)
+
+
+def _check(files: Sequence[Path], as_path: str | None) -> None:
+    """Before a home, or an ontology, is made for them: SystemExit where not one of the files can be deposited."""
+    if as_path is not None:
+        check_path(as_path)
+    refused: list[KgfsError] = []
+    for path in files:
+        try:
+            check_source(path)
+        except KgfsError as error:
+            refused.append(error)
+        else:
+            return
+    for why in refused:
+        click.echo(f"kgfs: {why}", err=True)
+    raise SystemExit(refused[0].exit_code)
 
 
 def _one_as(

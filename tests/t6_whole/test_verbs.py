@@ -146,6 +146,9 @@ def test_ingest_keeps_what_it_can_and_says_what_it_cannot(bare: Place, zen: Path
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "dangling").symlink_to("nowhere")
     bad = [tmp_path / name for name in ("missing.txt", "folder", "pipe", "dangling")]
+    assert len(bare.run("ingest", *bad, "--ontology", "B", expect=4).stderr.splitlines()) == len(bad)
+    one_line(bare.run("ingest", zen, "--ontology", "B", "--as", "../up", expect=3).stderr)
+    assert not (bare.home / "garage").exists(), "nothing is made for what cannot be deposited"
     said = bare.run("ingest", *bad, zen, "--ontology", "A", "--no-wait", expect=4)
     lines = said.stderr.splitlines()
     assert len(lines) == len(bad)
@@ -154,7 +157,8 @@ def test_ingest_keeps_what_it_can_and_says_what_it_cannot(bare: Place, zen: Path
         assert str(path) in line
     assert said.stdout.startswith("zen.md\t")
     assert bare.status()["documents"] == {"queued": 1}
-    bare.run("ingest", bad[0], "--ontology", "A", expect=4)
+    bare.run("ingest", bad[0], "--ontology", "C", expect=4)
+    assert [ontology["name"] for ontology in bare.status()["ontologies"]] == ["A"]
     assert bare.status()["documents"] == {"queued": 1}, "who gave nothing to read reads nobody else's documents"
 
     for words, exit_code in (

@@ -253,6 +253,11 @@ def _taken(deposits: Deposits, source: Path, progress: Callable[[int], None]) ->
             content.path.unlink(missing_ok=True)
 
 
+def check_source(source: Path) -> None:
+    """Raises what :func:`take_in` would of one that is not there, is no file or may not be read."""
+    os.close(_open(source))
+
+
 def _open(source: Path) -> int:
     try:
         # Without O_NONBLOCK the opening of a pipe would wait for its writer.
