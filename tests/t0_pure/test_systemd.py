@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -116,6 +117,8 @@ def test_the_commands_of_the_mount(unit: Unit) -> None:
         main = subprocess.Popen(
             unit.command("ExecStart"), env=unit.environment, cwd="/", stderr=subprocess.PIPE, text=True
         )
+        reaped = threading.Thread(target=main.wait)  # at once, as by systemd: ExecStop waits for the process to be gone
+        reaped.start()
         try:
             assert unit.run("ExecStartPost").returncode == 0
             assert "README.md" in os.listdir(unit.mountpoint)
@@ -127,6 +130,7 @@ def test_the_commands_of_the_mount(unit: Unit) -> None:
         finally:
             with suppress(ProcessLookupError):
                 main.kill()
+            reaped.join()
         assert main.returncode == (-signal.SIGKILL if ending == "kill" else 0), said
         unit.run("ExecStopPost")
         assert os.listdir(unit.mountpoint) == [], "an empty folder, no dead mount"

@@ -75,7 +75,7 @@ class Library:
 
     def settled(self) -> None:
         """Wait until everything written in the whole home was quiet for long enough and is decided about."""
-        until(lambda: not self.journal.names.unsettled(quiet_before=EVER))
+        settled(self.place)
 
     def minted(self) -> list[Version]:
         """Every version this ontology ever got, in order, whatever became of the path."""
@@ -120,6 +120,13 @@ def journal_of(place: Place) -> Iterator[Journal]:
         yield journal
     finally:
         journal.close()
+
+
+def settled(place: Place) -> None:
+    """Wait until everything written in the whole home was quiet for long enough and is decided about. Where no worker lives
+    ``kgfs wait`` does that, too, and then waits for one."""
+    with journal_of(place) as journal:
+        until(lambda: not journal.names.unsettled(quiet_before=EVER))
 
 
 MakeLibrary = Callable[[], Library]

@@ -19,8 +19,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from kgfs.app.working import request_settling
 from kgfs.config import load
 from tests.scenarios.mounted import MountDriver, MountedFile
-from tests.t5_mount.mounting import journal_of, mounted_place
-from tests.t6_whole.running import Place, until
+from tests.t5_mount.mounting import mounted_place, settled
+from tests.t6_whole.running import Place
 
 pytestmark = pytest.mark.mounted
 
@@ -285,5 +285,4 @@ def test_documents_behave_as_a_plain_folder(place: Place, tmp_path: Path) -> Non
     finally:
         os.umask(before)
     assert SideBySide.outcomes.total() > 5000
-    with journal_of(place) as journal:
-        until(lambda: not journal.names.unsettled(quiet_before=2**63 - 1))
+    settled(place)

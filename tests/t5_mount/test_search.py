@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.scenarios.filesystem import fails_with
-from tests.t5_mount.mounting import mounted_place, run
+from tests.t5_mount.mounting import mounted_place, run, settled
 from tests.t5_mount.seeing import in_time
 from tests.t6_whole.running import Place, until
 
@@ -36,7 +36,7 @@ def fill(place: Place) -> None:
         for other in range(4):
             (folder / f"note {other}.txt").write_text(f"{ZEN}Teacher {number}{other} says so.\n")
     (place.ontology("Tea") / "tea.txt").write_text("Tea is a drink. Monks drink it.\n")
-    place.run("wait", "--timeout", "240", expect=9)
+    settled(place)
     place.run("worker", "--until-idle")
     until((place.mountpoint / "Zen" / "concepts" / "koan.concept").exists)
 
@@ -164,7 +164,7 @@ def test_what_is_found_follows_the_documents(place: Place) -> None:
     with page.open("rb") as opened:
         before = opened.read()
         assert b"Nothing found" in before
-        place.run("wait", "--timeout", "240", expect=9)
+        settled(place)
         place.run("worker", "--until-idle")
         in_time(lambda: b"documents/a.txt" in page.read_bytes())
         opened.seek(0)
@@ -182,7 +182,7 @@ def test_meaning_is_looked_at_while_a_worker_lives(tmp_path: Path) -> None:
     models = {"KGFS_MODELS_EMBEDDER": "auto"}
     with mounted_place(tmp_path, "--no-worker", env=models) as place:
         (place.ontology("Animals") / "cat.txt").write_text("A kitten sleeps on the sofa all day and purrs.\n")
-        place.run("wait", "--timeout", "240", expect=9)
+        settled(place)
         worker = place.start("worker")
         try:
             place.run("wait", "--timeout", "240")

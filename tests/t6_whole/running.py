@@ -29,6 +29,10 @@ AUTO = {"KGFS_MODELS_EXTRACTOR": "auto"}
 OTHER_HASHES = {"PYTHONHASHSEED": "1"}
 """The environment of a command that meets what is in a set in another order than those whose work is compared with its own."""
 
+LET_GO_SOON = {"KGFS_PIPELINE_LEASE": "10"}
+"""The environment of a command that is to be killed on a graph that others may share: who is next waits until its lease has
+run out."""
+
 
 @dataclass
 class Place:

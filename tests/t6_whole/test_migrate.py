@@ -13,10 +13,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kgfs.app.moving import goal_of, migrate_home, plan_migration
+from kgfs.config import load
+from kgfs.errors import BusyError
+from kgfs.stores.graph.sqlite import SqliteGraph
 from tests.peers.buckets import Server
 from tests.t6_whole.conftest import GARBAGE, ZEN
 from tests.t6_whole.knowledge_of import knowledge_of
-from tests.t6_whole.running import QUICK, Place, contents, one_line
+from tests.t6_whole.running import LET_GO_SOON, QUICK, Place, contents, one_line
 
 if TYPE_CHECKING:
     from kgfs.stores.graph.neo4j.place import Place as Neo4j
@@ -114,6 +118,46 @@ def test_what_came_and_what_was_purged_meanwhile_is_so_in_the_copy(filled: Place
     assert knowledge_of(moved.home) == before
     assert clean(moved)
     assert traces(moved.home, b"tracing algorithm") == []
+
+
+@pytest.mark.claim("MOVE-1")
+@pytest.mark.parametrize(
+    ("words", "border"),
+    [
+        (("ingest", "new.md", "--ontology", "Zen"), "published"),
+        (("forget", "Zen/garbage.txt", "--yes"), "forgetting-committed"),
+        (("concept", "merge", "Zen", "zen", "koans", "--yes"), "word-recorded"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_the_graph_shows_and_nobody_noted_yet_is_no_difference(
+    filled: Place, moved: Place, tmp_path: Path, words: tuple[str, ...], border: str
+) -> None:
+    """Who changed the graph ended in between, as where its server took too long: the next worker makes up for it."""
+    (tmp_path / "new.md").write_text("# Stupa\n\nA stupa is a mound. A stupa is a place of meditation.\n")
+    told = [tmp_path / word if word == "new.md" else word for word in words]
+    filled.run(*told, expect=-9, env={"KGFS_FAIL_AT": border})
+    migrate = ("migrate", "--to", tmp_path / "plain.toml", "--into", moved.home)
+    assert "not noted" in one_line(filled.run(*migrate, expect=5).stderr)
+    filled.run("worker", "--until-idle")
+    filled.run(*migrate)
+    assert knowledge_of(moved.home) == knowledge_of(filled.home)
+    assert clean(moved)
+
+
+def test_what_changes_while_it_is_compared_is_no_difference(filled: Place, moved: Place, tmp_path: Path) -> None:
+    """By one who has the turn since this one lost it."""
+    config = load(filled.home)
+    goal = goal_of(config, tmp_path / "plain.toml", moved.home)
+
+    def meanwhile(done: int, total: int, what: str) -> None:
+        if what == "documents and concepts compared" and done == 1:
+            with closing(SqliteGraph(config.graph_db)) as graph:
+                [change] = [change for change in graph.changes(1) or [] if change.kind == "document"]
+                graph.forget("meanwhile", [change.name], change.epoch)
+
+    with pytest.raises(BusyError, match="changed meanwhile"):
+        migrate_home(config, goal, plan_migration(config, goal), meanwhile)
 
 
 def traces(home: Path, words: bytes) -> list[Path]:
@@ -240,7 +284,7 @@ def test_to_servers_and_back(place: Place, moved: Place, servers: Path, tmp_path
 
     (tmp_path / "home.toml").write_text("")
     back = ("migrate", "--to", tmp_path / "home.toml", "--into", moved.home)
-    far.run(*back, expect=-9, env={"KGFS_FAIL_AT": "migrate-derived"})
+    far.run(*back, expect=-9, env=LET_GO_SOON | {"KGFS_FAIL_AT": "migrate-derived"})
     far.run(*back)
     assert knowledge_of(moved.home) == known
     assert vectors_in(moved.home) == vectors_in(place.home)

@@ -13,7 +13,7 @@ import pytest
 
 from tests.peers.homes import SERVERS
 from tests.t6_whole.knowledge_of import knowledge_of
-from tests.t6_whole.running import ROOT, Place, until
+from tests.t6_whole.running import LET_GO_SOON, ROOT, Place, until
 
 ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be")
 FILLER = "Zen practice uses koans to exhaust the mind. Direct experience comes before words.\n\n"
@@ -161,10 +161,8 @@ def test_killed_anywhere_a_purge_is_finished_by_the_next_worker(small: Place, tm
     ingest(small, tmp_path, "b.md", told("quxkill").replace("abbot", "monk").encode())
     ingest(small, tmp_path, "kept.md", told("stays").encode())
     small.run("concept", "merge", "Notes", "quxkill-monastery", "stays-monastery", "--yes")
-    killed = small.run(
-        "forget", "Notes/a.md", "Notes/b.md", "--purge", "--yes", expect=None, env={"KGFS_FAIL_AT": border}
-    )
-    assert killed.returncode == -signal.SIGKILL
+    killing = LET_GO_SOON | {"KGFS_FAIL_AT": border}
+    small.run("forget", "Notes/a.md", "Notes/b.md", "--purge", "--yes", expect=-signal.SIGKILL, env=killing)
     worker = small.start("worker")
     try:
         until(lambda: traces(small.home, "quxkill") == [] and not owed(small), 240)

@@ -12,7 +12,7 @@ from kgfs.config import load
 from tests.peers.homes import anywhere
 from tests.t6_whole.conftest import GARBAGE, ZEN
 from tests.t6_whole.knowledge_of import knowledge_of
-from tests.t6_whole.running import OTHER_HASHES, QUICK, Place, contents, one_line, until
+from tests.t6_whole.running import LET_GO_SOON, OTHER_HASHES, QUICK, Place, contents, one_line, until
 
 
 @pytest.fixture
@@ -69,7 +69,7 @@ def test_killed_in_the_middle_leaves_what_was(filled: Place) -> None:
     before = knowledge_of(filled.home)
     on_server = load(filled.home).graph.store == "neo4j"
     for border in ("staged:2", "graph-loaded" if on_server else "built-aside"):
-        filled.run("rebuild", "--yes", expect=-9, env={"KGFS_FAIL_AT": border})
+        filled.run("rebuild", "--yes", expect=-9, env=LET_GO_SOON | {"KGFS_FAIL_AT": border})
         assert knowledge_of(filled.home) == before
     filled.run("rebuild", "--yes", env=OTHER_HASHES)  # the one command on servers here that ends as Python does
     assert knowledge_of(filled.home) == before
