@@ -44,6 +44,10 @@ TEXTS = {
 }
 
 
+TERM = 3.0
+"""Seconds in which a worker has its say also where much else is done."""
+
+
 def read_first(publisher: Pipeline) -> tuple[Document, Reading, Job]:
     """What is owed first, read and not published yet."""
     job = publisher.stores.journal.jobs.claim("slow", 600)
@@ -106,6 +110,10 @@ class Machine:
         names = self.stores.journal.names
         rows = sorted((d.deposit, d.commit_id) for d in names.documents(names.ontologies()[0].id))
         return [self.stores.graph.published(commit_id) or 0 for _, commit_id in rows]
+
+
+def _with_lease(machine: Machine, seconds: float) -> Pipeline:
+    return replace(machine.pipeline(), config=replace(machine.config, pipeline=Settings(lease=seconds)))
 
 
 def deposit(config: Config, stores: Stores, folder: Path) -> None:
@@ -204,6 +212,40 @@ def test_who_lost_its_lease_publishes_nothing_and_the_other_all(
     assert slow.stores.graph.epoch() == len(TEXTS)
     assert slow.stores.graph.staged() == []
     assert knowledge_in(slow.stores) == knowledge_in(undisturbed.stores)
+
+
+@pytest.mark.claim("MACH-1")
+def test_what_takes_longer_than_its_lease_is_published_once(machines: list[Machine], neo4j_place: Place) -> None:
+    """In one transaction of a server that is slow: nobody else can renew the lease meanwhile, nor take it."""
+    from neo4j import GraphDatabase
+
+    from kgfs.stores.graph.neo4j.graph import Neo4jGraph
+
+    slow, other = machines
+    assert isinstance(slow.stores.graph, Neo4jGraph)
+    hold = "MATCH (g:Graph {name: $graph}) SET g.locked = true REMOVE g.locked"
+    with (
+        taking_turns(_with_lease(slow, TERM), lambda _: None) as turns,
+        taking_turns(_with_lease(other, TERM), lambda _: None) as other_turns,
+        GraphDatabase.driver(neo4j_place.uri, auth=(neo4j_place.user, neo4j_place.password)) as driver,
+        driver.session() as session,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        assert isinstance(turns, Together)
+        publisher = turns.publisher()
+        assert publisher is not None
+        document, reading, job = read_first(publisher)
+        with session.begin_transaction() as busy:
+            busy.run(hold, graph=slow.stores.graph._graph).consume()
+            publishing = pool.submit(publisher.publish, document, reading, lambda: None, job)
+            time.sleep(1.5 * TERM)
+            assert not publishing.done()
+            busy.rollback()
+        publishing.result()
+        assert turns.publisher() is publisher, "it still has its turn"
+        assert other_turns.publisher() is None
+        assert (slow.stores.graph.epoch(), slow.stores.graph.staged()) == (1, [])
+        assert slow.epochs()[:2] == [1, 0]
 
 
 def test_a_machine_that_ends_in_the_middle_is_made_up_for(machines: list[Machine], undisturbed: Machine) -> None:

@@ -57,5 +57,6 @@ class SharedGraph(Graph, Protocol):
 
     def fenced(self, lease: Lease) -> SharedGraph:
         """The same graph for who holds the lease: whatever writes raises LostLeaseError once it is not held, and has
-        done nothing then. Closing it does nothing."""
+        done nothing then. What is written renews the lease, also where that takes longer than it lasts. Closing it does
+        nothing."""
         ...

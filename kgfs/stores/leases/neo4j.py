@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +15,7 @@ from kgfs.errors import LostLeaseError, TimedOutError
 from kgfs.stores.graph.neo4j.place import Place
 from kgfs.stores.graph.neo4j.speaking import Row, Speaking
 from kgfs.stores.leases.contract import Lease
+from kgfs.stores.leases.holding import RENEWALS
 
 _LOCKED = "SET l.locked = true REMOVE l.locked"
 """Who writes to a node holds it until the transaction ends, so what is looked at after this stays as it is."""
@@ -22,14 +26,21 @@ MERGE (l:Lease {{graph: $graph, what: $what}}) ON CREATE SET l.token = 0, l.unti
 WITH l, coalesce(l.holder = $holder, false) AS again, l.until <= timestamp() AS free
 SET l.wanted = CASE WHEN again OR free THEN false ELSE l.wanted OR $urgent END
 WITH l, again, free WHERE again OR free
-SET l.token = l.token + CASE WHEN again THEN 0 ELSE 1 END, l.holder = $holder, l.until = timestamp() + $milliseconds
+SET l.token = l.token + CASE WHEN again THEN 0 ELSE 1 END, l.holder = $holder,
+    l.lasts = $milliseconds, l.until = timestamp() + $milliseconds
 RETURN l.token AS token"""
 
 _HELD = f"MATCH (l:Lease {{graph: $graph, what: $what}}) {_LOCKED} WITH l WHERE l.token = $token"
 
-_RENEW = f"{_HELD} AND l.until > timestamp() SET l.until = timestamp() + $milliseconds RETURN l.wanted AS wanted"
+_RENEW = (
+    f"{_HELD} AND l.until > timestamp()"
+    " SET l.lasts = $milliseconds, l.until = timestamp() + $milliseconds RETURN l.wanted AS wanted"
+)
 _RELEASE = f"{_HELD} SET l.until = 0, l.holder = '' RETURN l.token AS token"
-_CHECK = f"{_HELD} AND l.until > timestamp() RETURN l.token AS token"
+_AGAIN = "SET l.until = coalesce(timestamp() + l.lasts, l.until)"
+"""For as long as it was given for. An older kgfs did not write how long that is."""
+_CHECK = f"{_HELD} AND l.until > timestamp() {_AGAIN} RETURN coalesce(l.lasts, 0) / 1000.0 AS lasts"
+_LAST = f"MATCH (l:Lease {{graph: $graph, what: $what}}) {_AGAIN}"
 
 
 class Neo4jLeases:
@@ -82,10 +93,17 @@ def _met_a_lock(error: TimedOutError) -> bool:
     return str(getattr(error.__cause__, "code", "")).startswith(_LOCKS)
 
 
-def check(tx: ManagedTransaction, graph: str, lease: Lease) -> None:
-    """LostLeaseError unless it is held; then it stays so until the transaction ends."""
-    if tx.run(_CHECK, graph=graph, what=lease.what, token=lease.token).single() is None:
+@contextmanager
+def held(tx: ManagedTransaction, graph: str, lease: Lease) -> Iterator[None]:
+    """What the transaction does: LostLeaseError unless the lease is held. Then it stays so until the transaction ends, however
+    long it takes, and lasts on from there if that commits: who renews it from beside waits for the transaction meanwhile."""
+    begun = time.monotonic()
+    found = tx.run(_CHECK, graph=graph, what=lease.what, token=lease.token).single()
+    if found is None:
         raise lost(lease)
+    yield
+    if time.monotonic() - begun > found["lasts"] / RENEWALS:
+        tx.run(_LAST, graph=graph, what=lease.what).consume()
 
 
 def lost(lease: Lease) -> LostLeaseError:

@@ -22,7 +22,7 @@ from kgfs.stores.graph.neo4j.speaking import ROOT, Speaking
 from kgfs.stores.graph.sqlite import SqliteGraph, build_aside
 from kgfs.stores.graph.vocabulary import Batch, Fault, Mark, Publication, Redaction, RelationshipRow, Said
 from kgfs.stores.leases.contract import Lease
-from kgfs.stores.leases.neo4j import Neo4jLeases, check
+from kgfs.stores.leases.neo4j import Neo4jLeases, held
 
 _ASIDE = " aside"
 _LEFT = """
@@ -165,7 +165,7 @@ class Neo4jGraph(Neo4jMatching):
     def fenced(self, lease: Lease) -> Neo4jGraph:
         graph = copy(self)
         namespace = self._speaking.place.namespace
-        graph._speaking = self._speaking.fenced(lambda tx: check(tx, namespace, lease))
+        graph._speaking = self._speaking.fenced(lambda tx: held(tx, namespace, lease))
         graph._is_fenced = True
         return graph
 

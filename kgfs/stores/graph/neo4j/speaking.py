@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import ssl
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import copy
 from typing import Any, TypeVar
 
@@ -47,6 +47,8 @@ logging.getLogger("neo4j").setLevel(logging.CRITICAL)
 
 Answer = TypeVar("Answer")
 Row = Mapping[str, Any]
+Fence = Callable[[ManagedTransaction], AbstractContextManager[None]]
+"""What is done in a transaction is done within it; it may raise one of our errors, and ask something before and after."""
 
 COMMITTED_AGAIN = 3
 """How often a transaction is repeated whose acknowledgement was lost, which the driver leaves to us."""
@@ -83,14 +85,14 @@ class Speaking:
         with self._spoken():
             self._driver: Driver = GraphDatabase.driver(place.address(), auth=(place.user, place.password), **options)
         self._bookmarks = Kept(place.bookmarks)
-        self._fence: Callable[[ManagedTransaction], None] = lambda tx: None
+        self._fence: Fence = lambda tx: nullcontext()
         self._patience = Patience()
         self._is_trusted = not place.encrypted
         self._is_known = False
         """Whether it ever answered."""
 
-    def fenced(self, fence: Callable[[ManagedTransaction], None]) -> Speaking:
-        """The same driver; every transaction that writes begins with ``fence``, which may raise one of our errors."""
+    def fenced(self, fence: Fence) -> Speaking:
+        """The same driver; every transaction that writes does so within ``fence``."""
         found = copy(self)
         found._fence = fence
         return found
@@ -101,8 +103,8 @@ class Speaking:
         seconds = seconds or self.place.timeout * WRITING
 
         def behind_fence(tx: ManagedTransaction) -> Answer:
-            self._fence(tx)
-            return work(tx)
+            with self._fence(tx):
+                return work(tx)
 
         timed = unit_of_work(timeout=seconds)(_steady(behind_fence))
 
