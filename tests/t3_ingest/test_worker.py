@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from kgfs.compute.engine import LocalEngine
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config, Models, load
 from kgfs.config import Pipeline as Settings
-from kgfs.domain.documents import State
+from kgfs.domain.documents import Document, State
 from kgfs.errors import AwayError, TimedOutError
 from kgfs.ingest.life.rebuild import rebuild
 from kgfs.ingest.reading.clock import StageClock
@@ -24,6 +25,8 @@ from kgfs.ingest.working.turns import Alone
 from kgfs.ingest.working.worker import Worker
 from kgfs.models.contract import Passage
 from kgfs.stores.error_log import ErrorLog
+from kgfs.stores.journal.contract_jobs import Job
+from kgfs.stores.readings import Reading
 from kgfs.stores.stores import Stores
 from tests.peers.homes import anywhere
 from tests.t6_whole.knowledge_of import knowledge_in
@@ -99,6 +102,24 @@ def test_a_poisoned_document_fails_with_its_reason_and_the_others_are_read(
     logged = [json.loads(line) for line in config.errors_log.read_text().splitlines()]
     assert [line["attempt"] for line in logged] == [1, 2]
     assert stores.garage.objects.get(failed.key) == (TEXT + " POISON.").encode()
+
+
+def test_those_behind_one_that_takes_long_to_publish_are_claimed_once(
+    config: Config, stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Longer than their leases last, which only who publishes could renew."""
+    deposit(config, stores, tmp_path, first=TEXT, second=TEXT + " More.", third=TEXT + " And more.")
+    attempts = []
+
+    def publish(self: Pipeline, document: Document, reading: Reading, ours: Callable[[], None], job: Job) -> None:
+        attempts.append(job.attempts)
+        published(self, document, reading, ours, job)
+        time.sleep(3 * settings.lease)
+
+    published, settings = Pipeline.publish, Settings(lease=0.2)
+    monkeypatch.setattr(Pipeline, "publish", publish)
+    work(replace(config, pipeline=settings), stores, Counting())
+    assert attempts == [1, 1, 1]
 
 
 class Silent(Alone):

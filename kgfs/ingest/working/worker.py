@@ -156,6 +156,9 @@ class Worker:
 
     def _look(self, claims: list[_Claim], pool: ThreadPoolExecutor) -> bool:
         """Take what there is room for and finish the oldest claim if it is ready; whether anything is held."""
+        for held in claims:  # first: publishing the one before may have taken longer than their leases last
+            with suppress(LostLeaseError):  # found out when its turn comes
+                self._keep_lease(held)
         while self._has_room(claims) and (claim := self._claim()):
             claims.append(claim)
             claims.sort(key=lambda claim: (claim.job.run != "", claim.job.deposit))
@@ -167,9 +170,6 @@ class Worker:
         publisher = self._turns.publisher()
         if self._turns.shared:
             claims[:] = self._still_owed(claims)
-        for behind in claims[1:]:
-            with suppress(LostLeaseError):  # found out when its turn comes
-                self._keep_lease(behind)
         if publisher is None:
             self._read_ahead(claims)
         elif claims and self._finish(claims, pool, publisher):
