@@ -16,6 +16,7 @@ from kgfs.failpoints import border
 from kgfs.ingest.matching.publication import said
 from kgfs.ingest.reading import embeddings
 from kgfs.stores.graph.vocabulary import Mark, Said
+from kgfs.stores.journal.contract import Journal
 from kgfs.stores.journal.facts import ConceptsMerged, ConceptSplit
 from kgfs.stores.readings import Decisions, Reading, key_of_decisions, load_decisions, load_reading, text_of
 from kgfs.stores.stores import Stores
@@ -123,16 +124,20 @@ def founded_rows(stores: Stores, word: Word, model: str) -> list[Row]:
 def catch_up(stores: Stores) -> None:
     """Carry out a word that was recorded by a process that was killed before it had done so in graph and index: only the
     last can be."""
-    seq = stores.journal.seq()
-    facts = stores.journal.facts(max(seq - LOOKED_BACK, 0), LOOKED_BACK) or []
-    words = [fact for _, fact in facts if isinstance(fact, ConceptsMerged | ConceptSplit)]
-    if not words:
+    word = last_word(stores.journal)
+    if word is None:
         return
-    published = stores.graph.published(words[-1].commit_id)
+    published = stores.graph.published(word.commit_id)
     if published is None:
-        carry_out_word(stores, words[-1])
+        carry_out_word(stores, word)
     elif published == stores.graph.epoch():
-        _index(stores, words[-1])
+        _index(stores, word)
+
+
+def last_word(journal: Journal) -> Word | None:
+    """The one that may not be carried out yet."""
+    facts = journal.facts(max(journal.seq() - LOOKED_BACK, 0), LOOKED_BACK) or []
+    return next((fact for _, fact in reversed(facts) if isinstance(fact, ConceptsMerged | ConceptSplit)), None)
 
 
 def _mark(ontology: str, written: str) -> Mark:

@@ -16,11 +16,12 @@ from typing import Protocol
 
 from kgfs.config import Config
 from kgfs.domain.documents import Name, Place
-from kgfs.errors import BusyError, MissingError, RotError, StoreError, from_os_error
+from kgfs.errors import BusyError, KgfsError, MissingError, RotError, StoreError, from_os_error
 from kgfs.failpoints import border
 from kgfs.ingest.keeping.settle import Settler
 from kgfs.ingest.keeping.ship import entries
 from kgfs.ingest.life.rebuild import purged, rebuild_vectors, replay_in_graph, told
+from kgfs.ingest.mending.noted import unnoted
 from kgfs.stores.backup.layout import opened
 from kgfs.stores.database import copy_database, remove_database
 from kgfs.stores.garage.contract import BLOCK, Garage, Ledger, Objects
@@ -139,9 +140,11 @@ class Migration:
             self._derive(self._source.journal, goal.ledger.last_seq())
 
     def finish(self) -> None:
-        """What came since, then proof that all is there: RotError or StoreError where it is not. The caller has the worker's
-        place; settling waits while bytes are on their way."""
+        """What came since, then proof that all is there: RotError or StoreError where it is not, BusyError where that cannot
+        be told, since the graph was changed meanwhile or shows what was not noted yet. The caller has the worker's place;
+        settling waits while bytes are on their way."""
         source, goal = self._source, self._goal
+        source.graph.changed()  # whether it is from here on is asked in the end
         with closing(self._caught_up()) as journal:
             copy_ledger(entries(journal, source.garage.ledger), goal.garage.ledger)
             border("migrate-caught-up")
@@ -291,10 +294,23 @@ class Migration:
             lambda done: self._progress(done, total, "documents and concepts compared"),
         )
         if found:
-            raise StoreError(
-                f"The graphs differ: {found}. Run kgfs rebuild on the home, then migrate again; if they still differ, that"
-                " is a fault of kgfs."
+            raise self._differing(found, journal)
+
+    def _differing(self, found: str, journal: Journal) -> KgfsError:
+        """Why the graphs are not the same."""
+        home = self._config.home
+        if self._source.graph.changed():
+            return BusyError(f"{home}: its graph was changed meanwhile. Migrate again, which goes on where this ended.")
+        if what := unnoted(journal, self._source.graph):
+            return BusyError(
+                f"{home}: what its graph shows of {what} is not noted in its ledger, or the other way round: who changed it"
+                " ended before, or has not delivered it. Run kgfs worker --until-idle on the home (kgfs wait where it is"
+                " mounted; of homes that share a bucket, on each), and migrate again. If that does not help, run kgfs rebuild first."
             )
+        return StoreError(
+            f"The graphs differ: {found}. Run kgfs rebuild on the home, then migrate again; if they still differ, that"
+            " is a fault of kgfs."
+        )
 
 
 def _unsettled(journal: Journal) -> list[Name]:
