@@ -41,7 +41,7 @@ def in_vectors(stores: Stores) -> Iterator[Damage]:
         return
     counted = 0
     for document in documents(stores):
-        rows = vectors.count(Filter(kind="source", doc_id=document.doc_id))
+        rows = vectors.count(Filter(kind="source", doc_ids=frozenset({document.doc_id})))
         if stores.graph.document(document.doc_id) is None:
             continue
         counted += rows

@@ -33,7 +33,7 @@ def checked(where: Filter) -> Filter:
 
 def is_empty(where: Filter) -> bool:
     named = where.items is not None or where.doc_ids is not None
-    return not (where.kind or where.ontology or where.doc_id or named or any(where.equal.values()))
+    return not (where.kind or where.ontology or named or any(where.equal.values()))
 
 
 def passes_none(where: Filter) -> bool:

@@ -41,7 +41,6 @@ class Filter:
 
     kind: str = ""
     ontology: str = ""
-    doc_id: str = ""
     items: frozenset[str] | None = None
     doc_ids: frozenset[str] | None = None
     """Any of these documents."""

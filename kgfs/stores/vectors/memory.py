@@ -99,7 +99,6 @@ def _passes(row: Row, where: Filter) -> bool:
     return (
         where.kind in ("", row.kind)
         and where.ontology in ("", row.ontology)
-        and where.doc_id in ("", row.doc_id)
         and (where.items is None or row.item in where.items)
         and (where.doc_ids is None or row.doc_id in where.doc_ids)
         and all(value in ("", getattr(row, name)) for name, value in where.equal.items())

@@ -373,7 +373,7 @@ def _by_item(points: Sequence[models.ScoredPoint]) -> list[Hit]:
 
 
 def _condition(where: Filter) -> models.Filter | None:
-    given = {"kind": where.kind, "ontology": where.ontology, "doc_id": where.doc_id, **where.equal}
+    given = {"kind": where.kind, "ontology": where.ontology, **where.equal}
     must: list[Any] = [
         models.FieldCondition(key=key, match=models.MatchValue(value=value)) for key, value in given.items() if value
     ]

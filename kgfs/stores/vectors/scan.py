@@ -53,7 +53,7 @@ class Picture:
 
     def candidates(self, where: Filter) -> npt.NDArray[np.intp]:
         passing = self.alive
-        wanted = {"kind": where.kind, "ontology": where.ontology, "doc_id": where.doc_id, **where.equal}
+        wanted = {"kind": where.kind, "ontology": where.ontology, **where.equal}
         for name, word in wanted.items():
             if word:
                 passing = passing & (self.columns[name] == self.vocabulary.known(word))

@@ -224,7 +224,7 @@ class SqliteVectors:
 
 def _condition(where: Filter) -> tuple[str, list[Any]]:
     """SQL for rows of one model (the first parameter) that pass."""
-    given = {"kind": where.kind, "ontology": where.ontology, "doc_id": where.doc_id, **where.equal}
+    given = {"kind": where.kind, "ontology": where.ontology, **where.equal}
     parts = ["row.model = (SELECT key FROM model WHERE name = ?)"]
     parts += [f"row.{name} = ?" for name, value in given.items() if value]
     values: list[Any] = [value for value in given.values() if value]
