@@ -5,16 +5,22 @@ Positions count the entries of a listing and stay good however the folder change
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
+from kgfs.domain.names import encode_name
 from kgfs.tree.handles import Handles, OpenFolder
 from kgfs.tree.inodes import Inodes
 from kgfs.tree.listing import Entry, Listing, Listings, name_bytes
 from kgfs.tree.node import ROOT_INODE, Folder
+from kgfs.tree.stale import Invalidation, StaleEntry
 
 
 class OpenFolders:
-    def __init__(self, inodes: Inodes, handles: Handles) -> None:
+    def __init__(self, inodes: Inodes, handles: Handles, outdated: Callable[[Invalidation], None]) -> None:
+        """``outdated`` is told what the kernel is to forget of what it has just accepted."""
         self._inodes = inodes
         self._handles = handles
+        self._outdated = outdated
         self._listings = Listings()
 
     def open(self, inode: int, ready: Folder) -> int:
@@ -70,12 +76,25 @@ class OpenFolders:
 
     def told(self, fh: int, entry: Entry) -> None:
         """The kernel has accepted this entry: one more lookup."""
-        parent = self._handles.folder(fh).inode
-        self._inodes.tell(entry.node, entry.attr.inode, parent, entry.name, entry.attr.size)
+        opened = self._handles.folder(fh)
+        self._inodes.tell(entry.node, entry.attr.inode, opened.inode, entry.name, entry.attr.size)
+        if opened.kept:
+            self._find_outdated(opened.inode, [entry])
 
     def told_listed(self, fh: int, first: int, end: int) -> None:
         """The kernel has accepted all entries from position ``first`` to before ``end``, as they stand in the listing."""
         opened = self._handles.folder(fh)
         self._inodes.tell_listed(opened.listing, opened.inode, first, end)
+        if opened.kept:
+            self._find_outdated(opened.inode, map(opened.listing.entry, range(first, end)))
         if opened.listing.once:
             opened.listing.give_up(first, end)
+
+    def _find_outdated(self, inode: int, told: Iterable[Entry | None]) -> None:
+        """Of a listing that stays as it was: the news that would have had the kernel forget these names are perhaps past."""
+        ready = self._inodes.folder(inode).ready()
+        for entry in told:
+            if entry is not None:
+                found = ready.find(encode_name(entry.name)) if ready else None
+                if found is None or found[1].inode != entry.attr.inode:
+                    self._outdated(StaleEntry(inode, entry.name))

@@ -93,15 +93,17 @@ class Vfs:
     def __init__(self, root: Folder, space: Callable[[], Space], threads: int = THREADS) -> None:
         self.inodes = Inodes(root)
         self.handles = Handles()
-        self.folders = OpenFolders(self.inodes, self.handles)
+        self._stale: list[Invalidation] = []
+
+        def outdated(news: Invalidation) -> None:
+            self._stale.append(news)
+
+        self.folders = OpenFolders(self.inodes, self.handles, outdated)
         self._space = space
         self._threads = Threads(threads)
         self._questions = Questions()
         self.held = HeldFiles(self._look_up_again)
-        self._stale: list[Invalidation] = []
-        self.files = OpenFiles(
-            self.inodes, self.handles, self.held, self._threads, lambda news: self._stale.append(news)
-        )
+        self.files = OpenFiles(self.inodes, self.handles, self.held, self._threads, outdated)
 
     # ------------------------------------------------------------------------------------------ entries
 

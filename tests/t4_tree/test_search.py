@@ -362,6 +362,34 @@ async def test_an_open_folder_lists_what_it_did_when_it_was_opened(library: Libr
     vfs.releasedir(fh)
 
 
+@pytest.mark.parametrize("since", ["nobody", "somebody"])
+async def test_what_an_open_folder_lists_after_news_is_looked_up_again(library: Library, since: str) -> None:
+    """Also where ``somebody`` has asked the same since, and was told what is found now."""
+    vfs = Vfs(library.root, lambda: space_of("/"))
+    news, kernel = News(library.world, vfs), Kernel(vfs)
+    parent = ROOT_INODE
+    for part in ("Zen", "search", "koan"):
+        parent = await kernel.lookup(parent, part.encode())
+
+    def listed(fh: int) -> dict[bytes, int]:
+        listing, _ = vfs.readdir(fh, 0)
+        vfs.folders.told_listed(fh, 0, len(listing))
+        return {entry.name: entry.attr.inode for at in range(len(listing)) if (entry := listing.entry(at))}
+
+    fh = await vfs.opendir(parent)
+    before = listed(fh)
+    assert vfs.take_stale() == [], "they are as they were found"
+    library.add("Zen/documents/more.txt", b"A koan is more.\n", {"koan": ["A koan is more."]})
+    kernel.forget(news.poll())
+    if since == "somebody":
+        vfs.releasedir(await vfs.opendir(parent))
+    assert listed(fh) == before, "what was opened stays as it was"
+    kernel.entries |= {(parent, name): inode for name, inode in before.items()}
+    kernel.forget(vfs.take_stale())
+    assert await kernel.lookup(parent, b"results.md") not in (0, before[b"results.md"])
+    vfs.releasedir(fh)
+
+
 # -------------------------------------------------------------------------------------------------------- saved
 
 
