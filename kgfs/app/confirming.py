@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kgfs.config import Config
 from kgfs.errors import KgfsError, OlderCopyError
 from kgfs.ingest.keeping.ship import refuse_older
-from kgfs.stores.error_log import ErrorLog
+from kgfs.stores.error_log import ErrorLog, Trouble
 from kgfs.stores.journal.following import confirmed
 from kgfs.stores.stores import Stores
 
@@ -24,9 +24,8 @@ class Confirming:
     """One thread asks. ``current`` is set once the ledger is known to have nothing that is missing here."""
 
     def __init__(self, config: Config, stores: Stores) -> None:
-        self._config = config
         self._stores = stores
-        self._failing: type[KgfsError] | None = None
+        self._trouble = Trouble(ErrorLog(config.errors_log), "opening")
         self.current = threading.Event()
         if config.garage_store.store == "files" or stores.journal.sharing:  # the ledger was asked when it was opened
             self.current.set()
@@ -38,12 +37,11 @@ class Confirming:
             refuse_older(self._stores.journal, last)
             if last <= confirmed(self._stores.journal):
                 self.current.set()
+            self._trouble.over()
         except OlderCopyError:
             raise
         except KgfsError as error:
-            if type(error) is not self._failing:
-                ErrorLog(self._config.errors_log).add("opening", error)
-            self._failing = type(error)
+            self._trouble.met(error)
 
     async def follow(self, gate: Gate, refuse: Callable[[OlderCopyError], None]) -> None:
         """Open the gate once the ledger was asked, answer or not, for with a server away work goes on; and ask until it is

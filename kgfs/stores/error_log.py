@@ -32,3 +32,20 @@ class ErrorLog:
             return self._path.read_bytes()
         except FileNotFoundError:
             return b""
+
+
+class Trouble:
+    """Of what is tried again and again: a failure is logged once while it lasts, and again when it is of another kind."""
+
+    def __init__(self, log: ErrorLog, where: str) -> None:
+        self._log = log
+        self._where = where
+        self._lasting: type[BaseException] | None = None
+
+    def met(self, error: BaseException) -> None:
+        if type(error) is not self._lasting:
+            self._log.add(self._where, error)
+        self._lasting = type(error)
+
+    def over(self) -> None:
+        self._lasting = None

@@ -9,7 +9,7 @@ from pathlib import Path
 from kgfs.errors import KgfsError
 from kgfs.ingest.depositing import trash
 from kgfs.ingest.keeping.settle import Settler
-from kgfs.stores.error_log import ErrorLog
+from kgfs.stores.error_log import ErrorLog, Trouble
 from kgfs.stores.stores import Stores
 
 SHIP_EVERY = 0.5
@@ -43,7 +43,7 @@ class Chores:
         self._ship_now = ship
         self._is_current = is_current
         self._settler = settler
-        self._errors = errors
+        self._trouble = Trouble(errors, "chores")
         self._request = request
         self._answered = 0
         self._next_ship = 0.0
@@ -53,7 +53,6 @@ class Chores:
         self._next_trash = 0.0
         self._next_room = 0.0
         self._resting_until = 0.0
-        self._failing: type[KgfsError] | None = None
 
     def __call__(self) -> None:
         if time.monotonic() < self._resting_until:
@@ -64,16 +63,10 @@ class Chores:
             self._ship()
             self._empty_trash()
             if not self._ship_failed:
-                self._failing = None
+                self._trouble.over()
         except KgfsError as error:
-            self._tell(error)
+            self._trouble.met(error)
             self._resting_until = time.monotonic() + RETRY
-
-    def _tell(self, error: KgfsError) -> None:
-        """Once while it lasts."""
-        if type(error) is not self._failing:
-            self._errors.add("chores", error)
-        self._failing = type(error)
 
     def _settle(self) -> None:
         asked = self._request.stat().st_mtime_ns if self._request.exists() else 0
@@ -104,5 +97,5 @@ class Chores:
         try:
             self._ship()
         except KgfsError as error:
-            self._tell(error)
+            self._trouble.met(error)
             self._next_ship = time.monotonic() + RETRY

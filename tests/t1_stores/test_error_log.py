@@ -1,0 +1,26 @@
+"""What is written for people to read when something fails."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from kgfs.errors import AwayError, FullError
+from kgfs.stores.error_log import ErrorLog, Trouble
+
+
+def test_what_fails_again_and_again_is_said_once_while_it_lasts(tmp_path: Path) -> None:
+    log = ErrorLog(tmp_path / "deep" / "said.ndjson")
+    trouble = Trouble(log, "chores")
+    for error in (AwayError("1"), AwayError("2"), FullError("3"), FullError("4"), AwayError("5")):
+        trouble.met(error)
+    trouble.over()
+    trouble.over()
+    trouble.met(AwayError("6"))
+    said = [json.loads(line) for line in log.read().splitlines()]
+    assert [(line["where"], line["error"], line["message"]) for line in said] == [
+        ("chores", "AwayError", "1"),
+        ("chores", "FullError", "3"),
+        ("chores", "AwayError", "5"),
+        ("chores", "AwayError", "6"),
+    ]
