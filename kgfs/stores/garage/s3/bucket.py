@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from email.utils import parsedate_to_datetime
-from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote
 from xml.etree import ElementTree
@@ -17,6 +16,7 @@ from kgfs.errors import AwayError, MissingError, StoreError, TimedOutError
 from kgfs.stores.garage.s3.download import Download
 from kgfs.stores.garage.s3.errors import NoBucketError, TakenError
 from kgfs.stores.garage.s3.place import Place
+from kgfs.stores.once import Once
 
 if TYPE_CHECKING:  # loaded when something is asked
     from minio import Minio
@@ -70,8 +70,7 @@ class Bucket:
 
     def __init__(self, place: Place) -> None:
         self.place = place
-        self._made: Minio | None = None
-        self._making = Lock()
+        self._client = Once(self._load)
         self._top = f"{place.prefix.strip('/')}/" if place.prefix.strip("/") else ""
         self._seen = False
         """Whether there was a bucket."""
@@ -135,7 +134,7 @@ class Bucket:
         """Absent afterwards, whether it was there or not."""
         try:
             with self._spoken(name):
-                self._client.remove_object(self.place.bucket, self._top + name)
+                self._client().remove_object(self.place.bucket, self._top + name)
         except MissingError:
             pass
 
@@ -165,7 +164,7 @@ class Bucket:
         top = len(self._top)
         try:
             with self._spoken(f"{prefix}*"):
-                for item in self._client._list_objects(
+                for item in self._client()._list_objects(
                     self.place.bucket,
                     delimiter=None if flat else "/",
                     max_keys=limit,
@@ -187,7 +186,7 @@ class Bucket:
         if self._by_folder is None:
             try:
                 with self._spoken("the bucket"):
-                    response = self._client._execute("HEAD", self.place.bucket)
+                    response = self._client()._execute("HEAD", self.place.bucket)
             except MissingError:
                 return False  # nothing is listed yet, and nothing known of the server
             self._by_folder = "seaweedfs" in response.headers.get("server", "").lower()
@@ -199,7 +198,7 @@ class Bucket:
         """Uploads of this very name that were begun and not ended; some servers find them by exact name only."""
         try:
             with self._spoken(name):
-                answer = self._client._list_multipart_uploads(self.place.bucket, prefix=self._top + name)
+                answer = self._client()._list_multipart_uploads(self.place.bucket, prefix=self._top + name)
         except MissingError:
             return []
         return [
@@ -222,19 +221,15 @@ class Bucket:
             pass
 
     def close(self) -> None:
-        if self._made is not None:
-            self._made._http.clear()
+        if self._client.made is not None:
+            self._client.made._http.clear()
 
     # ------------------------------------------------------------------------------------------- the wire
 
-    @property
-    def _client(self) -> Minio:
-        with self._making:
-            if self._made is None:
-                from kgfs.stores.garage.s3.client import client_of
+    def _load(self) -> Minio:
+        from kgfs.stores.garage.s3.client import client_of
 
-                self._made = client_of(self.place)
-            return self._made
+        return client_of(self.place)
 
     def _begin(self, name: str, meta: Mapping[str, str]) -> str:
         def begin() -> str:
@@ -293,7 +288,7 @@ class Bucket:
     def _make(self) -> None:
         try:
             with self._spoken("the bucket"):
-                self._client.make_bucket(self.place.bucket, self.place.region or None)
+                self._client().make_bucket(self.place.bucket, self.place.region or None)
         except TakenError:
             pass  # another process was quicker
 
@@ -308,7 +303,7 @@ class Bucket:
         preload: bool = True,
     ) -> BaseHTTPResponse:
         """The client's own way to the wire: its public methods know neither conditions nor a stream of parts."""
-        answer = self._client._execute(
+        answer = self._client()._execute(
             method,
             self.place.bucket,
             self._top + name,

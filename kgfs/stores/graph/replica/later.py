@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from kgfs.stores.graph.replica.following import Source
 from kgfs.stores.graph.replica.standing import Standing
+from kgfs.stores.once import Once
 
 if TYPE_CHECKING:
     from kgfs.stores.graph.neo4j.origin import Look
@@ -16,12 +16,10 @@ Answer = TypeVar("Answer")
 
 
 class Later:
-    """The :class:`~.following.Source` that ``make`` makes, once, for whichever thread asks first."""
+    """The :class:`~.following.Source` that ``make`` makes."""
 
     def __init__(self, make: Callable[[], Source]) -> None:
-        self._make = make
-        self._making = threading.Lock()
-        self._made: Source | None = None
+        self._source = Once(make)
 
     def standing(self) -> Standing | None:
         return self._source().standing()
@@ -30,11 +28,5 @@ class Later:
         return self._source().look(work, alone=alone)
 
     def close(self) -> None:
-        if self._made is not None:
-            self._made.close()
-
-    def _source(self) -> Source:
-        with self._making:
-            if self._made is None:
-                self._made = self._make()
-            return self._made
+        if self._source.made is not None:
+            self._source.made.close()
