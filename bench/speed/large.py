@@ -11,8 +11,8 @@ from bench.speed.result import ON_SERVERS, Row, against, seconds
 from bench.speed.sizes import Bench
 from bench.speed.timing import call, timed
 
-TURNING = 15.0
-"""Seconds within which a mount asks its servers, whether it is used or not."""
+CHANGE = 0.5
+"""MiB and seconds of CPU within which a mount that nobody uses is at rest: one on servers asks what is new."""
 
 
 def lookup(bench: Bench) -> Iterator[Row]:
@@ -56,7 +56,7 @@ def start(bench: Bench) -> Iterator[Row]:
                 taken[side].append(mount.seconds)
                 memory[side].append(mount.memory())
                 if side == SERVERS:
-                    _turn_to_servers(mount)
+                    mount.turn_to_servers()
                     later.append(mount.memory())
     work = f"mount start with {bench.million} concepts"
     if bench.servers:
@@ -68,13 +68,6 @@ def start(bench: Bench) -> Iterator[Row]:
     measured = bench.sides[0]
     yield Row(f"{work}, s", seconds(taken[measured]), 1.0, unit="s", taken=taken)
     yield Row("its memory, MiB", max(memory[measured]), 150, unit="MiB")
-
-
-def _turn_to_servers(mount: Mounted) -> None:
-    """Wait until a mount that nobody uses has asked its servers, for which it loads a client of each."""
-    deadline = time.monotonic() + TURNING
-    while not mount.asked().get("graph") and time.monotonic() < deadline:
-        time.sleep(1.0)
 
 
 def walk_twice(bench: Bench) -> Iterator[Row]:
@@ -97,7 +90,7 @@ def walk_twice(bench: Bench) -> Iterator[Row]:
 def _settled_memory(mount: Mounted) -> float:
     """Once the kernel has told all it forgot, which takes its time."""
     before, computed = -1.0, mount.cpu()
-    while mount.memory() != before or mount.cpu() - computed > 0.5:
+    while abs(mount.memory() - before) > CHANGE or mount.cpu() - computed > CHANGE:
         before, computed = mount.memory(), mount.cpu()
         time.sleep(5)
     return before

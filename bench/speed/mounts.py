@@ -21,6 +21,8 @@ from kgfs.config import load
 
 KGFS, FLOOR, SERVERS = "kgfs", "floor", "servers"
 ROOT = Path(__file__).parents[2]
+TURNING = 15.0
+"""Seconds within which a mount asks its servers, whether it is used or not."""
 
 _COUNT = re.compile(r'^kgfs_fuse_requests_total\{operation="(\w+)"\} (\d+)$', re.MULTILINE)
 _ASKED = re.compile(r'^kgfs_server_requests_total\{store="(\w+)"\} (\d+)$', re.MULTILINE)
@@ -60,6 +62,12 @@ class Mounted:
         found = re.search(rf"^{what}:\s+(\d+) kB$", status, re.MULTILINE)
         assert found is not None
         return int(found[1]) / 1024
+
+    def turn_to_servers(self) -> None:
+        """Wait until a mount that nobody uses has asked its servers, for which it loads a client of each."""
+        deadline = time.monotonic() + TURNING
+        while not self.asked().get("graph") and time.monotonic() < deadline:
+            time.sleep(1.0)
 
 
 @contextmanager
