@@ -16,7 +16,7 @@ from kgfs.domain.knowledge import RELATIONSHIP_TYPES
 from kgfs.errors import BadInputError, StoreError
 from kgfs.stores.graph.hiding import hidden_name, is_hidden
 from kgfs.stores.graph.neo4j.feed import parts_of
-from kgfs.stores.graph.neo4j.requests import Requests
+from kgfs.stores.graph.neo4j.requests import Requests, run
 from kgfs.stores.graph.neo4j.rows import document_properties, mention_properties
 from kgfs.stores.graph.neo4j.settling import Settling
 from kgfs.stores.graph.vocabulary import Change, ConceptRow, DocumentRow, Publication, RelationshipRow
@@ -197,7 +197,8 @@ class Commit(Requests):
         settling.concepts(self._concepts, self._evidence)
         settling.pages()
         moves = ", ".join(f"o.{what} = coalesce(o.{what}, 0) + row.{what}" for what in COUNTED)
-        self._tx.run(
+        run(
+            self._tx,
             "MATCH (g:Graph {name: $graph}) SET g.epoch = $epoch, g.newest = $commit_id, g.told = g.told + $told"
             " CREATE (:Commit {space: $space, commit_id: $commit_id, epoch: $epoch, kind: $kind, at: $at})"
             " FOREACH (part IN $parts | CREATE (c:Change) SET c = part)"

@@ -9,6 +9,7 @@ from typing import Any
 
 from neo4j import ManagedTransaction
 
+from kgfs.stores.graph.neo4j.requests import run
 from kgfs.stores.graph.neo4j.rows import instance_properties, source_properties
 from kgfs.stores.graph.neo4j.speaking import Speaking
 from kgfs.stores.graph.vocabulary import Batch, InstanceRow, SourceRow
@@ -18,6 +19,8 @@ ROWS_AT_ONCE = 500
 WEIGHT_AT_ONCE = 800_000
 """Rows and characters of one transaction outside of publications: its memory on the server stays below some 25 MB. Measured were
 up to 25 bytes a character of a Source, which is kept, kept as words, and indexed."""
+REMOVED_AT_ONCE = 2500
+"""Rows of a transaction that removes what no index has the words of: quotes, which take some 2 KB each there, and mentions."""
 
 _OPEN = """
 MATCH (g:Graph {name: $graph})
@@ -86,19 +89,20 @@ def _keep(
 
 
 def put_sources(tx: ManagedTransaction, key: str, rows: Sequence[SourceRow]) -> None:
-    tx.run(_SOURCES, key=key, rows=[source_properties(row, key) for row in rows]).consume()
+    run(tx, _SOURCES, key=key, rows=[source_properties(row, key) for row in rows]).consume()
 
 
 def put_instances(tx: ManagedTransaction, space: str, key: str, rows: Sequence[InstanceRow]) -> None:
     # In one order everywhere, so that two who meet at the same owners wait for each other and do not dead-lock.
     ordered = sorted(rows, key=lambda row: (row.owner, row.n))
     properties = [instance_properties(row, key) for row in ordered]
-    tx.run(_INSTANCES, space=space, key=key, rows=properties).consume()
+    run(tx, _INSTANCES, space=space, key=key, rows=properties).consume()
 
 
 def drop_instances(tx: ManagedTransaction, key: str, pairs: Sequence[tuple[str, int]]) -> None:
     """Take single pieces of evidence out of an edition that stays."""
-    tx.run(
+    run(
+        tx,
         "UNWIND $pairs AS pair MATCH (i:Instance {edition: $key, owner: pair[0], n: pair[1]})"
         " OPTIONAL MATCH (o:Owner)-[:EVIDENCED_BY]->(i)-[:DERIVED_FROM]->(s:Source)"
         " DETACH DELETE i WITH DISTINCT o, s WHERE o IS NOT NULL"
@@ -141,28 +145,36 @@ def _remove_some(tx: ManagedTransaction, which: str, space: str) -> bool:
     keys = found.single(strict=True)["keys"]
     if not keys:
         return False
-    left = ROWS_AT_ONCE - _remove_instances(tx, keys, ROWS_AT_ONCE)
-    for question in _OF_EDITIONS:
-        if left:
-            left -= counted(tx, question, left, keys=keys)
-    return not left or len(keys) == ROWS_AT_ONCE
+    if _remove_instances(tx, keys, REMOVED_AT_ONCE) == REMOVED_AT_ONCE:
+        return True
+    return any(counted(tx, question, most, keys=keys) == most for question, most in _OF_EDITIONS)
 
 
 _OF_EDITIONS = (
-    "UNWIND $keys AS key MATCH (s:Source {edition: key}) WITH s LIMIT $limit DETACH DELETE s RETURN count(*) AS gone",
-    "UNWIND $keys AS key MATCH (:Owner)-[m:MENTIONED_IN]->(:Edition {key: key})"
-    " WITH m LIMIT $limit DELETE m RETURN count(*) AS gone",
-    "UNWIND $keys AS key MATCH (e:Edition {key: key}) WITH e LIMIT $limit DETACH DELETE e RETURN count(*) AS gone",
+    (
+        "UNWIND $keys AS key MATCH (s:Source {edition: key}) WITH s LIMIT $limit DETACH DELETE s RETURN count(*) AS gone",
+        ROWS_AT_ONCE,
+    ),
+    (
+        "UNWIND $keys AS key MATCH (:Owner)-[m:MENTIONED_IN]->(:Edition {key: key})"
+        " WITH m LIMIT $limit DELETE m RETURN count(*) AS gone",
+        REMOVED_AT_ONCE,
+    ),
+    (
+        "UNWIND $keys AS key MATCH (e:Edition {key: key}) WITH e LIMIT $limit DETACH DELETE e RETURN count(*) AS gone",
+        ROWS_AT_ONCE,
+    ),
 )
-"""What they have beside quotes, and at last they themselves."""
+"""What they have beside quotes, and at last they themselves; how many at once."""
 
 
 def counted(tx: ManagedTransaction, question: str, limit: int = ROWS_AT_ONCE, **words: Any) -> int:
-    return int(tx.run(question, limit=limit, **words).single(strict=True)["gone"])
+    return int(run(tx, question, limit=limit, **words).single(strict=True)["gone"])
 
 
 def _remove_instances(tx: ManagedTransaction, keys: Sequence[str], limit: int) -> int:
-    found = tx.run(
+    found = run(
+        tx,
         "UNWIND $keys AS key MATCH (i:Instance {edition: key}) WITH i LIMIT $limit"
         " OPTIONAL MATCH (o:Owner)-[:EVIDENCED_BY]->(i) WHERE o.ontology IS NULL"
         " WITH i, [o.space, o.id] AS owner DETACH DELETE i"
@@ -170,10 +182,12 @@ def _remove_instances(tx: ManagedTransaction, keys: Sequence[str], limit: int) -
         keys=keys,
         limit=limit,
     ).single(strict=True)
-    # Owners that were only ever staged for. Writing to one locks it, so nobody gives it evidence while we look.
-    tx.run(
-        "UNWIND $owners AS owner MATCH (o:Owner {space: owner[0], id: owner[1]}) SET o.locked = true REMOVE o.locked"
-        " WITH o WHERE o.ontology IS NULL AND NOT EXISTS { (o)-[:EVIDENCED_BY]->() } DETACH DELETE o",
-        owners=sorted(owner for owner in found["owners"] if owner[0] is not None),
-    ).consume()
+    if owners := sorted(owner for owner in found["owners"] if owner[0] is not None):
+        # They were only ever staged for. Writing to one locks it, so nobody gives it evidence while we look.
+        run(
+            tx,
+            "UNWIND $owners AS owner MATCH (o:Owner {space: owner[0], id: owner[1]}) SET o.locked = true REMOVE o.locked"
+            " WITH o WHERE o.ontology IS NULL AND NOT EXISTS { (o)-[:EVIDENCED_BY]->() } DETACH DELETE o",
+            owners=owners,
+        ).consume()
     return int(found["gone"])

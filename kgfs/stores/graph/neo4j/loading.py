@@ -19,6 +19,7 @@ from kgfs.failpoints import border
 from kgfs.render.concept import render
 from kgfs.stores.graph.neo4j.commit import COUNTED, relationship_properties
 from kgfs.stores.graph.neo4j.editions import WEIGHT_AT_ONCE
+from kgfs.stores.graph.neo4j.requests import run
 from kgfs.stores.graph.neo4j.rows import document_properties, form_key, instance_properties, source_properties
 from kgfs.stores.graph.neo4j.spaces import loaded
 from kgfs.stores.graph.neo4j.speaking import Speaking
@@ -123,7 +124,7 @@ class _Loading:
         if before is None:
             raise self._speaking.gone(self._graph)
         if before < number:  # else it was done, and its acknowledgement lost
-            tx.run(statement, space=self._space, rows=rows).consume()
+            run(tx, statement, space=self._space, rows=rows).consume()
 
     # ---------------------------------------------------------------------------------------- rows
 

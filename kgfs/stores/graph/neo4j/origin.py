@@ -13,6 +13,7 @@ from neo4j import ManagedTransaction
 from kgfs.stores.graph.neo4j import feed
 from kgfs.stores.graph.neo4j.commit import COUNTED, lock
 from kgfs.stores.graph.neo4j.place import Place
+from kgfs.stores.graph.neo4j.requests import run
 from kgfs.stores.graph.neo4j.speaking import ROOT, Speaking
 from kgfs.stores.graph.replica.standing import Standing
 from kgfs.stores.graph.rows import DOCUMENT, INSTANCE, MENTION, SOURCE
@@ -66,7 +67,7 @@ class Look:
         self._space = self.standing.space if self.standing else ""
 
     def _rows(self, question: str, **words: Any) -> Iterator[Row]:
-        yield from self._tx.run(question, space=self._space, **words)
+        yield from run(self._tx, question, space=self._space, **words)
 
     def epoch_of(self, commit_id: str) -> int | None:
         found = next(self._rows("MATCH (c:Commit {space: $space, commit_id: $id}) RETURN c.epoch", id=commit_id), None)
