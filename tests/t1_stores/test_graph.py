@@ -88,7 +88,7 @@ def test_everything_is_seen_after_publish(graph: Graph) -> None:
     assert held == {row.chunk_id: (A, row.chunk_index) for row in batch.sources}
     assert sorted(graph.instances_of(A), key=repr) == sorted(batch.instances, key=repr)
     assert [concept.name for concept in graph.concepts_of(A)] == ["koan", "zen"]
-    assert graph.documents_of(cid("Zen")) == [A]
+    assert graph.documents_of([cid("Zen")]) == {cid("Zen"): [A]}
     assert dict(graph.counts()) == {"documents": 1, "sources": 2, "concepts": 2, "relationships": 1, "instances": 4}
 
 
@@ -585,8 +585,10 @@ def test_an_ontology_tells_when_it_last_changed(graph: Graph) -> None:
 def test_documents_of_a_concept_come_in_order_of_deposit(graph: Graph) -> None:
     for doc_id, deposit in ((A, 3), (B, 1), (C, 2)):
         publish(graph, Doc(doc_id, [Told("Zen")], deposit=deposit))
-    assert graph.documents_of(cid("Zen")) == [B, C, A]
-    assert graph.documents_of("unknown") == []
+        publish(graph, Doc(doc_id.upper(), [Told(doc_id)], deposit=deposit))
+    asked = [cid("Zen"), cid(B), "unknown"]
+    assert graph.documents_of(asked) == {cid("Zen"): [B, C, A], cid(B): [B.upper()], "unknown": []}
+    assert graph.documents_of([]) == {}
 
 
 def test_two_labels_of_one_document_may_be_one_concept(graph: Graph) -> None:

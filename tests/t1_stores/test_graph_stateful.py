@@ -175,7 +175,7 @@ def seen(graph: Graph) -> dict[str, Any]:
         "pages": [graph.page(id_) for id_ in ids],
         "named": [graph.concept_named(concept.ontology, concept.name) for concept in concepts],
         "of": [(graph.concepts_of(d), graph.instances_of(d)) for d in DOC_IDS],
-        "documents of": [graph.documents_of(id_) for id_ in ids],
+        "documents of": graph.documents_of(ids),
         "instances": [(owner, graph.instances(owner), graph.instance(owner, 2)) for owner in owners],
         "related": [(graph.related(id_), graph.related_types(id_), graph.related(id_, "USES")) for id_ in ids],
         "text": [

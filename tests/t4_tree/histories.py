@@ -255,9 +255,9 @@ def _forget(place: Place, chance: random.Random, words: str, *, purge: bool = Fa
 def purge_who_named(place: Place, chance: random.Random) -> None:
     """``kgfs forget --purge`` of a document that a concept has its name from, which others speak of by another one."""
     ontology, graph = place.ontology(chance.choice(ONTOLOGIES)), place.stores.graph
-    living = [
-        (concept.name, frozenset(graph.documents_of(concept.concept_id))) for concept in graph.concepts(ontology.id)
-    ]
+    concepts = graph.concepts(ontology.id)
+    speakers_of = graph.documents_of([concept.concept_id for concept in concepts])
+    living = [(concept.name, frozenset(speakers_of[concept.concept_id])) for concept in concepts]
     chance.shuffle(living)
     for into, speakers in living:
         others = [name for name, of in living if of - speakers][: chance.randint(1, 2)]

@@ -322,7 +322,7 @@ def test_all_takes_the_evidence_of_others_and_keeps_it_away_until_a_later_deposi
     assert "zen-practice" in concepts(place)
     lifted = place.stores.graph.concept_named(place.ontology("Zen").id, "zen-practice")
     assert lifted is not None
-    assert other.doc_id not in place.stores.graph.documents_of(lifted.concept_id)
+    assert other.doc_id not in place.stores.graph.documents_of([lifted.concept_id])[lifted.concept_id]
     rebuilt_is_the_same(place)
 
 

@@ -27,6 +27,7 @@ from kgfs.stores.journal.contract_names import Forgetting
 from kgfs.stores.journal.encoding import decode
 from kgfs.stores.journal.facts import Fact, ForgettingDone, ForgettingOwed, OntologyRemoved, SearchRemoved
 from kgfs.stores.naming import Found, FoundKind
+from kgfs.stores.portions import portions
 from kgfs.stores.readings import keep_text, load_reading
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.unindexing import unindex
@@ -104,11 +105,12 @@ def plan(stores: Stores, targets: Sequence[Found], cascade: str, *, purge: bool)
         if purge:
             same = [name for name in names.names_at(document.key) if name.ontology == document.ontology]
             own |= {name.id: name for name in same}
-    gone, lessened, others = _knowledge(stores, wanted, cascade)
+    evidence, lost = _evidence(stores, wanted)
+    gone, lessened, others = _knowledge(stores, wanted, lost, cascade)
     return Plan(
         cascade=cascade,
         purge=purge,
-        documents=tuple(_leaving(stores, document) for _, document in sorted(wanted.items())),
+        documents=tuple(_leaving(stores, document, evidence[doc_id]) for doc_id, document in sorted(wanted.items())),
         names=tuple(_deepest_first(stores, own.values())),
         ontologies=tuple(ontologies),
         gone=tuple(gone),
@@ -279,23 +281,39 @@ def _versions_with(stores: Stores, wanted: dict[str, Document]) -> dict[str, Doc
     return {document.doc_id: document for document in documents if document is not None}
 
 
+def _evidence(stores: Stores, doc_ids: Iterable[str]) -> tuple[dict[str, int], Counter[str]]:
+    """How many pieces each document gives, and how many all of them give for each concept."""
+    evidence: dict[str, int] = {}
+    lost: Counter[str] = Counter()
+    for doc_id in doc_ids:
+        rows = stores.graph.instances_of(doc_id)
+        evidence[doc_id] = len(rows)
+        lost.update(row.owner for row in rows if row.owner_kind == "concept")
+    return evidence, lost
+
+
 def _knowledge(
-    stores: Stores, wanted: dict[str, Document], cascade: str
+    stores: Stores, wanted: dict[str, Document], lost: Counter[str], cascade: str
 ) -> tuple[list[Concept], list[tuple[Concept, int]], list[tuple[str, int]]]:
     graph = stores.graph
     if cascade == "none":
         return [], [], []
-    lost: Counter[str] = Counter()
     touched: dict[str, Concept] = {}
-    for doc_id in sorted(wanted):
+    for doc_id in wanted:
         touched |= {concept.concept_id: concept for concept in graph.concepts_of(doc_id)}
-        lost.update(row.owner for row in graph.instances_of(doc_id) if row.owner_kind == "concept")
     ordered = sorted(touched.values(), key=lambda concept: (concept.ontology, concept.name))
     if cascade == "all":
         return ordered, [], _others(stores, ordered, wanted)
-    gone = [concept for concept in ordered if set(graph.documents_of(concept.concept_id)) <= wanted.keys()]
-    dead = {concept.concept_id for concept in gone}
-    return gone, [(c, lost[c.concept_id]) for c in ordered if c.concept_id not in dead], []
+    gone: list[Concept] = []
+    lessened: list[tuple[Concept, int]] = []
+    for some in portions(ordered, PAGE):
+        speakers = graph.documents_of([concept.concept_id for concept in some])
+        for concept in some:
+            if wanted.keys() >= set(speakers[concept.concept_id]):
+                gone.append(concept)
+            else:
+                lessened.append((concept, lost[concept.concept_id]))
+    return gone, lessened, []
 
 
 def _others(stores: Stores, concepts: Sequence[Concept], wanted: dict[str, Document]) -> list[tuple[str, int]]:
@@ -316,7 +334,7 @@ def _others(stores: Stores, concepts: Sequence[Concept], wanted: dict[str, Docum
     return sorted(lost.items())
 
 
-def _leaving(stores: Stores, document: Document) -> Leaving:
+def _leaving(stores: Stores, document: Document, evidence: int) -> Leaving:
     names = stores.journal.names
     top = f"{ontology_of(names, document.ontology, document.key).name}/documents"
     live = [f"{top}/{names.path(name.id)}" for name in names.names_of(document.doc_id)]
@@ -328,5 +346,5 @@ def _leaving(stores: Stores, document: Document) -> Leaving:
         paths=tuple(live),
         trashed=tuple(removed),
         versions=len(versions),
-        evidence=len(stores.graph.instances_of(document.doc_id)),
+        evidence=evidence,
     )

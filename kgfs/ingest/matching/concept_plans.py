@@ -189,7 +189,7 @@ def _named(graph: Graph, ontology: Ontology, name: str) -> Concept:
 def speakers_of(stores: Stores, concept_ids: set[str]) -> list[Speaker]:
     """In order of deposit. BusyError where one is being published just now."""
     graph = stores.graph
-    found = {doc_id for concept_id in concept_ids for doc_id in graph.documents_of(concept_id)}
+    found = {doc_id for doc_ids in graph.documents_of(concept_ids).values() for doc_id in doc_ids}
     rows = (graph.document(doc_id) for doc_id in found)
     ordered = sorted((row for row in rows if row), key=lambda row: (row.deposit, row.doc_id))
     return [_speaker(stores, row.doc_id) for row in ordered]

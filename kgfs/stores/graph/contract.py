@@ -188,8 +188,8 @@ class Graph(Protocol):
         """The concepts a document is evidence for, by name."""
         ...
 
-    def documents_of(self, concept_id: str) -> list[str]:
-        """doc_ids that mention it, in order of deposit."""
+    def documents_of(self, concept_ids: Collection[str]) -> dict[str, list[str]]:
+        """For each of these concepts the doc_ids that mention it, in order of deposit."""
         ...
 
     def page(self, concept_id: str) -> ConceptPage | None:

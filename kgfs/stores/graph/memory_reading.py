@@ -165,9 +165,12 @@ class MemoryReads:
         ids = {concept.concept_id for concept in edition.told.concepts} if edition else set()
         return sorted((self._view.concepts[concept_id] for concept_id in ids), key=lambda c: c.name)
 
-    def documents_of(self, concept_id: str) -> list[str]:
-        mentions = self._view.mentions.get(concept_id, [])
-        return [doc_id for _, doc_id in sorted({(mention.deposit, mention.doc_id) for mention in mentions})]
+    def documents_of(self, concept_ids: Collection[str]) -> dict[str, list[str]]:
+        mentions = {id_: self._view.mentions.get(id_, []) for id_ in concept_ids}
+        return {
+            id_: [doc_id for _, doc_id in sorted({(mention.deposit, mention.doc_id) for mention in some})]
+            for id_, some in mentions.items()
+        }
 
     def page(self, concept_id: str) -> ConceptPage | None:
         return self._view.pages.get(concept_id)

@@ -181,15 +181,18 @@ class GraphReads:
             WHERE document.doc_id = ? AND document.state = {SHOWN}) ORDER BY name"""
         return self._concepts(query, (doc_id,))
 
-    def documents_of(self, concept_id: str) -> list[str]:
+    def documents_of(self, concept_ids: Collection[str]) -> dict[str, list[str]]:
         rows = self._database.rows(
-            "SELECT DISTINCT document.deposit, document.doc_id"
+            "SELECT DISTINCT concept.concept_id, document.deposit, document.doc_id"
             " FROM concept CROSS JOIN mention ON mention.concept = concept.key"
             f" CROSS JOIN document ON document.key = mention.document AND document.state = {SHOWN}"
-            " WHERE concept.concept_id = ? ORDER BY document.deposit, document.doc_id",
-            (concept_id,),
+            f" WHERE concept.concept_id IN {_THOSE} ORDER BY document.deposit, document.doc_id",
+            (json.dumps([*concept_ids]),),
         )
-        return [doc_id for _, doc_id in rows]
+        found: dict[str, list[str]] = {concept_id: [] for concept_id in concept_ids}
+        for concept_id, _, doc_id in rows:
+            found[concept_id].append(doc_id)
+        return found
 
     def page(self, concept_id: str) -> ConceptPage | None:
         with self._database.snapshot() as connection:

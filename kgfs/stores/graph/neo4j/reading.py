@@ -9,6 +9,7 @@ from kgfs.render.concept import ConceptPage
 from kgfs.stores.graph.neo4j import feed
 from kgfs.stores.graph.neo4j.commit import COUNTED
 from kgfs.stores.graph.neo4j.pages import NEIGHBOURS, PAGE, concept_page
+from kgfs.stores.graph.neo4j.requests import planned_once
 from kgfs.stores.graph.neo4j.rows import (
     CONCEPT,
     DOCUMENT,
@@ -41,7 +42,8 @@ class Neo4jReads:
         self._graph = graph
 
     def _ask(self, question: str, **words: Any) -> list[Any]:
-        return self._speaking.ask(self._graph, question, **words)
+        statement, given = planned_once(question, {"graph": self._graph, **words})
+        return self._speaking.ask(self._graph, statement, **given)
 
     def _one(self, question: str, **words: Any) -> Any:
         found = self._ask(question, **words)
@@ -202,12 +204,16 @@ class Neo4jReads:
         )
         return [concept_row(row) for row in self._ask(question, doc_id=doc_id)]
 
-    def documents_of(self, concept_id: str) -> list[str]:
-        return self._ask(
-            f"{_CONCEPT} MATCH (c)-[:MENTIONED_IN]->(d:Document)"
-            " WITH DISTINCT d.deposit AS deposit, d.doc_id AS doc_id ORDER BY deposit, doc_id RETURN doc_id",
-            concept_id=concept_id,
+    def documents_of(self, concept_ids: Collection[str]) -> dict[str, list[str]]:
+        rows = self._ask_of(
+            concept_ids,
+            "MATCH (:Concept {space: space, id: one})-[:MENTIONED_IN]->(d:Document)"
+            " WITH DISTINCT one, d.deposit AS deposit, d.doc_id AS doc_id ORDER BY deposit, doc_id RETURN [one, doc_id]",
         )
+        found: dict[str, list[str]] = {concept_id: [] for concept_id in concept_ids}
+        for concept_id, doc_id in rows:
+            found[concept_id].append(doc_id)
+        return found
 
     def page(self, concept_id: str) -> ConceptPage | None:
         found = self._one(f"{_CONCEPT} RETURN {PAGE}", concept_id=concept_id)
