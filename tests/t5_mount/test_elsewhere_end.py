@@ -20,6 +20,7 @@ from tests.t5_mount.mounting import mounted_place
 from tests.t5_mount.small_mount import SmallMount
 from tests.t6_whole.conftest import GARBAGE, ZEN
 from tests.t6_whole.running import Place, one_line, until
+from tests.t6_whole.starting import CONSTANTS
 
 pytestmark = pytest.mark.mounted
 
@@ -187,7 +188,7 @@ def test_every_verb_beside_a_dead_mount(alone: Place, tmp_path: Path) -> None:
     assert said.returncode != 0
     assert str(alone.mountpoint) in one_line(said.stderr)
     alone.run("ingest", tmp_path / "gc.txt", "--ontology", "A", "--no-wait")
-    alone.run("wait", "--timeout", "240", expect=9)
+    alone.run("wait", "--timeout", "240", expect=9, env={CONSTANTS: "kgfs.cli.wait.PATIENCE=1"})
     alone.run("worker", "--until-idle")
     alone.run("wait", "--timeout", "240")
     assert alone.status()["documents"] == {"done": 2}

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.t6_whole import starting
-from tests.t6_whole.starting import ROOT
+from tests.t6_whole.starting import CONSTANTS, ROOT
 
 KGFS = (sys.executable, "-m", "kgfs")
 PATIENCE = 300.0
@@ -32,6 +32,9 @@ OTHER_HASHES = {"PYTHONHASHSEED": "1"}
 LET_GO_SOON = {"KGFS_PIPELINE_LEASE": "10"}
 """The environment of a command that is to be killed on a graph that others may share: who is next waits until its lease has
 run out."""
+
+LOOK_AGAIN_AT_ONCE = {CONSTANTS: "kgfs.knowledge.check.SECOND_LOOK=0"}
+"""The environment of a check of a home that nobody else works at: nothing can be under way there."""
 
 
 @dataclass

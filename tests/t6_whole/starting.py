@@ -31,6 +31,9 @@ ROOT = Path(__file__).parents[2]
 ON_SERVERS = ("kgfs.stores.graph.neo4j.graph", "kgfs.stores.graph.neo4j.origin", "kgfs.stores.garage.s3.garage")
 """What commands load besides, for homes on servers."""
 KEEP_NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
+CONSTANTS = "CONSTANTS_OF_TESTS"
+"""The word of the environment that gives numbers of modules another value, as ``kgfs.cli.wait.PATIENCE=1``: for what a command
+waits for, and a test knows not to come. One that is started as a shell does keeps its own."""
 _asked_one_by_one = threading.Lock()
 _homes: dict[int, str] = {}
 """Of commands that run, by process id."""
@@ -110,6 +113,7 @@ def _serve(asked: socket.socket) -> None:
             if key.fileobj is asked:
                 word, given, _, _ = socket.recv_fds(asked, 16, 4)
                 if not word:
+                    asked.close()
                     sys.exit()
                 answer, *files = given
                 pid = os.fork()
@@ -144,6 +148,12 @@ def _become(told: int, out: int, err: int) -> None:
     os.environ.update(environment)
     sys.dont_write_bytecode = bool(environment.get(KEEP_NO_BYTECODE))
     importlib.reload(failpoints)  # it learns of them when it is loaded
+    for given in environment.get(CONSTANTS, "").split():
+        name, _, value = given.partition("=")
+        module, _, constant = name.rpartition(".")
+        owner = importlib.import_module(module)
+        assert hasattr(owner, constant), name
+        setattr(owner, constant, float(value))
 
 
 def _end(status: object) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.t6_whole.conftest import GARBAGE, ZEN
 from tests.t6_whole.knowledge_of import knowledge_of
-from tests.t6_whole.running import QUICK, Place
+from tests.t6_whole.running import LOOK_AGAIN_AT_ONCE, QUICK, Place
 
 ALWAYS = 20
 """More often than any verb here passes one border."""
@@ -19,7 +19,7 @@ ALWAYS = 20
 
 @pytest.fixture
 def filled(place: Place, tmp_path: Path) -> Place:
-    place.environment |= QUICK
+    place.environment |= QUICK | LOOK_AGAIN_AT_ONCE
     for name, text in (("zen.md", ZEN), ("garbage.txt", GARBAGE)):
         (tmp_path / name).write_text(text)
     place.run("ingest", tmp_path / "zen.md", tmp_path / "garbage.txt", "--ontology", "Test")
