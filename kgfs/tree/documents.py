@@ -72,11 +72,45 @@ class _Entry(Node):
 class DocumentsFolder(_Entry, Folder):
     """``documents/`` itself, with the name id ``ontology.root``, or a folder below it."""
 
-    __slots__ = ()
+    __slots__ = ("_united",)
+
+    def __init__(self, world: World, ontology: Ontology, name_id: int, row: Name | None = None) -> None:
+        super().__init__(world, ontology, name_id, row)
+        self._united = False
+        """Whether the kernel knows it under the number that it had before it became one with another home's folder."""
+
+    def attr(self) -> Attr:
+        try:
+            return super().attr()
+        except MissingError:
+            if not self._follow():
+                raise
+            return super().attr()
+
+    def attr_again(self) -> Attr:
+        try:
+            return super().attr_again()
+        except MissingError:
+            if not self._follow():
+                raise
+            return super().attr_again()
 
     def lookup(self, name: str) -> Node | None:
         found = self._world.stores.journal.names.child(self._id, name)
+        if found is None and self._follow():
+            found = self._world.stores.journal.names.child(self._id, name)
+        if found is None and self._united:
+            raise MissingError(f"'{name}' does not exist.")  # not to be remembered: news tell of the other number
         return self._node(found) if found else None
+
+    def _follow(self) -> bool:
+        """Who holds a folder (as a working folder, or open) that has become one with another home's goes on in that."""
+        names = self._world.stores.journal.names
+        into = names.united(self._id)
+        if into is None or names.name(self._id) is not None:
+            return False
+        self._id, self._ontology, self._united = into.id, names.ontology(into.ontology) or self._ontology, True
+        return True
 
     def entries(self) -> Sequence[tuple[str, Node]]:
         names = self._world.deposits.recent
@@ -85,7 +119,7 @@ class DocumentsFolder(_Entry, Folder):
         while page := names.children(self._id, after, PAGE):
             found += [(name.name, self._node(name)) for name in page]
             after = page[-1].name
-        return found
+        return self.entries() if not found and self._follow() else found
 
     def token(self) -> Hashable:
         return self._world.stores.journal.seq(), self._world.deposits.copies.generation

@@ -37,7 +37,7 @@ class OntologyFolder(Folder):
     def __init__(self, world: World, ontology: Ontology) -> None:
         self._world = world
         self._ontology = ontology
-        """As it was when looked up: only id, root and made_at are used, which never change."""
+        """As it was when looked up: only id, root and made_at are used, which never change; or what it became one with."""
 
     @property
     def inode(self) -> int:
@@ -59,6 +59,7 @@ class OntologyFolder(Folder):
     # ------------------------------------------------------------------------------------------ reading
 
     def lookup(self, name: str) -> Node | None:
+        self._follow()
         if name in PARTS:
             if name == "documents" and self._is_bare():
                 raise MissingError("documents/ was removed. Bring it back: mkdir documents")  # not to be remembered
@@ -73,7 +74,15 @@ class OntologyFolder(Folder):
         return None if isinstance(found, Folder) else found
 
     def entries(self) -> Sequence[tuple[str, Node]]:
+        self._follow()
         return [] if self._is_bare() else [(name, self._part(name)) for name in PARTS]
+
+    def _follow(self) -> None:
+        """Who holds an ontology that has become one with another home's goes on in that."""
+        names = self._world.stores.journal.names
+        into = names.united(self._ontology.root)
+        if into is not None and names.ontology(self._ontology.id) is None:
+            self._ontology = names.ontology(into.ontology) or self._ontology
 
     def _part(self, name: str) -> Node:
         world, ontology = self._world, self._ontology

@@ -279,7 +279,7 @@ def tables(journal: SqliteJournal) -> dict[str, list[tuple[Any, ...]]]:
         out = {name: sorted(db.execute(f"SELECT * FROM {name}").fetchall(), key=repr) for (name,) in found}
     finally:
         db.close()
-    del out["shipped"], out["inbox"], out["undo"], out["renumbered"]
+    del out["shipped"], out["inbox"], out["undo"], out["renumbered"], out["united"]
     out["entry"] = [row[:2] for row in out["entry"]]
     out["job"] = [row[:4] + row[-4:] for row in out["job"]]
     out["name"] = [row[:_SESSION] + row[_SESSION + 1 :] for row in out["name"]]

@@ -294,6 +294,8 @@ def test_folders_of_one_name_are_one(two: Two) -> None:
     two.here.file("b", "ours", two.here.folder("deep", ours))
     assert two.meet() == []
     assert two.tree() == {"docs/": "", "docs/a": "theirs", "docs/deep/": "", "docs/deep/b": "ours"}
+    assert two.here.names.united(ours) == two.here.names.resolve("id-P", "docs"), "who holds ours finds theirs"
+    assert two.there.names.united(ours) is None, "nobody there ever saw it"
 
 
 @pytest.mark.claim("SHARE-4")

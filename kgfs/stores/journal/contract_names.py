@@ -74,6 +74,10 @@ class Names(Protocol):
         """A live name; None once removed or trashed."""
         ...
 
+    def united(self, name_id: int) -> Name | None:
+        """The folder that one made here has become, since another home had made one under its name; else None."""
+        ...
+
     def child(self, parent: int, name: str) -> Name | None: ...
 
     def children(self, parent: int, after: str = "", limit: int = 1000) -> list[Name]:

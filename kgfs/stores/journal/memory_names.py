@@ -52,6 +52,9 @@ class MemoryNames:
         entry = self._tables.names.get(name_id)
         return entry.name if entry else None
 
+    def united(self, name_id: int) -> Name | None:
+        return None  # it is shared with nobody
+
     def child(self, parent: int, name: str) -> Name | None:
         return next((child for child in self.children(parent, limit=-1) if child.name == name), None)
 

@@ -61,6 +61,10 @@ class SqliteNames:
         row = self._db.execute(f"SELECT {NAME} FROM name WHERE id = ?", (name_id,)).fetchone()
         return name_from(row) if row else None
 
+    def united(self, name_id: int) -> Name | None:
+        row = self._db.execute("SELECT into_id FROM united WHERE id = ?", (name_id,)).fetchone()
+        return self.name(row[0]) if row else None
+
     def child(self, parent: int, name: str) -> Name | None:
         sql = f"SELECT {NAME} FROM name WHERE parent = ? AND name = ? AND parent != 0"
         row = self._db.execute(sql, (parent, name)).fetchone()

@@ -284,6 +284,13 @@ CREATE TABLE withdrawn (
     """
 ALTER TABLE shipped ADD COLUMN changed_elsewhere INTEGER NOT NULL DEFAULT 0;
 """,
+    # Homes that share a ledger: folders made here that are one with those of others, for who holds one open.
+    """
+CREATE TABLE united (
+    id INTEGER PRIMARY KEY,
+    into_id INTEGER NOT NULL
+);
+""",
 )
 """What was added since; see ``kgfs.stores.migrations`` for the rules."""
 

@@ -117,6 +117,7 @@ def _carried(
     for fact, (_, _, session) in zip(own, tail, strict=True):
         record.session = session
         rebase.carry(fact)
+    db.executemany("INSERT OR REPLACE INTO united VALUES (?, ?)", rebase.united())
     if newest > upto:
         _renumbered(db, upto, newest)
     return rebase

@@ -109,6 +109,11 @@ class Rebase:
             self._not_done(mapped, str(error))
         self._tail.passed()
 
+    def united(self) -> list[tuple[int, int]]:
+        """Own folders, each with that of another host which it is now."""
+        found = [(own, self._names.name(other)) for own, other in self._footing.into.items()]
+        return [(own, name.id) for own, name in found if name is not None and name.kind is NameKind.FOLDER]
+
     # ------------------------------------------------------------------------------------- ontologies, names
 
     @singledispatchmethod

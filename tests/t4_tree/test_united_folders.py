@@ -1,0 +1,93 @@
+"""Folders and ontologies that are held while they become one with those that another home made under their names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kgfs.errors import MissingError
+from kgfs.stores.garage.memory import MemoryGarage
+from kgfs.tree.documents import DocumentsFolder
+from kgfs.tree.node import Caller, File
+from kgfs.tree.ontology import OntologyFolder
+from tests.t3_ingest.test_exchange import Host, host
+from tests.t4_tree.documents_tree import world_of
+
+CALLER = Caller(0, 0, 0o022)
+pytestmark = pytest.mark.claim("SHARE-4")
+
+
+@pytest.fixture
+def homes(tmp_path: Path) -> Iterator[tuple[Host, Host]]:
+    garage = MemoryGarage()
+    made = host(tmp_path / "here", garage), host(tmp_path / "there", garage)
+    for one in made:
+        one.exchange()
+    yield made
+    for one in made:
+        one.session.close()
+        one.stores.journal.close()
+
+
+def ontology(home: Host) -> OntologyFolder:
+    return OntologyFolder(world_of(home), home.deposits.make_ontology("Notes", 0o755, 0, 0))
+
+
+def documents(held: OntologyFolder) -> DocumentsFolder:
+    found = held.lookup("documents")
+    assert isinstance(found, DocumentsFolder)
+    return found
+
+
+def names(folder: DocumentsFolder) -> list[str]:
+    return [name for name, _ in folder.entries()]
+
+
+def test_who_is_in_an_ontology_goes_on_in_what_it_became(homes: tuple[Host, Host]) -> None:
+    here, there = homes
+    ours, theirs = ontology(here), ontology(there)
+    held = documents(ours)
+    held.make_file("ours", 0o644, CALLER)
+    documents(theirs).make_file("theirs", 0o644, CALLER)
+    there.exchange()
+    here.exchange()
+    assert here.journal.names.ontology(ours.ontology_id) is None, "that of the other home came first"
+    assert isinstance(held.lookup("theirs"), File)
+    assert isinstance(held.make_file("later", 0o644, CALLER), File)
+    assert names(held) == ["later", "ours", "theirs"]
+    assert held.attr() == documents(ours).attr()
+    assert ours.lookup("documents") is not None
+    assert ours.ontology_id == theirs.ontology_id
+
+
+@pytest.mark.parametrize("first", ["attr", "attr_again", "entries", "lookup"])
+def test_who_is_in_a_folder_goes_on_in_what_it_became(homes: tuple[Host, Host], first: str) -> None:
+    here, there = homes
+    ours = ontology(here)
+    here.exchange()
+    there.exchange()
+    (known,) = there.journal.names.ontologies()
+    held = documents(ours).make_folder("docs", 0o755, CALLER)
+    assert isinstance(held, DocumentsFolder)
+    theirs = DocumentsFolder(world_of(there), known, known.root).make_folder("docs", 0o700, CALLER)
+    theirs.make_file("theirs", 0o644, CALLER)
+    there.exchange()
+    here.exchange()
+    asked = getattr(held, first)
+    assert asked(*["theirs"] * (first == "lookup"))
+    assert held.attr().mode & 0o777 == 0o700
+    assert names(held) == ["theirs"]
+    with pytest.raises(MissingError):  # news about names that come would not reach who believes in none here
+        held.lookup("nothing")
+
+
+def test_who_is_in_a_folder_that_was_removed_is_nowhere(homes: tuple[Host, Host]) -> None:
+    here, _ = homes
+    root = documents(ontology(here))
+    held = root.make_folder("docs", 0o755, CALLER)
+    root.remove_folder("docs")
+    root.make_folder("docs", 0o755, CALLER)
+    with pytest.raises(MissingError):
+        held.attr()
