@@ -36,6 +36,9 @@ run out."""
 LOOK_AGAIN_AT_ONCE = {CONSTANTS: "kgfs.knowledge.check.SECOND_LOOK=0"}
 """The environment of a check of a home that nobody else works at: nothing can be under way there."""
 
+TRY_AGAIN_SOON = {CONSTANTS: "kgfs.ingest.working.worker.RETRY=0.5"}
+"""The environment of a command that works itself, and tries in vain."""
+
 
 @dataclass
 class Place:

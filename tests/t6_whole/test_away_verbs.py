@@ -17,7 +17,7 @@ from kgfs.stores.journal.facts import ReadingOwed
 from kgfs.stores.vectors.owners import take_place
 from tests.logs import AWAY
 from tests.peers.buckets import Server
-from tests.t6_whole.running import QUICK, Place, until
+from tests.t6_whole.running import QUICK, TRY_AGAIN_SOON, Place, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.mounted]
 REFUSED = "refuses the keys"
@@ -58,7 +58,7 @@ def test_ingest_ends_where_keys_are_refused(far: Place, tmp_path: Path) -> None:
     late = far.run("ingest", written(tmp_path, 3), "--ontology", "Notes", "--timeout", "1", expect=8)
     assert "Still owed after 1 s" in late.stderr
     far.umount()
-    done = far.run("ingest", written(tmp_path, 4), "--ontology", "Notes", expect=7)
+    done = far.run("ingest", written(tmp_path, 4), "--ontology", "Notes", expect=7, env=TRY_AGAIN_SOON)
     assert REFUSED in done.stderr and "kgfs wait" in done.stderr
     (tmp_path / "secret").write_text(keys)
     far.mount()

@@ -18,7 +18,7 @@ from kgfs.stores.vectors.contract import Filter, Row
 from scripts.servers import process, qdrant_wire
 from tests.logs import AWAY
 from tests.t6_whole.conftest import GARBAGE, ZEN
-from tests.t6_whole.running import Place, until
+from tests.t6_whole.running import TRY_AGAIN_SOON, Place, until
 
 pytestmark = [pytest.mark.models, pytest.mark.slow]
 UNREACHED = "Qdrant cannot be reached"
@@ -177,7 +177,7 @@ def test_while_the_server_is_away(far: Place, server: Server, monkeypatch: pytes
 def test_one_run_ends_with_the_work_still_owed(far: Place, tmp_path: Path) -> None:
     (tmp_path / "zen.md").write_text(ZEN)
     nowhere = {"KGFS_VECTORS_URL": "http://127.0.0.1:1", "KGFS_PIPELINE_MAX_ATTEMPTS": "1"}
-    told = far.run("ingest", tmp_path / "zen.md", "--ontology", "Notes", expect=7, env=nowhere)
+    told = far.run("ingest", tmp_path / "zen.md", "--ontology", "Notes", expect=7, env=nowhere | TRY_AGAIN_SOON)
     assert UNREACHED in told.stderr
     status = far.status()
     assert status["owed"] == 1
