@@ -20,7 +20,7 @@ from tests.logs import homes_below, undeclared
 from tests.peers.buckets import minio_server, seaweedfs_server  # noqa: F401 - fixtures
 from tests.peers.fixtures import qdrant_url, qdrant_wire_url  # noqa: F401 - fixtures
 from tests.peers.homes import peers_of, settle_home
-from tests.peers.knowledge_server import mortal, neo4j_place  # noqa: F401 - fixtures
+from tests.peers.knowledge_server import mortal, mortal_folder, neo4j_place  # noqa: F401 - fixtures
 from tests.required import missing
 
 # What lands is judged by the same examples for everybody; at a desk every run tries new ones.

@@ -9,6 +9,7 @@ import pytest
 from xdist.scheduler import LoadFileScheduling
 
 _ON_S3 = re.compile(r"t1_stores/test_(garage|ledger|s3)")
+_KILLS_NEO4J = re.compile(r"t6_whole/test_outages_(mounted|restored)|t1_stores/test_graph_outages")
 _LONG = (
     "t6_whole/test_outages_mounted",
     "t1_stores/test_garage",  # with all others of S3
@@ -36,9 +37,9 @@ _LONG = (
 
 
 def shares(path: str) -> str:
-    """Whose tests stay in one process: a file's, for its mount; all files' of S3, whose servers each process starts anew.
-    The one Neo4j is for all processes."""
-    return "s3" if _ON_S3.search(path) else path
+    """Whose tests stay in one process: a file's, for its mount; all files' of S3, whose servers each process starts anew; and
+    those that kill a Neo4j, for the same reason. The other Neo4j is for all processes."""
+    return "s3" if _ON_S3.search(path) else "mortal" if _KILLS_NEO4J.search(path) else path
 
 
 def soonest(item: pytest.Item) -> tuple[int, int]:

@@ -26,7 +26,7 @@ MOST = 40 << 20
 SETTINGS = f"""
 db.memory.transaction.max={MOST}
 # How long who speaks of what the server has not done yet is let wait: a test waits for that twice, by default a minute.
-db.transaction.bookmark_ready_timeout=10s
+db.transaction.bookmark_ready_timeout=4s
 """
 
 
@@ -50,14 +50,21 @@ def neo4j_place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
             process.end(folder, 0)
 
 
-@pytest.fixture
-def mortal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The folder of a server that the test may kill."""
-    need_neo4j()
+@pytest.fixture(scope="session")
+def mortal_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("mortal")
-    neo4j.start(folder, ())
     yield folder
     process.end(folder, 0)
+
+
+@pytest.fixture
+def mortal(mortal_folder: Path) -> Path:
+    """The folder of a running server that the test may kill, and start again: no other process asks it. Each start takes as
+    long as a test, so those who kill one stay in one process (``tests.dealing``), and take a namespace of their own."""
+    need_neo4j()
+    if process.running(mortal_folder) is None:
+        neo4j.start(mortal_folder, process.ports_before(mortal_folder))
+    return mortal_folder
 
 
 @contextmanager

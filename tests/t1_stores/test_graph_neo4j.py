@@ -19,13 +19,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kgfs.errors import AwayError, BadInputError, KgfsError, StoreError, TimedOutError
+from kgfs.errors import AwayError, BadInputError, StoreError, TimedOutError
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.graph.vocabulary import Batch
-from scripts.servers import neo4j as server
 from scripts.servers import process
-from tests.peers.knowledge_server import MOST, place_of
+from tests.peers.knowledge_server import MOST
 from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, cid, prepared, publish
 from tests.t1_stores.graph_stores import on_server, own
 
@@ -298,70 +297,6 @@ def carry(
             other.shutdown(socket.SHUT_RDWR)
         except OSError:
             return
-
-
-def kill(folder: Path) -> None:
-    found = process.running(folder)
-    assert found is not None
-    os.kill(found.pid, signal.SIGKILL)
-    while process.running(folder):
-        threading.Event().wait(0.05)
-
-
-@pytest.mark.slow
-def test_a_server_that_is_killed_while_a_version_is_prepared_shows_none_of_it(mortal: Path) -> None:
-    place = place_of(mortal)
-    graph = opened(place)
-    publish(graph, ZEN, "c0")
-    hasty = opened(replace(place, timeout=6.0))  # for what is asked of a server that is gone
-    before = graph.concepts(ONTOLOGY), dict(graph.counts()), graph.changes(0)
-    big = Doc(B, [Told("Zen", 150), Told("Way", 150)], [("Way", "USES", "Zen", 0.4)], [f"text {n}" for n in range(300)])
-    batch, publication = prepared(graph, big, "c1")
-    graph.stage("c1", B, replace(batch, instances=batch.instances[:200]))
-    stop = threading.Timer(0.05, kill, [mortal])
-    stop.start()
-    with pytest.raises(KgfsError) as told:
-        while True:
-            hasty.stage("c1", B, batch)
-    assert place.password not in str(told.value)
-    stop.join()
-    with pytest.raises((StoreError, TimedOutError)):
-        hasty.publish(publication)
-
-    server.start(mortal, process.ports_before(mortal))
-    assert graph.staged() == ["c1"]
-    assert (graph.concepts(ONTOLOGY), dict(graph.counts()), graph.changes(0)) == before
-    assert [row.doc_id for row in graph.documents(ONTOLOGY)] == [A]
-    graph.stage("c1", B, batch)
-    assert graph.publish(publication) == 2
-
-    # Killed while it publishes: at whichever moment, the repetition ends in the same.
-    again = replace(big, title="again")
-    batch, publication = prepared(graph, again, "c2", at=5000)
-    graph.stage("c2", B, batch)
-    stop = threading.Timer(0.1, kill, [mortal])
-    stop.start()
-    try:
-        hasty.publish(publication)
-    except KgfsError:
-        pass  # most often; but it may have been quicker
-    stop.join()
-    hasty.close()
-    server.start(mortal, process.ports_before(mortal))
-    assert graph.publish(publication) == 3 == graph.epoch()
-    assert graph.publish(publication) == 3
-    oracle = MemoryGraph()
-    publish(oracle, ZEN, "c0")
-    publish(oracle, big, "c1")
-    publish(oracle, again, "c2", at=5000)
-    assert graph.concepts(ONTOLOGY) == oracle.concepts(ONTOLOGY)
-    assert dict(graph.counts()) == dict(oracle.counts())
-    assert graph.page(cid("Zen")) == oracle.page(cid("Zen"))
-    assert graph.staged() == graph.faults() == []
-    graph.close()
-    after = opened(place)
-    assert nodes(after)["rows"] == 4 + 2 + 300 + 301
-    after.close()
 
 
 # ------------------------------------------------------------------------------- settings, secrets

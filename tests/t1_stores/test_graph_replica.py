@@ -5,7 +5,6 @@ What it answers is held against the server, or against the plain graph in memory
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -20,10 +19,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kgfs.errors import AwayError, StoreError, TimedOutError
+from kgfs.errors import TimedOutError
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.graph.contract import Graph
-from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.graph.reading import GraphReads
 from kgfs.stores.graph.replica import filling, opening
 from kgfs.stores.graph.replica.feeder import fed
@@ -34,10 +32,6 @@ from kgfs.stores.graph.replica.outage import Outage
 from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.graph.vocabulary import Mark, Said
 from kgfs.stores.locks import locked
-from scripts.servers import neo4j as server
-from scripts.servers import process
-from tests.logs import AWAY
-from tests.peers.knowledge_server import place_of
 from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, cid, name_taken, prepared, publish
 from tests.t1_stores.graph_stores import copied, own
 from tests.t1_stores.test_graph_stateful import seen
@@ -423,60 +417,3 @@ def test_who_opens_a_replica_while_another_process_makes_it_anew_takes_it_for_no
         else:
             assert other is not None and other.document(A) is not None
             other.close()
-
-
-# ----------------------------------------------------------------------------------------------- outages
-
-
-@pytest.mark.slow
-@pytest.mark.logs(AWAY)
-@pytest.mark.claim("GRAPH-2")
-def test_while_the_server_is_away_reading_goes_on(mortal: Path, tmp_path: Path) -> None:
-    from kgfs.stores.graph.neo4j.origin import Origin
-
-    place = own(place_of(mortal))
-    path, errors = tmp_path / "replica.sqlite", ErrorLog(tmp_path / "errors.ndjson")
-
-    def opened() -> Replica:
-        found = open_replica(
-            Origin(place),
-            path,
-            tmp_path / "lock",
-            connect(replace(place, timeout=5.0)),
-            Outage(tmp_path / "away", errors),
-            refill=False,
-        )
-        assert found is not None
-        return found
-
-    with closing(connect(place)()) as graph:
-        publish(graph, ZEN)
-    with closing(Origin(place)) as origin:
-        make_replica(origin, path, tmp_path / "lock", connect(place))
-    with closing(opened()) as replica, fed(replica):
-        assert replica.lag().away_since is None
-        found = process.running(mortal)
-        assert found is not None
-        os.kill(found.pid, signal.SIGKILL)
-        until(lambda: replica.lag().away_since is not None)
-        time.sleep(2.5)
-        [line] = errors.read().splitlines()
-        assert json.loads(line)["where"] == "replica", "one line an outage, not one a look"
-        assert replica.document(A) is not None
-        assert replica.lag().seconds > 2
-        with pytest.raises((AwayError, TimedOutError)):
-            replica.refresh()
-        with closing(opened()) as second:
-            assert second.page(cid("Zen")) == replica.page(cid("Zen"))
-            with pytest.raises((StoreError, TimedOutError)):
-                second.published("c1")
-        server.start(mortal, process.ports_before(mortal))
-        with closing(connect(place)()) as graph:
-            publish(graph, WAY)
-        until(lambda: replica.document(B) is not None)
-        until(lambda: replica.lag().away_since is None)
-        oracle = MemoryGraph()
-        publish(oracle, ZEN)
-        publish(oracle, WAY)
-        assert replica.concepts(ONTOLOGY) == oracle.concepts(ONTOLOGY)
-    assert len(errors.read().splitlines()) == 1

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from tests.logs import AWAY
-from tests.peers.knowledge_server import need_neo4j
 from tests.t6_whole.knowledge_of import knowledge_of
 from tests.t6_whole.outages import TIMEOUT, Peer, corpus, errno_of, minted, read_anew, wait, within
 from tests.t6_whole.running import Place, until
@@ -37,16 +36,17 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Peer
 def peers(
     request: pytest.FixtureRequest, started: dict[str, Peer], tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Peer]:
-    names = request.param.split("+")
-    for name in names:
+    found = {}
+    for name in request.param.split("+"):
         if name == "neo4j":
-            need_neo4j()
-        else:
-            request.getfixturevalue({"s3": "seaweedfs", "qdrant": "qdrant_wire_url"}[name])
+            found[name] = Peer(name, request.getfixturevalue("mortal"))
+            continue
+        request.getfixturevalue({"s3": "seaweedfs", "qdrant": "qdrant_wire_url"}[name])
         if name not in started:
             started[name] = Peer(name, tmp_path_factory.mktemp(name))
             started[name].start()
-    return {name: started[name] for name in names}
+        found[name] = started[name]
+    return found
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ import pytest
 
 from scripts.servers import process
 from tests.logs import AWAY
-from tests.peers.knowledge_server import need_neo4j
 from tests.t6_whole.conftest import GARBAGE, ZEN
 from tests.t6_whole.knowledge_of import knowledge_of
 from tests.t6_whole.outages import Peer, minted, wait
@@ -25,12 +24,8 @@ pytestmark = [pytest.mark.mounted, pytest.mark.slow]
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[Peer]:
-    need_neo4j()
-    found = Peer("neo4j", tmp_path / "neo4j")
-    found.start()
-    yield found
-    found.end()
+def server(mortal: Path) -> Peer:
+    return Peer("neo4j", mortal)
 
 
 @pytest.mark.claim("AWAY-6", "GRAPH-2")
