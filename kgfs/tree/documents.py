@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from typing import TypeVar
 
 from kgfs.domain.documents import Document, Name, NameKind, Ontology, Place, State
 from kgfs.domain.names import decode_name
@@ -12,6 +13,8 @@ from kgfs.ingest.depositing.open_file import OpenFile
 from kgfs.stores.journal.contract import Pending
 from kgfs.tree.node import Attr, AttrChange, Caller, File, Folder, Handle, Link, Node
 from kgfs.tree.world import World
+
+T = TypeVar("T")
 
 PAGE = 1000
 ATTRIBUTES = "user.kgfs."
@@ -80,20 +83,10 @@ class DocumentsFolder(_Entry, Folder):
         """Whether the kernel knows it under the number that it had before it became one with another home's folder."""
 
     def attr(self) -> Attr:
-        try:
-            return super().attr()
-        except MissingError:
-            if not self._follow():
-                raise
-            return super().attr()
+        return self._here(lambda _: super(DocumentsFolder, self).attr())
 
     def attr_again(self) -> Attr:
-        try:
-            return super().attr_again()
-        except MissingError:
-            if not self._follow():
-                raise
-            return super().attr_again()
+        return self._here(lambda _: super(DocumentsFolder, self).attr_again())
 
     def lookup(self, name: str) -> Node | None:
         found = self._world.stores.journal.names.child(self._id, name)
@@ -102,6 +95,15 @@ class DocumentsFolder(_Entry, Folder):
         if found is None and self._united:
             raise MissingError(f"'{name}' does not exist.")  # not to be remembered: news tell of the other number
         return self._node(found) if found else None
+
+    def _here(self, done: Callable[[int], T]) -> T:
+        """What ``done`` does in the folder with this id."""
+        try:
+            return done(self._id)
+        except MissingError:
+            if not self._follow():
+                raise
+            return done(self._id)
 
     def _follow(self) -> bool:
         """Who holds a folder (as a working folder, or open) that has become one with another home's goes on in that."""
@@ -125,19 +127,19 @@ class DocumentsFolder(_Entry, Folder):
         return self._world.stores.journal.seq(), self._world.deposits.copies.generation
 
     def make_file(self, name: str, mode: int, caller: Caller) -> File:
-        made = self._world.deposits.make_file(self._id, name, mode, caller.uid, caller.gid)
+        made = self._here(lambda here: self._world.deposits.make_file(here, name, mode, caller.uid, caller.gid))
         return DocumentFile(self._world, self._ontology, made.id, made)
 
     def make_file_at_once(self, name: str, mode: int, caller: Caller) -> File | None:
-        made = self._world.deposits.make_file_at_once(self._id, name, mode, caller.uid, caller.gid)
+        made = self._here(lambda here: self._world.deposits.make_file_at_once(here, name, mode, caller.uid, caller.gid))
         return DocumentFile(self._world, self._ontology, made.id, made) if made is not None else None
 
     def make_folder(self, name: str, mode: int, caller: Caller) -> Folder:
-        made = self._world.deposits.make_folder(self._id, name, mode, caller.uid, caller.gid)
+        made = self._here(lambda here: self._world.deposits.make_folder(here, name, mode, caller.uid, caller.gid))
         return DocumentsFolder(self._world, self._ontology, made.id)
 
     def make_link(self, name: str, target: str, caller: Caller) -> Link:
-        made = self._world.deposits.make_link(self._id, name, target, caller.uid, caller.gid)
+        made = self._here(lambda here: self._world.deposits.make_link(here, name, target, caller.uid, caller.gid))
         return DocumentLink(self._world, self._ontology, made.id)
 
     def remove_file(self, name: str) -> None:

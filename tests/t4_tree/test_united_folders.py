@@ -62,7 +62,7 @@ def test_who_is_in_an_ontology_goes_on_in_what_it_became(homes: tuple[Host, Host
     assert ours.ontology_id == theirs.ontology_id
 
 
-@pytest.mark.parametrize("first", ["attr", "attr_again", "entries", "lookup"])
+@pytest.mark.parametrize("first", ["attr", "attr_again", "entries", "lookup", "make_file", "make_folder"])
 def test_who_is_in_a_folder_goes_on_in_what_it_became(homes: tuple[Host, Host], first: str) -> None:
     here, there = homes
     ours = ontology(here)
@@ -75,10 +75,11 @@ def test_who_is_in_a_folder_goes_on_in_what_it_became(homes: tuple[Host, Host], 
     theirs.make_file("theirs", 0o644, CALLER)
     there.exchange()
     here.exchange()
+    made = ["made"] if first.startswith("make") else []
     asked = getattr(held, first)
-    assert asked(*["theirs"] * (first == "lookup"))
+    assert asked(*["made", 0o755, CALLER] if made else ["theirs"] * (first == "lookup"))
     assert held.attr().mode & 0o777 == 0o700
-    assert names(held) == ["theirs"]
+    assert names(held) == [*made, "theirs"]
     with pytest.raises(MissingError):  # news about names that come would not reach who believes in none here
         held.lookup("nothing")
 
