@@ -7,6 +7,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from kgfs.app.binding import REMEDY, bind, is_bound, refuse_others
 from kgfs.config import Config
 from kgfs.errors import AWAY, BadInputError, BusyError, KgfsError, MissingError, from_os_error
 from kgfs.ingest.depositing.deposit import Deposits
@@ -29,11 +30,6 @@ from kgfs.stores.worker_lock import worker_note
 UNFINISHED = "migration.json"
 """Stands in a home while it is being filled from another one."""
 RESTORING = "restore.lock"
-GARAGE_NOTE = "garage.store"
-"""Says in the run folder where the home's garage stands."""
-_REMEDY = (
-    "Give the configuration that it was made with (--config or KGFS_CONFIG); kgfs migrate copies it to other stores."
-)
 
 
 @contextmanager
@@ -55,15 +51,14 @@ def open_stores(
     :func:`derive_vectors` is to be called, by one who can wait for a server that is away. With ``later`` a home that knows by
     itself what was done in it, for no other shares its garage, is opened without a word to any server. ``mounted``: so it is,
     :class:`~.confirming.Confirming` is to ask, and no read of the graph ever waits for a server. A home that is not there is made or,
-    for those who only ask (``make`` false), MissingError. BadInputError where its garage stands elsewhere than the
-    configuration says.
+    for those who only ask (``make`` false), MissingError. BadInputError where its garage, or its graph on a server, is
+    another than the configuration says.
     """
     if not make and not config.garage.exists():
         raise MissingError(
             f"{config.home}: no home of kgfs is there yet. kgfs mount and kgfs ingest make one; --home or KGFS_HOME name another."
         )
     make_home(config)
-    noted = _know_garage(config)
     with ExitStack() as stack:
         garage, journal = open_garage(config), SqliteJournal(config.front_db)
         if config.garage_store.shared:
@@ -74,12 +69,13 @@ def open_stores(
             stores = replace(stores, vectors=open_vectors(config, vectors_of))
         stack.callback(stores.close)
         later = later and config.garage_store.store != "files"
-        is_to_be_noted = not noted and _surely_its_own(config, stores, silent=later)
+        is_to_be_bound = not is_bound(config) and _surely_its_own(config, stores, silent=later)
         _restore(config, stores, derive=derive, later=later)
         if derive and not vectors_later:
             derive_vectors(config, stores)
-        if is_to_be_noted:
-            _note_garage(config)
+        if is_to_be_bound:
+            with locked(config.run / RESTORING):
+                bind(config)
         yield stores
 
 
@@ -95,11 +91,10 @@ def as_they_are(config: Config) -> Iterator[Stores]:
             if not config.garage.exists():
                 raise
     make_home(config)
-    noted = _know_garage(config)
     with ExitStack() as stack:
         stores = Stores(open_garage(config, cached=False), SqliteJournal(config.front_db), open_graph(config))
         stack.callback(stores.close)
-        if not noted:
+        if not is_bound(config):
             _surely_its_own(config, stores)
         if stores.journal.sharing:
             try:
@@ -124,11 +119,12 @@ def open_deposits(config: Config, stores: Stores) -> Iterator[tuple[Deposits, st
 
 
 def make_home(config: Config) -> None:
-    """BusyError where a migration to it was not ended: what it has is not all."""
+    """BusyError where a migration to it was not ended: what it has is not all. BadInputError as :func:`.refuse_others`."""
     if (config.home / UNFINISHED).exists():
         raise BusyError(
             f"{config.home}: the migration to it is not complete. Repeat kgfs migrate from the other home, which goes on where it was."
         )
+    refuse_others(config)
     for folder in (config.home, config.garage, config.spool, config.run, config.logs):
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -136,18 +132,8 @@ def make_home(config: Config) -> None:
             raise from_os_error(error, f"{folder}: cannot be made (--home or KGFS_HOME name another home)") from error
 
 
-def _know_garage(config: Config) -> bool:
-    """Whether the kind of the home's garage is noted. BadInputError where the home has another kind of garage than the configuration says: it would get a second one, empty,
-    and its ledger two halves. Only the kind is compared, not the bucket or the prefix."""
-    note, said = config.run / GARAGE_NOTE, config.garage_store.store
-    known = note.read_text() if note.exists() else ""
-    if known and known != said:
-        raise BadInputError(f"{config.home}: garage.store of this home is '{known}', not '{said}'. {_REMEDY}")
-    return bool(known)
-
-
 def _surely_its_own(config: Config, stores: Stores, *, silent: bool = False) -> bool:
-    """Of a home that has no note of its garage: whether that stands where the configuration says. BadInputError where the
+    """Of a home that is not bound to its garage: whether that stands where the configuration says. BadInputError where the
     ledger there is empty and the home's is known not to be. False where its server is away, or not to be asked (``silent``)."""
     if not stores.journal.seq():
         return True
@@ -159,18 +145,8 @@ def _surely_its_own(config: Config, stores: Stores, *, silent: bool = False) -> 
         return False
     if is_strange:
         said = f"garage.store is '{config.garage_store.store}', and what this home has done is not in the ledger there"
-        raise BadInputError(f"{config.home}: {said}. {_REMEDY}")
+        raise BadInputError(f"{config.home}: {said}. {REMEDY}")
     return True
-
-
-def _note_garage(config: Config) -> None:
-    """Once the home could be opened so."""
-    note = config.run / GARAGE_NOTE
-    try:
-        note.touch(mode=0o600)
-        note.write_text(config.garage_store.store)
-    except OSError as error:
-        raise from_os_error(error, f"{note}: cannot be written") from error
 
 
 def ship_rest(config: Config, stores: Stores) -> None:

@@ -163,7 +163,7 @@ def _identity(stores: Stores) -> str:
     first = next(entries(stores.journal, stores.garage.ledger), None)
     if first is None:
         raise MissingError(
-            "Nothing was ever kept in this home: there is nothing to migrate. Use the new settings at once."
+            "Nothing was ever kept in this home: there is nothing to migrate. Remove it, and use the new settings at once."
         )
     return hashlib.sha256(first).hexdigest()
 

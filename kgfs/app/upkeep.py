@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
 
+from kgfs.app.binding import refuse_others
 from kgfs.app.home import as_they_are, make_home, model_in_use, open_stores
 from kgfs.config import Config
 from kgfs.errors import BusyError, UnsupportedError
@@ -56,6 +57,7 @@ def check_home(
     from kgfs.ingest.mending.repair import repair
     from kgfs.knowledge.check import check
 
+    refuse_others(config)  # compared with the ledger of another, the home's names look like an older copy
     mended: list[tuple[Damage, str]] = []
     with ExitStack() as stack:
         if mend:

@@ -8,9 +8,12 @@ from shutil import rmtree
 
 import pytest
 
-from kgfs.app.home import GARAGE_NOTE, as_they_are, open_stores
+from kgfs.app.binding import NOTE, bind, is_bound, refuse_others
+from kgfs.app.home import as_they_are, make_home, open_stores
+from kgfs.app.upkeep import check_home
 from kgfs.config import Config
 from kgfs.config import Garage as GarageSettings
+from kgfs.config import Graph as GraphSettings
 from kgfs.errors import AwayError, BadInputError, KgfsError, MachineError
 from kgfs.ingest.keeping.ship import ship_once
 from kgfs.stores.journal.facts import SettingChanged
@@ -36,6 +39,58 @@ def test_a_home_gets_no_second_garage_by_a_forgotten_configuration(tmp_path: Pat
         pass
 
 
+IN_A_BUCKET = GarageSettings(store="s3", endpoint="http://127.0.0.1:1", bucket="ours", prefix="/a/", timeout=0.1)
+ON_NEO4J = GraphSettings(store="neo4j", uri="bolt://127.0.0.1:1", namespace="ours", timeout=0.1)
+
+
+@pytest.mark.parametrize(
+    ("other", "named"),
+    [
+        ({"garage_store": replace(IN_A_BUCKET, bucket="theirs")}, "garage.bucket of this home is 'ours', not 'theirs'"),
+        ({"garage_store": replace(IN_A_BUCKET, prefix="b")}, "garage.prefix of this home is 'a', not 'b'"),
+        ({"garage_store": GarageSettings()}, "garage.store of this home is 's3', not 'files'"),
+        ({"graph": replace(ON_NEO4J, namespace="theirs")}, "graph.namespace of this home is 'ours', not 'theirs'"),
+        ({"graph": replace(ON_NEO4J, database="theirs")}, "graph.database of this home is 'neo4j', not 'theirs'"),
+    ],
+)
+def test_a_home_is_opened_in_no_other_place_than_its_own(tmp_path: Path, other: dict[str, object], named: str) -> None:
+    own = Config(home=tmp_path / "home", garage_store=IN_A_BUCKET, graph=ON_NEO4J)
+    make_home(own)
+    bind(own)
+    strange = replace(own, **other)  # type: ignore[arg-type]
+    for opening in (open_stores, as_they_are):
+        with pytest.raises(BadInputError, match=rf"{named}\. .*--config"), opening(strange):
+            pass
+    with pytest.raises(BadInputError, match=named):
+        check_home(strange, deep=False, mend=True, progress=lambda *_: None)
+    assert is_bound(own)
+
+
+def test_a_server_may_move(tmp_path: Path) -> None:
+    own = Config(home=tmp_path / "home", garage_store=IN_A_BUCKET, graph=ON_NEO4J)
+    make_home(own)
+    bind(own)
+    elsewhere = replace(IN_A_BUCKET, endpoint="http://127.0.0.1:2", prefix="a", region="eu")
+    moved = replace(own, garage_store=elsewhere, graph=replace(ON_NEO4J, uri="bolt://127.0.0.1:2", user="other"))
+    refuse_others(moved)
+    assert is_bound(moved)
+
+
+def test_a_graph_in_a_file_is_derived_where_one_stood_on_a_server_and_the_home_knows_its_place_there(
+    tmp_path: Path,
+) -> None:
+    in_file = Config(home=tmp_path / "home")
+    with open_stores(in_file):
+        pass
+    served = replace(in_file, graph=ON_NEO4J)
+    refuse_others(served)
+    bind(served)
+    with open_stores(in_file):
+        pass
+    with pytest.raises(BadInputError, match=r"graph\.namespace"):
+        refuse_others(replace(served, graph=replace(ON_NEO4J, namespace="theirs")))
+
+
 def test_a_home_that_could_not_be_opened_is_bound_to_nothing(tmp_path: Path) -> None:
     files = Config(home=tmp_path / "home")
     bucket = replace(files, garage_store=settings_of_nobody(tmp_path))
@@ -50,7 +105,7 @@ def test_a_home_that_was_noted_nowhere_is_bound_to_no_place_without_its_ledger(t
     with open_stores(files) as stores:
         stores.journal.record(SettingChanged("", "x", "y", 1))
         ship_once(stores.journal, stores.garage.ledger)
-    note = files.run / GARAGE_NOTE
+    note = files.run / NOTE
     note.unlink()
     files.garage.rename(tmp_path / "elsewhere")
     for opening in (open_stores, as_they_are):
@@ -65,7 +120,7 @@ def test_a_home_that_was_noted_nowhere_is_bound_to_no_place_without_its_ledger(t
     (tmp_path / "elsewhere").rename(files.garage)
     with open_stores(files) as stores:
         assert stores.journal.seq() == 1
-    assert note.read_text() == "files"
+    assert is_bound(files)
 
 
 def test_each_package_that_a_client_wants_is_named_where_it_lacks() -> None:

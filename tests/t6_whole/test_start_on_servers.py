@@ -12,7 +12,8 @@ from contextlib import closing
 
 import pytest
 
-from kgfs.app.home import open_stores
+from kgfs.app.binding import bind
+from kgfs.app.home import make_home, open_stores
 from kgfs.config import load
 from kgfs.domain.identity import new_id
 from kgfs.errors import BadInputError
@@ -21,13 +22,14 @@ from kgfs.stores.journal.facts import OntologyMade
 from kgfs.stores.journal.sqlite import SqliteJournal
 from tests.logs import AWAY
 from tests.peers.buckets import Server
-from tests.t6_whole.running import QUICK, ROOT, Place, until
+from tests.t6_whole.running import QUICK, ROOT, Place, one_line, until
 
 NOBODY = "127.0.0.1:9"
 """Where nothing listens."""
 LOADED = """
 import sys
-from kgfs.app.home import open_stores
+from kgfs.app.binding import bind
+from kgfs.app.home import make_home, open_stores
 import kgfs.app.mounting
 from kgfs.config import load
 from kgfs.stores.graph.replica.feeder import fed
@@ -97,6 +99,15 @@ def test_what_cannot_be_is_refused_at_once(far: Place, setting: str, word: str, 
     config = load(far.home, environ={setting: word})
     with pytest.raises(BadInputError, match=named), open_stores(config, mounted=True):
         pass
+
+
+@pytest.mark.parametrize("words", [("search", "koan"), ("mount", "mnt", "--no-worker"), ("check", "--repair")])
+def test_a_home_shows_no_other_place_than_its_own(far: Place, words: tuple[str, ...]) -> None:
+    make_home(load(far.home))
+    bind(load(far.home))
+    for setting, name in (("garage.prefix", "KGFS_GARAGE_PREFIX"), ("graph.namespace", "KGFS_GRAPH_NAMESPACE")):
+        said = far.run(*(far.mountpoint if word == "mnt" else word for word in words), env={name: "theirs"}, expect=3)
+        assert f"{setting} of this home is" in one_line(said.stderr) and "kgfs migrate" in said.stderr
 
 
 @pytest.mark.mounted

@@ -1,0 +1,60 @@
+"""What a home is bound to: where its garage, and a graph on a server, stand.
+
+With another garage it would have a second one, and its ledger two halves; with another graph it would show what is not its
+own. A server's address is no part of it, for servers move.
+"""
+
+from __future__ import annotations
+
+import json
+
+from kgfs.config import Config
+from kgfs.errors import BadInputError, from_os_error
+from kgfs.stores.notes import write_note
+
+NOTE = "stores.json"
+"""In the run folder: settings, with the values that the home was made with."""
+REMEDY = (
+    "Give the configuration that it was made with (--config or KGFS_CONFIG); kgfs migrate copies it to other stores."
+)
+
+
+def refuse_others(config: Config) -> None:
+    """BadInputError where the home is known to be bound to another place than the configuration names. Asks no server."""
+    noted = _noted(config)
+    for setting, said in _named(config).items():
+        known = noted.get(setting, said)
+        if known != said:
+            raise BadInputError(f"{config.home}: {setting} of this home is '{known}', not '{said}'. {REMEDY}")
+
+
+def is_bound(config: Config) -> bool:
+    """Whether all that the configuration names is noted."""
+    return _noted(config).items() >= _named(config).items()
+
+
+def bind(config: Config) -> None:
+    """To what the configuration names: once the home could be opened so."""
+    try:
+        write_note(config.run / NOTE, _noted(config) | _named(config))
+    except OSError as error:
+        raise from_os_error(error, f"{config.run / NOTE}: cannot be written") from error
+
+
+def _named(config: Config) -> dict[str, str]:
+    """A graph in a file of the home is its own in any case."""
+    garage, graph = config.garage_store, config.graph
+    named = {"garage.store": garage.store}
+    if garage.store == "s3":
+        named |= {"garage.bucket": garage.bucket, "garage.prefix": garage.prefix.strip("/")}
+    if graph.store == "neo4j":
+        named |= {"graph.database": graph.database, "graph.namespace": graph.namespace}
+    return named
+
+
+def _noted(config: Config) -> dict[str, str]:
+    """Nothing where the note was lost, or cannot be read; why not, the home's other files say."""
+    try:
+        return dict(json.loads((config.run / NOTE).read_text()))
+    except (OSError, ValueError):
+        return {}
