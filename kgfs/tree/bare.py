@@ -29,7 +29,10 @@ def is_bare(world: World, ontology_id: str) -> bool:
         return False
     ontology = names.ontology(ontology_id)
     documents = names.name(ontology.root) if ontology else None
-    return documents is not None and removed == str(documents.mtime)
+    if documents is None or removed != str(documents.mtime):
+        return False
+    # What another home made there before, unseen by who removed the rest, moved the time before that did.
+    return not names.children(documents.id, limit=1)
 
 
 def remove_documents(world: World, ontology_id: str, root: int) -> None:

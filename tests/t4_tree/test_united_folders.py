@@ -1,4 +1,4 @@
-"""Folders and ontologies that are held while they become one with those that another home made under their names."""
+"""Folders and ontologies that two homes change at once: made under one name by both, or filled by one and removed by the other."""
 
 from __future__ import annotations
 
@@ -92,3 +92,24 @@ def test_who_is_in_a_folder_that_was_removed_is_nowhere(homes: tuple[Host, Host]
     root.make_folder("docs", 0o755, CALLER)
     with pytest.raises(MissingError):
         held.attr()
+
+
+@pytest.mark.logs("OntologyRemoved was not carried out")
+def test_an_ontology_that_is_filled_while_it_is_removed_elsewhere_shows_what_came(homes: tuple[Host, Host]) -> None:
+    here, there = homes
+    ours = ontology(here)
+    documents(ours).make_file("known", 0o644, CALLER)
+    here.exchange()
+    there.exchange()
+    (known,) = there.journal.names.ontologies()
+    theirs = OntologyFolder(world_of(there), known)
+    documents(theirs).make_folder("unseen", 0o755, CALLER)
+    there.exchange()
+    documents(ours).remove_file("known")
+    ours.remove_folder("documents")
+    assert not ours.entries()
+    here.deposits.remove_ontology(known.id)
+    here.exchange()
+    there.exchange()
+    for held in (ours, theirs):
+        assert names(documents(held)) == ["unseen"]
