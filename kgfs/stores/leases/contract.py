@@ -35,7 +35,7 @@ class Leases(Protocol):
         ...
 
     def renew(self, lease: Lease, seconds: float) -> bool:
-        """For so long from now; whether another asked urgently since it was taken. LostLeaseError if it is not held any
+        """For so long from now at least; whether another asked urgently since it was taken. LostLeaseError if it is not held any
         more."""
         ...
 

@@ -32,15 +32,17 @@ RETURN l.token AS token"""
 
 _HELD = f"MATCH (l:Lease {{graph: $graph, what: $what}}) {_LOCKED} WITH l WHERE l.token = $token"
 
+_AGAIN = "SET l.until = CASE WHEN l.until > timestamp() + {0} THEN l.until ELSE timestamp() + {0} END"
+"""Never sooner than it was: what a statement takes for now is when it began, before it waited for the lock."""
 _RENEW = (
-    f"{_HELD} AND l.until > timestamp()"
-    " SET l.lasts = $milliseconds, l.until = timestamp() + $milliseconds RETURN l.wanted AS wanted"
+    f"{_HELD} AND l.until > timestamp() SET l.lasts = $milliseconds {_AGAIN.format('$milliseconds')}"
+    " RETURN l.wanted AS wanted"
 )
 _RELEASE = f"{_HELD} SET l.until = 0, l.holder = '' RETURN l.token AS token"
-_AGAIN = "SET l.until = coalesce(timestamp() + l.lasts, l.until)"
-"""For as long as it was given for. An older kgfs did not write how long that is."""
-_CHECK = f"{_HELD} AND l.until > timestamp() {_AGAIN} RETURN coalesce(l.lasts, 0) / 1000.0 AS lasts"
-_LAST = f"MATCH (l:Lease {{graph: $graph, what: $what}}) {_AGAIN}"
+_LASTS = "coalesce(l.lasts, 0)"
+"""An older kgfs does not write it."""
+_CHECK = f"{_HELD} AND l.until > timestamp() {_AGAIN.format(_LASTS)} RETURN {_LASTS} / 1000.0 AS lasts"
+_LAST = f"MATCH (l:Lease {{graph: $graph, what: $what}}) {_AGAIN.format(_LASTS)}"
 
 
 class Neo4jLeases:
