@@ -417,3 +417,29 @@ def test_who_opens_a_replica_while_another_process_makes_it_anew_takes_it_for_no
         else:
             assert other is not None and other.document(A) is not None
             other.close()
+
+
+def test_who_follows_sees_no_commit_before_all_of_it_is_there(place: Place, graph: Neo4jGraph) -> None:
+    """Of a commit under way a server may show the epoch before its feed; until it is done its lock is held."""
+    from kgfs.stores.graph.neo4j.commit import lock
+    from kgfs.stores.graph.neo4j.origin import Origin
+    from kgfs.stores.graph.neo4j.speaking import Speaking
+
+    publish(graph, ZEN)
+    holds, done = threading.Event(), threading.Event()
+
+    def commit() -> None:
+        with closing(Speaking(place)) as speaking:
+            speaking.once(lambda tx: (lock(tx, place.namespace), holds.set(), done.wait(60)), writes=True)
+
+    with closing(Origin(place)) as origin:
+        committing = threading.Thread(target=commit)
+        looking = threading.Thread(target=origin.look, args=(lambda look: look.counts(),))
+        committing.start()
+        assert holds.wait(60)
+        looking.start()
+        looking.join(0.5)
+        assert looking.is_alive()
+        done.set()
+        looking.join()
+        committing.join()

@@ -41,17 +41,18 @@ class Origin:
     def standing(self) -> Standing | None:
         """None where there is no such graph (yet, or any more). AwayError or TimedOutError within some
         seconds."""
-        return _standing(self._speaking.glance(ROOT, graph=self._graph))
+        found = self._speaking.glance(ROOT, graph=self._graph)
+        return _standing_of(found["root"] if found is not None else None)
 
     def look(self, work: Callable[[Look], Answer], *, alone: bool = False) -> Answer:
-        """``work`` in one transaction. ``alone``: nobody commits meanwhile; for what takes no long time."""
+        """``work`` in one transaction. ``alone``: nobody commits meanwhile; for what takes no long time.
 
-        def looking(tx: ManagedTransaction) -> Answer:
-            if alone:
-                lock(tx, self._graph)
-            return work(Look(tx, self._graph))
-
-        return self._speaking.once(looking, writes=alone)
+        A server shows what is being committed piece by piece, the new epoch before what an index finds of it, the feed too.
+        Who commits holds the lock until all of it is there: so what is looked at is what stood when we had that."""
+        if alone:
+            return self._speaking.once(lambda tx: work(Look(tx, _standing_of(lock(tx, self._graph)))), writes=True)
+        committed = _standing_of(self._speaking.once(lambda tx: lock(tx, self._graph), writes=True))
+        return self._speaking.once(lambda tx: work(Look(tx, committed)))
 
     def close(self) -> None:
         self._speaking.close()
@@ -60,10 +61,10 @@ class Origin:
 class Look:
     """Rows are told one by one as they come, so that none are held in memory together."""
 
-    def __init__(self, tx: ManagedTransaction, graph: str) -> None:
+    def __init__(self, tx: ManagedTransaction, standing: Standing | None) -> None:
         self._tx = tx
-        self._graph = graph
-        self.standing = _standing(tx.run(ROOT, graph=graph).single())
+        self.standing = standing
+        """All of this epoch is there; what was committed since may be there in part."""
         self._space = self.standing.space if self.standing else ""
 
     def _rows(self, question: str, **words: Any) -> Iterator[Row]:
@@ -177,10 +178,9 @@ def _belonging(label: str, columns: Sequence[str]) -> str:
 _EDITION = f"RETURN d.key, d.sources, d.instances, {_listed('d', DOCUMENT)}"
 
 
-def _standing(found: Mapping[str, Any] | None) -> Standing | None:
-    if found is None:
+def _standing_of(root: Mapping[str, Any] | None) -> Standing | None:
+    if root is None:
         return None
-    root = found["root"]
     return Standing(
         space=root["space"],
         clears=root["clears"],
