@@ -88,42 +88,50 @@ class DocumentsFolder(_Entry, Folder):
     def attr_again(self) -> Attr:
         return self._here(lambda _: super(DocumentsFolder, self).attr_again())
 
+    def change(self, wanted: AttrChange) -> Attr:
+        return self._here(lambda _: super(DocumentsFolder, self).change(wanted))
+
     def lookup(self, name: str) -> Node | None:
-        found = self._world.stores.journal.names.child(self._id, name)
-        if found is None and self._follow():
-            found = self._world.stores.journal.names.child(self._id, name)
-        if found is None and self._united:
-            raise MissingError(f"'{name}' does not exist.")  # not to be remembered: news tell of the other number
+        found = self._find(name)
         return self._node(found) if found else None
+
+    def _find(self, name: str) -> Name | None:
+        names, was = self._world.stores.journal.names, self._id
+        found = names.child(was, name)
+        return names.child(self._id, name) if found is None and self._left(was) else found
 
     def _here(self, done: Callable[[int], T]) -> T:
         """What ``done`` does in the folder with this id."""
+        was = self._id
         try:
-            return done(self._id)
+            return done(was)
         except MissingError:
-            if not self._follow():
+            if not self._left(was):
                 raise
             return done(self._id)
 
-    def _follow(self) -> bool:
-        """Who holds a folder (as a working folder, or open) that has become one with another home's goes on in that."""
+    def _left(self, was: int) -> bool:
+        """Whether it is the folder ``was`` no more: who holds one (as a working folder, or open) that has become one with
+        another home's goes on in that. Threads that find it out at once all do."""
         names = self._world.stores.journal.names
-        into = names.united(self._id)
-        if into is None or names.name(self._id) is not None:
-            return False
-        self._id, self._ontology, self._united = into.id, names.ontology(into.ontology) or self._ontology, True
-        return True
+        into = names.united(was)
+        if into is not None and names.name(was) is None:
+            self._ontology, self._united = names.ontology(into.ontology) or self._ontology, True
+            self._id = into.id  # last: who sees it has the others
+        return self._id != was
 
     def entries(self) -> Sequence[tuple[str, Node]]:
-        names = self._world.deposits.recent
+        names, was = self._world.deposits.recent, self._id
         found: list[tuple[str, Node]] = []
         after = ""
-        while page := names.children(self._id, after, PAGE):
+        while page := names.children(was, after, PAGE):
             found += [(name.name, self._node(name)) for name in page]
             after = page[-1].name
-        return self.entries() if not found and self._follow() else found
+        return self.entries() if not found and self._left(was) else found
 
-    def token(self) -> Hashable:
+    def token(self) -> Hashable | None:
+        if self._united:  # what is absent is not to be remembered either: news tell of the other number
+            return None
         return self._world.stores.journal.seq(), self._world.deposits.copies.generation
 
     def make_file(self, name: str, mode: int, caller: Caller) -> File:
@@ -159,7 +167,7 @@ class DocumentsFolder(_Entry, Folder):
         taker = goal.receiving(new_name, folder=found.kind is NameKind.FOLDER)
         if not isinstance(taker, DocumentsFolder):
             raise RefusedError(f"'{name}' can be moved only within documents/ folders. Copy it instead.")
-        self._world.deposits.move(found.id, taker.name_id, new_name, replace=replace)
+        taker._here(lambda goal_id: self._world.deposits.move(found.id, goal_id, new_name, replace=replace))
 
     def sync(self) -> None:
         self._world.deposits.sync()
@@ -168,7 +176,7 @@ class DocumentsFolder(_Entry, Folder):
         return self
 
     def _child(self, name: str) -> Name:
-        found = self._world.stores.journal.names.child(self._id, name)
+        found = self._find(name)
         if found is None:
             raise MissingError(f"'{name}' does not exist.")
         return found

@@ -32,12 +32,14 @@ TAKEN = frozenset(PARTS) | {"map.html", "map.svg", "claims", "insights", "sessio
 
 
 class OntologyFolder(Folder):
-    __slots__ = ("_ontology", "_world")
+    __slots__ = ("_ontology", "_united", "_world")
 
     def __init__(self, world: World, ontology: Ontology) -> None:
         self._world = world
         self._ontology = ontology
         """As it was when looked up: only id, root and made_at are used, which never change; or what it became one with."""
+        self._united = False
+        """Whether the kernel knows it under the number that it had before: news tell of the other."""
 
     @property
     def inode(self) -> int:
@@ -54,7 +56,7 @@ class OntologyFolder(Folder):
         return replace(self._documents().change(wanted), inode=self.inode)
 
     def token(self) -> Hashable | None:
-        return self._world.stores.graph.epoch(), self._documents().token()
+        return None if self._united else (self._world.stores.graph.epoch(), self._documents().token())
 
     # ------------------------------------------------------------------------------------------ reading
 
@@ -71,6 +73,8 @@ class OntologyFolder(Folder):
         if concept := concept_called(self._world, self._ontology.id, name):
             return Shortcut(self._world, concept.concept_id, concept)
         found = self._documents().lookup(name)
+        if found is None:
+            self._follow()  # it may have become one meanwhile: see token
         return None if isinstance(found, Folder) else found
 
     def entries(self) -> Sequence[tuple[str, Node]]:
@@ -81,8 +85,11 @@ class OntologyFolder(Folder):
         """Who holds an ontology that has become one with another home's goes on in that."""
         names = self._world.stores.journal.names
         into = names.united(self._ontology.root)
-        if into is not None and names.ontology(self._ontology.id) is None:
-            self._ontology = names.ontology(into.ontology) or self._ontology
+        if into is None or names.ontology(self._ontology.id) is not None:
+            return
+        if found := names.ontology(into.ontology):
+            self._united = True
+            self._ontology = found
 
     def _part(self, name: str) -> Node:
         world, ontology = self._world, self._ontology

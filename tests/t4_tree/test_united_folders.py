@@ -10,8 +10,9 @@ import pytest
 from kgfs.errors import MissingError
 from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.tree.documents import DocumentsFolder
-from kgfs.tree.node import Caller, File
+from kgfs.tree.node import ROOT_INODE, AttrChange, Caller, File
 from kgfs.tree.ontology import OntologyFolder
+from kgfs.tree.vfs import RENAME_NOREPLACE, Vfs, space_of
 from tests.t3_ingest.test_exchange import Host, host
 from tests.t4_tree.documents_tree import world_of
 
@@ -45,6 +46,22 @@ def names(folder: DocumentsFolder) -> list[str]:
     return [name for name, _ in folder.entries()]
 
 
+def in_both(homes: tuple[Host, Host]) -> DocumentsFolder:
+    """A folder of the first home, which has become that of the second with one file."""
+    here, there = homes
+    ours = ontology(here)
+    here.exchange()
+    there.exchange()
+    (known,) = there.journal.names.ontologies()
+    held = documents(ours).make_folder("docs", 0o755, CALLER)
+    theirs = DocumentsFolder(world_of(there), known, known.root).make_folder("docs", 0o700, CALLER)
+    theirs.make_file("theirs", 0o644, CALLER)
+    there.exchange()
+    here.exchange()
+    assert isinstance(held, DocumentsFolder)
+    return held
+
+
 def test_who_is_in_an_ontology_goes_on_in_what_it_became(homes: tuple[Host, Host]) -> None:
     here, there = homes
     ours, theirs = ontology(here), ontology(there)
@@ -62,26 +79,47 @@ def test_who_is_in_an_ontology_goes_on_in_what_it_became(homes: tuple[Host, Host
     assert ours.ontology_id == theirs.ontology_id
 
 
-@pytest.mark.parametrize("first", ["attr", "attr_again", "entries", "lookup", "make_file", "make_folder"])
+@pytest.mark.parametrize("first", ["attr", "attr_again", "change", "entries", "lookup", "make_file", "make_folder"])
 def test_who_is_in_a_folder_goes_on_in_what_it_became(homes: tuple[Host, Host], first: str) -> None:
-    here, there = homes
-    ours = ontology(here)
-    here.exchange()
-    there.exchange()
-    (known,) = there.journal.names.ontologies()
-    held = documents(ours).make_folder("docs", 0o755, CALLER)
-    assert isinstance(held, DocumentsFolder)
-    theirs = DocumentsFolder(world_of(there), known, known.root).make_folder("docs", 0o700, CALLER)
-    theirs.make_file("theirs", 0o644, CALLER)
-    there.exchange()
-    here.exchange()
+    held = in_both(homes)
     made = ["made"] if first.startswith("make") else []
-    asked = getattr(held, first)
-    assert asked(*["made", 0o755, CALLER] if made else ["theirs"] * (first == "lookup"))
+    given: dict[str, list[object]] = {"lookup": ["theirs"], "change": [AttrChange(mtime=1)]}
+    assert getattr(held, first)(*(["made", 0o755, CALLER] if made else given.get(first, [])))
     assert held.attr().mode & 0o777 == 0o700
     assert names(held) == [*made, "theirs"]
+    assert held.lookup("nothing") is None
+
+
+async def test_a_kernel_goes_on_in_what_a_folder_became(homes: tuple[Host, Host]) -> None:
+    held = in_both(homes)
+    held.make_file("other", 0o644, CALLER)
+    vfs = Vfs(held, lambda: space_of("/"))
     with pytest.raises(MissingError):  # news about names that come would not reach who believes in none here
-        held.lookup("nothing")
+        vfs.find(held, ROOT_INODE, b"nothing")
+    opened = vfs.opendir_at_once(ROOT_INODE)
+    assert opened is not None
+    assert len(vfs.readdir(opened, 0)[0]) == 2
+    held.remove_file("other")
+    assert vfs.readdir(opened, 1)[1], "so that each is asked for again"
+    told = [vfs.folders.fresh(opened, position) for position in (0, 1)]
+    assert [entry and entry.name for entry in told] == [None, b"theirs"]
+    await vfs.rename(ROOT_INODE, b"theirs", ROOT_INODE, b"renamed", RENAME_NOREPLACE)
+    assert names(held) == ["renamed"]
+
+
+async def test_a_kernel_goes_on_in_what_an_ontology_became(homes: tuple[Host, Host]) -> None:
+    here, there = homes
+    ours, theirs = ontology(here), ontology(there)
+    documents(theirs).make_file("theirs", 0o644, CALLER)
+    there.exchange()
+    here.exchange()
+    vfs = Vfs(ours, lambda: space_of("/"))
+    await vfs.mknod(ROOT_INODE, b"ours", 0o644, CALLER)
+    with pytest.raises(MissingError):
+        vfs.find(ours, ROOT_INODE, b"nothing")
+    assert ours.lookup("nothing") is None
+    await vfs.rename(ROOT_INODE, b"theirs", ROOT_INODE, b"renamed", 0)
+    assert names(documents(ours)) == ["ours", "renamed"]
 
 
 def test_who_is_in_a_folder_that_was_removed_is_nowhere(homes: tuple[Host, Host]) -> None:
