@@ -10,10 +10,16 @@ import json
 
 from kgfs.config import Config
 from kgfs.errors import BadInputError, from_os_error
+from kgfs.stores.journal.contract import Journal
+from kgfs.stores.journal.following import confirmed
+from kgfs.stores.locks import locked
 from kgfs.stores.notes import write_note
 
 NOTE = "stores.json"
 """In the run folder: settings, with the values that the home was made with."""
+NOTE_BEFORE = "garage.store"
+"""There too, of a home that was opened by a version before this note: the kind of its garage and nothing else."""
+LOCK = "stores.lock"
 REMEDY = (
     "Give the configuration that it was made with (--config or KGFS_CONFIG); kgfs migrate copies it to other stores."
 )
@@ -28,15 +34,26 @@ def refuse_others(config: Config) -> None:
             raise BadInputError(f"{config.home}: {setting} of this home is '{known}', not '{said}'. {REMEDY}")
 
 
+def refuse_strange(config: Config, journal: Journal, last: int) -> None:
+    """Of a home that is not bound yet: BadInputError where the ledger there, with ``last`` its newest fact, has none, and the
+    home's is known to."""
+    if not last and confirmed(journal) > 0:
+        said = f"garage.store is '{config.garage_store.store}', and what this home has done is not in the ledger there"
+        raise BadInputError(f"{config.home}: {said}. {REMEDY}")
+
+
 def is_bound(config: Config) -> bool:
     """Whether all that the configuration names is noted."""
     return _noted(config).items() >= _named(config).items()
 
 
 def bind(config: Config) -> None:
-    """To what the configuration names: once the home could be opened so."""
+    """To what the configuration names: once the home could be opened so. As :func:`refuse_others` where another process has just bound it
+    to another place."""
     try:
-        write_note(config.run / NOTE, _noted(config) | _named(config))
+        with locked(config.run / LOCK):
+            refuse_others(config)
+            write_note(config.run / NOTE, _noted(config) | _named(config))
     except OSError as error:
         raise from_os_error(error, f"{config.run / NOTE}: cannot be written") from error
 
@@ -56,5 +73,13 @@ def _noted(config: Config) -> dict[str, str]:
     """Nothing where the note was lost, or cannot be read; why not, the home's other files say."""
     try:
         return dict(json.loads((config.run / NOTE).read_text()))
+    except (OSError, ValueError, TypeError):
+        return _noted_before(config)
+
+
+def _noted_before(config: Config) -> dict[str, str]:
+    try:
+        kind = (config.run / NOTE_BEFORE).read_text()
     except (OSError, ValueError):
         return {}
+    return {"garage.store": kind} if kind else {}

@@ -1,4 +1,4 @@
-"""Asks the ledger of a home that was mounted without a word to it whether anything is missing here."""
+"""Asks the ledger of a home that was mounted without a word to it whether it is the home's, and anything is missing here."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from kgfs.app.binding import bind, is_bound, refuse_strange
 from kgfs.config import Config
-from kgfs.errors import KgfsError, OlderCopyError
+from kgfs.errors import BadInputError, KgfsError, OlderCopyError
 from kgfs.ingest.keeping.ship import refuse_older
 from kgfs.stores.error_log import ErrorLog, Trouble
 from kgfs.stores.journal.following import confirmed
@@ -24,6 +25,7 @@ class Confirming:
     """One thread asks. ``current`` is set once the ledger is known to have nothing that is missing here."""
 
     def __init__(self, config: Config, stores: Stores) -> None:
+        self._config = config
         self._stores = stores
         self._trouble = Trouble(ErrorLog(config.errors_log), "opening")
         self.current = threading.Event()
@@ -31,27 +33,33 @@ class Confirming:
             self.current.set()
 
     def ask(self) -> None:
-        """OlderCopyError where facts are missing. What else keeps the ledger from answering is noted, once while it lasts."""
+        """OlderCopyError where facts are missing, BadInputError where a home that is not bound yet has another ledger; it is
+        bound to its own. What else keeps the ledger from answering is noted, once while it lasts."""
         try:
             last = self._stores.garage.ledger.last_seq()
+            is_to_be_bound = not is_bound(self._config)
+            if is_to_be_bound:
+                refuse_strange(self._config, self._stores.journal, last)
             refuse_older(self._stores.journal, last)
+            if is_to_be_bound and last:
+                bind(self._config)
             if last <= confirmed(self._stores.journal):
                 self.current.set()
             self._trouble.over()
-        except OlderCopyError:
+        except (OlderCopyError, BadInputError):
             raise
         except KgfsError as error:
             self._trouble.met(error)
 
-    async def follow(self, gate: Gate, refuse: Callable[[OlderCopyError], None]) -> None:
+    async def follow(self, gate: Gate, refuse: Callable[[KgfsError], None]) -> None:
         """Open the gate once the ledger was asked, answer or not, for with a server away work goes on; and ask until it is
-        known. Where names here are an older copy the gate stays shut and ``refuse`` is called."""
+        known. Where :meth:`ask` refuses the home the gate stays shut and ``refuse`` is called."""
         import trio
 
         while not self.current.is_set():
             try:
                 await trio.to_thread.run_sync(self.ask, abandon_on_cancel=True)
-            except OlderCopyError as error:
+            except (OlderCopyError, BadInputError) as error:
                 gate.refuse(error)
                 refuse(error)
                 return

@@ -7,7 +7,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from kgfs.app.binding import REMEDY, bind, is_bound, refuse_others
+from kgfs.app.binding import bind, is_bound, refuse_others, refuse_strange
 from kgfs.config import Config
 from kgfs.errors import AWAY, BadInputError, BusyError, KgfsError, MissingError, from_os_error
 from kgfs.ingest.depositing.deposit import Deposits
@@ -20,7 +20,6 @@ from kgfs.stores import hosts
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.graph.opening import open_graph
-from kgfs.stores.journal.following import confirmed
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.locks import locked
 from kgfs.stores.stores import Stores
@@ -74,8 +73,7 @@ def open_stores(
         if derive and not vectors_later:
             derive_vectors(config, stores)
         if is_to_be_bound:
-            with locked(config.run / RESTORING):
-                bind(config)
+            bind(config)
         yield stores
 
 
@@ -133,19 +131,17 @@ def make_home(config: Config) -> None:
 
 
 def _surely_its_own(config: Config, stores: Stores, *, silent: bool = False) -> bool:
-    """Of a home that is not bound to its garage: whether that stands where the configuration says. BadInputError where the
-    ledger there is empty and the home's is known not to be. False where its server is away, or not to be asked (``silent``)."""
+    """Of a home that is not bound yet: whether its garage stands where the configuration says. BadInputError as
+    :func:`.refuse_strange`. False where its server is away, or not to be asked (``silent``)."""
     if not stores.journal.seq():
         return True
     if silent:
         return False
     try:
-        is_strange = confirmed(stores.journal) > 0 and not stores.garage.ledger.last_seq()
+        last = stores.garage.ledger.last_seq()
     except AWAY:
         return False
-    if is_strange:
-        said = f"garage.store is '{config.garage_store.store}', and what this home has done is not in the ledger there"
-        raise BadInputError(f"{config.home}: {said}. {REMEDY}")
+    refuse_strange(config, stores.journal, last)
     return True
 
 

@@ -8,7 +8,8 @@ from shutil import rmtree
 
 import pytest
 
-from kgfs.app.binding import NOTE, bind, is_bound, refuse_others
+from kgfs.app.binding import NOTE, NOTE_BEFORE, bind, is_bound, refuse_others
+from kgfs.app.confirming import Confirming
 from kgfs.app.home import as_they_are, make_home, open_stores
 from kgfs.app.upkeep import check_home
 from kgfs.config import Config
@@ -64,6 +65,48 @@ def test_a_home_is_opened_in_no_other_place_than_its_own(tmp_path: Path, other: 
     with pytest.raises(BadInputError, match=named):
         check_home(strange, deep=False, mend=True, progress=lambda *_: None)
     assert is_bound(own)
+
+
+@pytest.mark.parametrize("lost", ["", "[1, 2]", "7"])
+def test_a_home_of_the_version_before_knows_the_kind_of_its_garage(tmp_path: Path, lost: str) -> None:
+    files = Config(home=tmp_path / "home")
+    make_home(files)
+    (files.run / NOTE_BEFORE).write_text("files")
+    if lost:
+        (files.run / NOTE).write_text(lost)
+    bucket = replace(files, garage_store=IN_A_BUCKET)
+    for opening in (open_stores, as_they_are):
+        with pytest.raises(BadInputError, match="is 'files', not 's3'"), opening(bucket):
+            pass
+    with open_stores(files):
+        pass
+
+
+def test_of_two_that_open_a_home_first_the_second_goes_by_what_the_first_bound_it_to(tmp_path: Path) -> None:
+    ours = Config(home=tmp_path / "home", garage_store=IN_A_BUCKET)
+    theirs = replace(ours, garage_store=replace(IN_A_BUCKET, bucket="theirs"))
+    for one in (ours, theirs):
+        make_home(one)
+    bind(ours)
+    with pytest.raises(BadInputError, match=r"garage\.bucket of this home is 'ours'"):
+        bind(theirs)
+    assert is_bound(ours)
+
+
+def test_a_home_that_was_mounted_before_it_was_bound_is_bound_by_its_ledger_alone(tmp_path: Path) -> None:
+    files, other = Config(home=tmp_path / "home"), Config(home=tmp_path / "other")
+    with open_stores(other) as empty, open_stores(files) as stores:
+        stores.journal.record(SettingChanged("", "x", "y", 1))
+        ship_once(stores.journal, stores.garage.ledger)
+        bucket = replace(files, garage_store=IN_A_BUCKET)
+        (files.run / NOTE).unlink()
+        elsewhere = replace(stores, garage=empty.garage)
+        with pytest.raises(BadInputError, match="not in the ledger there"):
+            Confirming(bucket, elsewhere).ask()
+        assert not (files.run / NOTE).exists()
+        Confirming(bucket, stores).ask()
+        assert is_bound(bucket)
+        Confirming(bucket, elsewhere).ask()  # its own bucket, which was emptied
 
 
 def test_a_server_may_move(tmp_path: Path) -> None:

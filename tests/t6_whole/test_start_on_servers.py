@@ -12,7 +12,7 @@ from contextlib import closing
 
 import pytest
 
-from kgfs.app.binding import bind
+from kgfs.app.binding import NOTE, bind
 from kgfs.app.home import make_home, open_stores
 from kgfs.config import load
 from kgfs.domain.identity import new_id
@@ -28,8 +28,7 @@ NOBODY = "127.0.0.1:9"
 """Where nothing listens."""
 LOADED = """
 import sys
-from kgfs.app.binding import bind
-from kgfs.app.home import make_home, open_stores
+from kgfs.app.home import open_stores
 import kgfs.app.mounting
 from kgfs.config import load
 from kgfs.stores.graph.replica.feeder import fed
@@ -111,19 +110,44 @@ def test_a_home_shows_no_other_place_than_its_own(far: Place, words: tuple[str, 
 
 
 @pytest.mark.mounted
-@pytest.mark.logs("older copy", "is in use by a process")
+@pytest.mark.logs("is in use by a process")
 @pytest.mark.claim("AWAY-7")
-def test_a_mount_of_names_that_are_an_older_copy_ends(place: Place, seaweedfs: Server) -> None:
-    """Told by the ledger, once it was asked: what is written to such a home could never be delivered, so nothing is, and
-    nothing is swept away that only the newer names speak of."""
+def test_a_mount_of_a_home_that_is_not_bound_yet_takes_no_other_ledger_for_its_own(
+    place: Place, seaweedfs: Server
+) -> None:
+    on_bucket(place, seaweedfs)
+    place.run("ingest", place.home / "zen.txt", "--ontology", "Notes", "--no-wait")
+    note = load(place.home).run / NOTE
+    bound = note.read_text()
+    note.unlink()
+    place.run("mount", place.mountpoint, "--no-worker", env={"KGFS_GARAGE_PREFIX": "theirs"}, expect=None)
+    until(lambda: not os.path.ismount(place.mountpoint))
+    log = place.home / "log" / "mount.log"
+    until(lambda: "not in the ledger there" in log.read_text())
+    assert not note.exists()
+    place.mount("--no-worker")
+    until(note.exists)
+    assert note.read_text() == bound
+
+
+def on_bucket(place: Place, seaweedfs: Server) -> None:
     server = seaweedfs.place
     (place.home / "config.toml").write_text(
         f'[garage]\nstore = "s3"\nendpoint = "{server.endpoint}"\nprefix = "{server.prefix}"\n'
         f'access_key_file = "{server.access_key_file}"\nsecret_key_file = "{server.secret_key_file}"\n'
     )
-    front, kept = place.home / "front.sqlite", place.home / "kept.sqlite"
     place.environment |= QUICK
     (place.home / "zen.txt").write_text("A koan is a riddle.\n")
+
+
+@pytest.mark.mounted
+@pytest.mark.logs("older copy", "is in use by a process")
+@pytest.mark.claim("AWAY-7")
+def test_a_mount_of_names_that_are_an_older_copy_ends(place: Place, seaweedfs: Server) -> None:
+    """Told by the ledger, once it was asked: what is written to such a home could never be delivered, so nothing is, and
+    nothing is swept away that only the newer names speak of."""
+    on_bucket(place, seaweedfs)
+    front, kept = place.home / "front.sqlite", place.home / "kept.sqlite"
     place.run("ingest", place.home / "zen.txt", "--ontology", "Notes")
     with closing(sqlite3.connect(front)) as source, closing(sqlite3.connect(kept)) as target:
         source.backup(target)
