@@ -16,7 +16,9 @@ def settle(folder: Path, size: int) -> None:
     """
     os.sync()
     file = folder / "settling"
-    with file.open("wb", buffering=0) as out:
-        for _ in range(-(-size // len(_PIECE))):
-            out.write(_PIECE)
-    file.unlink()
+    try:
+        with file.open("wb", buffering=0) as out:
+            for _ in range(-(-size // len(_PIECE))):
+                out.write(_PIECE)
+    finally:
+        file.unlink(missing_ok=True)

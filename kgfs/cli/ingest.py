@@ -55,7 +55,7 @@ def command(
 
     Works with and without a mount. If a worker is alive it does the reading, else this process does. Files that cannot be
     deposited are named with the reason; the others are kept all the same, and the exit code is that of the first failure.
-    Where none can be, nothing is made for them, no ontology either.
+    Where none can be, nothing is made for them, no ontology and no home either.
     A file whose bytes stand at its path already is skipped, which its line says; --force reads it again.
     While a server is away what was deposited is kept here: after some attempts that ends with 7 or 8, and it is delivered and
     read when the server is back, by a mount or worker. --timeout gives up before, with 8.
@@ -75,7 +75,7 @@ def command(
         raise BadInputError("--as names a place in an ontology. Say with --ontology in which.")
     if ontology:
         _check(files, as_path)
-    with open_stores(config) as stores, open_deposits(config, stores) as (deposits, _):
+    with open_stores(config, make=bool(ontology)) as stores, open_deposits(config, stores) as (deposits, _):
 
         def done(paths: Sequence[Path], progress: Callable[[int], None]) -> Iterable[tuple[Path, Ingested | KgfsError]]:
             if not ontology:

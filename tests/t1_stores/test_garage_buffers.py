@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgfs.stores.garage.buffer import Buffers
@@ -20,6 +20,7 @@ def test_memory_that_nobody_holds_is_used_again() -> None:
     assert bytes(buffers.take(3)) == b"hel"
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 9), max_size=60), st.integers(0, 4))
 def test_what_is_held_is_nobody_elses(steps: list[int], spare: int) -> None:
     """A step takes one more, of so many bytes, or lets go of the one held longest."""

@@ -148,6 +148,7 @@ def test_ingest_keeps_what_it_can_and_says_what_it_cannot(bare: Place, zen: Path
     bad = [tmp_path / name for name in ("missing.txt", "folder", "pipe", "dangling")]
     assert len(bare.run("ingest", *bad, "--ontology", "B", expect=4).stderr.splitlines()) == len(bad)
     one_line(bare.run("ingest", zen, "--ontology", "B", "--as", "../up", expect=3).stderr)
+    assert "no home of kgfs is there yet" in one_line(bare.run("ingest", zen, expect=4).stderr)
     assert not (bare.home / "garage").exists(), "nothing is made for what cannot be deposited"
     said = bare.run("ingest", *bad, zen, "--ontology", "A", "--no-wait", expect=4)
     lines = said.stderr.splitlines()
