@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from kgfs.domain.documents import Name
 from kgfs.errors import MissingError
 from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.tree.documents import DocumentsFolder
@@ -88,6 +90,23 @@ def test_who_is_in_a_folder_goes_on_in_what_it_became(homes: tuple[Host, Host], 
     assert held.attr().mode & 0o777 == 0o700
     assert names(held) == [*made, "theirs"]
     assert held.lookup("nothing") is None
+
+
+def test_threads_that_are_in_a_folder_at_once_all_go_on(
+    homes: tuple[Host, Host], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held, deposits = in_both(homes), homes[0].deposits
+    make = deposits.make_folder
+
+    def make_meanwhile(*given: Any) -> Name:
+        try:
+            return make(*given)
+        finally:
+            held.attr()  # by another thread, which is the first to find out
+
+    monkeypatch.setattr(deposits, "make_folder", make_meanwhile)
+    assert held.make_folder("made", 0o755, CALLER)
+    assert names(held) == ["made", "theirs"]
 
 
 async def test_a_kernel_goes_on_in_what_a_folder_became(homes: tuple[Host, Host]) -> None:
