@@ -419,11 +419,14 @@ def test_who_opens_a_replica_while_another_process_makes_it_anew_takes_it_for_no
             other.close()
 
 
-def test_who_follows_sees_no_commit_before_all_of_it_is_there(place: Place, graph: Neo4jGraph) -> None:
-    """Of a commit under way a server may show the epoch before its feed; until it is done its lock is held."""
-    from kgfs.stores.graph.neo4j.commit import lock
+@pytest.mark.parametrize("is_noted", [True, False])
+def test_who_follows_waits_for_a_commit_that_may_be_there_in_part(
+    place: Place, graph: Neo4jGraph, is_noted: bool
+) -> None:
+    """Not for one that is only under way: until it is committed nobody sees any of it."""
+    from kgfs.stores.graph.neo4j.locking import lock
     from kgfs.stores.graph.neo4j.origin import Origin
-    from kgfs.stores.graph.neo4j.speaking import Speaking
+    from kgfs.stores.graph.neo4j.speaking import ROOT, Speaking
 
     publish(graph, ZEN)
     holds, done = threading.Event(), threading.Event()
@@ -432,14 +435,46 @@ def test_who_follows_sees_no_commit_before_all_of_it_is_there(place: Place, grap
         with closing(Speaking(place)) as speaking:
             speaking.once(lambda tx: (lock(tx, place.namespace), holds.set(), done.wait(60)), writes=True)
 
-    with closing(Origin(place)) as origin:
-        committing = threading.Thread(target=commit)
-        looking = threading.Thread(target=origin.look, args=(lambda look: look.counts(),))
+    with closing(Origin(place)) as origin, closing(Speaking(place)) as speaking:
+        if not is_noted:  # as where the one before was killed when it had committed
+            statement = "MATCH (g:Graph {name: $graph}) SET g.turn = g.turn + 1 RETURN g.turn"
+            speaking.write_one(statement, 60.0, graph=place.namespace)
+        committing = threading.Thread(target=commit, daemon=True)
+        looking = threading.Thread(target=origin.look, args=(lambda look: look.counts(),), daemon=True)
         committing.start()
-        assert holds.wait(60)
-        looking.start()
-        looking.join(0.5)
-        assert looking.is_alive()
-        done.set()
-        looking.join()
-        committing.join()
+        try:
+            assert holds.wait(60)
+            looking.start()
+            looking.join(0.5 if not is_noted else 60)
+            assert looking.is_alive() is not is_noted
+        finally:
+            done.set()
+        looking.join(60)
+        committing.join(60)
+        origin.look(lambda look: look.counts())
+        found = speaking.one(ROOT, graph=place.namespace)
+        assert found is not None and found["root"]["whole"] == found["root"]["turn"]
+
+
+def test_a_feed_that_is_given_up_while_it_is_followed_is_followed_by_what_is_left_of_it(
+    place: Place, graph: Neo4jGraph, tmp_path: Path
+) -> None:
+    """Between the look at what there is and the reading of the feed."""
+    publish(graph, ZEN)
+    publish(graph, WAY, at=2000)
+    with closing(copied(place, tmp_path / "replica.sqlite")) as replica:
+        graph.forget("gone", [B], 3000)
+        origin = replica._origin
+        whole, purging = origin._whole, [lambda: graph.redact([cid("Way")], [])]  # type: ignore[attr-defined]
+
+        def then_purged() -> object:
+            found = whole()
+            while purging:
+                purging.pop()()
+            return found
+
+        origin._whole = then_purged  # type: ignore[attr-defined]
+        replica.refresh()
+        assert not purging
+        assert shown(replica) == shown(graph)
+        assert replica.document(B) is None

@@ -24,25 +24,6 @@ from kgfs.stores.graph.vocabulary import Change, ConceptRow, DocumentRow, Public
 COUNTED = ("documents", "sources", "concepts", "relationships", "instances")
 
 
-_LOCK = "MATCH (g:Graph {name: $graph}) SET g.locked = true REMOVE g.locked WITH properties(g) AS root"
-
-
-def lock(tx: ManagedTransaction, graph: str) -> dict[str, Any] | None:
-    """The graph's node, which nobody else commits to until this transaction ends. None where there is no such graph."""
-    found = tx.run(f"{_LOCK} RETURN root", graph=graph).single()
-    return dict(found["root"]) if found else None
-
-
-def lock_for(tx: ManagedTransaction, graph: str, commit_id: str) -> tuple[dict[str, Any], int | None] | None:
-    """As :func:`lock`, with the epoch of that commit if it was done."""
-    found = tx.run(
-        f"{_LOCK} OPTIONAL MATCH (c:Commit {{space: root.space, commit_id: $commit_id}}) RETURN root, c.epoch AS epoch",
-        graph=graph,
-        commit_id=commit_id,
-    ).single()
-    return (dict(found["root"]), found["epoch"]) if found else None
-
-
 class Commit(Requests):
     """One publication or forgetting. Use once: :meth:`leave` and :meth:`enter`, then :meth:`settle`."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from neo4j import ManagedTransaction
 
+from kgfs.stores.graph.neo4j.locking import BEGUN
 from kgfs.stores.graph.neo4j.speaking import Speaking
 from kgfs.stores.graph.vocabulary import Change
 
@@ -53,8 +54,7 @@ def prune(speaking: Speaking, graph: str) -> None:
 
     def work(tx: ManagedTransaction) -> None:
         found = tx.run(
-            "MATCH (g:Graph {name: $graph}) WHERE g.told > $most SET g.locked = true REMOVE g.locked"
-            " RETURN g.space AS space, g.told AS told",
+            f"MATCH (g:Graph {{name: $graph}}) WHERE g.told > $most {BEGUN} RETURN g.space AS space, g.told AS told",
             graph=graph,
             most=MOST_CHANGES,
         ).single()

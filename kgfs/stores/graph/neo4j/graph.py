@@ -13,8 +13,9 @@ from kgfs.domain.documents import INGEST_VERSIONS
 from kgfs.failpoints import border
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.neo4j import editions, feed, loading, purging, schema, spaces
-from kgfs.stores.graph.neo4j.commit import Commit, lock_for
+from kgfs.stores.graph.neo4j.commit import Commit
 from kgfs.stores.graph.neo4j.faults import faults
+from kgfs.stores.graph.neo4j.locking import WHOLE, lock_for
 from kgfs.stores.graph.neo4j.matching import Neo4jMatching
 from kgfs.stores.graph.neo4j.merging import Cascade, Reassignment, set_marks
 from kgfs.stores.graph.neo4j.place import Place
@@ -109,8 +110,13 @@ class Neo4jGraph(Neo4jMatching):
 
         epoch = self._speaking.write(once)
         border("graph-committed")
+        self._is_whole()
         self._tidy()
         return epoch
+
+    def _is_whole(self) -> None:
+        """Note so, of what was committed here, for those who follow: else each of them is to wait for the lock itself."""
+        self._speaking.write_one(WHOLE, self._speaking.place.timeout, graph=self._graph)
 
     def _locked(self, tx: ManagedTransaction, commit_id: str = "") -> tuple[Root, int | None]:
         """The graph's node, and the epoch of that commit if it was done."""
@@ -124,15 +130,18 @@ class Neo4jGraph(Neo4jMatching):
         redaction = self._speaking.write(
             lambda tx: purging.redact(tx, self._graph, self._locked(tx)[0], concepts, relationships)
         )
+        self._is_whole()
         self._drop_aside()
         return redaction
 
     def impose(self, redaction: Redaction) -> None:
         self._speaking.write(lambda tx: purging.impose(tx, self._locked(tx)[0]["space"], redaction))
+        self._is_whole()
 
     def clear(self) -> None:
         space = spaces.fresh_space(self._speaking.place.namespace)
         self._speaking.write(lambda tx: spaces.begin_anew(tx, self._graph, space))
+        self._is_whole()
         self._tidy()
 
     def aside(self) -> SqliteGraph:
@@ -148,6 +157,7 @@ class Neo4jGraph(Neo4jMatching):
             loading.load(self._speaking, aside, space, built)
             border("graph-loaded")
             epoch = self._speaking.write(lambda tx: spaces.adopt(tx, self._graph, aside, space, ontology))
+            self._is_whole()
         finally:
             self._drop_aside()
         return epoch

@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 from neo4j import ManagedTransaction
 
 from kgfs.stores.graph.neo4j import feed
-from kgfs.stores.graph.neo4j.commit import COUNTED, lock
+from kgfs.stores.graph.neo4j.commit import COUNTED
+from kgfs.stores.graph.neo4j.locking import WHOLE, lock
 from kgfs.stores.graph.neo4j.place import Place
 from kgfs.stores.graph.neo4j.requests import run
 from kgfs.stores.graph.neo4j.speaking import ROOT, Speaking
@@ -45,14 +46,20 @@ class Origin:
         return _standing_of(found["root"] if found is not None else None)
 
     def look(self, work: Callable[[Look], Answer], *, alone: bool = False) -> Answer:
-        """``work`` in one transaction. ``alone``: nobody commits meanwhile; for what takes no long time.
-
-        A server shows what is being committed piece by piece, the new epoch before what an index finds of it, the feed too.
-        Who commits holds the lock until all of it is there: so what is looked at is what stood when we had that."""
+        """``work`` in one transaction, of a moment when no commit was there in part. ``alone``: nobody commits meanwhile;
+        for what takes no long time."""
         if alone:
             return self._speaking.once(lambda tx: work(Look(tx, _standing_of(lock(tx, self._graph)))), writes=True)
-        committed = _standing_of(self._speaking.once(lambda tx: lock(tx, self._graph), writes=True))
-        return self._speaking.once(lambda tx: work(Look(tx, committed)))
+        whole = self._whole()
+        return self._speaking.once(lambda tx: work(Look(tx, whole)))
+
+    def _whole(self) -> Standing | None:
+        """What the graph stood at when nothing of it was there in part. Waits for a commit that is about to be, and for one
+        that is under way only where nobody noted that the one before was."""
+        found = self._speaking.glance(ROOT, graph=self._graph)
+        if found is not None and found["root"].get("whole", -1) != found["root"].get("turn", 0):
+            found = self._speaking.write_one(WHOLE, self._speaking.place.timeout, graph=self._graph)
+        return _standing_of(found["root"] if found is not None else None)
 
     def close(self) -> None:
         self._speaking.close()

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from neo4j import ManagedTransaction, Result
 
+_WORD = re.compile(r"\$(\w+)")
+
 
 def planned_once(statement: str, words: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """The statement with all its words in one map, and that map. The server keeps a plan for each order of magnitude of the
     lists and strings that a statement is given, and planning takes longer than most of ours; into maps it does not look."""
+    assert words.keys() >= {*_WORD.findall(statement)}  # what a map lacks would be null, and nothing found by it
     return statement.replace("$", "$given."), {"given": dict(words)}
 
 

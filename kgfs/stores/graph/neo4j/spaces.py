@@ -11,9 +11,9 @@ import secrets
 from neo4j import ManagedTransaction
 
 from kgfs.errors import MissingError
-from kgfs.stores.graph.neo4j.commit import lock
 from kgfs.stores.graph.neo4j.editions import ROWS_AT_ONCE, counted, remove_editions
 from kgfs.stores.graph.neo4j.feed import forget_changes
+from kgfs.stores.graph.neo4j.locking import lock
 from kgfs.stores.graph.neo4j.speaking import Speaking
 
 REST = (("Owner", "id"), ("Form", "form"), ("Mark", "mark"), ("Commit", "commit_id"), ("Change", "part"), ("Ontology", "ontology"))  # fmt: skip
@@ -42,7 +42,8 @@ def begin_anew(tx: ManagedTransaction, graph: str, space: str) -> None:
     tx.run(
         "MATCH (g:Graph {name: $graph}) WHERE g.space <> $space"
         " CREATE (:Discarded {space: g.space})"
-        " SET g.space = $space, g.epoch = 0, g.clears = g.clears + 1, g.changes_above = 0, g.told = 0 REMOVE g.newest",
+        " SET g.turn = coalesce(g.turn, 0) + 1, g.space = $space, g.epoch = 0, g.clears = g.clears + 1, g.changes_above = 0, g.told = 0"
+        " REMOVE g.newest",
         graph=graph,
         space=space,
     ).consume()

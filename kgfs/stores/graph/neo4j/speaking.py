@@ -71,6 +71,11 @@ _TIMED_OUT = (
     "Neo.ClientError.Transaction.LockClientStopped",
 )
 """The second is what a transaction hears that waited for a lock when its time was up."""
+_MADE_BY_ANOTHER = (
+    "Neo.ClientError.Schema.EquivalentSchemaRuleAlreadyExists",
+    "Neo.ClientError.Schema.IndexAlreadyExists",
+    "Neo.ClientError.Schema.ConstraintAlreadyExists",
+)
 _VANISHED = "Neo.ClientError.Statement.EntityNotFound"
 
 
@@ -260,9 +265,14 @@ class Speaking:
         return StoreError(f"{self.place.uri}: the graph '{graph}' is gone. 'kgfs rebuild' makes it again.")
 
     def change_schema(self, statement: str) -> None:
-        """Tried again where another machine changes it at the same moment."""
+        """Tried again where another machine changes it at the same moment; done where that one was quicker, which the server
+        may notice after it has looked whether there is one."""
         with self._spoken(), self._session() as session:
-            session.execute_write(lambda tx: tx.run(statement).consume())
+            try:
+                session.execute_write(lambda tx: tx.run(statement).consume())
+            except ClientError as error:
+                if error.code not in _MADE_BY_ANOTHER:
+                    raise
 
     def close(self) -> None:
         self._driver.close()

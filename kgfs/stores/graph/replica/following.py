@@ -51,8 +51,20 @@ def gone() -> StoreError:
     )
 
 
+class _GivenUpError(Exception):
+    """The feed that a round was to read was given up meanwhile, and it may have found nothing."""
+
+
 def follow(origin: Source, database: Database) -> Standing:
     """What the server stood at in the end. OutdatedError, with nothing done, where the feed does not lead there."""
+    while True:
+        try:
+            return _follow(origin, database)
+        except _GivenUpError:
+            continue  # from where the replica stands, and by what is left of the feed
+
+
+def _follow(origin: Source, database: Database) -> Standing:
     known = Notes(database).standing()
     if known is None:
         raise OutdatedError
@@ -63,12 +75,14 @@ def follow(origin: Source, database: Database) -> Standing:
         return known
     with database.write(durable=False) as connection:
         for round_ in range(UNALONE + 1):
-            alone = round_ == UNALONE
+            alone, begun = round_ == UNALONE, known
             known = origin.look(_Round(connection, known).carry_out, alone=alone)
             if alone or known == (now := origin.standing()):
                 break
             if now is None:
                 raise gone()
+            if begun.epoch < now.changes_above != known.changes_above:
+                raise _GivenUpError
         note_standing(connection, known)
         Copy(connection).follow_up_to(known.epoch)
         prune(connection)

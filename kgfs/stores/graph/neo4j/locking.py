@@ -1,0 +1,33 @@
+"""The lock of a graph, which who changes it holds, and how those who follow it know that a change is there as a whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from neo4j import ManagedTransaction
+
+LOCKED = "SET g.locked = true REMOVE g.locked"
+"""Who writes to a node holds it until the transaction ends, so what is looked at after this stays as it is."""
+BEGUN = f"{LOCKED} SET g.turn = coalesce(g.turn, 0) + 1"
+"""The same, for whoever changes what replicas follow: see :data:`WHOLE`."""
+_LOCK = f"MATCH (g:Graph {{name: $graph}}) {BEGUN} WITH properties(g) AS root"
+WHOLE = f"MATCH (g:Graph {{name: $graph}}) {LOCKED} SET g.whole = coalesce(g.turn, 0) RETURN properties(g) AS root"
+"""Note that all that was committed so far is there. A server shows what a transaction commits piece by piece, the new epoch
+before what an index finds of it, and gives its locks back when all of it is there: so who has the lock knows. As long as the two
+numbers differ, or are not there, somebody's commit may be there in part."""
+
+
+def lock(tx: ManagedTransaction, graph: str) -> dict[str, Any] | None:
+    """The graph's node, which nobody else commits to until this transaction ends. None where there is no such graph."""
+    found = tx.run(f"{_LOCK} RETURN root", graph=graph).single()
+    return dict(found["root"]) if found else None
+
+
+def lock_for(tx: ManagedTransaction, graph: str, commit_id: str) -> tuple[dict[str, Any], int | None] | None:
+    """As :func:`lock`, with the epoch of that commit if it was done."""
+    found = tx.run(
+        f"{_LOCK} OPTIONAL MATCH (c:Commit {{space: root.space, commit_id: $commit_id}}) RETURN root, c.epoch AS epoch",
+        graph=graph,
+        commit_id=commit_id,
+    ).single()
+    return (dict(found["root"]), found["epoch"]) if found else None
