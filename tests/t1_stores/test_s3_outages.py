@@ -28,6 +28,7 @@ from kgfs.stores.garage.s3.place import Place
 from scripts.servers import process
 from tests.peers.buckets import S3, Server, started
 from tests.peers.strangers import stranger
+from tests.stopping import stopped
 from tests.t1_stores.test_ledger import entries, numbered
 from tests.t6_whole.running import until
 
@@ -49,11 +50,8 @@ def away(server: Server, how: str) -> Iterator[None]:
     found = process.running(server.folder)
     assert found
     if how == "hangs":
-        os.kill(found.pid, signal.SIGSTOP)
-        try:
+        with stopped(found.pid):
             yield
-        finally:
-            os.kill(found.pid, signal.SIGCONT)
         return
     os.kill(found.pid, signal.SIGKILL)
     process.end(server.folder)

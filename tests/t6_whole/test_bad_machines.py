@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.required import missing
+from tests.stopping import stopped
 from tests.t6_whole.conftest import GARBAGE, ZEN
 from tests.t6_whole.running import Place, one_line, shell, until
 
@@ -147,13 +148,10 @@ def test_a_dead_mount(place: Place, way: str) -> None:
 def test_a_mount_that_hangs_is_named_and_detached(place: Place) -> None:
     place.mount("--no-worker")
     (pid,) = place.pids()
-    os.kill(pid, signal.SIGSTOP)
-    try:
+    with stopped(pid):
         said = place.run("mount", place.mountpoint, expect=5)
         assert f"kgfs umount --lazy {place.mountpoint}" in one_line(said.stderr)
         assert "hung" in place.run("doctor", expect=6).stdout
-    finally:
-        os.kill(pid, signal.SIGCONT)
     assert "README.md" in os.listdir(place.mountpoint)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 
 from scripts.servers import process
 from tests.logs import AWAY
+from tests.stopping import stopped as standing_still
 from tests.t6_whole.conftest import GARBAGE, ZEN
 from tests.t6_whole.knowledge_of import knowledge_of
 from tests.t6_whole.outages import Peer, minted, wait
@@ -91,8 +91,5 @@ def stopped(server: Peer) -> Iterator[None]:
     """It takes connections, and answers nothing."""
     found = process.running(server.folder)
     assert found
-    os.kill(found.pid, signal.SIGSTOP)
-    try:
+    with standing_still(found.pid):
         yield
-    finally:
-        os.kill(found.pid, signal.SIGCONT)

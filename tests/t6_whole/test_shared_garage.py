@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +22,7 @@ from scripts.servers import process
 from tests.logs import AWAY
 from tests.peers.buckets import S3, Server, started
 from tests.peers.losing import Losing
+from tests.stopping import stopped
 from tests.t1_stores.test_journal_oracle import tables
 from tests.t5_mount.mounting import EVER, journal_of
 from tests.t6_whole.outages import errno_of
@@ -244,8 +244,7 @@ def test_a_silent_bucket_holds_up_only_who_waits_for_it(tmp_path: Path) -> None:
                 until(partial(is_taken, path, b"before"), 60)
             running = process.running(server.folder)
             assert running
-            os.kill(running.pid, signal.SIGSTOP)
-            try:
+            with stopped(running.pid):
                 with ThreadPoolExecutor(MANY) as writers:
                     writing = [
                         writers.submit(
@@ -263,8 +262,6 @@ def test_a_silent_bucket_holds_up_only_who_waits_for_it(tmp_path: Path) -> None:
                     assert not any(done.done() for done in writing), "what is local waits for nothing"
                 assert all(done.result() in REFUSED for done in writing)
                 assert all(path.read_text() == "before" for path in paths)
-            finally:
-                os.kill(running.pid, signal.SIGCONT)
             for path in paths:
                 until(partial(is_taken, path, b"after"), 60)
             strict.umount()
