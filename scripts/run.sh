@@ -30,5 +30,5 @@ show "head -n 30 $ontology/concepts/$best/concept.md"
 show "cat $ontology/$best/evidence/1/source.txt"
 show "cat $ontology/$best/evidence/1/citation.json"
 echo
-echo "It is mounted at $mount. Copy your own documents into a folder there; 'make stop' ends it. For 'kgfs wait' and the like:"
+echo "It is mounted at $mount. Copy your own documents into a folder there; \"make stop MOUNT='$mount'\" ends it. For 'kgfs wait' and the like:"
 echo "    export PATH='$(cd "$(dirname "$kgfs")" && pwd)':\"\$PATH\" KGFS_HOME='$KGFS_HOME'${KGFS_CONFIG:+ KGFS_CONFIG='$KGFS_CONFIG'}"

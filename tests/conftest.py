@@ -19,8 +19,9 @@ import kgfs
 from tests.logs import homes_below, undeclared
 from tests.peers.buckets import minio_server, seaweedfs_server  # noqa: F401 - fixtures
 from tests.peers.fixtures import qdrant_url, qdrant_wire_url  # noqa: F401 - fixtures
-from tests.peers.homes import peers_of, settle_home
+from tests.peers.homes import home_in, peers_of
 from tests.peers.knowledge_server import mortal, mortal_folder, neo4j_place  # noqa: F401 - fixtures
+from tests.peers.naming import _peers_named, name_peers  # noqa: F401 - a fixture
 from tests.required import missing
 
 # What lands is judged by the same examples for everybody; at a desk every run tries new ones.
@@ -61,7 +62,7 @@ def _user_missing() -> str:
 
 
 def _root_missing() -> str:
-    return "" if os.geteuid() == 0 else "only root can mount a tmpfs"
+    return "" if os.geteuid() == 0 else "an ordinary user runs them"
 
 
 CHECKS: dict[str, tuple[str, Callable[[], str]]] = {
@@ -81,6 +82,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     peers_of(metafunc)
+    name_peers(metafunc)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -124,9 +126,12 @@ def _same_folder() -> Iterator[None]:
 
 
 @pytest.fixture
-def home(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+def home(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
     """An empty home, whose stores are in files or where ``@pytest.mark.peers`` says."""
-    path = tmp_path / "home"
-    path.mkdir(mode=0o700)
-    settle_home(path, request)
-    return path
+    yield from home_in(tmp_path, request)
+
+
+@pytest.fixture(scope="module")
+def home_of_file(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Path]:
+    """One for all tests of a file, which one of its fixtures fills and nobody changes."""
+    yield from home_in(tmp_path_factory.mktemp("home"), request)

@@ -7,10 +7,24 @@ from typing import NoReturn
 
 import pytest
 
-REQUIRED = frozenset(filter(None, os.environ.get("KGFS_REQUIRE", "").split(",")))
+MACHINE = ("fuse", "models", "netns", "programs", "ray", "root", "shm", "systemd", "tmpfs", "user")
+SERVERS = ("minio", "neo4j", "qdrant", "qdrant-wire", "seaweedfs")
+KNOWN = frozenset(MACHINE + SERVERS)
+
+
+def required(words: str) -> frozenset[str]:
+    """Names with commas between. One that no test asks for would require nothing."""
+    found = frozenset(filter(None, words.split(",")))
+    if unknown := sorted(found - KNOWN):
+        raise pytest.UsageError(f"KGFS_REQUIRE: '{unknown[0]}' is none of {', '.join(sorted(KNOWN))}.")
+    return found
+
+
+REQUIRED = required(os.environ.get("KGFS_REQUIRE", ""))
 
 
 def missing(name: str, why: str) -> NoReturn:
+    assert name in KNOWN
     if name in REQUIRED:
         pytest.fail(f"{name} is required here, but {why}")
     pytest.skip(f"[{name}] {why}")

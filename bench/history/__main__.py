@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.history.choices import choose
-from bench.history.running import PARTS, Running, read
+from bench.history.running import PARTS, Running
 from bench.history.steps import Story, copy_home, steps, story_of
 
 STRATEGIES = ("random", "popularity", "hybrid")
@@ -64,12 +64,12 @@ def main() -> None:
 
 def measured(story: Story, name: str, step: Any) -> dict[str, Any]:
     at = story.at
-    before, readings, packs = counts(at), at.readings(), at.packs()
+    before, parts = counts(at), at.parts()
     story.notes = {}
     wall, cpu = time.perf_counter(), at.cpu()
     step(story)
     row: dict[str, Any] = {"step": name, "wall": time.perf_counter() - wall, "cpu": at.cpu() - cpu}
-    row |= asdict(read(at.readings() - readings, at.packs() - packs))
+    row |= asdict(at.read(at.parts() - parts))
     row |= {
         "before": before,
         "after": counts(at),

@@ -8,9 +8,13 @@ import resource
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from kgfs.config import load
+from kgfs.stores.garage.opening import open_garage
 
 PARTS = {"garage": "garage", "graph": "graph.sqlite*", "vectors": "vectors.sqlite*", "front": "front.sqlite*"}
 """What a home consists of, by pattern."""
@@ -77,11 +81,22 @@ class Running:
         found = [path for top in self.home.glob(PARTS[part]) for path in _files(top)]
         return sum(path.lstat().st_blocks * 512 for path in found)
 
-    def readings(self) -> frozenset[Path]:
-        return frozenset((self.home / "garage" / "objects" / "readings").rglob("*.json"))
+    def parts(self) -> frozenset[str]:
+        """Keys of all Readings and of all packs of Records, wherever the garage is."""
+        with closing(open_garage(load(self.home))) as garage:
+            folders = ("readings/", "records/")
+            return frozenset(key for folder in folders for key, _ in garage.objects.keys(folder))
 
-    def packs(self) -> frozenset[Path]:
-        return frozenset((self.home / "garage" / "objects" / "records").rglob("*.jsonl"))
+    def read(self, new: frozenset[str]) -> Read:
+        """What was read where these parts are new."""
+        readings = [key for key in new if key.startswith("readings/")]
+        if not readings:
+            return Read(0, 0, 0)  # a purge gives Records to other documents, which is no reading
+        with closing(open_garage(load(self.home))) as garage:
+            bodies = [json.loads(garage.objects.get(key)) for key in readings]
+            asked = sum(garage.objects.get(key).count(b"\n") for key in new.difference(readings))
+        passed = sum(bool(verdict["passed"]) for body in bodies for verdict in body["verdicts"])
+        return Read(len({body["doc_id"] for body in bodies}), asked, max(passed - asked, 0))
 
 
 def _files(top: Path) -> Iterator[Path]:
@@ -101,12 +116,3 @@ class Read:
     """Sources that an extractor was asked about."""
     reused: int
     """Sources that kept Records answered for."""
-
-
-def read(new_readings: frozenset[Path], new_packs: frozenset[Path]) -> Read:
-    if not new_readings:
-        return Read(0, 0, 0)  # a purge gives Records to other documents, which is no reading
-    bodies = [json.loads(reading.read_bytes()) for reading in new_readings]
-    asked = sum(pack.read_bytes().count(b"\n") for pack in new_packs)
-    passed = sum(bool(verdict["passed"]) for body in bodies for verdict in body["verdicts"])
-    return Read(len({body["doc_id"] for body in bodies}), asked, max(passed - asked, 0))

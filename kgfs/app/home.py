@@ -5,23 +5,34 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from kgfs.app.binding import bind, is_bound, refuse_others, refuse_strange
 from kgfs.config import Config
-from kgfs.errors import AWAY, BadInputError, BusyError, KgfsError, MissingError, from_os_error
+from kgfs.errors import (
+    AWAY,
+    BadInputError,
+    BusyError,
+    KgfsError,
+    MissingError,
+    StoreError,
+    TimedOutError,
+    from_os_error,
+)
 from kgfs.ingest.depositing.deposit import Deposits
 from kgfs.ingest.keeping.followed import graph_note
 from kgfs.ingest.keeping.sessions import open_session
 from kgfs.ingest.keeping.ship import embedding_model_of, ever_published, restore_journal
-from kgfs.ingest.sharing.exchange import Exchange, meeting, shipping
+from kgfs.ingest.sharing.exchange import FOREVER, Exchange, meeting, shipping
+from kgfs.ingest.sharing.obey import noting_purges
 from kgfs.ingest.working.turns import only_deriver
 from kgfs.stores import hosts
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.graph.opening import open_graph
 from kgfs.stores.journal.sqlite import SqliteJournal
-from kgfs.stores.locks import locked
+from kgfs.stores.locks import locked, locked_within
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.opening import may_hold_vectors, open_vectors
 from kgfs.stores.worker_lock import worker_note
@@ -29,6 +40,8 @@ from kgfs.stores.worker_lock import worker_note
 UNFINISHED = "migration.json"
 """Stands in a home while it is being filled from another one."""
 RESTORING = "restore.lock"
+HASTE = 3.0
+"""Seconds that a bucket may be silent to those who only tell how things stand."""
 
 
 @contextmanager
@@ -41,6 +54,7 @@ def open_stores(
     vectors_later: bool = False,
     mounted: bool = False,
     later: bool = False,
+    known: bool = False,
 ) -> Iterator[Stores]:
     """The stores of a home. Where a database is gone it is derived from the garage first; a graph on a server that lost it, not
     where the replica in the home answers instead and no server is asked (``later``).
@@ -49,7 +63,8 @@ def open_stores(
     embedding model whose vectors are wanted; without one there are none. With ``vectors_later`` they are not looked at yet:
     :func:`derive_vectors` is to be called, by one who can wait for a server that is away. With ``later`` a home that knows by
     itself what was done in it, for no other shares its garage, is opened without a word to any server. ``mounted``: so it is,
-    :class:`~.confirming.Confirming` is to ask, and no read of the graph ever waits for a server. A home that is not there is made or,
+    :class:`~.confirming.Confirming` is to ask, and no read of the graph ever waits for a server. With ``known`` any home in a
+    bucket that knows something is opened without a word to that; :func:`hear` is to be called. A home that is not there is made or,
     for those who only ask (``make`` false), MissingError. BadInputError where its garage, or its graph on a server, is
     another than the configuration says.
     """
@@ -67,14 +82,40 @@ def open_stores(
         if vectors_of:
             stores = replace(stores, vectors=open_vectors(config, vectors_of))
         stack.callback(stores.close)
-        later = later and config.garage_store.store != "files"
-        is_to_be_bound = not is_bound(config) and _surely_its_own(config, stores, silent=later)
-        _restore(config, stores, derive=derive, later=later)
+        served = config.garage_store.store != "files"
+        later, known = later and served, known and served and journal.seq() > 0
+        is_to_be_bound = not is_bound(config) and _surely_its_own(config, stores, silent=later or known)
+        if not known:
+            _restore(config, stores, derive=derive, later=later)
         if derive and not vectors_later:
             derive_vectors(config, stores)
         if is_to_be_bound:
             bind(config)
         yield stores
+
+
+def in_haste(config: Config) -> Config:
+    """The same for one who does not wait for a bucket that is silent."""
+    garage = config.garage_store
+    return replace(config, garage_store=replace(garage, timeout=min(garage.timeout, HASTE)))
+
+
+def hear(config: Config, stores: Stores) -> KgfsError | None:
+    """Learn from the bucket what is not known here, of a home that was opened without (``known``). Where that is away, silent for
+    ``garage.timeout``, or being asked by another process of the home for as long, all is as it was known last, and why is
+    returned."""
+    if config.garage_store.store == "files":
+        return None
+    try:
+        _restore(config, stores, derive=True, later=False, patience=config.garage_store.timeout)
+    except (*AWAY, BusyError) as error:
+        return error
+    try:
+        if stores.journal.sharing:
+            hosts.read_roll(config, stores)
+    except (StoreError, TimedOutError) as error:  # a damaged ledger does not keep anybody from seeing the rest
+        return error
+    return None
 
 
 @contextmanager
@@ -109,11 +150,12 @@ def as_they_are(config: Config) -> Iterator[Stores]:
 def open_deposits(config: Config, stores: Stores) -> Iterator[tuple[Deposits, str]]:
     """For a process that writes, with the id of its session, which lives as long as this is open."""
     session = open_session(config.run)
+    deposits = Deposits(config, stores, session.id)
     try:
-        yield Deposits(config, stores, session.id), session.id
+        yield deposits, session.id
     finally:
         session.close()
-        ship_rest(config, stores)
+        ship_rest(config, stores, deposits.exchange)
 
 
 def make_home(config: Config) -> None:
@@ -145,11 +187,11 @@ def _surely_its_own(config: Config, stores: Stores, *, silent: bool = False) -> 
     return True
 
 
-def ship_rest(config: Config, stores: Stores) -> None:
+def ship_rest(config: Config, stores: Stores, exchange: Exchange | None = None) -> None:
     """A process that ends leaves nothing to be shipped by another, which may be long in coming. What cannot be shipped
-    now is durable all the same."""
+    now is durable all the same. ``exchange`` is that of this process, if it has one."""
     try:
-        shipping(config, stores)()
+        shipping(config, stores, exchange)()
     except KgfsError as error:
         ErrorLog(config.errors_log).add("ship", error)
 
@@ -177,12 +219,15 @@ def derive_vectors(config: Config, stores: Stores, embed_again: Callable[[], obj
                 rebuild_vectors(stores)
 
 
-def _restore(config: Config, stores: Stores, *, derive: bool, later: bool) -> None:
+def _restore(config: Config, stores: Stores, *, derive: bool, later: bool, patience: float = FOREVER) -> None:
     """Derive what is missing: names from the ledger, the graph from the Readings. One process does, others wait. ``later``:
-    where something is known here, no server is asked for more."""
-    with locked(config.run / RESTORING):
+    where something is known here, no server is asked for more. AWAY where the bucket is and the home is not known without it
+    or, for one whose ``patience`` has an end, in any case; BusyError where another process is at it for longer than that."""
+    with locked_within(config.run / RESTORING, patience) as ours:
+        if not ours:
+            raise BusyError(f"{config.home}: another process has been opening it for longer than {patience:g} s.")
         if not (later and stores.graph.epoch()):
-            _ask_ledger(config, stores)
+            _ask_ledger(config, stores, patience)
         # Also where no document is left: names and numbers that purged ones had are given to nothing else.
         if derive and _graph_lost(stores):
             from kgfs.ingest.life.rebuild import rebuild_graph  # numpy and more: only where something is to be rebuilt
@@ -192,7 +237,7 @@ def _restore(config: Config, stores: Stores, *, derive: bool, later: bool) -> No
                     rebuild_graph(alone)
 
 
-def _ask_ledger(config: Config, stores: Stores) -> None:
+def _ask_ledger(config: Config, stores: Stores, patience: float) -> None:
     """Learn from it what is not known here."""
     try:
         known = stores.journal.seq()
@@ -203,11 +248,12 @@ def _ask_ledger(config: Config, stores: Stores) -> None:
             )
         if stores.journal.sharing and not known:  # what was this home's own is not known any more
             graph_note(config).unlink(missing_ok=True)
-        restore_journal(stores.journal, stores.garage.ledger)
+        seeing = partial(noting_purges, config, stores) if stores.journal.sharing else iter
+        restore_journal(stores.journal, stores.garage.ledger, seeing)
         if stores.journal.sharing:
-            Exchange(config, stores).pull()
+            Exchange(config, stores).pull(patience)
     except AWAY as error:
-        if not (stores.journal.seq() and stores.graph.epoch()):
+        if patience != FOREVER or not (stores.journal.seq() and stores.graph.epoch()):
             raise  # what this home holds is not known without the ledger
         ErrorLog(config.errors_log).add("opening", error)
 

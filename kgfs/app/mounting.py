@@ -21,7 +21,7 @@ from kgfs.errors import BusyError, KgfsError
 from kgfs.ingest.sharing.exchange import shipping
 from kgfs.ingest.sharing.rhythm import LOOK, Rhythm
 from kgfs.ingest.working.worker_keeper import WorkerKeeper
-from kgfs.stores.error_log import ErrorLog
+from kgfs.stores.error_log import ErrorLog, Trouble
 from kgfs.stores.graph.opening import copy_graph
 from kgfs.stores.graph.replica.feeder import fed
 from kgfs.stores.mount_notes import GARAGE, mount_note
@@ -48,13 +48,16 @@ NO_PAUSE = 5.0
 """They are loaded after so many seconds, whoever walks or copies."""
 
 
-def prepare_mount(config: Config, progress: Callable[[int, int], None], *, worker: bool = True) -> None:
-    """What a mount needs and may take long the first time: a copy of a graph that stands on a server. BadInputError where a
-    ``worker`` would refuse to keep vectors."""
+def prepare_mount(
+    config: Config, progress: Callable[[int, int], None], told: Callable[[str], None], *, worker: bool = True
+) -> None:
+    """What a mount needs and may take long the first time: a copy of a graph that stands on a server, as :func:`.copy_graph`.
+    BadInputError where a ``worker`` would refuse to keep vectors."""
     make_home(config)
     if worker and config.models.embedder != "none":
+        told("Asking the bucket whose vectors stand where these are to")
         take_place(config)
-    copy_graph(config, progress)
+    copy_graph(config, progress, told)
 
 
 EXCHANGE_AGAIN = 5.0
@@ -92,12 +95,12 @@ def run_mount(
         root = Root(world, lambda: requests.text() + world.searches.text() + requests_text())
         vfs = Vfs(root, lambda: space_of(config.home))
         news = News(world, vfs)
-        exchange = shipping(config, stores, deposits.exchange) if stores.journal.sharing else None
+        sharing, exchange = stores.journal.sharing, deposits.exchange
         confirming = Confirming(config, stores)
         gate, is_current = vfs.hold_changes(), confirming.current.is_set
         if is_current():
             gate.open()
-        chores = chores_of(config, stores, deposits.settler, _nothing if exchange else None, is_current)
+        chores = chores_of(config, stores, deposits.settler, _nothing if sharing else None, is_current)
         keeper = WorkerKeeper(config) if worker else None
 
         async def do_chores() -> None:
@@ -109,20 +112,8 @@ def run_mount(
                 await trio.sleep(CHORES_EVERY)
 
         async def do_exchange() -> None:
-            assert exchange is not None
-            rhythm, away = Rhythm(stores.journal), False
-            while True:
-                pause = LOOK
-                try:
-                    if rhythm.due():
-                        await trio.to_thread.run_sync(exchange)
-                        rhythm.looked()
-                        away = False
-                except KgfsError as error:
-                    if not away:  # once is enough
-                        errors.add("exchange", error)
-                    away, pause = True, EXCHANGE_AGAIN
-                await trio.sleep(pause)
+            rhythm = Rhythm(stores.journal, lambda: deposits.copies.times_kept)
+            await keep_exchanging(rhythm, shipping(config, stores, exchange), exchange.look, errors)
 
         def refuse(error: KgfsError) -> None:
             refused.append(error)
@@ -144,7 +135,7 @@ def run_mount(
                         options,
                         log_error=errors.add,
                         news=news.poll,
-                        tasks=[do_chores, *([do_exchange] if exchange else []), go_on_at_a_pause],
+                        tasks=[do_chores, *([do_exchange] if sharing else []), go_on_at_a_pause],
                         ready=ready,
                         requests=requests,
                     )
@@ -154,6 +145,27 @@ def run_mount(
                     _take_back(config, stores)
     if refused:
         raise refused[0]
+
+
+async def keep_exchanging(
+    rhythm: Rhythm, deliver: Callable[[], object], look: Callable[[], object], errors: ErrorLog
+) -> None:
+    """Deliver, or look only, as ``rhythm`` has it, without end. What fails is told as it is of chores, and tried again."""
+    import trio
+
+    trouble = Trouble(errors, "exchange")
+    while True:
+        pause = LOOK
+        try:
+            if rhythm.due():
+                delivers = rhythm.delivers()
+                await trio.to_thread.run_sync(deliver if delivers else look)
+                rhythm.looked(delivered=delivers)
+                trouble.over()
+        except KgfsError as error:
+            trouble.met(error)
+            pause = EXCHANGE_AGAIN
+        await trio.sleep(pause)
 
 
 async def _first_pause(requests: Requests, gate: Gate) -> None:

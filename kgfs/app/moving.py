@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tomllib
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from kgfs.app.home import UNFINISHED, open_stores
 from kgfs.config import Config, load
-from kgfs.errors import ExistsError, MissingError
+from kgfs.errors import BadInputError, ExistsError, MissingError
 from kgfs.failpoints import border
 from kgfs.ingest.keeping.ship import embedding_model_of, entries
 from kgfs.ingest.sharing.exchange import meeting
@@ -90,9 +91,18 @@ def migrate_home(config: Config, goal: Config, planned: Plan, progress: Progress
 
 def goal_of(config: Config, file: Path, home: Path | None) -> Config:
     """The settings of the new home: those of the file alone, whatever the environment says of this one. Without ``home``
-    it is called as this one and the file, beside this one."""
+    it is called as this one and the file, beside this one. BadInputError where the file, which is to stand there too, names
+    others by where it stands now."""
     beside = config.home.with_name(f"{config.home.name}-{file.stem}")
-    return load(home or beside, file, environ={})
+    goal = load(home or beside, file, environ={})
+    for section, settings in tomllib.loads(file.read_text("utf-8")).items():
+        for key, named in settings.items():
+            if key.endswith("_file") and named and not named.startswith(("/", "~")):
+                raise BadInputError(
+                    f"{file}: {section}.{key} is '{named}', which means another file once these settings stand in"
+                    f" {goal.home}. Name it from the root."
+                )
+    return goal
 
 
 def changed_settings(config: Config, goal: Config) -> list[str]:

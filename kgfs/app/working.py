@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import platform
 import threading
 import time
@@ -20,7 +21,9 @@ from kgfs.ingest.keeping.settle import Settler
 from kgfs.ingest.sharing.exchange import meeting, shipping
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
+from kgfs.stores.graph.opening import wait_for_server
 from kgfs.stores.mount_notes import KNOWLEDGE, mount_notes
+from kgfs.stores.servers import is_open_to_others, warn_of_plain_text
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.owners import take_place
 from kgfs.stores.worker_lock import WorkerLock, worker_note
@@ -34,6 +37,9 @@ SESSIONS_EVERY = 2.0
 """Seconds between looks of a worker whether anybody is left who started it."""
 BESIDE_MOUNTS = 5.0
 """Seconds between looks of a worker at a ledger that it shares while a mount of its home looks at it, and delivers."""
+
+
+log = logging.getLogger("kgfs.worker")
 
 
 def request_settling(config: Config) -> None:
@@ -91,6 +97,7 @@ def run_worker(
             compute = compute or LocalCompute(config.models)
             if compute.embedding_model:
                 take_place(config)
+            wait_for_server(config, log.info)
             with (
                 open_stores(config, vectors_of=compute.embedding_model, vectors_later=True) as stores,
                 closing(_engine(config, compute, stores)) as engine,
@@ -151,6 +158,9 @@ def _engine(config: Config, compute: Compute, stores: Stores) -> Engine:
     from kgfs.compute.cluster import RayEngine, about
     from kgfs.compute.engine import Place
 
+    cluster = f"ray://{config.cluster.address}"
+    if config.cluster.address and is_open_to_others(cluster, encrypted=False):
+        warn_of_plain_text(config, cluster, "Ray does not encrypt: keep others out of that network (compute.address).")
     return RayEngine(config.cluster, partial(place_of, config), about(Place(compute, stores.garage.objects)))
 
 

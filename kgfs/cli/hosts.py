@@ -8,12 +8,12 @@ from typing import Any
 
 import click
 
-from kgfs.app.home import open_stores
+from kgfs.app.home import hear, in_haste, open_stores
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
-from kgfs.errors import MissingError, UnsupportedError
+from kgfs.errors import KgfsError, MissingError, TimedOutError, UnsupportedError
 from kgfs.knowledge.status import sharing_page
-from kgfs.stores.hosts import read_roll, strike_off
+from kgfs.stores.hosts import known_roll, read_roll, strike_off
 
 
 @click.command()
@@ -26,19 +26,24 @@ def command(config: Config, strike_off_: str | None, yes: bool, as_json: bool) -
     the purges that wait for some of them.
 
     A host has obeyed every purge up to the fact that it has followed. One that was struck off and comes back all the same
-    obeys what it missed before it does anything else, and is listed again.
+    obeys what it missed before it does anything else, and is listed again. While the bucket does not answer, what it said
+    last is listed (--json: `away` says why).
 
     \b
     Example:
       kgfs hosts
       kgfs hosts --strike-off 1b2c3d4e5f60
     """
-    with open_stores(config, make=False) as stores:
+    config = config if strike_off_ else in_haste(config)
+    with open_stores(config, make=False, known=True) as stores:
         if not stores.journal.sharing:
             raise UnsupportedError("No other home shares this garage: garage.shared is not set.")
-        roll = read_roll(config, stores)
+        away = hear(config, stores)
+        roll = known_roll(config)
+        if away and (strike_off_ or roll is None):
+            raise away
         if strike_off_:
-            found = next((host for host in roll.hosts if host.id == strike_off_), None)
+            found = next((host for host in roll.hosts if host.id == strike_off_), None) if roll else None
             if found is None:
                 raise MissingError(f"No host has the id {strike_off_}. kgfs hosts lists them.")
             if not yes:
@@ -48,8 +53,10 @@ def command(config: Config, strike_off_: str | None, yes: bool, as_json: bool) -
         page = sharing_page(config)
     assert page is not None
     if as_json:
-        click.echo(json.dumps(page))
+        click.echo(json.dumps(page | {"away": told_of(away)}))
         return
+    if away:
+        click.echo(told_of(away), err=True)
     for host in page["hosts"]:
         heard = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(host["said_at"]))
         click.echo(f"{host['id']}\t{heard}\t{host['followed']} of {page['fact']}\t{host['name']}")
@@ -63,3 +70,11 @@ def waiting(purges: list[dict[str, Any]]) -> list[str]:
         f"purge {one['fact']} of {count(one['documents'], 'document')} waits for {', '.join(one['waits_for'])}"
         for one in purges
     ]
+
+
+def told_of(away: KgfsError | None) -> str | None:
+    """The same of a bucket that could not be asked."""
+    if away is None:
+        return None
+    what = "The bucket does not answer" if isinstance(away, TimedOutError) else "The bucket could not be asked"
+    return f"{what}: {away} What is told is what was known here before."

@@ -15,7 +15,7 @@ import click
 from kgfs.app.home import make_home
 from kgfs.app.mounting import prepare_mount, run_garage_mount, run_mount
 from kgfs.cli.options import with_config
-from kgfs.cli.progress import Bar
+from kgfs.cli.progress import Bar, Steps
 from kgfs.config import Config
 from kgfs.errors import BadInputError, MachineError, MissingError
 from kgfs.fuse import probe
@@ -74,16 +74,19 @@ def command(
     where = check(mountpoint, MountOptions(allow_other=allow_other))
     if no_worker and not ready_fd and stands_still(config):
         click.echo(f"Without a worker {STANDS_STILL}.", err=True)
-    if view == KNOWLEDGE:
-        with Bar() as bar:
-            copied = partial(bar.show, what="rows of the graph copied")
-            prepare_mount(config, copied, worker=not no_worker)
+    with Steps() as step:
+        if view == KNOWLEDGE:
+            with Bar() as bar:
+                copied = partial(bar.show, what="rows of the graph copied")
+                prepare_mount(config, copied, step, worker=not no_worker)
+        if not foreground:
+            if config.on_servers:
+                step("Starting the mount, which first asks the bucket what is to be known here")
+            options = ["--view", view] + ["--no-worker"] * no_worker + ["--allow-other"] * allow_other
+            _in_background(config, where, options)
     if foreground:
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
         _serve(config, mountpoint, view, allow_other, not no_worker, lambda: _tell_ready(ready_fd))
-        return
-    options = ["--view", view] + ["--no-worker"] * no_worker + ["--allow-other"] * allow_other
-    _in_background(config, where, options)
 
 
 def _serve(

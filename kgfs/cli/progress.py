@@ -1,11 +1,16 @@
-"""A progress bar on stderr: one line redrawn on a terminal, nothing where stderr is no terminal."""
+"""How far a verb is, on stderr: a bar, one line redrawn on a terminal and nothing where stderr is none; and steps, in words."""
 
 from __future__ import annotations
 
 import sys
+import threading
 from types import TracebackType
 
+import click
+
 WIDTH = 30
+MOMENT = 2.0
+"""Seconds that nobody wonders what is going on."""
 
 
 class Bar:
@@ -32,3 +37,31 @@ class Bar:
         if self._shown:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
+
+
+class Steps:
+    """``with Steps() as step: step("what is done now")``: told once, terminal or not, where it takes longer than a moment."""
+
+    def __init__(self) -> None:
+        self._step = ""
+        self._begun: threading.Timer | None = None
+
+    def __call__(self, what: str) -> None:
+        if what != self._step:
+            self._end()
+            self._step = what
+            self._begun = threading.Timer(MOMENT, click.echo, (f"{what} …",), {"err": True})
+            self._begun.daemon = True
+            self._begun.start()
+
+    def _end(self) -> None:
+        if self._begun is not None:
+            self._begun.cancel()
+
+    def __enter__(self) -> Steps:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end()

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
 import click
 
-from kgfs.app.home import open_stores
-from kgfs.cli.hosts import waiting
+from kgfs.app.home import hear, in_haste, open_stores
+from kgfs.cli.hosts import told_of, waiting
 from kgfs.cli.options import as_json, with_config
 from kgfs.config import Config
-from kgfs.errors import AwayError, StoreError, TimedOutError
 from kgfs.knowledge.document import document_page
 from kgfs.knowledge.status import STANDS_STILL, status
-from kgfs.stores.hosts import read_roll
 from kgfs.stores.naming import find_document
 
 
@@ -27,7 +24,8 @@ from kgfs.stores.naming import find_document
 def command(config: Config, words: str | None, as_json: bool) -> None:
     """Show what is kept, what is owed and who works; with FILE, what is known about that document.
 
-    FILE is a path in a mount, ONTOLOGY/PATH, a doc_id or a garage key.
+    FILE is a path in a mount, ONTOLOGY/PATH, a doc_id or a garage key. While a bucket does not answer, what is known here is
+    shown without it (--json: `away` says why).
 
     \b
     Example:
@@ -35,18 +33,19 @@ def command(config: Config, words: str | None, as_json: bool) -> None:
       kgfs status --json | python3 -m json.tool
       kgfs status Notes/zen.txt
     """
-    with open_stores(config, make=False) as stores:
-        if words is not None:
-            page = document_page(stores, find_document(stores, config.run, words, trashed=True))
-            _print_document(page, as_json)
-            return
-        if stores.journal.sharing:
-            with suppress(AwayError, TimedOutError, StoreError):  # then it is told as it was known last
-                read_roll(config, stores)
+    if words is not None:
+        with open_stores(config, make=False) as stores:
+            _print_document(document_page(stores, find_document(stores, config.run, words, trashed=True)), as_json)
+        return
+    config = in_haste(config)
+    with open_stores(config, make=False, known=True) as stores:
+        away = hear(config, stores)
         found = status(config, stores)
     if as_json:
-        click.echo(json.dumps(found))
+        click.echo(json.dumps(found | {"away": told_of(away)}))
         return
+    if away:
+        click.echo(told_of(away), err=True)
     click.echo(f"home     {found['home']}")
     click.echo(f"worker   {_worker(found['worker'])}")
     if found["stands_still"]:

@@ -111,22 +111,23 @@ class RayEngine:
     def run(self, work: Work[T], progress: Progress) -> T:
         ray = self._ray
         actor = self._idle.get()
-        lost = ""
+        lost, came_back = "", True
         try:
             for _ in range(PATIENCE):
                 if lost:
-                    self._wait_for(actor, progress)
+                    came_back &= self._wait_for(actor, progress)
                 try:
                     return self._watched(actor, work, progress)
                 except (ray.exceptions.RayActorError, ray.exceptions.NodeDiedError) as error:
                     lost = str(error).partition("\n")[0]
-            raise AwayError(f"Ray lost the process that read this document, {PATIENCE} times: {lost}")
+            said = f"Ray lost the process that read this document, {PATIENCE} times: {lost}"
+            raise MachineError(said) if came_back else AwayError(said)
         finally:
             self._idle.put(actor)
 
-    def _wait_for(self, actor: Any, progress: Progress) -> None:
+    def _wait_for(self, actor: Any, progress: Progress) -> bool:
         """Until a place that was lost is started again: whatever it is given before is refused. No longer than the
-        time-out; then it shows what is given next."""
+        time-out; then it shows what is given next. Whether it was."""
         ray, until = self._ray, time.monotonic() + self._timeout
         while time.monotonic() < until:
             progress("waiting for a place", 0.0)
@@ -134,9 +135,10 @@ class RayEngine:
             try:
                 if ray.wait([asked], timeout=LOOK)[0]:
                     ray.get(asked)
-                    return
+                    return True
             except (ray.exceptions.RayActorError, ray.exceptions.NodeDiedError):
                 time.sleep(LOOK)
+        return False
 
     def _watched(self, actor: Any, work: Work[T], progress: Progress) -> T:
         ray = self._ray

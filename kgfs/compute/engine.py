@@ -48,7 +48,8 @@ class Engine(Protocol):
 
     def run(self, work: Work[T], progress: Progress) -> T:
         """Blocks until the work is done, at one of the places. Raises what it raises, and what ``progress`` raises, which
-        ends it. What runs at a place that is lost is run again at another; AwayError where that does not help."""
+        ends it. What runs at a place that is lost is run again at another: AwayError where none is to be had, MachineError
+        where each is lost, too, for then it may be the work that ends them."""
         ...
 
     def close(self) -> None: ...

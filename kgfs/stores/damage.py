@@ -35,33 +35,37 @@ class Kind(StrEnum):
 
 
 REMEDIES: dict[Kind, str] = {
-    Kind.MISSING_ORIGINAL: "made again where the same bytes or their text are kept elsewhere; else from a backup",
-    Kind.ROTTEN_ORIGINAL: "quarantined, and made again where the same bytes or their text are kept elsewhere",
-    Kind.MISSING_PART: "the document is read again by the worker",
-    Kind.ROTTEN_PART: "quarantined, and the document is read again by the worker",
-    Kind.LOST_SUMS: "made again where a hash proves the bytes",
-    Kind.ORPHAN: "quarantined",
-    Kind.TORN_LEDGER: "cut off: it was never acknowledged, or stands in front.sqlite still",
-    Kind.ROTTEN_LEDGER: "made again from front.sqlite where that has the entries; else from a backup",
-    Kind.OLD_FRONT: "quarantined, and made anew from the ledger",
-    Kind.UNSHIPPED: "shipped",
-    Kind.NOT_IN_GRAPH: "the graph is derived anew",
-    Kind.NOT_IN_JOURNAL: "the graph is derived anew",
-    Kind.DANGLING: "the graph is derived anew",
-    Kind.WRONG_SPAN: "the graph is derived anew",
-    Kind.STALE_WORDS: "the graph is derived anew",
-    Kind.MISSING_VECTORS: "the vectors are derived anew",
-    Kind.STALE_VECTORS: "the vectors are derived anew",
-    Kind.DAMAGED_DATABASE: "graph and vectors are derived anew; front.sqlite is quarantined and made anew from the ledger",
-    Kind.STUCK_JOB: "given back, or dropped where there is no such document",
-    Kind.LEFT_SPOOL: "quarantined",
-    Kind.LOST_SPOOL: "none: write the file again, or take it from a backup",
-    Kind.LEFT_INBOX: "dropped",
-    Kind.LEFT_UPLOAD: "aborted once it is a day old: until then somebody may be at it",
-    Kind.LEFT_CACHE: "removed",
-    Kind.LEFT_WAITING: "removed",
+    Kind.MISSING_ORIGINAL: "--repair makes it again where the same bytes or their text are kept elsewhere; else take it from a backup",
+    Kind.ROTTEN_ORIGINAL: "--repair quarantines it, and makes it again where the same bytes or their text are kept elsewhere",
+    Kind.MISSING_PART: "--repair has the worker read the document again",
+    Kind.ROTTEN_PART: "--repair quarantines it, and has the worker read the document again",
+    Kind.LOST_SUMS: "--repair makes them again where a hash proves the bytes",
+    Kind.ORPHAN: "--repair quarantines it",
+    Kind.TORN_LEDGER: "--repair cuts it off: it was never acknowledged, or stands in front.sqlite still",
+    Kind.ROTTEN_LEDGER: "--repair makes it again from front.sqlite where that has the entries; else take it from a backup",
+    Kind.OLD_FRONT: "--repair quarantines them, and makes them anew from the ledger",
+    Kind.UNSHIPPED: "--repair ships them",
+    Kind.NOT_IN_GRAPH: "--repair derives the graph anew",
+    Kind.NOT_IN_JOURNAL: "--repair derives the graph anew",
+    Kind.DANGLING: "--repair derives the graph anew",
+    Kind.WRONG_SPAN: "--repair derives the graph anew",
+    Kind.STALE_WORDS: "--repair derives the graph anew",
+    Kind.MISSING_VECTORS: "--repair derives the vectors anew",
+    Kind.STALE_VECTORS: "--repair derives the vectors anew",
+    Kind.DAMAGED_DATABASE: "--repair derives graph and vectors anew; it quarantines front.sqlite, and makes it anew from the ledger",
+    Kind.STUCK_JOB: "--repair gives it back, or drops it where there is no such document",
+    Kind.LEFT_SPOOL: "--repair quarantines it",
+    Kind.LOST_SPOOL: "nothing mends it: write the file again, or take it from a backup",
+    Kind.LEFT_INBOX: "takes room and nothing else; --repair drops it",
+    Kind.LEFT_UPLOAD: "takes room and nothing else; --repair aborts it once it is a day old: until then somebody may be at it",
+    Kind.LEFT_CACHE: "takes room and nothing else; --repair removes it",
+    Kind.LEFT_WAITING: "takes room and nothing else; --repair removes it",
 }
-"""What repairing does."""
+"""What repairing would do, or would have done where it could."""
+
+HARMLESS = frozenset({Kind.LEFT_INBOX, Kind.LEFT_UPLOAD, Kind.LEFT_CACHE, Kind.LEFT_WAITING})
+"""Left behind by what was killed: nobody's, and no sign that anything is lost. Of what could be somebody's, an orphan object or
+a spool file, that cannot be said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,3 +80,7 @@ class Damage:
     @property
     def remedy(self) -> str:
         return REMEDIES[self.kind]
+
+    @property
+    def harmless(self) -> bool:
+        return self.kind in HARMLESS

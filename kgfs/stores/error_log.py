@@ -7,6 +7,8 @@ import os
 import time
 from pathlib import Path
 
+from kgfs.errors import AWAY
+
 
 class ErrorLog:
     """Appending is atomic for lines of ordinary length (O_APPEND); never raises, a log must not hide an error by its own."""
@@ -35,17 +37,19 @@ class ErrorLog:
 
 
 class Trouble:
-    """Of what is tried again and again: a failure is logged once while it lasts, and again when it is of another kind."""
+    """Of what is tried again and again: a failure is logged once while it lasts, and again when it is of another kind. A server
+    that is away is of one, whichever way it says so."""
 
     def __init__(self, log: ErrorLog, where: str) -> None:
         self._log = log
         self._where = where
-        self._lasting: type[BaseException] | None = None
+        self._lasting: object = None
 
     def met(self, error: BaseException) -> None:
-        if type(error) is not self._lasting:
+        kind = AWAY if isinstance(error, AWAY) else type(error)
+        if kind is not self._lasting:
             self._log.add(self._where, error)
-        self._lasting = type(error)
+        self._lasting = kind
 
     def over(self) -> None:
         self._lasting = None

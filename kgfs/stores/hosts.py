@@ -24,6 +24,7 @@ from kgfs.stores.garage.contract import Objects
 from kgfs.stores.journal.encoding import decode
 from kgfs.stores.journal.facts import ForgettingDone
 from kgfs.stores.journal.following import confirmed
+from kgfs.stores.notes import write_note
 from kgfs.stores.stores import Stores
 
 HOSTS = "hosts/"
@@ -112,20 +113,18 @@ def read_roll(config: Config, stores: Stores) -> Roll:
     upto = before.upto if before and before.upto <= followed else min(slowest, followed)
     purges = [purge for purge in (*known, *_purges(stores, upto, followed)) if purge.fact > slowest]
     roll = Roll(followed, time.time(), hosts, tuple(purges))
-    fresh = _path(config).with_suffix(f".{secrets.token_hex(4)}")
-    fresh.write_text(json.dumps(asdict(roll)))
-    fresh.rename(_path(config))
+    write_note(_path(config), asdict(roll))
     return roll
 
 
 def known_roll(config: Config) -> Roll | None:
-    """As it was read last; None where it never was. Quick, asks no server."""
+    """As it was read last; None where it never was, or that is lost. Quick, asks no server."""
     try:
         found = json.loads(_path(config).read_text())
-    except FileNotFoundError:
+        hosts = tuple(Host(**host) for host in found["hosts"])
+        return Roll(found["upto"], found["read_at"], hosts, tuple(Purge(**purge) for purge in found["purges"]))
+    except (FileNotFoundError, ValueError, LookupError, TypeError):
         return None
-    hosts = tuple(Host(**host) for host in found["hosts"])
-    return Roll(found["upto"], found["read_at"], hosts, tuple(Purge(**purge) for purge in found["purges"]))
 
 
 def _path(config: Config) -> Path:

@@ -1,21 +1,30 @@
-"""Where the garage has bytes that homes share before they are settled, so that all of them can read what one has written."""
+"""Where the garage has bytes that homes share before they are settled, so that all of them can read what one has written, and
+while they leave."""
 
 from __future__ import annotations
 
 import re
 
 from kgfs.domain.documents import Place
+from kgfs.stores.garage.contract import Objects
 from kgfs.stores.journal.contract import Journal
 from kgfs.stores.journal.encoding import decode
 from kgfs.stores.journal.facts import ContentKept
 
 _KEY = re.compile(r"inbox/([0-7][0-9a-f]{15}|[0-9a-f]{1,15})\.([0-9a-f]{64})")
 WAITING = "inbox/"
+LEAVING = "leaving/"
+"""Below it, and the id of the home that deletes them: originals that nobody promises any more, until it is certain of that."""
 
 
 def waiting_key(name_id: int, sha256: str) -> str:
     """The object of a content of one name. It goes once the name is settled, unless a version has it."""
     return f"{WAITING}{name_id:x}.{sha256}"
+
+
+def copies_leaving(objects: Objects, key: str) -> list[str]:
+    """Of an original: those that homes set aside which give it up."""
+    return [left for left, _ in objects.keys(LEAVING) if left.endswith(f"/{key}")]
 
 
 def is_awaited(journal: Journal, key: str) -> bool:

@@ -56,6 +56,7 @@ def start(name: str, folder: Path) -> None:
                 raise SystemExit(
                     f"port {port} is taken by another program. End that, or remove {folder / 'running.json'}."
                 )
+        print(f"{name}\tstarting …", file=sys.stderr)
         found = SERVERS[name].start(folder, process.ports_before(folder))
     print(f"{name}\tprocess {found.pid}\tport {found.ports[0]}")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -12,13 +13,28 @@ PACKAGES = {"mvn": "maven", "go": "golang-go"}
 """Those that a command comes with under another name."""
 
 
-def fetch(what: str, command: Sequence[str | Path], env: Mapping[str, str] | None = None) -> None:
+SAID_EVERY = 20.0
+"""Seconds."""
+
+
+def fetch(what: str, command: Sequence[str | Path], env: Mapping[str, str] | None = None, how: str = "fetched") -> None:
     """Run what fetches or builds it. Nothing of it says for minutes what it does, so that is said here."""
     if not shutil.which(command[0]):
         package = PACKAGES.get(str(command[0]), command[0])
-        raise SystemExit(f"{what} is fetched by {command[0]}, which is not installed: apt-get install {package}")
-    print(f"{what} is being fetched, once; this takes minutes …", file=sys.stderr)
-    done = subprocess.run(command, check=False, env=env, capture_output=True, text=True, errors="replace")
-    if done.returncode:
-        said = [line.strip() for line in (done.stderr + done.stdout).splitlines() if line.strip()]
-        raise SystemExit(f"{what} could not be fetched: {said[0] if said else f'exit code {done.returncode}'}")
+        raise SystemExit(f"{what} is {how} by {command[0]}, which is not installed: apt-get install {package}")
+    print(f"{what} is being {how}, once; this takes minutes …", file=sys.stderr)
+    begun = time.monotonic()
+    words = [str(word) for word in command]
+    with subprocess.Popen(
+        words, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace"
+    ) as process:
+        while True:
+            try:
+                out, err = process.communicate(timeout=SAID_EVERY)
+                break
+            except subprocess.TimeoutExpired:
+                print(f"{what} is being {how}, for {time.monotonic() - begun:.0f} s so far …", file=sys.stderr)
+    if process.returncode:
+        said = [line.strip() for line in (err + out).splitlines() if line.strip()]
+        raise SystemExit(f"{what} could not be {how}: {said[0] if said else f'exit code {process.returncode}'}")
+    print(f"{what} was {how} in {time.monotonic() - begun:.0f} s.", file=sys.stderr)

@@ -22,7 +22,8 @@ def install() -> Path:
         if not shutil.which("go"):
             raise SystemExit("MinIO is built from source: install Go (golang-go, or https://go.dev/dl).")
         build = {**os.environ, "GOBIN": str(folder), "CGO_ENABLED": "0", "GOGC": "400"}
-        fetch(f"MinIO {VERSION}", ["go", "install", *QUICK, f"github.com/minio/minio@{VERSION}"], build)
+        what = f"github.com/minio/minio@{VERSION}"
+        fetch(f"MinIO {VERSION}", ["go", "install", *QUICK, what], build, how="built from source")
     return folder / "minio"
 
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Iterator
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from kgfs.errors import KgfsError
+from kgfs.config import Config
+from kgfs.errors import KgfsError, MissingError
 from kgfs.stores.garage.contract import Garage
 from kgfs.stores.garage.embedded import FileGarage
 from kgfs.stores.garage.memory import MemoryGarage
+from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.garage.s3.bucket import Bucket
 from kgfs.stores.garage.s3.garage import S3Garage
 from kgfs.stores.garage.s3.place import Place
@@ -70,9 +73,14 @@ class Server:
         process.end(self.folder)
 
 
-def started(name: str, folder: Path) -> Iterator[Server]:
+def need(name: str) -> None:
+    """One of S3's servers."""
     if name not in REQUIRED and not (process.cache() / _CACHED[name]).exists():
         missing(name, f"it is not installed (python -m scripts.servers install {name})")
+
+
+def started(name: str, folder: Path) -> Iterator[Server]:
+    need(name)
     folder.mkdir(exist_ok=True)
     server = Server(name, S3[name], folder)
     server.start()
@@ -99,3 +107,14 @@ def garage_of(kind: str, folder: Path, request: pytest.FixtureRequest, *, cache_
     if kind == "memory":
         return MemoryGarage()
     return S3Garage(request.getfixturevalue(kind).place, folder / "cache", cache_bytes)
+
+
+def in_bucket(config: Config) -> Iterator[tuple[str, bytes]]:
+    """Name and bytes of all that a home has in a bucket, whatever it is for; nothing of a home in files."""
+    if config.garage_store.store == "files":
+        return
+    with closing(open_garage(config)) as garage:
+        assert isinstance(garage, S3Garage)
+        for found in garage._bucket.listed(""):
+            with suppress(MissingError):  # deleted since
+                yield found.name, garage._bucket.get(found.name)[1]

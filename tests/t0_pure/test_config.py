@@ -51,3 +51,27 @@ def test_a_home_that_cannot_be_one_says_how_to_name_another() -> None:
         load(Path("/dev/null/x"), environ={})
     with pytest.raises(StoreError, match=r"^/dev/null/x: .*--home or KGFS_HOME"):
         make_home(Config(home=Path("/dev/null/x")))
+
+
+def test_relative_names_of_files_count_from_the_folder_of_the_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the folder a process is in: mounts and workers are in another one than the verb that starts them."""
+    folder = tmp_path / "settings"
+    folder.mkdir()
+    (folder / "team.toml").write_text(
+        '[garage]\naccess_key_file = "keys/access"\nsecret_key_file = "/keys/secret"\n[graph]\npassword_file = "~/word"\n'
+    )
+    environ = {"KGFS_GRAPH_CA_FILE": "ca.pem", "KGFS_COMPUTE_TOKEN_FILE": ""}
+    monkeypatch.chdir(tmp_path)
+    for config in (
+        load(tmp_path / "home", Path("settings/team.toml"), environ),
+        load(tmp_path / "home", environ={**environ, "KGFS_CONFIG": "settings/team.toml"}),
+    ):
+        assert config.garage_store.access_key_file == str(folder / "keys/access")
+        assert config.garage_store.secret_key_file == "/keys/secret"
+        assert config.graph.password_file == "~/word"
+        assert config.graph.ca_file == str(folder / "ca.pem")
+        assert config.cluster.token_file == config.vectors.api_key_file == ""
+        assert config.file == folder / "team.toml"
+    assert load(Path("home"), environ=environ).graph.ca_file == str(tmp_path / "home/ca.pem")

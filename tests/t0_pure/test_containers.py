@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.servers import neo4j
+from scripts.servers import minio, neo4j
 
 UNITS = Path(__file__).parents[2] / "systemd" / "servers"
 CONTAINERS = sorted(path.name for path in UNITS.glob("*.container"))
@@ -55,8 +55,11 @@ def test_sections_and_keys_are_known(path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", CONTAINERS)
-def test_they_say_that_nobody_ran_them(name: str) -> None:
-    assert "NOT RUN" in (UNITS / name).read_text().partition("[Unit]")[0]
+def test_they_say_that_nobody_ran_them_and_where_they_go(name: str) -> None:
+    comment = (UNITS / name).read_text().partition("[Unit]")[0]
+    assert "NOT RUN" in comment
+    there = "~/.config/containers/systemd"
+    assert comment.index(f"mkdir -p {there}\n") < comment.index(f" {there}/ && systemctl --user daemon-reload")
 
 
 @pytest.mark.parametrize("name", CONTAINERS)
@@ -92,3 +95,5 @@ def test_they_are_the_servers_that_are_tested() -> None:
 
     assert read("kgfs-neo4j.container")["Container"]["Image"][0].partition(":")[2].startswith(neo4j.VERSIONS[25])
     assert read("kgfs-qdrant.container")["Container"]["Image"] == [f"docker.io/qdrant/qdrant:v{VERSION}"]
+    released = re.findall(r":RELEASE\.(\d{4})-(\d\d)-(\d\d)", read("kgfs-minio.container")["Container"]["Image"][0])[0]
+    assert "".join(released) < minio.VERSION.split("-")[1], "and so the unit says of it"

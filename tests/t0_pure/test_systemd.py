@@ -73,6 +73,10 @@ def test_failures_that_pass_are_tried_again(name: str) -> None:
     assert (BusyError.exit_code in codes) == (name == "kgfs@.service"), "a worker waits for the one that works"
 
 
+def test_a_first_mount_may_take_as_long_as_its_graph_takes_to_be_copied() -> None:
+    assert settings("kgfs@.service")["TimeoutStartSec"] == ["infinity"]
+
+
 # ------------------------------------------------------------------------------- the commands, without systemd
 
 
@@ -113,10 +117,14 @@ def unit(tmp_path: Path) -> Iterator[Unit]:
 def test_the_commands_of_the_mount(unit: Unit) -> None:
     unit.environment["KGFS_OPTIONS"] = "--no-worker"
     assert unit.run("ExecStartPre").returncode == 0
+    with subprocess.Popen(["true"]) as ended:
+        unit.environment["MAINPID"] = str(ended.pid)
+    assert unit.run("ExecStartPost").returncode != 0, "who waits for a mount that ended would wait for ever"
     for ending in ("stop", "kill"):
         main = subprocess.Popen(
             unit.command("ExecStart"), env=unit.environment, cwd="/", stderr=subprocess.PIPE, text=True
         )
+        unit.environment["MAINPID"] = str(main.pid)
         reaped = threading.Thread(target=main.wait)  # at once, as by systemd: ExecStop waits for the process to be gone
         reaped.start()
         try:

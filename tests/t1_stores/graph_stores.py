@@ -20,7 +20,7 @@ from kgfs.stores.graph.sqlite import SqliteGraph
 if TYPE_CHECKING:
     from kgfs.stores.graph.neo4j.place import Place
 
-STORES = ("sqlite", "memory", "neo4j", "replica")
+STORES = ("sqlite", "memory", "neo4j", pytest.param("replica", id="replica-of-neo4j"))
 
 
 def opened(request: pytest.FixtureRequest, path: Path | None = None) -> Graph:

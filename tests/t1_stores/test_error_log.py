@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from kgfs.errors import AwayError, FullError
+from kgfs.errors import AwayError, FullError, TimedOutError
 from kgfs.stores.error_log import ErrorLog, Trouble
 
 
 def test_what_fails_again_and_again_is_said_once_while_it_lasts(tmp_path: Path) -> None:
     log = ErrorLog(tmp_path / "deep" / "said.ndjson")
     trouble = Trouble(log, "chores")
-    for error in (AwayError("1"), AwayError("2"), FullError("3"), FullError("4"), AwayError("5")):
+    for error in (AwayError("1"), TimedOutError("2"), FullError("3"), FullError("4"), AwayError("5")):
         trouble.met(error)
     trouble.over()
     trouble.over()

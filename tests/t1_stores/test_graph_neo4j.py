@@ -19,12 +19,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kgfs.config import load
 from kgfs.errors import AwayError, BadInputError, StoreError, TimedOutError
+from kgfs.stores.graph import opening
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.graph.vocabulary import Batch
 from scripts.servers import process
 from tests.peers.knowledge_server import MOST
+from tests.required import missing
 from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, cid, prepared, publish
 from tests.t1_stores.graph_stores import on_server, own
 
@@ -150,7 +153,7 @@ def test_a_version_of_any_size_takes_transactions_of_bounded_memory(graph: Graph
         lambda tx: tx.run("SHOW SETTINGS 'db.memory.transaction.max' YIELD value").single(strict=True)["value"]
     )
     if limit != f"{MOST / 2**20:.2f}MiB":
-        pytest.skip(f"[neo4j] the server of KGFS_NEO4J_FOLDER has another limit: {limit}")
+        missing("neo4j", f"the server of KGFS_NEO4J_FOLDER has another limit: {limit}")
     large = replace(ZEN, texts=[f"{n} " + "wordsofalongtext" * 6250 for n in range(36)])
     batch, publication = prepared(graph, large, "c1")
 
@@ -204,6 +207,8 @@ def test_old_changes_are_given_up(graph: Graph, monkeypatch: pytest.MonkeyPatch)
     assert kept
     assert {change.epoch for change in kept} == {5}
     assert {change.epoch for change in graph.changes(1) or []} == {2, 3, 4, 5}
+    noted = graph._ask("MATCH (g:Graph {name: $graph}) RETURN g.turn = g.whole")
+    assert noted == [True], "who follows need not wait for the next commit's lock"
 
 
 # ------------------------------------------------------------------------------- killed and repeated
@@ -390,13 +395,26 @@ def test_plain_text_to_another_machine_is_known(uri: str, open_to_others: bool) 
     assert not Place(uri, ca_file=Path(__file__)).open_to_others
 
 
-@pytest.mark.parametrize("uri", ["http://host:7474", "bolt://user:word@host", "host:7687"])
+@pytest.mark.claim("SECRET-2")
+@pytest.mark.parametrize(
+    "uri", ["http://host:7474", "bolt://user:word@host", "host:7687", "bolt+ssc://host:7687", "neo4j+ssc://host:7687"]
+)
 def test_a_uri_that_cannot_be_used_is_refused(uri: str) -> None:
     from kgfs.stores.graph.neo4j.place import Place
 
     with pytest.raises(BadInputError, match="uri") as told:
         Place(uri)
     assert "word" not in str(told.value).replace("password", "")
+
+
+@pytest.mark.parametrize(("uri", "noted"), [("neo4j+s://graph.example", True), ("bolt+s://graph.example", False)])
+def test_a_home_notes_bookmarks_where_it_may_ask_any_member_of_a_cluster(
+    home: Path, tmp_path: Path, uri: str, noted: bool
+) -> None:
+    (tmp_path / "word").write_text("open sesame")
+    settings = {"STORE": "neo4j", "URI": uri, "PASSWORD_FILE": str(tmp_path / "word")}
+    config = load(home, environ={f"KGFS_GRAPH_{name}": value for name, value in settings.items()})
+    assert opening._place(config).bookmarks == (config.run / "graph.bookmarks" if noted else None)
 
 
 def test_an_own_authority_goes_with_every_scheme() -> None:

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
@@ -114,6 +116,30 @@ def test_pages_of_any_size_give_the_same(
         assert {row.doc_id for row, _ in replica.find_text("t", limit=100)} == {
             f"{number:016x}" for number in range(1, 7)
         }
+
+
+def test_filling_takes_the_memory_of_a_few_rows_however_long_a_text_is(
+    place: Place, graph: Neo4jGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One document is a page of its own; its Sources are sent some at a time, here 10 in place of 1000."""
+    from kgfs.stores.graph.neo4j.origin import Origin
+
+    options = type(place).options
+    monkeypatch.setattr(type(place), "options", lambda self: options(self) | {"fetch_size": 10})
+    origin, text = Origin(place), "very " * 800
+    publish(graph, ZEN)
+    filling.fill(origin, tmp_path / "first.sqlite")  # and what is loaded for that
+    publish(graph, Doc(B, [Told("Way")], texts=[text] * 300, deposit=2))
+    tracemalloc.start()
+    try:
+        filling.fill(origin, tmp_path / "replica.sqlite")
+        assert tracemalloc.get_traced_memory()[1] < len(text) * 150
+    finally:
+        tracemalloc.stop()
+        origin.close()
+    with closing(sqlite3.connect(tmp_path / "replica.sqlite")) as filled:
+        kept = filled.execute("SELECT count(*) FROM source WHERE full_text = ?", [text])
+        assert kept.fetchone() == (300,)
 
 
 MAKE = """

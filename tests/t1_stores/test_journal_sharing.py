@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from kgfs.domain.documents import NameKind, Place
@@ -22,25 +22,46 @@ from tests.t1_stores.journal_building import Hand
 from tests.t1_stores.test_journal_oracle import OPS, SECOND, Life, tables
 
 
-class Everything:
-    """The garage has whatever is asked for."""
-
-    def __contains__(self, key: object) -> bool:
-        return True
-
-
 class Log:
     """A ledger, in memory."""
 
     def __init__(self) -> None:
         self.entries: list[bytes] = []
+        self.kept: set[str] = set()
+        """What the garage has, to wait there."""
+
+    def put(self, journal: SqliteJournal) -> None:
+        """Of what is not delivered that has not left by now: it is all that can be put."""
+        tail = map(decode, journal.unshipped(1 << 62)[1])
+        for fact in [fact for fact in tail if isinstance(fact, f.ContentKept)]:
+            name = journal.names.name(fact.id)
+            if name is not None and (name.sha256, name.place) == (fact.sha256, Place.SPOOL):
+                self.kept.add(waiting_key(fact.id, fact.sha256))
 
     def pull(self, journal: SqliteJournal) -> list[str]:
+        self.put(journal)
         first, _ = journal.unshipped(1)
-        return journal.follow(list(enumerate(self.entries[first - 1 :], first)), Everything())
+        entries = list(enumerate(self.entries[first - 1 :], first))
+        while True:
+            try:
+                return journal.follow(entries, self.kept)
+            except NotKeptError as error:
+                if not self.find(journal, error.key):
+                    raise
+                self.kept.add(error.key)
+
+    def find(self, journal: SqliteJournal, key: str) -> bool:
+        """Whether that is what a name has that was settled: its bytes left for the garage, where they are found, though what
+        settling made of it was overtaken and the tail goes on speaking of what was written."""
+        for fact in map(decode, journal.unshipped(1 << 62)[1]):
+            name = journal.names.name(fact.id) if isinstance(fact, f.ContentKept) else None
+            if name is not None and name.place is Place.GARAGE and waiting_key(name.id, name.sha256) == key:
+                return True
+        return False
 
     def deliver(self, journal: SqliteJournal, limit: int = 1000) -> list[str]:
         """One attempt: what others delivered comes first, if there is anything."""
+        self.put(journal)
         first, entries = journal.unshipped(limit)
         if first - 1 == len(self.entries):
             self.entries += entries
@@ -48,10 +69,12 @@ class Log:
 
     def time_out(self, journal: SqliteJournal, *, done: bool) -> list[str]:
         """An attempt whose end was not awaited, of which the journal knows nothing: its newest content is withdrawn, which is
-        told."""
+        told. Where the facts got to the ledger, all that could be put had been before: others may make a conflict of what
+        was withdrawn."""
         first, entries = journal.unshipped()
         contents = [fact for fact in map(decode, entries) if isinstance(fact, f.ContentKept)]
         if done and first - 1 == len(self.entries):
+            self.put(journal)
             self.entries += entries
         return [fact.sha256 for fact in contents[-1:] if journal.withdraw(fact)]
 
@@ -132,6 +155,12 @@ class Writers(HomeLife):
     def __init__(self, number: int) -> None:
         super().__init__(number)
         self.written: set[str] = set()
+        self.brought: set[str] = set()
+        """Where settling put bytes, before it said so: they stay there though what was written is withdrawn after."""
+
+    def record(self, *facts: f.Fact) -> None:
+        self.brought |= {fact.key for fact in facts if isinstance(fact, f.VersionMinted)}
+        super().record(*facts)
 
     def content(self, name_id: int, content: str) -> f.ContentKept:
         self.written.add(content)
@@ -174,6 +203,12 @@ class Writers(HomeLife):
         versions = [version.sha256 for name in (*files, *gone) for version in self.first.names.versions(name.id)]
         return {name.sha256 for name in files} | set(versions)
 
+    def conflicts(self) -> set[str]:
+        """Where the bytes of all conflicts are to be."""
+        held = [*(name.id for name in self.all_names()), *(gone.id for gone in self.first.names.trash())]
+        versions = [version for name_id in held for version in self.first.names.versions(name_id)]
+        return {version.key for version in versions if version.decision == "conflict"}
+
 
 WRITINGS = st.lists(
     st.tuples(
@@ -191,15 +226,53 @@ WRITINGS = st.lists(
 )
 
 
+DELIVERED_UNHEARD = [
+    (2, "name_file", 11, 6),
+    (1, "name_file", 8, 11),
+    (2, "name_file", 0, 5),
+    (1, "rename", 11, 4),
+    (2, "time_out", 5, 5),
+    (1, "time_out", 4, 6),
+]
+"""Withdrawn, and yet delivered: what another home does then makes a conflict of it."""
+SETTLED_THEN_WITHDRAWN = [
+    (0, "name_file", 1, 5),
+    (1, "name_file", 4, 3),
+    (0, "rename", 11, 8),
+    (0, "mint", 9, 2),
+    (1, "time_out", 11, 3),
+    (0, "pull", 10, 11),
+    (0, "time_out", 2, 0),
+]
+"""Withdrawn after it was settled, and became a conflict."""
+SETTLED_AND_OVERTAKEN = [
+    (1, "name_file", 5, 6),
+    (1, "mint", 9, 5),
+    (1, "deliver", 11, 7),
+    (2, "pull", 3, 3),
+    (0, "name_file", 6, 9),
+    (1, "rename", 1, 7),
+    (2, "save", 9, 4),
+    (2, "mint", 7, 6),
+    (1, "deliver", 1, 7),
+]
+"""Settled, then its version did not fit, then its path was taken."""
+
+
 @settings(
     max_examples=60,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
-    phases=[Phase.reuse, Phase.generate],
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
 )
 @given(WRITINGS)
+@example(DELIVERED_UNHEARD)
+@example(SETTLED_THEN_WITHDRAWN)
+@example(SETTLED_AND_OVERTAKEN)
 @pytest.mark.claim("SHARE-3")
 def test_no_content_is_lost_that_nobody_wrote_over(doings: list[tuple[int, str, int, int]]) -> None:
+    """The bytes of every conflict are in the garage: where they waited, as they are put before a fact that speaks of them is
+    delivered, be that heard or not; or where settling brought them before it said so, be what was written withdrawn after."""
     homes, log, superseded = [Writers(number) for number in range(3)], Log(), set[str]()
     try:
         homes[0].record(f.OntologyMade("ontology-P", "P", "p", homes[0].new_id(), 0o755, 0, 0, 9))
@@ -216,12 +289,14 @@ def test_no_content_is_lost_that_nobody_wrote_over(doings: list[tuple[int, str, 
             else:
                 getattr(home, op)(i, j)
         written = set[str]().union(*(home.written for home in homes))
+        brought = set[str]().union(*(home.brought for home in homes))
         while any(home.journal.unshipped()[1] for home in homes):
             for home in homes:
                 log.deliver(home.journal)
         for home in homes:
             log.pull(home.journal)
             assert written - superseded <= home.held()
+            assert home.conflicts() <= log.kept | brought
     finally:
         for home in homes:
             home.journal.close()
@@ -403,6 +478,22 @@ def test_what_was_written_elsewhere_is_not_removed_unseen(two: Two) -> None:
 
 
 @pytest.mark.claim("SHARE-4")
+@pytest.mark.parametrize("settled", [False, True])
+def test_what_was_written_elsewhere_is_not_forgotten_unseen(two: Two, settled: bool) -> None:
+    """What it was before is, where nothing speaks of it any more."""
+    name, doc_id = two.here.document("a", "old")
+    two.meet()
+    two.there.write(name, "theirs")
+    if settled:
+        two.there.mint(name)
+    two.here.record(f.ForgettingOwed("order", (name,), (doc_id,), "orphans", True, (), (), two.here.tick()))
+    told = two.meet()
+    assert two.tree() == {"a": "theirs"}
+    assert [owed.doc_ids for owed in two.here.names.forgettings()] == ([(doc_id,)] if settled else [])
+    assert settled or "another name" in told[0]
+
+
+@pytest.mark.claim("SHARE-4")
 def test_names_of_different_kinds_stand_beside_one_another(two: Two) -> None:
     two.there.folder("x")
     two.here.file("x", "ours")
@@ -472,6 +563,68 @@ def test_a_conflict_waits_for_its_bytes(two: Two) -> None:
     assert two.tree() == {"a": "theirs"}
 
 
+@pytest.mark.claim("SHARE-3")
+@pytest.mark.parametrize("then", ["saved again", "written again", "removed", "forgotten"])
+def test_what_gave_way_before_it_was_delivered_waits_for_no_bytes(two: Two, then: str) -> None:
+    """They are given up with it, whatever others did to the path meanwhile."""
+    old = two.here.file("a", "old")
+    two.meet()
+    two.there.write(old, "theirs")
+    first, kept, ours = two.here.file("a.tmp", "first"), set[str](), list[tuple[str, str]]()
+    two.here.move(first, "a", replaces=old)
+    if then == "removed":
+        two.here.remove(first)
+    elif then == "forgotten":
+        two.here.record(f.ForgettingOwed("order", (first,), (), "orphans", False, (), (), two.here.tick()))
+    else:
+        second = two.here.file("a.tmp", "second") if then == "saved again" else first
+        two.here.move(second, "a", replaces=first) if then == "saved again" else two.here.write(first, "second")
+        kept, ours = {waiting_key(second, "second")}, [("conflict", "second")]
+    two.log.deliver(two.there.journal)  # type: ignore[arg-type]
+    two.here.journal.follow(list(enumerate(two.log.entries, 1)), kept)
+    assert two.tree() == {"a": "theirs"} and two.history("a") == ours
+    two.meet()
+
+
+@pytest.mark.claim("SHARE-4")
+@pytest.mark.parametrize("elsewhere", ["its place was moved", "it was removed"])
+def test_what_gave_way_to_a_move_that_is_not_carried_out_is_what_it_was_before(two: Two, elsewhere: str) -> None:
+    name, other = two.here.file("a", "old"), two.here.file("b", "other")
+    two.meet()
+    two.there.move(name, "c") if elsewhere == "its place was moved" else two.there.remove(other)
+    two.here.write(name, "given up")
+    two.here.move(other, "a", replaces=name)
+    two.log.deliver(two.there.journal)  # type: ignore[arg-type]
+    two.here.journal.follow(list(enumerate(two.log.entries, 1)), ())
+    assert two.tree() == ({"a": "other", "c": "old"} if elsewhere == "its place was moved" else {"a": "old"})
+    two.meet()
+
+
+def test_what_was_saved_through_another_hosts_file_is_found_where_it_waits(two: Two) -> None:
+    """The temporary file of one program, made by it on both at once."""
+    old = two.here.file("a", "old")
+    two.meet()
+    two.there.empty("a.tmp")
+    two.there.write(old, "theirs")
+    saved = two.here.file("a.tmp", "ours")
+    two.here.move(saved, "a", replaces=old)
+    two.meet()
+    (version,) = two.here.names.versions(old)
+    assert (version.decision, version.key) == ("conflict", waiting_key(saved, "ours"))
+
+
+def test_bytes_that_nobody_has_any_more_are_told_and_hold_up_nothing(two: Two) -> None:
+    two.there.file("a", "theirs")
+    two.there.file("b.tmp", "theirs")
+    ours = two.here.file("a", "ours")
+    two.log.deliver(two.there.journal)  # type: ignore[arg-type]
+    before, key = two.here.journal.seq(), waiting_key(ours, "ours")
+    (told,) = two.here.journal.follow(list(enumerate(two.log.entries, 1)), (), {key})
+    assert "a: " in told and "lost" in told
+    assert two.here.journal.seq() > before and two.tree() == {"a": "theirs", "b.tmp": "theirs"}
+    two.meet()
+
+
 def test_who_followed_the_feed_into_what_was_renumbered_looks_anew(two: Two) -> None:
     known = two.here.journal.seq()
     two.here.file("b", "ours")
@@ -514,3 +667,27 @@ def test_only_confirmed_work_is_handed_out(two: Two) -> None:
     two.meet()
     job = two.here.journal.jobs.claim("w", 60)
     assert job is not None and job.doc_id == "d" * 16
+
+
+def test_what_the_ledger_has_is_trimmed_but_the_newest_and_what_it_has_not(
+    two: Two, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kgfs.stores.journal.sqlite.KEPT_ENTRIES", 10)
+    for i in range(12):
+        two.here.file(f"h{i}", "ours")
+    for i in range(12):
+        two.there.file(f"t{i}", "theirs")
+    assert len(two.here.journal.unshipped()[1]) == 24
+    two.meet()
+    for journal in (two.here.journal, two.there.journal):
+        newest = journal.seq()
+        assert newest == len(two.log.entries)
+        assert journal.facts(newest - 11) is None
+        assert [seq for seq, _ in journal.facts(newest - 10) or ()] == list(range(newest - 9, newest + 1))
+    for i in range(12):  # more than are kept, and all of what the ledger has goes
+        two.here.file(f"more{i}", "ours")
+    two.there.file("first", "theirs")
+    two.meet()
+    two.here.file("last", "ours")
+    two.meet()
+    assert len(two.tree()) == 38

@@ -126,6 +126,37 @@ def test_held_it_is_renewed_until_it_is_lost(leases: Leases) -> None:
         assert left is not None
 
 
+def test_an_error_of_any_kind_ends_no_renewing() -> None:
+    class Once(MemoryLeases):
+        renewals = 0
+
+        def renew(self, lease: Lease, seconds: float) -> bool:
+            self.renewals += 1
+            if self.renewals == 1:
+                raise RuntimeError("can't start new thread")
+            return super().renew(lease, LONG)
+
+    leases = Once()
+    with closing(Holding(leases, SHORT)) as holding:
+        with holding._lock:
+            holding._held[lease := taken(leases)] = False
+        until(lambda: leases.renewals > 2)
+        assert holding.holds(lease)
+
+
+def test_what_else_stands_in_the_folder_of_a_lease_is_passed_over() -> None:
+    """As a program that shows buckets makes one when a folder is looked at."""
+    objects = MemoryGarage().objects
+    leases = BucketLeases(objects)
+    lease = taken(leases)
+    ((key, _),) = objects.keys(LEASES)
+    objects.put(f"{key.rpartition('/')[0]}/.DS_Store", b"")
+    leases.renew(lease, LONG)
+    assert leases.take("a", "another", LONG) is None
+    leases.release(lease)
+    assert taken(leases).token > lease.token
+
+
 def test_of_many_at_once_one_gets_it(leases: Leases) -> None:
     tokens: list[int] = []
     for _ in range(5):
@@ -206,8 +237,28 @@ def test_one_whose_holder_is_writing_under_it_is_held_and_no_server_is_away(neo4
         assert taken(leases).token > first.token
 
 
+def test_a_server_that_was_put_back_gives_no_number_twice(neo4j_place: Place) -> None:
+    from kgfs.stores.graph.neo4j.graph import Neo4jGraph
+    from kgfs.stores.leases.neo4j import Neo4jLeases
+
+    place = own(neo4j_place)
+    with closing(Neo4jGraph(place)), closing(Neo4jLeases(place, 30.0)) as leases:
+        leases.release(taken(leases))
+        kept = leases._speaking.one("MATCH (l:Lease {graph: $graph}) RETURN l.token AS token", graph=place.namespace)
+        assert kept
+        first = taken(leases)
+        leases._speaking.write_one(
+            "MATCH (l:Lease {graph: $graph}) SET l.token = $token, l.until = 0, l.holder = '' RETURN 1",
+            30.0,
+            graph=place.namespace,
+            token=kept["token"],
+        )
+        assert taken(leases).token > first.token
+        with pytest.raises(LostLeaseError):
+            leases.renew(first, LONG)
+
+
 def test_a_server_that_is_away_is_said_soon() -> None:
-    pytest.importorskip("neo4j")
     from kgfs.stores.graph.neo4j.place import Place
     from kgfs.stores.leases.neo4j import Neo4jLeases
 

@@ -1,19 +1,23 @@
-"""No Neo4j at the address, or something else: said in one line, and nothing beside it by the driver."""
+"""No Neo4j at the address, not yet, or something else: said in one line, and nothing beside it by the driver."""
 
 from __future__ import annotations
 
 import socket
+from contextlib import ExitStack, closing
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-pytest.importorskip("neo4j")
-
+from kgfs.config import Config, Graph
 from kgfs.errors import AwayError, TimedOutError
 from kgfs.stores.graph.neo4j import speaking
 from kgfs.stores.graph.neo4j.graph import Neo4jGraph
 from kgfs.stores.graph.neo4j.place import Place
 from kgfs.stores.graph.neo4j.strangers import answers_as_another
+from kgfs.stores.graph.opening import wait_for_server
+from kgfs.stores.graph.replica.file import open_file
+from kgfs.stores.leases.neo4j import Neo4jLeases
 from scripts.servers import process
 from tests.peers.strangers import stranger
 
@@ -24,6 +28,33 @@ def test_where_nobody_listens_the_reason_is_told(caplog: pytest.LogCaptureFixtur
         Neo4jGraph(Place(f"bolt://127.0.0.1:{port}", password="my secret word", timeout=1.0))
     assert "\n" not in str(caught.value)
     assert not caplog.records
+
+
+def test_where_nobody_listens_nobody_waits_for_the_time_out() -> None:
+    """Which would be ten minutes; each connects anew."""
+    [port] = process.free_ports(1)
+    place = Place(f"bolt://127.0.0.1:{port}", password="my secret word", timeout=600.0)
+    with pytest.raises(AwayError, match="Connection refused"):
+        Neo4jGraph(place)
+    with closing(Neo4jLeases(place, 600.0)) as leases, pytest.raises(AwayError, match="Connection refused"):
+        leases.take("publish", "me", 60.0)
+
+
+def test_who_can_wait_waits_until_somebody_listens(tmp_path: Path) -> None:
+    [port] = process.free_ports(1)
+    (tmp_path / "password").write_text("my secret word")
+    settings = Graph("neo4j", f"bolt://127.0.0.1:{port}", password_file=str(tmp_path / "password"), timeout=600.0)
+    with ExitStack() as stack:
+
+        def told(what: str) -> None:
+            assert f"127.0.0.1:{port}: nobody listens there" in what
+            stack.enter_context(socket.create_server(("127.0.0.1", port)))
+
+        wait_for_server(Config(tmp_path, graph=settings), told)
+        wait_for_server(Config(tmp_path, graph=settings), pytest.fail)
+    wait_for_server(Config(tmp_path, graph=replace(settings, timeout=0.1)))
+    open_file(Config(tmp_path).replica_db).close()
+    wait_for_server(Config(tmp_path, graph=settings), pytest.fail)  # a replica answers
 
 
 def test_what_does_not_speak_as_neo4j_is_given_up_in_time(caplog: pytest.LogCaptureFixture) -> None:

@@ -6,8 +6,6 @@ from contextlib import closing
 
 import pytest
 
-pytest.importorskip("qdrant_client")
-
 from kgfs.errors import AwayError
 from kgfs.stores.vectors.qdrant import Place, QdrantVectors
 from tests.peers.strangers import stranger

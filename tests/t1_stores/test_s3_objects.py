@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import closing, nullcontext
 from dataclasses import replace
@@ -261,6 +262,25 @@ def test_a_content_that_changed_after_it_was_hashed_is_refused(kept: S3Objects, 
         assert not kept.exists(KEY)
     assert bucket.uploads(object_name(KEY)) == []
     assert list(bucket.listed(names.UPLOADS)) == []
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("server", ["seaweedfs"], indirect=True)
+def test_memory_is_that_of_a_few_parts_whatever_the_length(kept: S3Objects, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    with source.open("wb") as file:
+        for _ in range(64):
+            file.write(LONG[:BLOCK])
+    tracemalloc.start()
+    try:
+        sums, read = kept.put(KEY, source), hashlib.sha256()
+        with closing(kept.open(KEY)) as reader:
+            for at in range(0, sums.size, BLOCK):
+                read.update(reader.read_at(at, BLOCK))
+        assert tracemalloc.get_traced_memory()[1] < 32 << 20 < sums.size
+    finally:
+        tracemalloc.stop()
+    assert read.hexdigest() == sums.sha256
 
 
 PUTTER = """

@@ -102,6 +102,20 @@ def test_what_a_graph_of_ones_own_may_still_have_is_not_said_to_be_gone(here: Ho
 
 
 @pytest.mark.claim("SHARE-8")
+def test_what_a_copy_may_still_have_that_nobody_brings_on_is_not_said_to_be_gone(here: Host, there: Host) -> None:
+    """A worker or verb beside a replica that is too old to follow asks the server itself."""
+    exchanged(here, there)
+    there.config = replace(there.config, graph=replace(there.config.graph, store="neo4j", uri="bolt://localhost"))
+    fact = purged(here)
+    there.config.replica_db.write_bytes(b"what was purged")
+    exchanged(there)
+    assert [purge["fact"] for purge in shown(here)["purges"]] == [fact]
+    there.config.replica_db.unlink()
+    exchanged(there)
+    assert shown(here)["purges"] == []
+
+
+@pytest.mark.claim("SHARE-8")
 def test_a_host_that_is_struck_off_is_waited_for_no_more_until_it_comes_back(here: Host, there: Host) -> None:
     exchanged(here, there)
     fact = purged(here)

@@ -6,7 +6,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -29,11 +29,16 @@ from kgfs.ingest.working.worker import Worker
 from kgfs.knowledge import check as check_module
 from kgfs.stores.damage import REMEDIES, Kind
 from kgfs.stores.error_log import ErrorLog
+from kgfs.stores.garage.opening import open_garage
+from kgfs.stores.garage.s3.garage import S3Garage
+from kgfs.stores.garage.s3.names import object_name
 from kgfs.stores.journal.facts import SettingChanged
 from kgfs.stores.vectors.contract import Filter
 from kgfs.stores.worker_lock import worker_note
-from tests.peers.homes import anywhere
+from tests.peers.homes import anywhere, lifecycle
 from tests.t6_whole.knowledge_of import knowledge_in
+
+pytestmark = lifecycle
 
 TEXT = "Reference counting is a form of garbage collection. Garbage collection reclaims unreachable memory cells."
 OTHER = "Zen is a school of Buddhism.\r\nA koan is a riddle that is used in Zen — often.\n"
@@ -83,6 +88,34 @@ class Home:
         top = self.config.garage / "objects" / folder
         return next(p for p in sorted(top.rglob(f"*{suffix}")) if p.is_file() and "@sums" not in p.name)
 
+    @property
+    def is_in_files(self) -> bool:
+        return self.config.garage_store.store == "files"
+
+    @contextmanager
+    def kept(self, folder: str) -> Iterator[tuple[S3Garage, str]]:
+        """The key of one of the bucket's objects."""
+        with closing(open_garage(self.config)) as garage:
+            assert isinstance(garage, S3Garage)
+            yield garage, next(key for key, _ in garage.objects.keys(f"{folder}/"))
+
+    def flip(self, folder: str) -> None:
+        """A bit of one of the garage's objects."""
+        if self.is_in_files:
+            flip(self.object(folder))
+            return
+        with self.kept(folder) as (garage, key):
+            found, raw = garage._bucket.get(object_name(key))
+            garage._bucket.replace(found.name, flipped(raw), found.meta)
+
+    def remove(self, folder: str) -> None:
+        """One of the garage's objects; in files, but not its sums."""
+        if self.is_in_files:
+            remove(self.object(folder))
+            return
+        with self.kept(folder) as (garage, key):
+            garage.objects.delete(key)
+
     def sql(self, database: str, *statements: str) -> None:
         with closing(sqlite3.connect(self.config.home / f"{database}.sqlite", isolation_level=None)) as db:
             db.execute("PRAGMA foreign_keys=OFF")
@@ -103,10 +136,15 @@ def damaged(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
 
 
 def flip(path: Path) -> None:
-    raw = bytearray(path.read_bytes())
-    raw[len(raw) // 2] ^= 1
+    raw = flipped(path.read_bytes())
     os.chmod(path, 0o600)
     path.write_bytes(raw)
+
+
+def flipped(raw: bytes) -> bytes:
+    """In one bit."""
+    middle = len(raw) // 2
+    return raw[:middle] + bytes([raw[middle] ^ 1]) + raw[middle + 1 :]
 
 
 def remove(path: Path) -> None:
@@ -132,6 +170,7 @@ def mends(damaged: Home, kind: Kind, done: str, *, deep: bool = False) -> None:
 # ---------------------------------------------------------------------------------------------- originals
 
 
+@pytest.mark.files("damage")
 @pytest.mark.parametrize("lose", [remove, remove_with_sums])
 def test_a_missing_original_is_made_again_from_its_text(damaged: Home, lose: Callable[[Path], None]) -> None:
     lose(damaged.object("sources"))
@@ -147,12 +186,13 @@ def test_what_left_the_garage_by_its_own_door_is_made_again(damaged: Home) -> No
 
 
 def test_a_flipped_bit_is_found_by_a_deep_look(damaged: Home) -> None:
-    flip(damaged.object("sources"))
+    damaged.flip("sources")
     assert damaged.found() == [], "nobody read it"
     mends(damaged, Kind.ROTTEN_ORIGINAL, "the text in the graph", deep=True)
     assert damaged.quarantined()[0].startswith("sources/Test/")
 
 
+@pytest.mark.files("damage")
 @pytest.mark.claim("DERIVE-2")
 def test_what_no_hash_proves_is_not_made_again(damaged: Home) -> None:
     lost = damaged.object("sources")
@@ -163,6 +203,7 @@ def test_what_no_hash_proves_is_not_made_again(damaged: Home) -> None:
     assert (Kind.MISSING_ORIGINAL, "") in damaged.found(), "and is not hushed up"
 
 
+@pytest.mark.files("damage")
 def test_restore_garage_makes_both_again(damaged: Home) -> None:
     contents = {}
     for path in sorted((damaged.config.garage / "objects/sources").rglob("*.txt")):
@@ -184,18 +225,19 @@ def test_restore_garage_makes_both_again(damaged: Home) -> None:
 @pytest.mark.logs("recover MissingError")
 @pytest.mark.parametrize("folder", ["readings", "decisions", "records"])
 def test_a_missing_part_of_a_reading(damaged: Home, folder: str) -> None:
-    remove(damaged.object(folder))
+    damaged.remove(folder)
     mends(damaged, Kind.MISSING_PART, "owed to the worker")
 
 
 @pytest.mark.logs("recover MissingError")
 @pytest.mark.parametrize("folder", ["readings", "decisions", "records"])
 def test_a_rotten_part_of_a_reading(damaged: Home, folder: str) -> None:
-    flip(damaged.object(folder))
+    damaged.flip(folder)
     mends(damaged, Kind.ROTTEN_PART, "owed to the worker", deep=True)
     assert damaged.quarantined()[0].startswith(f"{folder}/")
 
 
+@pytest.mark.files("damage")
 @pytest.mark.parametrize("folder", ["sources", "readings", "decisions", "records"])
 def test_lost_sums_are_made_again(damaged: Home, folder: str) -> None:
     found = damaged.object(folder)
@@ -208,6 +250,7 @@ def test_lost_sums_are_made_again(damaged: Home, folder: str) -> None:
     assert damaged.know() == damaged.knowledge
 
 
+@pytest.mark.files("damage")
 @pytest.mark.parametrize("folder", ["readings", "records"])
 def test_one_damage_is_told_of_once(damaged: Home, folder: str) -> None:
     flip(damaged.object(folder))
@@ -232,6 +275,7 @@ def segment(damaged: Home) -> Path:
     return next((damaged.config.garage / "ledger").glob("*.log"))
 
 
+@pytest.mark.files("damage")
 def test_a_torn_ledger(damaged: Home) -> None:
     path = segment(damaged)
     whole = path.read_bytes()
@@ -240,6 +284,7 @@ def test_a_torn_ledger(damaged: Home) -> None:
     assert path.read_bytes() == whole
 
 
+@pytest.mark.files("damage")
 def test_a_rotten_ledger_is_mended_from_its_front(damaged: Home) -> None:
     path = segment(damaged)
     whole = path.read_bytes()
@@ -248,6 +293,7 @@ def test_a_rotten_ledger_is_mended_from_its_front(damaged: Home) -> None:
     assert path.read_bytes() == whole
 
 
+@pytest.mark.files("shipped")
 def test_facts_that_nobody_shipped(damaged: Home) -> None:
     with open_stores(damaged.config) as stores:
         ontology = stores.journal.names.ontologies()[0]
@@ -258,6 +304,7 @@ def test_facts_that_nobody_shipped(damaged: Home) -> None:
 # --------------------------------------------------------------------------------------- graph and journal
 
 
+@pytest.mark.files("damage")
 @pytest.mark.parametrize(
     ("statement", "kind"),
     [
@@ -288,12 +335,14 @@ def test_a_document_that_the_graph_lost(damaged: Home) -> None:
     mends(damaged, Kind.NOT_IN_GRAPH, "derived anew")
 
 
+@pytest.mark.files("damage")
 def test_a_quote_that_does_not_stand_there(damaged: Home) -> None:
     damaged.sql("graph", "UPDATE instance SET char_start = char_start + 1, char_end = char_end + 1")
     assert damaged.found() == []
     mends(damaged, Kind.WRONG_SPAN, "derived anew", deep=True)
 
 
+@pytest.mark.files("damage")
 @pytest.mark.parametrize(
     "statement",
     [
@@ -306,6 +355,7 @@ def test_a_stale_word_index(damaged: Home, statement: str) -> None:
     mends(damaged, Kind.STALE_WORDS, "derived anew")
 
 
+@pytest.mark.files("damage")
 def test_a_damaged_database(damaged: Home) -> None:
     damaged.sql("graph", "PRAGMA wal_checkpoint(TRUNCATE)")
     path = damaged.config.graph_db
@@ -407,6 +457,7 @@ def test_names_beyond_use(damaged: Home) -> None:
     assert damaged.know() == damaged.knowledge
 
 
+@pytest.mark.files("damage")
 def test_rows_and_readings_lost_at_once(damaged: Home) -> None:
     remove(damaged.object("readings"))
     damaged.sql("graph", "DELETE FROM instance WHERE n = 1")
@@ -422,6 +473,7 @@ def test_rows_and_readings_lost_at_once(damaged: Home) -> None:
 # ------------------------------------------------------------------------------------------------ vectors
 
 
+@pytest.mark.files("damage")
 @pytest.mark.models
 @pytest.mark.logs("recover MissingError")
 def test_vectors(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

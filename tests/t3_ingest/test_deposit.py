@@ -10,12 +10,14 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from kgfs.domain.documents import NameKind, Place
 from kgfs.domain.names import encode_name
 from kgfs.errors import (
+    AwayError,
     BadInputError,
     ExistsError,
     IsAFolderError,
@@ -84,6 +86,25 @@ def test_prefixes_are_never_shared_nor_used_again(desk: Desk) -> None:
     desk.deposits.remove_ontology(one.id)
     again = desk.deposits.make_ontology("A B", 0o755, 0, 0)
     assert again.prefix not in (one.prefix, two.prefix)
+
+
+def away(*_: object) -> NoReturn:
+    raise AwayError("The bucket is away.")
+
+
+def test_an_ontology_is_made_while_its_garage_is_away(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(desk.stores.garage.objects, "keys", away)
+    made = desk.ontology("Zen")
+    assert made.prefix == f"Zen~{made.id}", "that Zen alone is free cannot be known"
+
+
+@pytest.mark.parametrize("size", [10, len(BIG)])
+def test_what_is_overwritten_is_not_fetched_before(desk: Desk, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    name = desk.file("a.txt", BIG[:size])
+    desk.settle()
+    monkeypatch.setattr(desk.stores.garage.objects, "open", away)
+    desk.write(name.id, b"new")
+    assert desk.read(name.id) == b"new"
 
 
 def test_a_renamed_ontology_keeps_its_keys(desk: Desk) -> None:

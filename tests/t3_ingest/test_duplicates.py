@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kgfs.config import Config, Tree, load
+from kgfs.config import Tree, load
 from kgfs.errors import BadInputError, DuplicateError
 from kgfs.ingest.keeping.content import SMALL
+from tests.peers.homes import lifecycle_of_garage
 from tests.t3_ingest.depositing import Desk, desk_at
+
+pytestmark = lifecycle_of_garage
 
 BYTES = b"The same bytes twice."
 LARGE = b"large " * SMALL
@@ -20,7 +24,7 @@ LARGE = b"large " * SMALL
 
 @pytest.fixture
 def desk(home: Path) -> Iterator[Desk]:
-    with desk_at(home, Config(home, tree=Tree(on_duplicate="refuse"))) as desk:
+    with desk_at(home, replace(load(home), tree=Tree(on_duplicate="refuse"))) as desk:
         yield desk
 
 

@@ -22,7 +22,7 @@ from kgfs.stores.vectors.contract import Filter, Row
 from tests.peers.homes import EMBEDDED, SERVERS_AND_VECTORS
 from tests.t3_ingest.test_worker import TEXT, Counting, deposit, documents, work
 
-pytestmark = pytest.mark.peers(EMBEDDED, "qdrant-wire")
+pytestmark = [pytest.mark.peers(EMBEDDED, "qdrant-wire"), pytest.mark.lifecycle("qdrant-wire", SERVERS_AND_VECTORS)]
 Keyed = dict[tuple[str, str, int], list[float]]
 TEXTS = {"a": TEXT, "b": "A tracing algorithm visits reachable objects. Reachable objects stay.", "c": TEXT + " Zen."}
 

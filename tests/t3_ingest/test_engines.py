@@ -20,7 +20,9 @@ from kgfs.compute.engine import Engine, LocalEngine, Place, Progress
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Cluster as Settings
 from kgfs.config import Config, Models
-from kgfs.errors import AwayError, BadInputError, LostLeaseError, MachineError
+from kgfs.config import Pipeline as Pipelining
+from kgfs.domain.documents import State
+from kgfs.errors import BadInputError, LostLeaseError, MachineError
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.worker import Worker
@@ -29,6 +31,7 @@ from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.stores import Stores
 from tests.required import missing
+from tests.t3_ingest.test_turns import hanging
 from tests.t6_whole.knowledge_of import knowledge_in
 
 pytestmark = pytest.mark.slow
@@ -63,6 +66,19 @@ class Doubled:
     def __call__(self, place: Place, progress: Progress) -> tuple[int, str]:
         progress("doubling", 0.5)
         return self.number * 2, place.compute.extractor
+
+
+class Deadly(Noting):
+    """Ends its process by what one document says."""
+
+    def extract(self, passages: Sequence[Passage], known: Sequence[str]) -> list[str]:
+        if any("POISON" in passage.text for passage in passages):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().extract(passages, known)
+
+
+def deadly_place(config: Config, asked: Path) -> Place:
+    return Place(Deadly(asked, 0.0), open_garage(config).objects)
 
 
 class Failing:
@@ -169,22 +185,26 @@ class TestEngines:
         assert engine.run(Doubled(1), lambda stage, share: None)[0] == 2
 
 
+@pytest.mark.logs("worker MachineError: Ray lost the process that read this document, 3 times")
 def test_a_process_that_is_killed_is_replaced_and_its_work_done(cluster: Any, home: Path, tmp_path: Path) -> None:
-    config = Config(home=home)
-    with open_stores(config):
-        pass
-    engine = on_ray(cluster, partial(place, config, tmp_path / "asked", 0.0), places=1)
-    try:
-        lives = tmp_path / "lives"
-        lives.mkdir()
-        (lives / "1").touch()
-        assert engine.run(Dying(lives), lambda stage, share: None) == "alive"
-        for life in "12345":
-            (lives / life).touch()
-        with pytest.raises(AwayError, match="lost the process"):
-            engine.run(Dying(lives), lambda stage, share: None)
-    finally:
-        engine.close()
+    """A document that ends every process is given up, and those after it are read."""
+    config = Config(home=home, pipeline=Pipelining(max_attempts=1))
+    with open_stores(config) as stores:
+        with open_deposits(config, stores) as (deposits, _):
+            for stem, text in (("bad", PARAGRAPH.format(n=1) + " POISON."), ("last", PARAGRAPH.format(n=2))):
+                (tmp_path / f"{stem}.txt").write_text(text)
+                deposits.ingest_file(tmp_path / f"{stem}.txt", "Test")
+        engine = on_ray(cluster, partial(deadly_place, config, tmp_path / "asked"), places=1)
+        try:
+            lives = tmp_path / "lives"
+            lives.mkdir()
+            (lives / "1").touch()
+            assert engine.run(Dying(lives), lambda stage, share: None) == "alive"
+            pipeline = Pipeline(config, stores, Noting(tmp_path / "asked", 0.0), StageClock(), engine)
+            Worker(pipeline, ErrorLog(config.errors_log), lambda: None).run(until_idle=True, watch=hanging())
+        finally:
+            engine.close()
+        assert {state: n for state, n in stores.journal.names.counts().items() if n} == {State.FAILED: 1, State.DONE: 1}
 
 
 def test_nodes_that_would_read_otherwise_are_refused(cluster: Any, home: Path, tmp_path: Path) -> None:

@@ -6,21 +6,24 @@ import random
 import resource
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kgfs.app.home import open_deposits
 from kgfs.config import Config
 from kgfs.config import Garage as GarageSettings
 from kgfs.domain.documents import Name
 from kgfs.errors import AwayError, BadInputError, BusyError, StoreError, TimedOutError
 from kgfs.ingest.depositing.deposit import Deposits
 from kgfs.ingest.depositing.trash import empty
+from kgfs.ingest.keeping.place import bring_home
 from kgfs.ingest.keeping.sessions import open_session
 from kgfs.ingest.sharing.exchange import Exchange
 from kgfs.knowledge.check.kept import in_garage
@@ -30,7 +33,8 @@ from kgfs.stores.garage.contract import Garage, Ledger
 from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.graph.sqlite import SqliteGraph, build_aside, built_beside
-from kgfs.stores.journal.facts import ForgettingDone, ForgettingOwed, SettingChanged, TrashRestored
+from kgfs.stores.journal.encoding import decode
+from kgfs.stores.journal.facts import ContentKept, ForgettingDone, ForgettingOwed, SettingChanged, TrashRestored
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.locks import locked
 from kgfs.stores.stores import Stores
@@ -101,6 +105,24 @@ def there(tmp_path: Path, garage: MemoryGarage, here: Host) -> Iterator[Host]:
     made.stores.journal.close()
 
 
+def test_delivering_ends_though_others_write_on(
+    here: Host, garage: MemoryGarage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ontology, appends = here.ontology(), count()
+
+    def append(first: int, entries: Sequence[bytes], send: Callable[..., int] = garage.ledger.append) -> int:
+        here.deposits.make_file(ontology.root, f"{next(appends)}.txt", 0o644, 0, 0)
+        return send(first, entries)
+
+    here.file("first.txt", b"first")
+    monkeypatch.setattr(garage.ledger, "append", append)
+    for round_ in range(3):
+        recorded = here.journal.seq()
+        here.exchange.deliver()
+        assert next(appends) == 2 * round_ + 1
+        assert garage.ledger.last_seq() == recorded
+
+
 def same(here: Host, there: Host) -> None:
     for one in (here, there, here):
         one.exchange.meet()
@@ -126,7 +148,7 @@ def test_what_one_writes_the_other_reads_before_it_is_settled_and_after(
 @pytest.mark.logs("kgfs history", "was written elsewhere, and stays")
 @pytest.mark.parametrize("known", [False, True])
 @pytest.mark.parametrize("content", [b"small", LARGE])
-@pytest.mark.parametrize("gone", ["replaced", "removed"])
+@pytest.mark.parametrize("gone", ["replaced", "removed", "saved twice", "saved and removed"])
 def test_bytes_that_left_before_they_were_settled_are_not_waited_for(
     here: Host, there: Host, gone: str, content: bytes, known: bool
 ) -> None:
@@ -138,12 +160,18 @@ def test_bytes_that_left_before_they_were_settled_are_not_waited_for(
         there.exchange()
         here.exchange()
     name = here.journal.names.resolve(here.ontology().id, "a.txt") or here.file("a.txt")
-    here.write(name.id, content)
-    if gone == "replaced":
+    if gone.startswith("saved"):
+        saved = here.file("b.txt", content)
+        here.deposits.move(saved.id, root, "a.txt", replace=True)
+        name = saved
+    else:
+        here.write(name.id, content)
+    if gone in ("replaced", "saved twice"):
         here.deposits.move(here.file("b.txt", b"moved over it").id, root, "a.txt", replace=True)
         here.settle()
     else:
         here.deposits.remove(name.id)
+        here.deposits.copies.drop_left()
     theirs = there.journal.names.resolve(there.ontology().id, "a.txt") or there.file("a.txt")
     there.write(theirs.id, b"theirs")
     there.settle()
@@ -154,6 +182,98 @@ def test_bytes_that_left_before_they_were_settled_are_not_waited_for(
         one.exchange.meet()
     same(here, there)
     assert here.read_at("a.txt") == there.read_at("a.txt")
+
+
+@pytest.mark.logs("lost")
+@pytest.mark.claim("SHARE-3")
+def test_bytes_that_are_gone_are_told_and_hold_up_nobody(here: Host, there: Host) -> None:
+    name = here.file("a.txt", LARGE)
+    (here.config.spool / name.key).unlink()
+    here.file("b.txt", b"after it")
+    there.file("a.txt", b"theirs")
+    there.exchange()
+    same(here, there)
+    assert b"lost" in here.config.errors_log.read_bytes()
+    assert (there.read_at("a.txt"), there.read_at("b.txt")) == (b"theirs", b"after it")
+
+
+@pytest.mark.logs("damaged")
+@pytest.mark.claim("SHARE-3")
+@pytest.mark.parametrize("overtaken", [False, True])
+@pytest.mark.parametrize("content", [b"small", LARGE])
+def test_bytes_that_are_damaged_are_told_and_hold_up_nobody(
+    here: Host, there: Host, content: bytes, overtaken: bool
+) -> None:
+    name = here.file("a.txt", content)
+    if content is LARGE:
+        (here.config.spool / name.key).write_bytes(LARGE[:-1] + b"?")
+    else:
+        with closing(sqlite3.connect(here.config.front_db)) as db, db:
+            db.execute("UPDATE inbox SET body = ?", (b"smell",))
+    here.file("b.txt", b"after it")
+    if overtaken:
+        there.file("a.txt", b"theirs")
+        there.exchange()
+    same(here, there)
+    assert there.read_at("b.txt") == b"after it"
+    assert here.config.errors_log.read_bytes().count(b"RotError") == 1
+    if overtaken:
+        assert here.read_at("a.txt") == there.read_at("a.txt") == b"theirs"
+    else:
+        with pytest.raises(StoreError):
+            there.read_at("a.txt")
+
+
+@pytest.mark.logs("kgfs history")
+@pytest.mark.claim("SHARE-5")
+@pytest.mark.parametrize("killed", ["when they waited", "when they were brought home"])
+def test_bytes_that_a_killed_process_had_put_in_the_garage_are_found_there(
+    here: Host, there: Host, killed: str
+) -> None:
+    name = here.file("a.txt", LARGE)
+    if killed == "when they waited":
+        Exchange(here.config, here.stores)._put_waiting(here.journal.unshipped(1000)[1])
+        (here.config.spool / name.key).unlink()
+    else:
+        bring_home(here.stores, here.config.spool, name, f"sources/{here.ontology().prefix}/{name.sha256[:32]}.txt")
+    there.file("a.txt", b"theirs")
+    there.exchange()
+    here.exchange()
+    there.exchange()
+    assert there.history("a.txt") == [("conflict", LARGE)]
+
+
+@pytest.mark.logs("kgfs history")
+@pytest.mark.claim("SHARE-3")
+@pytest.mark.parametrize("content", [b"small", LARGE])
+def test_what_was_settled_and_overtaken_twice_before_it_was_delivered_is_found(
+    here: Host, there: Host, content: bytes
+) -> None:
+    """First what it replaced was renamed, and had the next version; then its path was taken."""
+    root = here.ontology().root
+    there.file("a.txt", b"before")
+    there.settle()
+    there.exchange()
+    here.exchange()
+    saved = here.file("b.txt", content)
+    here.deposits.move(saved.id, root, "a.txt", replace=True)
+    here.settle()
+    before = there.journal.names.resolve(there.ontology().id, "a.txt")
+    assert before is not None
+    there.deposits.move(before.id, root, "d.txt", replace=False)
+    there.write(before.id, b"a second version")
+    there.settle()
+    there.exchange()
+    here.exchange.pull()
+    spoken = [fact for fact in map(decode, here.journal.unshipped(1000)[1]) if isinstance(fact, ContentKept)]
+    assert [fact.key.startswith("sources/") for fact in spoken] == [False, True], "its version did not fit"
+    there.file("a.txt", b"theirs")
+    there.exchange()
+    here.exchange()
+    same(here, there)
+    assert ("conflict", content) in here.history("d.txt") == there.history("d.txt")
+    assert (there.read_at("a.txt"), there.read_at("d.txt")) == (b"theirs", b"a second version")
+    assert b"lost" not in here.config.errors_log.read_bytes()
 
 
 @pytest.mark.logs("kgfs history")
@@ -400,6 +520,22 @@ def test_a_purge_of_another_host_is_obeyed(here: Host, there: Host) -> None:
 
 
 @pytest.mark.claim("SHARE-7")
+def test_a_purge_takes_what_was_left_of_copying_a_graph(here: Host, there: Host) -> None:
+    there.config = replace(there.config, graph=replace(there.config.graph, store="neo4j", uri="bolt://localhost"))
+    there.exchange = Exchange(there.config, there.stores)
+    begun = there.config.home / f"{there.config.replica_db.name}.new"
+    begun.write_bytes(b"what was purged")
+    for one in (here, there, here):
+        one.exchange.meet()
+    name = here.file("a.txt", b"secret")
+    here.settle()
+    doc_id = here.row(name.id).doc_id
+    here.deposits.record(ForgettingOwed("order", (name.id,), (doc_id,), "all", True, (), (), 5))
+    here.deposits.record(ForgettingDone("order", (doc_id,), "all", True, "commit", (), "redaction", 6))
+    same(here, there)
+    assert not begun.exists()
+
+
 def test_a_purge_is_not_obeyed_while_a_derivation_may_have_its_words(
     here: Host, there: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -509,6 +645,107 @@ def test_nothing_waits_in_the_bucket_that_was_written_again_or_removed(here: Hos
     here.settle()
     same(here, there)
     assert list(here.stores.garage.objects.keys(WAITING)) == []
+    assert there.read_at("a.txt") == b"second"
+
+
+@pytest.mark.claim("SHARE-9")
+@pytest.mark.parametrize("gone", ["settled", "removed", "forgotten"])
+@pytest.mark.parametrize("by", ["this process", "another one of the home"])
+def test_nothing_waits_in_the_bucket_that_gave_way(here: Host, there: Host, gone: str, by: str) -> None:
+    root = here.ontology().root
+    saved = here.file("a.txt", b"first")
+    for content in (b"second", LARGE):
+        here.exchange()
+        here.exchange()
+        again = here.file("a.tmp", content)
+        here.deposits.move(again.id, root, "a.txt", replace=True)
+        saved = again
+    here.exchange()
+    here.write(saved.id, b"last")
+    here.exchange()
+    if gone == "removed":
+        here.deposits.remove(saved.id)
+    elif gone == "forgotten":
+        here.deposits.record(ForgettingOwed("order", (saved.id,), (), "orphans", False, (), (), 5))
+    else:
+        here.settle()
+    worker = Exchange(here.config, here.stores)
+    if by != "this process":
+        worker()
+    here.exchange()
+    assert list(here.stores.garage.objects.keys(WAITING)) == []
+    assert here.exchange._put == worker._put == {}
+    same(here, there)
+    assert gone != "settled" or there.read_at("a.txt") == b"last"
+
+
+def test_nothing_waits_in_the_bucket_that_a_process_put_which_ends(here: Host) -> None:
+    with open_deposits(here.config, here.stores) as (deposits, _):
+        one = replace(here, deposits=deposits, exchange=deposits.exchange)
+        name = one.file("a.txt", b"first")
+        one.exchange()
+        one.write(name.id, b"second")
+        one.exchange()
+        one.settle()
+    assert list(here.stores.garage.objects.keys(WAITING)) == []
+
+
+@pytest.mark.claim("SHARE-9")
+def test_nothing_waits_in_the_bucket_of_what_was_carried_over_to_another_name(here: Host, there: Host) -> None:
+    here.file("b.txt", b"before")
+    for _ in range(2):
+        here.exchange()
+    there.file("a.txt")
+    here.file("a.txt", b"ours")
+    here.exchange._put_waiting(here.journal.unshipped(1000)[1])
+    there.exchange()
+    for _ in range(2):
+        here.exchange()
+    here.settle()
+    here.exchange()
+    assert list(here.stores.garage.objects.keys(WAITING)) == []
+    same(here, there)
+    assert there.read_at("a.txt") == b"ours"
+
+
+@pytest.mark.logs("kgfs history")
+@pytest.mark.claim("SHARE-9")
+def test_nothing_waits_in_the_bucket_of_a_version_that_was_overtaken(here: Host, there: Host) -> None:
+    """Where it had waited, too, since another home might have been giving the same bytes up."""
+    here.file("b.txt", b"the same")
+    here.settle()
+    same(here, there)
+    there.file("a.txt", b"theirs")
+    there.settle()
+    there.exchange()
+    here.file("a.txt", b"the same")
+    here.settle()
+    for _ in range(2):
+        here.exchange()
+    assert here.history("a.txt")[-1] == ("conflict", b"the same")
+    assert list(here.stores.garage.objects.keys(WAITING)) == []
+
+
+def test_what_was_given_up_is_taken_away_once_the_bucket_is_back(
+    here: Host, there: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = here.file("a.txt", b"first")
+    here.exchange()
+    here.write(name.id, b"second")
+    here.exchange()
+    here.exchange()
+    here.settle()
+
+    def away(*_: object) -> bool:
+        raise AwayError("no route")
+
+    with monkeypatch.context() as cut:
+        cut.setattr(type(here.stores.garage.objects), "delete", away)
+        with pytest.raises(AwayError):
+            here.exchange()
+    here.exchange()
+    assert list(here.stores.garage.objects.keys(WAITING)) == []
+    same(here, there)
     assert there.read_at("a.txt") == b"second"
 
 

@@ -29,7 +29,7 @@ def test_what_a_kill_left_waiting_is_removed_and_nothing_else(
     here: Host, there: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = here.file("a.txt", b"first")
-    here.exchange()
+    Exchange(here.config, here.stores)()
     first = here.row(name.id).sha256
     here.write(name.id, b"second")
     Exchange(here.config, here.stores)()  # of the next process: who knew what it had put was killed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -12,14 +12,16 @@ import pytest
 
 from kgfs.compute.engine import LocalEngine
 from kgfs.config import Pipeline as Settings
-from kgfs.errors import AwayError, BusyError, LostLeaseError
+from kgfs.domain.identity import normalise_label
+from kgfs.errors import AwayError, BusyError, FullError, LostLeaseError
 from kgfs.ingest.keeping.followed import graph_note
-from kgfs.ingest.life import forget
+from kgfs.ingest.life import forget, survivors
 from kgfs.ingest.life.rebuild import rebuild_graph
 from kgfs.ingest.mending.repair import repair
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.sharing import acknowledge as acknowledging
 from kgfs.ingest.working import own_graph
+from kgfs.ingest.working import worker as worker_module
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.turns import Together, only_changer, only_deriver, taking_turns
 from kgfs.ingest.working.worker import Worker
@@ -32,8 +34,9 @@ from kgfs.stores.journal.facts import GraphFact
 from kgfs.stores.naming import find_document
 from kgfs.stores.stores import Stores
 from tests.t3_ingest.test_exchange import Host, host
-from tests.t3_ingest.test_turns import TEXTS, Slow, read_first
+from tests.t3_ingest.test_turns import TEXTS, Slow, hanging, read_first
 from tests.t6_whole.knowledge_of import knowledge_in
+from tests.t6_whole.running import until
 
 LEASE, SHORT = 60.0, 1.5
 
@@ -54,11 +57,11 @@ class Home:
         engine = LocalEngine(self.compute, self.stores.garage.objects)
         return Pipeline(self.host.config, self.stores, self.compute, StageClock(), engine)
 
-    def work(self) -> int:
+    def work(self, watch: Callable[[], None] = lambda: None) -> int:
         pipeline = self.pipeline()
         with taking_turns(pipeline, self.meet) as turns:
             worker = Worker(pipeline, ErrorLog(self.host.config.errors_log), self.host.exchange, turns)
-            worker.run(until_idle=True)
+            worker.run(until_idle=True, watch=watch)
             return worker.finished
 
     def deposit(self, *stems: str) -> None:
@@ -67,10 +70,19 @@ class Home:
         self.host.settle()
         self.host.exchange()
 
+    def lose_reading(self, path: str) -> None:
+        """As a bucket may."""
+        doc_id = find_document(self.stores, self.host.config.run, f"Notes/documents/{path}").doc_id
+        ((key, _),) = self.stores.garage.objects.keys(f"readings/{doc_id}/")
+        self.stores.garage.objects.delete(key)
+
+    def order(self, path: str, cascade: str = "orphans", *, purge: bool = True) -> None:
+        target = find_document(self.stores, self.host.config.run, f"Notes/documents/{path}")
+        forget.order(self.host.deposits, self.stores, forget.plan(self.stores, [target], cascade, purge=purge))
+
     def forget(self, path: str) -> None:
         config, stores = self.host.config, self.stores
-        target = find_document(stores, config.run, f"Notes/documents/{path}")
-        forget.order(self.host.deposits, stores, forget.plan(stores, [target], "orphans", purge=True))
+        self.order(path)
         with only_changer(config, stores, self.meet) as alone:
             assert forget.carry_out(config, alone) == 1
 
@@ -115,6 +127,86 @@ def test_two_that_work_at_once_read_each_document_once(homes: tuple[Home, Home])
     asked = [text for home in homes for text in home.compute.asked]
     assert len(asked) == len(set(asked)) == len(stems)
     assert len(list(here.stores.garage.objects.keys("readings/"))) == len(stems)
+    same(homes)
+
+
+@pytest.mark.claim("MACH-3")
+@pytest.mark.logs("worker (AwayError|FullError): only here")
+@pytest.mark.parametrize("fault", [AwayError, FullError])
+def test_one_that_cannot_go_on_for_a_fault_of_its_own_lets_the_others(
+    homes: tuple[Home, Home], monkeypatch: pytest.MonkeyPatch, fault: type[Exception]
+) -> None:
+    here, there = homes
+    here.deposit("00", "01")
+    there.host.exchange()
+    with (
+        monkeypatch.context() as patched,
+        taking_turns(pipeline := here.pipeline(), here.meet) as turns,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        assert isinstance(turns, Together)
+        worker = Worker(pipeline, ErrorLog(here.host.config.errors_log), here.host.exchange, turns)
+        patched.setattr(worker_module, "RETRY", 2.0)
+        met: list[str] = []
+
+        def look(*_: object) -> bool:
+            if turns._ours is not None:
+                met.append("the disk is full")
+                raise FullError("only here")
+            return not met  # it claims before it has its turn
+
+        if fault is FullError:
+            patched.setattr(worker, "_has_room", look)
+        else:
+            patched.setattr(here.compute, "answers", 0)
+        working = pool.submit(worker.run)
+        try:
+            until(here.host.config.errors_log.exists)
+            there.work(hanging())
+        finally:
+            worker.stop()
+        working.result()
+    here.work(hanging())
+    assert there.stores.graph.counts()["documents"] == 2
+    same(homes)
+
+
+def test_a_turn_begins_though_what_was_read_of_the_newest_document_is_lost(homes: tuple[Home, Home]) -> None:
+    """It is published and noted: nothing of it is needed."""
+    here, _ = homes
+    here.deposit("00", "01")
+    here.work()
+    here.lose_reading("01.txt")
+    here.deposit("02")
+    assert here.work(hanging()) == 1
+
+
+@pytest.mark.claim("MACH-3")
+@pytest.mark.logs("recover MissingError: readings/")
+def test_an_order_that_cannot_be_carried_out_keeps_nobody_from_the_others(homes: tuple[Home, Home]) -> None:
+    here, _ = homes
+    here.deposit("00", "01")
+    here.work()
+    here.lose_reading("00.txt")
+    here.order("00.txt", "none", purge=False)  # its Text is to be kept, by what was read
+    here.order("01.txt")
+    here.deposit("02")
+    assert here.work(hanging()) == 1
+    assert [owed.cascade for owed in here.stores.journal.names.forgettings()] == ["none"]
+
+
+@pytest.mark.claim("SHARE-10")
+def test_a_document_whose_reading_is_lost_can_be_purged(homes: tuple[Home, Home]) -> None:
+    here, there = homes
+    here.deposit("00", "01", "02")
+    here.work()
+    before = words(here, "01.txt")
+    here.lose_reading("01.txt")
+    assert words(here, "01.txt") == before
+    here.forget("01.txt")
+    there.host.exchange()
+    there.work(hanging())
+    assert not keeps_word(here)
     same(homes)
 
 
@@ -228,6 +320,12 @@ def test_a_purge_is_acknowledged_when_no_word_is_left_also_after_a_rebuild(
     assert says() and not keeps_word(there)
     there.work()
     same(homes)
+
+
+def words(home: Home, path: str) -> set[str]:
+    """Of a document's labels, as a purge looks for them with the survivors."""
+    doc_id = find_document(home.stores, home.host.config.run, f"Notes/documents/{path}").doc_id
+    return {normalise_label(form) for form in survivors._forms_of(home.stores, [doc_id])}
 
 
 def keeps_word(home: Home) -> bool:

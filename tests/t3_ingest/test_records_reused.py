@@ -20,8 +20,10 @@ from kgfs.ingest.life.regeneration_plan import plan
 from kgfs.knowledge.document import document_page
 from kgfs.stores.naming import find_document
 from kgfs.stores.stores import Stores
-from tests.peers.homes import EMBEDDED
+from tests.peers.homes import EMBEDDED, lifecycle
 from tests.t3_ingest.test_worker import TEXT, Counting, deposit, states, work
+
+pytestmark = lifecycle
 
 WORDS = (
     "garbage collector memory reference counting tracing algorithm object cell program heap root pointer cycle pause "

@@ -25,9 +25,11 @@ from kgfs.knowledge.standing import standing_of
 from kgfs.stores.journal.facts import DocumentRead, ReadingOwed
 from kgfs.stores.readings import load_reading
 from kgfs.stores.stores import Stores
-from tests.peers.homes import anywhere
+from tests.peers.homes import anywhere, lifecycle
 from tests.t3_ingest.test_worker import TEXT, Counting, deposit, documents, states, work
 from tests.t6_whole.knowledge_of import knowledge_in
+
+pytestmark = lifecycle
 
 TEXTS = {
     "a": TEXT,
@@ -329,6 +331,7 @@ def test_one_document_is_read_again_and_compared_with_all_the_others(
     assert {job.since for job in stores.journal.jobs.all()} == {stores.journal.seq() - 2}
 
 
+@pytest.mark.files("path")
 def test_files_of_this_home_are_recognised(config: Config, stores: Stores, tmp_path: Path) -> None:
     deposit(config, stores, tmp_path, **TEXTS)
     [document, *_] = documents(stores)

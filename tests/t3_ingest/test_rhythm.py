@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 
-from kgfs.ingest.sharing.rhythm import EVERY, LIVELY, LIVELY_EVERY, Rhythm
+import pytest
+
+from kgfs.ingest.sharing.rhythm import BURST, EVERY, HELD, LIVELY, LIVELY_EVERY, LOOK, PAUSE, Rhythm
 from kgfs.stores.journal.facts import SettingChanged
 from kgfs.stores.journal.memory import MemoryJournal
 
@@ -15,7 +18,9 @@ class Home:
     def __init__(self) -> None:
         self.now = 1000.0
         self.journal = MemoryJournal()
-        self.rhythm = Rhythm(self.journal, lambda: self.now)
+        self.kept = 0
+        self.rhythm = Rhythm(self.journal, lambda: self.kept, lambda: self.now)
+        self.delivered: list[float] = []
 
     def record(self) -> None:
         self.journal.record(SettingChanged("", "a", "b", 1))
@@ -26,9 +31,28 @@ class Home:
         while self.now < begun + seconds:
             if self.rhythm.due():
                 found.append(self.now - begun)
-                self.rhythm.looked()
+                self.look()
             self.now += step
         return found
+
+    def look(self) -> None:
+        if delivers := self.rhythm.delivers():
+            self.delivered.append(self.now)
+        self.rhythm.looked(delivered=delivers)
+
+    def keep(self) -> None:
+        self.record()
+        self.kept += 1
+
+    def copy(self, seconds: float, a_second: int = 400, write: Callable[[Home], None] = keep) -> None:
+        """As a program does that copies."""
+        end = self.now + seconds
+        while self.now < end:
+            for _ in range(round(a_second * LOOK)):
+                write(self)
+            if self.rhythm.due():
+                self.look()
+            self.now += LOOK
 
 
 def test_it_looks_seldom_while_nothing_happens() -> None:
@@ -52,6 +76,40 @@ def test_what_is_recorded_without_end_is_delivered_together() -> None:
         looks += [home.now for _ in home.looks(0.01)]
     assert min(later - one for one, later in pairwise(looks)) > LIVELY_EVERY - 0.02
     assert len(looks) > 0.8 * 2 / LIVELY_EVERY
+
+
+def test_a_burst_is_delivered_when_it_is_over() -> None:
+    home = Home()
+    home.looks(60)
+    home.record()
+    home.looks(LOOK)
+    home.delivered = []
+    home.copy(HELD / 2)
+    assert not home.delivered
+    over = home.now
+    assert len(home.looks(10 * LIVELY_EVERY)) >= 5, "others are looked at as ever"
+    assert over < home.delivered[0] <= over + PAUSE + LIVELY_EVERY + LOOK
+
+
+def test_a_burst_without_end_is_delivered_now_and_then() -> None:
+    home = Home()
+    home.looks(60)
+    home.delivered = []
+    home.copy(10 * HELD)
+    waited = [later - one for one, later in pairwise(home.delivered)]
+    assert max(waited) <= HELD + 2 * LIVELY_EVERY
+    assert 9 <= len(waited) <= 11
+
+
+@pytest.mark.parametrize(
+    ("a_second", "write"), [(BURST, Home.keep), (400, Home.record)], ids=["a person", "settling, renaming"]
+)
+def test_what_no_program_copies_is_no_burst(a_second: int, write: Callable[[Home], None]) -> None:
+    home = Home()
+    home.looks(60)
+    home.delivered = []
+    home.copy(2.0, a_second, write)
+    assert len(home.delivered) > 0.8 * 2.0 / (LIVELY_EVERY + LOOK)
 
 
 def test_it_looks_often_for_a_while_after_something_came() -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -119,6 +120,21 @@ def test_a_large_folder_that_is_settled_does_not_hold_up_the_shipping(
     Chores(desk.stores, desk.deposits.settler, ErrorLog(desk.config.errors_log), request, trash_days=30, ship=ship)()
     unsettled = 1 + 2 * 2 * BATCH
     assert shipped == [unsettled, unsettled + BATCH, unsettled + 2 * BATCH]
+
+
+def test_shipping_ends_though_others_write_on(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else each of their files is sent alone, as quickly as a server takes it, by a thread that the writers wait for."""
+    ontology, ledger, appends = desk.ontology(), desk.stores.garage.ledger, count()
+
+    def append(first: int, entries: Sequence[bytes], send: Callable[..., int] = ledger.append) -> int:
+        desk.deposits.make_file(ontology.root, f"{next(appends)}.txt", 0o644, 0, 0)
+        return send(first, entries)
+
+    monkeypatch.setattr(ledger, "append", append)
+    for round_ in range(3):
+        recorded = desk.journal.seq()
+        assert ship_once(desk.journal, ledger) and next(appends) == 2 * round_ + 1
+        assert ledger.last_seq() == recorded
 
 
 def test_what_cannot_be_shipped_is_told_once_while_it_lasts(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

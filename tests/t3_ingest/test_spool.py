@@ -287,7 +287,7 @@ with desk_at(Path(sys.argv[1])) as desk:
     desk.settle()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     file = desk.deposits.open(name.id, write=True, truncate=True)
-    for number in range(300 * 8):
+    for number in range(120 * 8):
         file.write(number * len(piece), piece)
     file.write(0, b"changed out of order")
     file.flush()
@@ -295,12 +295,12 @@ with desk_at(Path(sys.argv[1])) as desk:
     assert desk.settle() == 1
     assert desk.row(name.id).place == "garage"
     reader = desk.deposits.open(name.id)
-    for number in range(300 * 8):
+    for number in range(120 * 8):
         assert len(reader.read(number * len(piece), len(piece))) == len(piece)
     reader.release()
     source = Path(sys.argv[1]) / "source.bin"
     with source.open("wb") as out:
-        out.truncate(200_000_000)
+        out.truncate(120_000_000)
     desk.deposits.ingest_file(source, "Notes")
     print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
 """

@@ -9,7 +9,9 @@ import pytest
 
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.config import load
-from tests.peers.homes import EMBEDDED
+from tests.peers.homes import EMBEDDED, lifecycle_of_garage
+
+pytestmark = lifecycle_of_garage
 
 
 @pytest.mark.peers(EMBEDDED, "seaweedfs", "minio")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
@@ -19,8 +19,9 @@ from kgfs.compute.local import LocalCompute
 from kgfs.config import Config, Models
 from kgfs.config import Pipeline as Settings
 from kgfs.domain.documents import Document
-from kgfs.errors import LostLeaseError
+from kgfs.errors import AwayError, LostLeaseError
 from kgfs.ingest.reading.clock import StageClock
+from kgfs.ingest.working import worker as worker_module
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.turns import Together, only_changer, taking_turns
 from kgfs.ingest.working.worker import Worker
@@ -59,8 +60,9 @@ def read_first(publisher: Pipeline) -> tuple[Document, Reading, Job]:
 
 @dataclass
 class Slow(LocalCompute):
-    """The statistics extractor, which takes its time, with a note of what it was asked."""
+    """The statistics extractor, which takes its time, with a note of what it was asked. Some day it is away."""
 
+    answers: int = 1_000_000
     asked: list[str] = field(default_factory=list)
     may_go_on: threading.Event = field(default_factory=threading.Event)
 
@@ -69,6 +71,8 @@ class Slow(LocalCompute):
         self.may_go_on.set()
 
     def extract(self, passages: Sequence[Passage], known: Sequence[str]) -> list[str]:
+        if len(self.asked) >= self.answers:
+            raise AwayError("only here")
         self.asked.extend(passage.text for passage in passages)
         time.sleep(0.1)
         self.may_go_on.wait()
@@ -98,11 +102,11 @@ class Machine:
                     self.stores.journal.record(fact)
                 self.told[id(other)] = number
 
-    def work(self) -> int:
+    def work(self, watch: Callable[[], None] = lambda: None) -> int:
         pipeline = self.pipeline()
         with taking_turns(pipeline, lambda _: self.learn()) as turns:
             worker = Worker(pipeline, ErrorLog(self.config.errors_log), self.learn, turns)
-            worker.run(until_idle=True)
+            worker.run(until_idle=True, watch=watch)
             return worker.finished
 
     def epochs(self) -> list[int]:
@@ -110,6 +114,16 @@ class Machine:
         names = self.stores.journal.names
         rows = sorted((d.deposit, d.commit_id) for d in names.documents(names.ontologies()[0].id))
         return [self.stores.graph.published(commit_id) or 0 for _, commit_id in rows]
+
+
+def hanging() -> Callable[[], None]:
+    """To watch by who would else work without end."""
+    end = time.monotonic() + 120
+
+    def watch() -> None:
+        assert time.monotonic() < end, "it never has its turn"
+
+    return watch
 
 
 def _with_lease(machine: Machine, seconds: float) -> Pipeline:
@@ -248,8 +262,29 @@ def test_what_takes_longer_than_its_lease_is_published_once(machines: list[Machi
         assert slow.epochs()[:2] == [1, 0]
 
 
+@pytest.mark.claim("MACH-3")
+@pytest.mark.logs("worker AwayError: only here")
+def test_one_that_cannot_read_any_more_lets_the_other(machines: list[Machine], monkeypatch: pytest.MonkeyPatch) -> None:
+    """It lives, and has its turn: no lease of its would ever run out."""
+    first, second = machines
+    monkeypatch.setattr(worker_module, "RETRY", 2.0)
+    first.compute.answers = 1
+    with taking_turns(pipeline := first.pipeline(), lambda _: first.learn()) as turns, ThreadPoolExecutor(1) as pool:
+        worker = Worker(pipeline, ErrorLog(first.config.errors_log), first.learn, turns)
+        working = pool.submit(worker.run)
+        try:
+            until(first.config.errors_log.exists)
+            second.work(hanging())
+        finally:
+            worker.stop()
+        working.result()
+    assert second.epochs() == list(range(1, len(TEXTS) + 1))
+    assert first.compute.asked
+
+
+@pytest.mark.logs("recover MissingError: .*readings/")
 def test_a_machine_that_ends_in_the_middle_is_made_up_for(machines: list[Machine], undisturbed: Machine) -> None:
-    """It had published some, and told nobody."""
+    """It had published some, and told nobody; and what it had read last is lost."""
     first, second = machines
     first.others = []
     pipeline = first.pipeline()
@@ -257,8 +292,11 @@ def test_a_machine_that_ends_in_the_middle_is_made_up_for(machines: list[Machine
         worker = Worker(pipeline, ErrorLog(first.config.errors_log), lambda: None, turns)
         worker.run(until_idle=True, watch=lambda: worker.stop() if worker.finished == 3 else None)
     assert second.stores.graph.epoch() == 3
+    last = second.stores.journal.jobs.all()[2].doc_id
+    ((key, _),) = second.stores.garage.objects.keys(f"readings/{last}/")
+    second.stores.garage.objects.delete(key)
     second.others = []
-    second.work()
+    second.work(hanging())
     asked = [text for machine in machines for text in machine.compute.asked]
     assert sorted(set(asked)) == sorted(undisturbed.compute.asked)
     assert second.epochs() == list(range(1, len(TEXTS) + 1))

@@ -28,8 +28,10 @@ from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.journal.contract_jobs import Job
 from kgfs.stores.readings import Reading
 from kgfs.stores.stores import Stores
-from tests.peers.homes import anywhere
+from tests.peers.homes import anywhere, lifecycle
 from tests.t6_whole.knowledge_of import knowledge_in
+
+pytestmark = lifecycle
 
 TEXT = "Reference counting is a form of garbage collection. Garbage collection reclaims unreachable memory cells."
 

@@ -18,8 +18,10 @@ from kgfs.ingest.matching.concepts import catch_up, decide
 from kgfs.stores.journal.facts import ConceptsMerged, ConceptSplit, DocumentForgotten
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.tree.node import Link
-from tests.peers.homes import anywhere
+from tests.peers.homes import anywhere, lifecycle
 from tests.t4_tree.library import ME, Library, library_at, read
+
+pytestmark = lifecycle
 
 ZEN = "Zen is a school. Zen uses koans. A koan is a riddle.\n"
 CHAN = "Chan is older. Chan uses koans too. Zen came later.\n"

@@ -20,8 +20,10 @@ from kgfs.ingest.life import forget
 from kgfs.ingest.life.rebuild import rebuild
 from kgfs.stores.database import remove_database
 from kgfs.stores.naming import find_document
-from tests.peers.homes import anywhere
+from tests.peers.homes import anywhere, lifecycle
 from tests.t4_tree.histories import Place, differences, open_place, seen
+
+pytestmark = lifecycle
 
 ABBOT = "The abbot of Kyoto keeps a koan. The abbot of Kyoto teaches Zen practice. Zen practice is hard.\n"
 MONK = "A young monk learns Zen practice. The young monk leaves Zen practice. A young monk walks.\n"
@@ -357,6 +359,7 @@ def test_a_purged_name_is_not_given_to_another_concept(place: Place) -> None:
     rebuilt_is_the_same(place)
 
 
+@pytest.mark.files("damage")
 def test_what_purged_names_were_given_to_outlives_a_lost_graph_where_nothing_else_is_left(home: Path) -> None:
     compute, config = LocalCompute(Models(embedder="none", extractor="statistics")), Config(home)
     with open_stores(config) as stores, open_deposits(config, stores) as (deposits, _):

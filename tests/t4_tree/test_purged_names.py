@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import cast
 
@@ -18,9 +19,12 @@ from kgfs.ingest.life.rebuild import rebuild
 from kgfs.ingest.matching.concept_plans import plan_merge, plan_split
 from kgfs.ingest.matching.concepts import decide
 from kgfs.stores.naming import find_document
-from tests.peers.homes import anywhere
+from tests.peers.buckets import in_bucket
+from tests.peers.homes import anywhere, lifecycle
 from tests.t4_tree.histories import Place, differences, seen
 from tests.t4_tree.library import ME, Library, library_at, reading_of
+
+pytestmark = lifecycle
 
 FOUNDER = "The quxhall is a house. The quxhall uses bees.\n"
 SURVIVOR = "The abbey is a house of monks. The abbey keeps bees. Bees make honey.\n"
@@ -58,8 +62,10 @@ def purge(library: Library, path: str) -> None:
 
 
 def traces(library: Library, word: str) -> list[str]:
-    files = [path for path in library.world.config.home.rglob("*") if path.is_file()]
-    return [path.name for path in files if word.encode() in path.read_bytes().lower()]
+    """Files of the home, and objects of its bucket, in which it stands."""
+    config = library.world.config
+    files = ((path.name, path.read_bytes()) for path in config.home.rglob("*") if path.is_file())
+    return [name for name, content in chain(files, in_bucket(config)) if word.encode() in content.lower()]
 
 
 def rebuilt_is_the_same(library: Library) -> None:
@@ -78,11 +84,12 @@ def names(library: Library) -> list[str]:
 @anywhere
 @pytest.mark.claim("GONE-9")
 def test_the_name_of_what_was_joined_by_an_alias_goes_with_its_document(library: Library) -> None:
-    told(library, "a.txt", FOUNDER, {"quxhall": "The quxhall is a house."}, quxhall="abbey")
+    founder = told(library, "a.txt", FOUNDER, {"quxhall": "The quxhall is a house."}, quxhall="abbey")
     said = {"abbey": "The abbey is a house of monks.", "bees": "Bees make honey."}
     survivor = told(library, "b.txt", SURVIVOR, said)
     assert names(library) == ["bees", "quxhall"]
     assert library.names("Zen/concepts/quxhall.concept/evidence") == ["1", "2"]
+    assert any(name.endswith(founder.key.rpartition("/")[2]) for name in traces(library, "quxhall")), "its original"
     purge(library, "Zen/documents/a.txt")
     assert names(library) == ["abbey", "bees"]
     assert library.names("Zen/concepts/abbey.concept/evidence") == ["2"], "its number is as it was"

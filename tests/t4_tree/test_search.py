@@ -244,13 +244,18 @@ def test_no_more_is_remembered_than_there_is_room_for(library: Library, monkeypa
     assert files(library, "Zen/search/koan 0")
 
 
-async def test_the_kernel_is_told_when_something_else_is_found(library: Library) -> None:
+async def walked(library: Library) -> tuple[Vfs, News, Kernel, int]:
+    """A mount whose kernel has looked its way down to what is found of a word, and the number of that folder."""
     vfs = Vfs(library.root, lambda: space_of("/"))
-    news = News(library.world, vfs)
-    kernel = Kernel(vfs)
+    news, kernel = News(library.world, vfs), Kernel(vfs)
     parent = ROOT_INODE
     for part in ("Zen", "search", "koan"):
         parent = await kernel.lookup(parent, part.encode())
+    return vfs, news, kernel, parent
+
+
+async def test_the_kernel_is_told_when_something_else_is_found(library: Library) -> None:
+    vfs, news, kernel, parent = await walked(library)
     first = await kernel.lookup(parent, b"results.md")
     assert first and await kernel.lookup(parent, b"09~x.txt") == 0
     fh = await vfs.files.open(first, 0)
@@ -309,12 +314,7 @@ def changed_once(library: Library, news: News, monkeypatch: pytest.MonkeyPatch, 
 async def test_news_before_the_first_look_at_an_answer_hide_none_of_its_files(
     library: Library, monkeypatch: pytest.MonkeyPatch, heard: str
 ) -> None:
-    vfs = Vfs(library.root, lambda: space_of("/"))
-    news = News(library.world, vfs)
-    kernel = Kernel(vfs)
-    parent = ROOT_INODE
-    for part in ("Zen", "search", "koan"):
-        parent = await kernel.lookup(parent, part.encode())
+    vfs, news, kernel, parent = await walked(library)
     changed_once(library, news, monkeypatch, heard)
     first = await kernel.lookup(parent, b"results.json")
     assert first
@@ -331,12 +331,8 @@ async def test_news_before_the_first_look_at_an_answer_hide_none_of_its_files(
 async def test_news_before_the_first_look_at_an_answer_leave_its_listing_whole(
     library: Library, monkeypatch: pytest.MonkeyPatch, heard: str
 ) -> None:
-    vfs = Vfs(library.root, lambda: space_of("/"))
-    kernel = Kernel(vfs)
-    parent = ROOT_INODE
-    for part in ("Zen", "search", "koan"):
-        parent = await kernel.lookup(parent, part.encode())
-    changed_once(library, News(library.world, vfs), monkeypatch, heard)
+    vfs, news, _kernel, parent = await walked(library)
+    changed_once(library, news, monkeypatch, heard)
     fh = await vfs.opendir(parent)
     listing, _ = vfs.readdir(fh, 0)
     names = {entry.name for at in range(len(listing)) if (entry := listing.entry(at))}
@@ -365,11 +361,7 @@ async def test_an_open_folder_lists_what_it_did_when_it_was_opened(library: Libr
 @pytest.mark.parametrize("since", ["nobody", "somebody"])
 async def test_what_an_open_folder_lists_after_news_is_looked_up_again(library: Library, since: str) -> None:
     """Also where ``somebody`` has asked the same since, and was told what is found now."""
-    vfs = Vfs(library.root, lambda: space_of("/"))
-    news, kernel = News(library.world, vfs), Kernel(vfs)
-    parent = ROOT_INODE
-    for part in ("Zen", "search", "koan"):
-        parent = await kernel.lookup(parent, part.encode())
+    vfs, news, kernel, parent = await walked(library)
 
     def listed(fh: int) -> dict[bytes, int]:
         listing, _ = vfs.readdir(fh, 0)

@@ -23,6 +23,7 @@ from kgfs.fuse.adapter import Operations
 from kgfs.fuse.probe import Standing
 from kgfs.tree.vfs import Vfs, space_of
 from tests.scenarios.small_tree import Tree
+from tests.stopping import stopped
 from tests.t5_mount.seeing import in_time
 from tests.t5_mount.small_mount import SmallMount, need_a_readable_project
 
@@ -85,7 +86,7 @@ def test_opening_a_mount_to_others_needs_a_line_in_the_configuration(
     assert machine.findings(allow_other=True)[-1].ok
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="[root] needs a folder of somebody else and a user without rights")
+@pytest.mark.root
 def test_a_folder_of_somebody_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(os, "access", lambda path, mode, access=os.access: path != tmp_path and access(path, mode))
@@ -220,8 +221,7 @@ def test_a_dead_mount_is_unmounted_without_force(small: SmallMount) -> None:
 
 @pytest.mark.mounted
 def test_a_hung_mount_is_noticed_in_time(small: SmallMount) -> None:
-    small.process.send_signal(signal.SIGSTOP)
-    try:
+    with stopped(small.process.pid):
         begun = time.monotonic()
         assert probe.standing(small.path, deadline=0.5) is Standing.HUNG
         with pytest.raises(BusyError, match="--lazy"):
@@ -229,8 +229,6 @@ def test_a_hung_mount_is_noticed_in_time(small: SmallMount) -> None:
         assert time.monotonic() - begun < 20, "nobody waits for what hangs"
         probe.umount(small.path)
         assert probe.standing(small.path) is Standing.ABSENT
-    finally:
-        small.process.send_signal(signal.SIGCONT)
     assert small.process.wait(60) == 0
 
 

@@ -54,12 +54,12 @@ class Peer:
     module: object = field(init=False)
 
     def __post_init__(self) -> None:
-        self.module = {"s3": seaweedfs, "neo4j": neo4j, "qdrant": qdrant_wire}[self.name]
+        self.module = {"seaweedfs": seaweedfs, "neo4j": neo4j, "qdrant-wire": qdrant_wire}[self.name]
         self.folder.mkdir(exist_ok=True)
 
     def start(self) -> None:
-        if self.name == "s3":
-            Server("seaweedfs", seaweedfs, self.folder).start()  # and wait until it keeps what it is given
+        if self.name == "seaweedfs":
+            Server(self.name, seaweedfs, self.folder).start()  # and wait until it keeps what it is given
         else:
             self.module.start(self.folder, process.ports_before(self.folder))  # type: ignore[attr-defined]
 
@@ -80,9 +80,9 @@ class Peer:
         return (
             told
             + {
-                "s3": f'prefix = "{mine}"\ntimeout = {TIMEOUT}\n',
+                "seaweedfs": f'prefix = "{mine}"\ntimeout = {TIMEOUT}\n',
                 "neo4j": f'namespace = "{mine}"\ntimeout = 20\n',
-                "qdrant": f'prefix = "{mine}"\ntimeout = {TIMEOUT}\n',
+                "qdrant-wire": f'prefix = "{mine}"\ntimeout = {TIMEOUT}\n',
             }[self.name]
         )
 

@@ -1,11 +1,12 @@
-"""What verbs say and do where a server takes the home's keys no more, and where homes that share a bucket have graphs of their
-own."""
+"""What verbs say and do where a server takes the home's keys no more, is silent, or not there, and where homes that share a bucket
+have graphs of their own."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,13 +16,20 @@ from kgfs.ingest.keeping.ship import entries
 from kgfs.stores.journal.encoding import decode
 from kgfs.stores.journal.facts import ReadingOwed
 from kgfs.stores.vectors.owners import take_place
+from scripts.servers.process import running
 from tests.logs import AWAY
 from tests.peers.buckets import Server
+from tests.stopping import stopped
 from tests.t6_whole.running import QUICK, TRY_AGAIN_SOON, Place, until
+from tests.t6_whole.starting import CONSTANTS
 
 pytestmark = [pytest.mark.slow, pytest.mark.mounted]
 REFUSED = "refuses the keys"
 STILL = "is not done to this one's graph"
+SILENT = "The bucket does not answer"
+HASTY = {CONSTANTS: "kgfs.app.home.HASTE=0.5"}
+FOREVER = {"KGFS_GARAGE_TIMEOUT": "600"}
+"""Longer than a command of a test may take."""
 
 
 @pytest.fixture
@@ -107,6 +115,33 @@ def test_a_graph_that_nobody_keeps_current_is_told_of(far: Place) -> None:
     assert STILL not in far.run("status").stdout
 
 
+@pytest.mark.claim("AWAY-9")
+def test_what_is_known_here_is_told_while_the_bucket_is_silent(far: Place, seaweedfs: Server, tmp_path: Path) -> None:
+    """Beside a mount, which goes on waiting for the bucket, and has others of its home wait for that."""
+    far.environment |= FOREVER
+    far.run("ingest", written(tmp_path, 1), "--ontology", "Notes")
+
+    def hosts() -> dict[str, Any]:
+        return dict(json.loads(far.run("hosts", "--json", env=HASTY).stdout))
+
+    far.mount("--no-worker")
+    until(lambda: hosts()["away"] is None)
+    known = [host["id"] for host in hosts()["hosts"]]
+    server = running(seaweedfs.folder)
+    assert server and len(known) == 1
+    with stopped(server.pid):
+        (far.mountpoint / "Notes" / "documents" / "later").mkdir()  # so that there is something to deliver
+        said = far.run("status", env=HASTY)
+        assert SILENT in said.stderr and "Notes: 1 done" in said.stdout
+        found = json.loads(far.run("status", "--json", env=HASTY).stdout)
+        assert found["documents"] == {"done": 1} and SILENT in found["away"]
+        said = far.run("hosts", env=HASTY)
+        assert SILENT in said.stderr and known[0] in said.stdout
+        found = hosts()
+        assert SILENT in found["away"] and [host["id"] for host in found["hosts"]] == known
+    until(lambda: far.status()["away"] is None)
+
+
 def test_vectors_of_two_graphs_are_not_kept_in_one_place(far: Place, tmp_path: Path) -> None:
     """Told before Qdrant is asked: nobody listens there."""
     file = far.home / "config.toml"
@@ -117,3 +152,31 @@ def test_vectors_of_two_graphs_are_not_kept_in_one_place(far: Place, tmp_path: P
     (second.home / "config.toml").write_text(file.read_text())
     refused = second.run("mount", second.mountpoint, expect=3)
     assert "vectors.prefix of its own" in refused.stderr
+
+
+@pytest.fixture
+def unheard(place: Place) -> Place:
+    """Its graph is where nobody listens."""
+    (place.home / "password").write_text("secret")
+    (place.home / "config.toml").write_text(
+        f'[graph]\nstore = "neo4j"\nuri = "bolt://127.0.0.1:1"\npassword_file = "{place.home / "password"}"\n'
+    )
+    place.environment |= QUICK
+    return place
+
+
+@pytest.mark.claim("AWAY-10")
+def test_a_graph_where_nobody_listens_is_not_waited_for_by_verbs(unheard: Place, tmp_path: Path) -> None:
+    unheard.environment |= {"KGFS_GRAPH_TIMEOUT": "600"}  # longer than a command of a test may take
+    for words in (("ingest", written(tmp_path, 1), "--ontology", "Notes"), ("status",), ("search", "stupa")):
+        said = unheard.run(*words, expect=7).stderr
+        assert "Connection refused" in said and "Does it listen there?" in said
+
+
+@pytest.mark.claim("AWAY-10")
+@pytest.mark.parametrize("verb", ["mount", "worker"])
+def test_a_graph_where_nobody_listens_yet_is_waited_for(unheard: Place, verb: str) -> None:
+    words = (verb, unheard.mountpoint) if verb == "mount" else (verb,)
+    env = {"KGFS_GRAPH_TIMEOUT": "1.5", CONSTANTS: "kgfs.cli.progress.MOMENT=0"}
+    said = unheard.run(*words, env=env, expect=7).stderr
+    assert "nobody listens there; waiting up to 1.5 s" in said and "Connection refused" in said

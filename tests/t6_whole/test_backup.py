@@ -10,9 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.peers.homes import lifecycle
 from tests.t6_whole.conftest import GARBAGE, ZEN
 from tests.t6_whole.knowledge_of import knowledge_of
 from tests.t6_whole.running import QUICK, Place, contents, one_line
+
+pytestmark = [lifecycle, pytest.mark.files("refused")]
 
 
 @pytest.fixture

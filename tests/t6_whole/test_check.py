@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from tests.peers.homes import lifecycle
 from tests.t6_whole.conftest import GARBAGE, ZEN
 from tests.t6_whole.knowledge_of import knowledge_of
-from tests.t6_whole.running import QUICK, Place
+from tests.t6_whole.running import LOOK_AGAIN_AT_ONCE, QUICK, Place
+
+pytestmark = lifecycle
 
 
 @pytest.mark.mounted
@@ -30,6 +35,7 @@ def test_what_is_under_way_is_no_damage(place: Place) -> None:
     assert place.run("check", "--deep").stderr == "0 findings.\n"
 
 
+@pytest.mark.files("damage")
 @pytest.mark.claim("DERIVE-2")
 @pytest.mark.mounted
 def test_damage_is_told_and_mended_while_mounted(place: Place, tmp_path: Path) -> None:
@@ -54,6 +60,33 @@ def test_damage_is_told_and_mended_while_mounted(place: Place, tmp_path: Path) -
     assert place.run("restore-garage").stderr == "0 originals made again, 0 lost.\n"
 
 
+@pytest.mark.claim("DERIVE-4")
+def test_what_only_takes_room_is_no_damage_and_nothing_is_done_unasked(place: Place, tmp_path: Path) -> None:
+    (tmp_path / "zen.md").write_text(ZEN)
+    place.environment |= QUICK | LOOK_AGAIN_AT_ONCE
+    place.run("ingest", tmp_path / "zen.md", "--ontology", "Test", "--no-wait")
+    with closing(sqlite3.connect(place.home / "front.sqlite", isolation_level=None)) as front:
+        front.execute(f"INSERT INTO inbox VALUES ('{'0' * 64}', x'41')")
+    said = place.run("check")
+    assert said.stdout == f"left inbox row: {'0' * 64}: takes room and nothing else; --repair drops it\n"
+    assert said.stderr == "1 finding, 1 harmless.\n"
+    spool = place.home / "spool" / "deadbeef-1"
+    spool.write_bytes(b"somebody's")
+    said = place.run("check", expect=1)
+    assert "left spool file: deadbeef-1 (10 bytes): --repair quarantines it\n" in said.stdout
+    assert spool.exists()
+    found = json.loads(place.run("check", "--json", expect=1).stdout)
+    assert sorted((line["kind"], line["harmless"], line["done"]) for line in found) == [
+        ("left inbox row", True, ""),
+        ("left spool file", False, ""),
+    ]
+    said = place.run("check", "--repair")
+    assert sorted(line.rpartition(": ")[2] for line in said.stdout.splitlines()) == ["dropped", "quarantined"]
+    assert said.stderr == "2 findings, 1 harmless, 2 dealt with.\n"
+    assert place.run("check").stderr == "0 findings.\n"
+
+
+@pytest.mark.files("damage")
 def test_databases_beyond_use_are_named_and_made_anew(place: Place, tmp_path: Path) -> None:
     (tmp_path / "zen.md").write_text(ZEN)
     place.environment |= {"KGFS_MODELS_EXTRACTOR": "statistics"}
@@ -71,6 +104,7 @@ def test_databases_beyond_use_are_named_and_made_anew(place: Place, tmp_path: Pa
         assert knowledge_of(place.home) == before
 
 
+@pytest.mark.files("damage")
 def test_an_original_and_the_graph_are_lost_together(place: Place, tmp_path: Path) -> None:
     """What the graph cannot be derived without is found where the same bytes are kept, and then it is derived."""
     (tmp_path / "zen.md").write_text(ZEN)
@@ -97,6 +131,7 @@ def test_an_original_and_the_graph_are_lost_together(place: Place, tmp_path: Pat
     assert "2 lost" in place.run("restore-garage", expect=1).stderr
 
 
+@pytest.mark.files("damage")
 def test_originals_are_made_again_from_one_that_was_just_made_again(place: Place, tmp_path: Path) -> None:
     (tmp_path / "zen.md").write_text(ZEN)
     place.environment |= QUICK

@@ -10,9 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.peers.homes import lifecycle
 from tests.t5_mount.mounting import STATISTICS
 from tests.t5_mount.seeing import in_time
-from tests.t6_whole.running import Place, one_line, until
+from tests.t6_whole.running import LET_GO_SOON, Place, one_line, until
+
+pytestmark = lifecycle
 
 TEXTS = {
     "gc.txt": "A garbage collector is a program that reclaims memory. The garbage collector visits objects.\n" * 3,
@@ -97,7 +100,7 @@ def test_a_mount_shows_it_at_once_and_its_worker_goes_on(read_home: Place) -> No
 def test_killed_at_each_border_it_is_done_or_not(read_home: Place, border: str) -> None:
     place = read_home
     words = ("concept", "merge", "Memory", "garbage-collector", "tracing-collector", "--yes")
-    place.run(*words, env={"KGFS_FAIL_AT": border}, expect=-signal.SIGKILL)
+    place.run(*words, env=LET_GO_SOON | {"KGFS_FAIL_AT": border}, expect=-signal.SIGKILL)
     if border != "word-kept":
         place.run("worker", "--until-idle", expect=None)
         rows = shown(place, "garbage-collector")

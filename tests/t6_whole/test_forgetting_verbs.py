@@ -11,8 +11,11 @@ from typing import Any
 import pytest
 
 from kgfs.domain.names import encode_name
+from tests.peers.homes import lifecycle
 from tests.t6_whole.conftest import ZEN
 from tests.t6_whole.running import KGFS, ROOT, Place, one_line, until
+
+pytestmark = lifecycle
 
 
 @pytest.fixture

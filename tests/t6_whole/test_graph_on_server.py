@@ -8,6 +8,7 @@ import secrets
 import shutil
 import signal
 import time
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ from tests.t1_stores.graph_building import Doc, Told, publish
 from tests.t1_stores.graph_stores import on_server
 from tests.t6_whole.conftest import GARBAGE, ZEN
 from tests.t6_whole.knowledge_of import knowledge_in
-from tests.t6_whole.running import QUICK, Place, until
+from tests.t6_whole.running import LET_GO_SOON, QUICK, Place, until
 from tests.t6_whole.test_purge import ingest, told, traces
 
 if TYPE_CHECKING:
@@ -226,6 +227,51 @@ def test_what_is_wrong_with_the_settings_is_said(served: Place, secret: Path, ne
     assert "password_file" in served.run("status", expect=3).stderr
     assert "uri" in served.run("status", expect=3, env={"KGFS_GRAPH_URI": ""}).stderr
     assert "kgfs.graph" not in shown.stderr
+
+
+@pytest.fixture
+def guest(neo4j_place: Server) -> Iterator[str]:
+    """A user with the same password: who says a wrong one three times is shut out for a while."""
+    from neo4j import GraphDatabase
+
+    name = f"guest{secrets.token_hex(4)}"
+    made = f"CREATE USER {name} SET PASSWORD $password CHANGE NOT REQUIRED"
+    with GraphDatabase.driver(neo4j_place.address(), auth=(neo4j_place.user, neo4j_place.password)) as driver:
+        driver.execute_query(made, password=neo4j_place.password, database_="system")
+        yield name
+        driver.execute_query(f"DROP USER {name}", database_="system")
+
+
+@pytest.mark.mounted
+@pytest.mark.slow
+@pytest.mark.logs("does not let")
+@pytest.mark.claim("AWAY-1", "AWAY-2", "AWAY-4", "SECRET-1")
+def test_a_wrong_password_under_a_mount(served: Place, secret: Path, guest: str) -> None:
+    served.environment |= LET_GO_SOON | {"KGFS_GRAPH_USER": guest}
+    served.mount()
+    documents = served.ontology("Zen") / "documents"
+    concepts = documents.parent / "concepts"
+    (documents / "zen.md").write_text(ZEN)
+    served.wait()
+    before, right = walked(concepts), secret.read_text()
+
+    secret.write_text("not the word")
+    (documents / "garbage.txt").write_text(GARBAGE)
+    errors = served.mountpoint / ".kgfs/errors.ndjson"
+    until(lambda: f"does not let '{guest}' in" in errors.read_text())
+    assert walked(concepts) == before
+    assert (documents / "garbage.txt").read_text() == GARBAGE
+    served.run("wait", "--timeout", "3", expect=8)
+    assert served.status()["documents"].get("failed", 0) == 0
+
+    secret.write_text(right)
+    served.wait()
+    until(lambda: any("garbage" in name for name in os.listdir(concepts)))
+    assert served.status()["documents"] == {"done": 2}
+    served.umount()
+    for path in served.home.rglob("*"):
+        told = path.read_bytes() if path.is_file() else b""
+        assert b"not the word" not in told and right.encode() not in told
 
 
 def test_a_server_that_is_away_is_named_within_the_time(served: Place) -> None:

@@ -14,7 +14,10 @@ import pytest
 from bench.history.choices import choose, edit_of
 from bench.history.traces import phrases, traces
 from bench.history.walk import differences, walk
+from tests.peers.homes import lifecycle
 from tests.t6_whole.running import ROOT
+
+pytestmark = lifecycle
 
 SUBJECTS = ("zen", "koan", "garden", "temple", "riddle", "teacher", "practice", "silence", "moon", "finger")
 
@@ -39,7 +42,7 @@ def corpus(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.mounted
-def test_the_whole_life_of_a_small_corpus(corpus: Path, tmp_path: Path) -> None:
+def test_the_whole_life_of_a_small_corpus(corpus: Path, home: Path, tmp_path: Path) -> None:
     environment = {
         **os.environ,
         "KGFS_MODELS_EXTRACTOR": "statistics",
@@ -49,7 +52,7 @@ def test_the_whole_life_of_a_small_corpus(corpus: Path, tmp_path: Path) -> None:
     out = tmp_path / "history.json"
     numbers = ("--edit", "4", "--delete", "2", "--rename", "4", "--purge", "3")
     done = subprocess.run(
-        [sys.executable, "-m", "bench.history", corpus, "--json", out, "--scratch", tmp_path, *numbers],
+        [sys.executable, "-m", "bench.history", corpus, "--keep", home, "--json", out, "--scratch", tmp_path, *numbers],
         env=environment,
         cwd=ROOT,
         capture_output=True,

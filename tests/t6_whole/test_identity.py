@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kgfs.config import load
+from kgfs.stores.garage.opening import open_garage
+from tests.peers.homes import lifecycle
 from tests.t5_mount.mounting import STATISTICS
 from tests.t6_whole.conftest import ZEN
 from tests.t6_whole.running import Place, one_line
+
+pytestmark = lifecycle
 
 
 @pytest.fixture
@@ -115,10 +121,10 @@ def test_two_processes_that_ingest_the_same_bytes_at_once_make_one_document(bare
     page = told(bare, "A/same.md")
     assert sorted(page["paths"]) == [f"A/documents/{name}.md" for name in ("other-2", "other-3", "same")]
     assert page["reading"]["records"]["reused"] == 0
-    readings = list((bare.home / "garage" / "objects" / "readings").rglob("*.json"))
-    assert len(readings) == 1
-    packs = list((bare.home / "garage" / "objects" / "records").rglob("*.jsonl"))
-    asked = sum(len(pack.read_text().splitlines()) for pack in packs)
+    with closing(open_garage(load(bare.home))) as garage:
+        objects = garage.objects
+        assert len(list(objects.keys("readings/"))) == 1
+        asked = sum(len(objects.get(key).splitlines()) for key, _ in objects.keys("records/"))
     assert asked == page["reading"]["records"]["extracted"], "no Source was asked about twice"
 
 
@@ -131,10 +137,9 @@ AFTER = (
 
 
 @pytest.fixture(scope="module")
-def edited(tmp_path_factory: pytest.TempPathFactory) -> Place:
+def edited(home_of_file: Path) -> Place:
     """A/a.txt with the contents BEFORE, AFTER, BEFORE again and junk. Nobody changes it."""
-    top = tmp_path_factory.mktemp("edited")
-    path, bare = top / "a.txt", Place(top / "home", top / "mnt", dict(STATISTICS))
+    path, bare = home_of_file.with_name("a.txt"), Place(home_of_file, home_of_file.with_name("mnt"), dict(STATISTICS))
     for content in (BEFORE.encode(), AFTER.encode(), BEFORE.encode(), bytes(range(256))):
         path.write_bytes(content)
         ingest(bare, path, "--ontology", "A")

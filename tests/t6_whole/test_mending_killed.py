@@ -9,12 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.peers.homes import lifecycle
 from tests.t6_whole.conftest import GARBAGE, ZEN
 from tests.t6_whole.knowledge_of import knowledge_of
 from tests.t6_whole.running import LOOK_AGAIN_AT_ONCE, QUICK, Place
 
 ALWAYS = 20
 """More often than any verb here passes one border."""
+
+pytestmark = [lifecycle, pytest.mark.files("damage")]
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import pytest
 
 from kgfs.app.moving import goal_of, migrate_home, plan_migration
 from kgfs.config import load
-from kgfs.errors import BusyError
+from kgfs.errors import BadInputError, BusyError
 from kgfs.stores.graph.sqlite import SqliteGraph
 from tests.peers.buckets import Server
 from tests.t6_whole.conftest import GARBAGE, ZEN
@@ -89,6 +89,17 @@ def test_what_is_in_use_and_not_settled_moves_with_all_the_rest(filled: Place, m
     assert moved.status()["documents"] == {"done": 5}
     assert (moved.mountpoint / "Zen/documents/link").readlink() == Path("zen.md")
     assert clean(moved)
+
+
+def test_settings_that_would_name_another_file_in_the_new_home_are_refused(home: Path, tmp_path: Path) -> None:
+    file = tmp_path / "servers.toml"
+    for named in ("keys/access", "/keys/access", "~/access", ""):
+        file.write_text(f'[garage]\naccess_key_file = "{named}"\n')
+        if named == "keys/access":
+            with pytest.raises(BadInputError, match=r"garage\.access_key_file"):
+                goal_of(load(home, environ={}), file, None)
+        else:
+            assert goal_of(load(home, environ={}), file, None).garage_store.access_key_file == named
 
 
 @pytest.mark.claim("MOVE-2")

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.logs import AWAY
+from tests.peers.buckets import need
 from tests.t6_whole.knowledge_of import knowledge_of
 from tests.t6_whole.outages import TIMEOUT, Peer, corpus, errno_of, minted, read_anew, within
 from tests.t6_whole.running import Place, until
@@ -22,10 +23,11 @@ MODELS = {"KGFS_MODELS_EXTRACTOR": "statistics", "KGFS_MODELS_EMBEDDER": "none"}
 REFUSED = "refuses the keys"
 
 
-@pytest.fixture
-def bucket(seaweedfs: object, tmp_path: Path) -> Iterator[Peer]:
+@pytest.fixture(params=["seaweedfs"])
+def bucket(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Peer]:
     """Of its own: others are not to notice that its keys change."""
-    found = Peer("s3", tmp_path / "s3")
+    need(request.param)
+    found = Peer(request.param, tmp_path / request.param)
     found.start()
     yield found
     found.end()

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.logs import AWAY
+from tests.peers.buckets import need
+from tests.peers.fixtures import need_qdrant_wire
 from tests.t6_whole.knowledge_of import knowledge_of
 from tests.t6_whole.outages import TIMEOUT, Peer, corpus, errno_of, minted, read_anew, wait, within
 from tests.t6_whole.running import Place, until
@@ -32,7 +34,7 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Peer
         peer.end()
 
 
-@pytest.fixture(params=["s3", "neo4j", "qdrant", "s3+neo4j+qdrant"])
+@pytest.fixture(params=["seaweedfs", "neo4j", "qdrant-wire", "seaweedfs+neo4j+qdrant-wire"])
 def peers(
     request: pytest.FixtureRequest, started: dict[str, Peer], tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Peer]:
@@ -41,7 +43,10 @@ def peers(
         if name == "neo4j":
             found[name] = Peer(name, request.getfixturevalue("mortal"))
             continue
-        request.getfixturevalue({"s3": "seaweedfs", "qdrant": "qdrant_wire_url"}[name])
+        if name == "qdrant-wire":
+            need_qdrant_wire()
+        else:
+            need(name)
         if name not in started:
             started[name] = Peer(name, tmp_path_factory.mktemp(name))
             started[name].start()
@@ -51,13 +56,13 @@ def peers(
 
 @pytest.fixture
 def far(place: Place, peers: dict[str, Peer]) -> Place:
-    place.environment |= MODELS if "qdrant" in peers else NO_MODELS
+    place.environment |= MODELS if "qdrant-wire" in peers else NO_MODELS
     (place.home / "config.toml").write_text("".join(peer.settings() for peer in peers.values()))
     return place
 
 
-def copied(place: Place, source: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(["cp", "-r", f"{source}/.", place.ontology("Notes") / "documents"])
+def copied(place: Place, source: Path, stderr: int | None = None) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(["cp", "-r", f"{source}/.", place.ontology("Notes") / "documents"], stderr=stderr)
 
 
 @pytest.fixture
@@ -97,7 +102,7 @@ def test_killed_and_started_again(far: Place, undisturbed: Place, peers: dict[st
         (documents / "meanwhile.txt").write_text(MEANWHILE)
         (documents / "meanwhile.txt").rename(documents / "later.txt")
         assert (documents / "later.txt").read_text() == MEANWHILE
-    if "s3" in peers:
+    if "seaweedfs" in peers:
         shutil.rmtree(far.home / "cache")
         with within(2 * TIMEOUT):
             assert errno_of(lambda: read_anew(documents / "first-000.txt")) in (errno.EIO, errno.ETIMEDOUT)
@@ -124,3 +129,42 @@ def test_killed_and_started_again(far: Place, undisturbed: Place, peers: dict[st
     undisturbed.umount()
     assert versions == minted(undisturbed.home)
     assert knowledge_of(far.home) == knowledge_of(undisturbed.home)
+
+
+@pytest.mark.claim("SHARE-2", "AWAY-3")
+@pytest.mark.logs(AWAY)
+@pytest.mark.parametrize("peers", ["seaweedfs"], indirect=True)
+def test_killed_under_who_waits_for_the_bucket(far: Place, peers: dict[str, Peer], tmp_path: Path) -> None:
+    """With ``durability = "shared"`` what was copied without an error is there, and of the rest nothing in part."""
+    with (far.home / "config.toml").open("a") as settings:
+        settings.write('shared = true\ndurability = "shared"\n')
+    source = corpus(tmp_path / "source", 20, "note")
+    content = {path.name: path.read_bytes() for path in source.rglob("*.txt")}
+    far.mount()
+    documents = far.ontology("Notes") / "documents"
+    with copied(far, source, stderr=subprocess.PIPE) as writer:
+        until(lambda: len(os.listdir(documents)) > 6)
+        peers["seaweedfs"].kill()
+        said = writer.communicate(timeout=300)[1].decode()
+    refused = {name for name in content if name in said}
+    assert len(refused) < len(content) and bool(refused) == (writer.returncode != 0)
+    assert errno_of(lambda: (documents / "late.txt").write_text(MEANWHILE)) in (errno.EIO, errno.ETIMEDOUT)
+    refused.add("late.txt")
+    (source / "late.txt").write_text(MEANWHILE)
+    content["late.txt"] = MEANWHILE.encode()
+
+    peers["seaweedfs"].start()
+    wait(far)
+    found = {path.name: read_anew(path) for path in documents.rglob("*.txt")}
+    assert content.keys() - found.keys() <= refused
+    for name, read in found.items():
+        assert read == content[name] or (name in refused and read == b"")
+    assert copied(far, source).wait() == 0
+    wait(far)
+    assert {path.name: read_anew(path) for path in documents.rglob("*.txt")} == content
+    assert far.status()["documents"] == {"done": len(content)}
+    assert far.status()["conflicts"] == 0
+    far.umount()
+    assert "0 findings" in far.run("check", "--deep").stderr
+    versions = minted(far.home)
+    assert len(versions) == len(set(versions)) == len(content)

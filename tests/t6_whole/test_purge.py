@@ -1,4 +1,4 @@
-"""After a purge no word of the documents is left under the home: a search of every byte of every file."""
+"""After a purge no word of the documents is left under the home, or in its bucket: a search of every byte there."""
 
 from __future__ import annotations
 
@@ -6,14 +6,19 @@ import json
 import os
 import signal
 import subprocess
-import sys
+from itertools import chain
 from pathlib import Path
 
 import pytest
 
-from tests.peers.homes import SERVERS
+from kgfs.config import load
+from tests.peers.buckets import in_bucket
+from tests.peers.homes import SERVERS, lifecycle
+from tests.t5_mount.mounting import journal_of
 from tests.t6_whole.knowledge_of import knowledge_of
-from tests.t6_whole.running import LET_GO_SOON, ROOT, Place, until
+from tests.t6_whole.running import LET_GO_SOON, Place, until
+
+pytestmark = lifecycle
 
 ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be")
 FILLER = "Zen practice uses koans to exhaust the mind. Direct experience comes before words.\n\n"
@@ -28,14 +33,14 @@ def told(marker: str) -> str:
 
 
 def traces(home: Path, *markers: str) -> list[tuple[str, str]]:
-    """(file, marker) wherever one stands, in either case and any of the encodings; a database's free pages and log too."""
-    wanted = [(marker, form.lower().encode(e)) for marker in markers for form in (marker,) for e in ENCODINGS]
-    found = []
-    for path in sorted(home.rglob("*")):
-        if path.is_file():
-            content = path.read_bytes().lower()
-            found += [(str(path.relative_to(home)), marker) for marker, raw in wanted if raw in content]
-    return sorted(set(found))
+    """(file or object, marker) wherever one stands, in either case and any of the encodings; a database's free pages and log too."""
+    wanted = [(marker, marker.lower().encode(e)) for marker in markers for e in ENCODINGS]
+    files = ((str(path.relative_to(home)), path.read_bytes()) for path in sorted(home.rglob("*")) if path.is_file())
+    found = set()
+    for name, content in chain(files, in_bucket(load(home))):
+        said = content.lower()
+        found |= {(name, marker) for marker, raw in wanted if raw in said}
+    return sorted(found)
 
 
 @pytest.fixture
@@ -106,6 +111,7 @@ def test_what_other_documents_need_is_not_purged(small: Place, tmp_path: Path) -
     assert {o["name"]: o["documents"] for o in small.status()["ontologies"]} == states
 
 
+@pytest.mark.files("path")
 def test_what_killed_processes_left_is_purged_too(small: Place, tmp_path: Path) -> None:
     ingest(small, tmp_path, "a.md", told("quxleft").encode())
     [staging] = [path for path in (small.home / "garage" / "objects").iterdir() if path.name.startswith((".", "@"))]
@@ -161,11 +167,12 @@ def test_killed_anywhere_a_purge_is_finished_by_the_next_worker(small: Place, tm
     ingest(small, tmp_path, "b.md", told("quxkill").replace("abbot", "monk").encode())
     ingest(small, tmp_path, "kept.md", told("stays").encode())
     small.run("concept", "merge", "Notes", "quxkill-monastery", "stays-monastery", "--yes")
+    assert any("objects/sources/Notes" in name for name, _ in traces(small.home, "quxkill"))
     killing = LET_GO_SOON | {"KGFS_FAIL_AT": border}
     small.run("forget", "Notes/a.md", "Notes/b.md", "--purge", "--yes", expect=-signal.SIGKILL, env=killing)
     worker = small.start("worker")
     try:
-        until(lambda: traces(small.home, "quxkill") == [] and not owed(small), 240)
+        until(lambda: not owed(small) and traces(small.home, "quxkill") == [], 240)
     finally:
         worker.send_signal(signal.SIGTERM)
         worker.communicate(timeout=30)
@@ -190,7 +197,7 @@ def test_a_purge_that_waits_for_the_note_of_a_killed_worker_is_finished_by_the_n
     ingest(small, tmp_path, "a.md", told("quxnote").encode())
     ingest(small, tmp_path, "kept.md", told("stays").encode())
     small.run("concept", "merge", "Notes", "quxnote-monastery", "stays-monastery", "--yes")
-    small.environment["KGFS_FAIL_AT"] = border
+    small.environment |= LET_GO_SOON | {"KGFS_FAIL_AT": border}
     with pytest.raises(AssertionError, match="exited with -9"):
         ingest(small, tmp_path, "b.md", told("stays").replace("abbot", "monk").encode())
     del small.environment["KGFS_FAIL_AT"]
@@ -209,13 +216,8 @@ def test_a_purge_that_waits_for_the_note_of_a_killed_worker_is_finished_by_the_n
 
 
 def owed(place: Place) -> bool:
-    words = (
-        "from kgfs.config import load; from kgfs.app.home import open_stores; from pathlib import Path; import sys\n"
-    )
-    words += "with open_stores(load(Path(sys.argv[1]))) as stores: print(len(stores.journal.names.forgettings()))"
-    asked = [sys.executable, "-c", words, str(place.home)]
-    done = subprocess.run(asked, capture_output=True, text=True, cwd=ROOT, check=True)
-    return done.stdout.strip() != "0"
+    with journal_of(place) as journal:
+        return bool(journal.names.forgettings())
 
 
 @pytest.mark.mounted

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -86,8 +87,8 @@ def others(worker: int, home: Path) -> set[int]:
     return found
 
 
-def listening(pids: set[int]) -> set[str]:
-    """The local addresses, as the kernel writes them, at which processes wait for connections over TCP."""
+def listening(pids: Iterable[int]) -> set[tuple[str, int]]:
+    """Where processes wait for connections over TCP: the local address, as the kernel writes it, and the port."""
     sockets: set[str] = set()
     for pid in pids:
         try:
@@ -95,22 +96,65 @@ def listening(pids: set[int]) -> set[str]:
         except OSError:
             continue  # it ended
     rows = [row.split() for table in ("tcp", "tcp6") for row in Path(f"/proc/net/{table}").read_text().splitlines()[1:]]
-    return {row[1].partition(":")[0] for row in rows if row[3] == LISTEN and f"socket:[{row[9]}]" in sockets}
+    found = [row[1].partition(":") for row in rows if row[3] == LISTEN and f"socket:[{row[9]}]" in sockets]
+    return {(address, int(port, 16)) for address, _, port in found}
 
 
-def test_a_cluster_of_this_machine_listens_on_loopback_alone(home: Path, documents: list[str]) -> None:
+def started_with(pids: Iterable[int], program: str) -> dict[int, dict[str, str]]:
+    """The environments of those that run a program, by process id."""
+    found = {}
+    for pid in pids:
+        try:
+            if Path(f"/proc/{pid}/exe").readlink().name == program:
+                raw = Path(f"/proc/{pid}/environ").read_bytes()
+                found[pid] = dict(os.fsdecode(entry).partition("=")[::2] for entry in raw.split(b"\0"))
+        except OSError:
+            continue  # it ended
+    return found
+
+
+def answer(port: int, token: str) -> str:
+    """What the head of a cluster says to who has this token."""
+    import grpc
+
+    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+        ask = channel.unary_unary("/ray.rpc.NodeInfoGcsService/CheckAlive", bytes, bytes)
+        try:
+            ask(b"", timeout=10, metadata=[("authorization", f"Bearer {token}")])
+        except grpc.RpcError as error:
+            return str(error.code().name)
+        return "OK"
+
+
+def test_a_cluster_of_this_machine_listens_on_loopback_alone_to_who_has_its_token(
+    home: Path, documents: list[str]
+) -> None:
     assert kgfs(home, "ingest", *documents, "--ontology", "Test", "--no-wait", **ON_RAY) == 0
-    worker = started(home, "worker", "--until-idle", **ON_RAY)
-    seen: set[str] = set()
+    otherwise = {"RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "1"}
+    worker = started(home, "worker", "--until-idle", **ON_RAY, **otherwise)
+    seen: set[tuple[str, int]] = set()
+    answers: dict[str, set[str]] = {"ours": set(), "another": set()}
+    environments: list[dict[str, str]] = []
+    kept = home.parent / ".ray" / "auth_token"
     try:
         while worker.poll() is None:
-            seen |= listening({worker.pid, *others(worker.pid, home)})
-            time.sleep(0.2)
+            processes = others(worker.pid, home)
+            seen |= listening({worker.pid, *processes})
+            heads = started_with(processes, "gcs_server")
+            environments += [*heads.values(), *started_with(processes, "raylet").values()]
+            if kept.exists() and "OK" not in answers["ours"]:
+                tokens = {"another": "0" * 64, "ours": kept.read_text().strip()}
+                for whose, token in tokens.items():
+                    answers[whose] |= {answer(port, token) for _, port in listening(heads)}
+            time.sleep(0.5)
         assert worker.returncode == 0
     finally:
         worker.kill()
         worker.communicate()
-    assert seen and seen <= LOOPBACK
+    assert seen and {address for address, _ in seen} <= LOOPBACK
+    assert "OK" in answers["ours"]
+    assert "UNAUTHENTICATED" in answers["another"] and "OK" not in answers["another"]
+    assert {(env["RAY_AUTH_MODE"], env["RAY_USAGE_STATS_ENABLED"]) for env in environments} == {("token", "0")}
 
 
 def test_a_killed_coordinator_loses_no_record_and_leaves_no_process(

@@ -1,4 +1,4 @@
-"""What the README says, and the mount's own README, exists: verbs, options, make targets, settings, exit codes."""
+"""What the README and docs/ say, and the mount's own README, exists: verbs, options, make targets, benches, settings, exit codes."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import importlib
 import inspect
 import re
 import shlex
+import subprocess
 from collections.abc import Iterator
 from dataclasses import fields
+from pathlib import Path
 
 import click
 import pytest
 
+from bench.speed.works import WORKS
 from kgfs import config, errors
 from kgfs.cli import cli
 from kgfs.render.readme import AGENTS
@@ -20,7 +23,9 @@ from kgfs.render.readme import README as MOUNT_README
 from kgfs.tree.ontology import PARTS
 from tests.t6_whole.running import ROOT
 
-README = (ROOT / "README.md").read_text()
+PAGES = {page.name: page.read_text() for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))}
+TEXTS = PAGES | {"README.md of a mount": MOUNT_README, "AGENTS.md of a mount": AGENTS, "kgfs --help": cli.help or ""}
+README = PAGES["README.md"]
 MAKEFILE = (ROOT / "Makefile").read_text()
 
 
@@ -48,9 +53,9 @@ def commands(text: str) -> Iterator[list[str]]:
             yield shlex.split(found[1])
 
 
-@pytest.mark.parametrize("text", [README, MOUNT_README, AGENTS, *(c.help or "" for c in [cli])])
-def test_commands_exist(text: str) -> None:
-    for words in commands(text):
+@pytest.mark.parametrize("name", TEXTS)
+def test_commands_exist(name: str) -> None:
+    for words in commands(TEXTS[name]):
         if words[:1] == ["VERB"]:
             continue
         exists(words)
@@ -90,11 +95,43 @@ def test_examples_in_the_help_work(verb: str) -> None:
 
 def test_make_targets_exist() -> None:
     targets = set(re.findall(r"^([a-z-]+):", MAKEFILE, re.MULTILINE))
-    named = set(re.findall(r"\bmake ([a-z-]+)", code(README)))
-    assert {"run", "stop", "test", "check"} <= named
-    assert named <= targets
+    named = {name: set(re.findall(r"\bmake ([a-z-]+)", code(page))) for name, page in PAGES.items()}
+    assert {"run", "stop", "test", "check"} <= named["README.md"]
+    assert {"servers", "servers-stop", "run-servers"} <= named["servers.md"]
+    assert set().union(*named.values()) <= targets
     phony = re.findall(r"^\.PHONY:(.*)$", MAKEFILE, re.MULTILINE)[0].split()
     assert targets == set(phony)
+
+
+def test_make_run_and_run_servers_mount_at_places_of_their_own() -> None:
+    planned = subprocess.run(["make", "-n", "run", "run-servers"], cwd=ROOT, capture_output=True, text=True, check=True)
+    mounts = re.findall(r'scripts/run\.sh "[^"]+" "([^"]+)"', planned.stdout)
+    assert len(set(mounts)) == 2
+    assert {f"/{Path(mount).name}/" for mount in mounts} <= set((ROOT / ".gitignore").read_text().splitlines())
+    assert f"make stop MOUNT={mounts[1]}`" in PAGES["servers.md"]
+
+
+def benches(page: str) -> Iterator[tuple[str, list[str]]]:
+    """Each module of bench that is run, by its name or by make, and the words that it is given."""
+    by_target = dict(re.findall(r"^(bench[a-z-]*):.*\n(?:\t.*\n)*?\t.* -m (\S+) \$\(ARGS\)$", MAKEFILE, re.MULTILINE))
+    for line in code(page).splitlines():
+        for module, words in re.findall(r"\bpython -m (bench\.\w+)([^#;&|)]*)", line):
+            yield module, shlex.split(words)
+        for target, words in re.findall(r"\bmake (bench[a-z-]*)(?: ARGS=\"([^\"]*)\")?", line):
+            yield by_target[target], shlex.split(words)
+
+
+def test_benches_take_what_they_are_given() -> None:
+    found = [bench for page in PAGES.values() for bench in benches(page)]
+    assert {"bench.speed", "bench.bucket", "bench.servers"} <= {module for module, _ in found}
+    for module, words in found:
+        path = ROOT / module.replace(".", "/")
+        source = (path / "__main__.py" if path.is_dir() else path.with_suffix(".py")).read_text()
+        for option, value in zip(words, [*words[1:], ""], strict=False):
+            if option.startswith("--"):
+                assert f'add_argument("{option}"' in source, f"{module} has no {option}"
+            if (module, option) == ("bench.speed", "--only"):
+                assert value in WORKS
 
 
 def test_packages_are_those_of_the_makefile() -> None:

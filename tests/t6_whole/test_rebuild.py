@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from kgfs.config import load
-from tests.peers.homes import anywhere
+from tests.peers.homes import anywhere, lifecycle
 from tests.t6_whole.conftest import GARBAGE, ZEN
 from tests.t6_whole.knowledge_of import knowledge_of
 from tests.t6_whole.running import LET_GO_SOON, OTHER_HASHES, QUICK, Place, contents, one_line, until
+
+pytestmark = lifecycle
 
 
 @pytest.fixture
@@ -76,6 +78,7 @@ def test_killed_in_the_middle_leaves_what_was(filled: Place) -> None:
     assert [path.name for path in filled.home.iterdir() if ".new" in path.name] == []
 
 
+@pytest.mark.files("damage")
 def test_what_the_graph_lost_comes_back(filled: Place) -> None:
     import sqlite3
 
@@ -89,6 +92,7 @@ def test_what_the_graph_lost_comes_back(filled: Place) -> None:
     assert knowledge_of(filled.home) == before
 
 
+@pytest.mark.files("damage")
 def test_a_database_that_cannot_be_opened_is_replaced(filled: Place) -> None:
     before = knowledge_of(filled.home)
     for path in filled.home.glob("graph.sqlite-*"):

@@ -16,9 +16,12 @@ from kgfs.app.home import open_stores
 from kgfs.config import load
 from kgfs.domain.documents import State
 from kgfs.stores.journal.facts import DocumentFailed
+from tests.peers.homes import lifecycle
 from tests.t6_whole import starting
 from tests.t6_whole.knowledge_of import knowledge_of
-from tests.t6_whole.running import KGFS, OTHER_HASHES, PATIENCE, QUICK, Place, shell
+from tests.t6_whole.running import KGFS, LET_GO_SOON, OTHER_HASHES, PATIENCE, QUICK, Place, shell
+
+pytestmark = lifecycle
 
 DOCUMENTS = {
     "zen.md": "# Zen\n\nZen is a school of Buddhism that stresses direct experience. A koan is a riddle of Zen practice.\n",
@@ -104,7 +107,7 @@ BORDERS = [
 def test_killed_it_goes_on_where_it_was_and_ends_as_if_undisturbed(filled: Path, border: str) -> None:
     undisturbed = knowledge_of(filled)
     words = ("regenerate", "Test", "--strategy", "random", "--yes")
-    kgfs(filled, *words, expect=-9, env={"KGFS_FAIL_AT": border})
+    kgfs(filled, *words, expect=-9, env=LET_GO_SOON | {"KGFS_FAIL_AT": border})
     kgfs(filled, "worker", "--until-idle")
     assert knowledge_of(filled) == undisturbed
     compared = json.loads(kgfs(filled, "regenerate", "--compare", "Test", "--json"))
@@ -116,7 +119,7 @@ def test_killed_it_goes_on_where_it_was_and_ends_as_if_undisturbed(filled: Path,
 
 def kill_and_order_again(home: Path, border: str, *words: str) -> None:
     """A person does not know that a worker would go on by itself."""
-    kgfs(home, *words, expect=-9, env={"KGFS_FAIL_AT": border})
+    kgfs(home, *words, expect=-9, env=LET_GO_SOON | {"KGFS_FAIL_AT": border})
     kgfs(home, *words)
 
 
@@ -147,6 +150,7 @@ def test_a_reprocess_that_was_killed_is_ordered_once_more(filled: Path, border: 
     kgfs(filled, "check", "--deep")
 
 
+@pytest.mark.files("path")
 def test_known_documents_are_read_again_only_when_that_is_asked_for(filled: Path, tmp_path: Path) -> None:
     files = [tmp_path / name for name in DOCUMENTS]
     skipped = lines(kgfs(filled, "ingest", *files, "--ontology", "Test"))

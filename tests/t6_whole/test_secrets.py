@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import secrets
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -12,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from kgfs.app.working import run_worker
 from kgfs.config import load
-from kgfs.errors import AwayError, BadInputError, StoreError, TimedOutError
+from kgfs.errors import AwayError, BadInputError, MachineError, StoreError, TimedOutError
 from kgfs.stores import servers
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.graph.opening import open_graph
@@ -22,7 +24,7 @@ from scripts.servers import process, qdrant_wire
 from tests.peers.buckets import Server
 from tests.peers.lending import lending, without_keys, write
 from tests.t6_whole.conftest import ZEN
-from tests.t6_whole.running import Place
+from tests.t6_whole.running import QUICK, ROOT, Place
 
 REFUSED = "refuses the key"
 
@@ -39,22 +41,34 @@ def qdrant(tmp_path: Path, qdrant_wire_url: str) -> Iterator[Path]:
 
 
 @pytest.fixture
+def settings(place: Place, minio: Server, qdrant: Path, tmp_path: Path) -> Path:
+    """Those of a home on servers, in a file elsewhere that names files of secrets by where they are beside it."""
+    bucket, graph = minio.place, (place.home / "config.toml").read_text()
+    (place.home / "config.toml").unlink()
+    file = tmp_path / "servers.toml"
+    file.write_text(
+        f'[garage]\nstore = "s3"\nendpoint = "{bucket.endpoint}"\nprefix = "{bucket.prefix}"\ntimeout = 10\n'
+        + (graph + qdrant_wire.settings(qdrant, process.ports_before(qdrant))).replace(f'"{tmp_path}/', '"')
+    )
+    return file
+
+
+@pytest.fixture
 def far(
-    place: Place, minio: Server, qdrant: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: Place, minio: Server, settings: Path, qdrant: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[tuple[Place, list[bytes]]]:
-    """A home on servers, and what is to be shown nowhere: keys of the bucket with a token, which are lent, and Qdrant's."""
+    """A home on servers, and what is to be shown nowhere: keys of the bucket with a token, which are lent, Qdrant's, and the
+    graph's password. Verbs know the settings by KGFS_CONFIG; a mount is to be told of them."""
     without_keys(monkeypatch)
     bucket, credentials = minio.place, tmp_path / "credentials"
-    (place.home / "config.toml").write_text(
-        f'[garage]\nstore = "s3"\nendpoint = "{bucket.endpoint}"\nprefix = "{bucket.prefix}"\ntimeout = 10\n'
-        + qdrant_wire.settings(qdrant, process.ports_before(qdrant))
-    )
+    place.environment["KGFS_CONFIG"] = os.path.relpath(settings, ROOT)
     place.environment["AWS_SHARED_CREDENTIALS_FILE"] = str(credentials)
     with lending(bucket) as lent:
         keys = lent("borrower")
         write(credentials, keys)
         hidden = [keys.access_key, keys.secret_key, str(keys.session_token)]
-        yield place, [secret.encode() for secret in [*hidden, (qdrant / "api_key").read_text()]]
+        files = [qdrant / "api_key", tmp_path / "neo4j-password"]
+        yield place, [secret.encode() for secret in [*hidden, *(file.read_text() for file in files)]]
 
 
 def everything_below(top: Path) -> bytes:
@@ -64,15 +78,16 @@ def everything_below(top: Path) -> bytes:
 @pytest.mark.claim("SECRET-1", "SECRET-3")
 @pytest.mark.mounted
 @pytest.mark.models
+@pytest.mark.peers("neo4j")
 @pytest.mark.logs(REFUSED)
-def test_no_secret_is_shown(far: tuple[Place, list[bytes]], qdrant: Path, tmp_path: Path) -> None:
+def test_no_secret_is_shown(far: tuple[Place, list[bytes]], settings: Path, qdrant: Path, tmp_path: Path) -> None:
     place, hidden = far
-    place.mount()
+    place.mount("--config", os.path.relpath(settings, ROOT), env={"KGFS_CONFIG": ""})
     documents = place.ontology("Zen") / "documents"
     (documents / "zen.md").write_text(ZEN)
     place.wait()
     said = [place.run(*words.split()) for words in ("status", "status --json", "config show", "doctor", "search koans")]
-    assert said[3].stdout.count(" answers.\n") == 2
+    assert said[3].stdout.count(" answers.\n") == 3
     (qdrant / "api_key").write_text("wrong-key-for-once")
     said.append(place.run("doctor", expect=6))
     assert REFUSED in said[-1].stdout
@@ -132,6 +147,7 @@ SERVERS = {
         "KGFS_GRAPH_PASSWORD_FILE": "FILE",
         "KGFS_GRAPH_TIMEOUT": "1",
     },
+    "ray": {**QUICK, "KGFS_COMPUTE_ENGINE": "ray", "KGFS_COMPUTE_ADDRESS": "HOST:1"},
 }
 
 
@@ -141,6 +157,8 @@ def test_what_goes_to_others_in_the_clear_is_said_once(
     home: Path, tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(servers, "_told", set())
+    monkeypatch.setattr(os, "environ", {**os.environ})  # Ray is told by it what it must not do
+    monkeypatch.setitem(sys.modules, "ray", None)  # it takes longer to load than all else here, and is not asked
     (tmp_path / "secret").write_text("s3cret-word")
     (home / "run").mkdir()
     log = home / "log/errors.ndjson"
@@ -151,6 +169,10 @@ def test_what_goes_to_others_in_the_clear_is_said_once(
             for name, value in SERVERS[kind].items()
         }
         config = load(home, environ=environ)
+        if kind == "ray":
+            with pytest.raises(MachineError, match="Ray"):
+                run_worker(config, until_idle=True)
+            return
         for open_ in (open_garage, open_graph, lambda config: open_vectors(config, "model/1")):
             with suppress(AwayError, StoreError, TimedOutError):
                 open_(config).close()

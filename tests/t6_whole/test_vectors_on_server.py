@@ -17,6 +17,7 @@ from kgfs.config import load
 from kgfs.stores.vectors.contract import Filter, Row
 from scripts.servers import process, qdrant_wire
 from tests.logs import AWAY
+from tests.peers.fixtures import need_qdrant_wire
 from tests.t6_whole.conftest import GARBAGE, ZEN
 from tests.t6_whole.running import TRY_AGAIN_SOON, Place, until
 
@@ -44,9 +45,10 @@ class Server:
         return f"http://127.0.0.1:{process.ports_before(self.folder)[0]}"
 
 
-@pytest.fixture
-def server(tmp_path: Path, qdrant_wire_url: str) -> Iterator[Server]:
-    found = Server(tmp_path / "qdrant-wire").start()
+@pytest.fixture(params=["qdrant-wire"])
+def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Server]:
+    need_qdrant_wire()
+    found = Server(tmp_path / request.param).start()
     yield found
     found.end()
 

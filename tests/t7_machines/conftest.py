@@ -28,8 +28,22 @@ class Machines:
     """Two hosts and the servers' machine."""
 
     hosts: list[Host]
+    servers: str
+    """The namespace of their machine."""
     folder: Path
     """Of the servers."""
+
+    def start(self, *names: str) -> None:
+        """Those that do not run, with the data and the ports that they had."""
+        words = (sys.executable, "-m", "scripts.servers", "start", *names, "--folder", str(self.folder))
+        subprocess.run(
+            [*inside(self.servers), *words],
+            env={**os.environ, "KGFS_SERVERS_HOST": SERVERS},
+            cwd=ROOT,
+            check=True,
+            capture_output=True,
+            timeout=300,
+        )
 
     def settings(self, prefix: str) -> str:
         """For a home whose garage is a part of the bucket, and whose graph is one of its own, that no other test has."""
@@ -42,23 +56,17 @@ class Machines:
         )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="session", params=["-".join(PEERS)])
 def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
     need_namespaces()
     need_neo4j()
     tag = f"kg{os.getpid() % 100_000}"
     folder = tmp_path_factory.mktemp("servers")
     with network(f"{tag}s", (f"{tag}a", f"{tag}b")) as hosts:
+        found = Machines(hosts, f"{tag}s", folder)
         try:
-            subprocess.run(
-                [*inside(f"{tag}s"), sys.executable, "-m", "scripts.servers", "start", *PEERS, "--folder", str(folder)],
-                env={**os.environ, "KGFS_SERVERS_HOST": SERVERS},
-                cwd=ROOT,
-                check=True,
-                capture_output=True,
-                timeout=300,
-            )
-            yield Machines(hosts, folder)
+            found.start(*PEERS)
+            yield found
         finally:
             for name in PEERS:
                 process.end(folder / name, 0)

@@ -17,15 +17,20 @@ import pytest
 from kgfs.app.home import open_stores
 from kgfs.config import load
 from kgfs.stores.journal.sqlite import SqliteJournal
+from scripts.servers import process
 from tests.logs import AWAY
+from tests.t5_mount.mounting import journal_of
 from tests.t6_whole.conftest import GARBAGE, ZEN
 from tests.t6_whole.knowledge_of import knowledge_in
 from tests.t6_whole.running import ROOT, Place, until
 from tests.t6_whole.sharing import corpus
+from tests.t6_whole.test_shared_garage import SEEN, show_the_same, versions_of
 from tests.t7_machines.conftest import TIMEOUT, Machines
 
 COUNT = 3
 LEASE = "9"
+ASKED = 2.0
+"""Seconds in which a mount certainly asks the bucket what others did."""
 PLAIN = "encrypted"
 PATIENT = {"KGFS_GRAPH_TIMEOUT": "60"}
 """For what is asked before wires are bad and after: a server that has just started plans each kind of question slowly."""
@@ -36,29 +41,54 @@ def tree(top: Path) -> dict[str, bytes]:
     return {str(path.relative_to(top)): path.read_bytes() for path in sorted(top.rglob("*")) if path.is_file()}
 
 
-@pytest.mark.claim("MACH-5")
+@pytest.mark.claim("MACH-5", "SHARE-3")
+@pytest.mark.logs("sharing")
 @pytest.mark.mounted
 def test_a_host_that_is_cut_off_goes_on_and_makes_up(machines: Machines, homes: list[Place]) -> None:
-    place, wire = homes[0], machines.hosts[0].wire
-    place.mount()
-    documents = place.ontology("Zen") / "documents"
+    """What it was asking then nobody answers, or breaks off: the bucket's server, which had heard it, ends behind the cut, and
+    another has its place. Meanwhile the other host writes and renames, by a wire that delays and loses."""
+    (place, other), (wire, bad) = homes, (host.wire for host in machines.hosts)
+    place.mount(env={"KGFS_PIPELINE_LEASE": LEASE})
+    other.mount("--no-worker")
+    documents, theirs = place.ontology("Zen") / "documents", other.mountpoint / "Zen/documents"
     (documents / "zen.md").write_text(ZEN)
+    (documents / "name.txt").write_text("A name.\n")
     place.wait()
+    until(lambda: theirs.is_dir() and show_the_same(documents, theirs), SEEN)
     before = tree(documents.parent)
+    server = process.running(machines.folder / "seaweedfs")
+    assert server
+    os.kill(server.pid, signal.SIGSTOP)
+    time.sleep(ASKED)
     wire("cut")
+    process.end(machines.folder / "seaweedfs", 0)
+    machines.start("seaweedfs")
+    bad("delay", 0.05)
+    bad("loss", 0.05)
     started = time.monotonic()
     assert tree(documents.parent) == before
     (documents / "garbage.txt").write_text(GARBAGE)
     assert (documents / "garbage.txt").read_text() == GARBAGE
+    for top, content in ((documents, "here"), (theirs, "there")):
+        (top / "both.txt").write_text(content)
+    (theirs / "name.txt").rename(theirs / "renamed.txt")
     assert time.monotonic() - started < 3 * TIMEOUT, "no request waits for a server, of which there are many"
     started = time.monotonic()
     place.run("search", "koan")
     assert time.monotonic() - started < 10 * TIMEOUT, "a verb asks both servers, each for so long, and goes on without"
+    with journal_of(other) as journal:
+        until(lambda: journal.unshipped(1)[1] == [], SEEN)
+    bad("delay", 0)
+    bad("loss", 0)
     wire("join")
     place.wait()
-    after = tree(documents.parent)
-    assert before.keys() < after.keys()
-    assert any("garbage" in name for name in after if name.startswith("concepts/"))
+    until(lambda: show_the_same(documents, theirs), SEEN)
+    assert sorted(os.listdir(documents)) == ["both.txt", "garbage.txt", "renamed.txt", "zen.md"]
+    assert (documents / "both.txt").read_text() == "there", "delivered first"
+    until(lambda: versions_of(documents, "both.txt") == versions_of(theirs, "both.txt") == [b"here", b"there"], SEEN)
+    concepts = {str(path.relative_to(documents.parent)) for path in (documents.parent / "concepts").rglob("*")}
+    assert {name for name in before if name.startswith("concepts/")} <= concepts
+    assert any("garbage" in name for name in concepts)
 
 
 def known(place: Place) -> Any:

@@ -18,6 +18,7 @@ from kgfs.domain.documents import Name, NameKind, Ontology, Place
 from kgfs.domain.identity import new_id, new_ontology_id
 from kgfs.domain.names import encode_name, is_document_name
 from kgfs.errors import (
+    AWAY,
     BadInputError,
     ExistsError,
     IsAFolderError,
@@ -334,7 +335,10 @@ class _TakenPrefixes:
     def __contains__(self, prefix: object) -> bool:
         if any(ontology.prefix == prefix for ontology in self._stores.journal.names.ontologies()):
             return True
-        return any(True for _ in self._stores.garage.objects.keys(f"sources/{prefix}/"))
+        try:
+            return any(True for _ in self._stores.garage.objects.keys(f"sources/{prefix}/"))
+        except AWAY:
+            return True  # perhaps; one with the ontology's id is free for certain
 
 
 def _check_ownership(before: Name, uid: int | None, gid: int | None) -> None:

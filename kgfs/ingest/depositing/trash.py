@@ -11,25 +11,34 @@ import os
 import re
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from kgfs.config import Config
 from kgfs.domain.documents import Name, NameKind, Ontology
 from kgfs.domain.names import decode_name, encode_name
-from kgfs.errors import BadInputError, MissingError, NotAFolderError
+from kgfs.errors import BadInputError, MissingError, NotAFolderError, RotError
 from kgfs.failpoints import border
 from kgfs.ingest.depositing.deposit import Deposits
 from kgfs.ingest.depositing.rules import check_path
+from kgfs.ingest.keeping.place import duplicate
 from kgfs.ingest.keeping.settle import Settler
 from kgfs.stores.found import ontology_of
+from kgfs.stores.hosts import host_id
 from kgfs.stores.journal.contract_names import Trashed
 from kgfs.stores.journal.facts import TrashEmptied, TrashRestored
+from kgfs.stores.journal.following import confirmed
 from kgfs.stores.naming import find_removed
 from kgfs.stores.portions import portions
 from kgfs.stores.stores import Stores
+from kgfs.stores.waiting import LEAVING
 
 DAY = 86_400 * 10**9
 AT_ONCE = 500
 """Files that leave the trash in one fact."""
+GIVEN_UP_AT_ONCE = 64
+"""Originals that stand aside at once where homes share a garage."""
+DELETES_AT_ONCE = 8
 
 
 def listed(stores: Stores, removed_before: int = 2**63 - 1) -> Iterator[Trashed]:
@@ -108,15 +117,65 @@ def empty(stores: Stores, settler: Settler, removed_before: int = 2**63 - 1) -> 
 
 
 def drop_unheld(stores: Stores, settler: Settler) -> None:
-    """Originals that were promised and are no more leave the garage. Where homes share it, not before all that others did,
-    and they of this one, is known: one of them may promise them again."""
+    """Originals that were promised and are no more leave the garage. Where homes share it, not before what this one did is
+    delivered."""
+    journal, objects = stores.journal, stores.garage.objects
     with settler.alone():
-        if stores.journal.sharing:
-            first, undelivered = stores.journal.unshipped(1)
-            if undelivered or stores.garage.ledger.last_seq() >= first:
-                return
-        keys = stores.journal.unheld()
-        for key in keys:
-            stores.garage.objects.delete(key)
-        if keys:
-            stores.journal.drop_unheld(keys)
+        if journal.sharing:
+            _drop_shared(stores, settler.config)
+        elif keys := journal.unheld():
+            for key in keys:
+                objects.delete(key)
+            journal.drop_unheld(keys)
+
+
+def _drop_shared(stores: Stores, config: Config) -> None:
+    journal, aside = stores.journal, f"{LEAVING}{host_id(config)}/"
+    for left in [key for key, _ in stores.garage.objects.keys(aside)]:  # by one that was killed: it is begun anew
+        if _may_be_wanted(stores, left, left.removeprefix(aside)):
+            duplicate(stores, config.spool, left, left.removeprefix(aside))
+        stores.garage.objects.delete(left)
+    known, keys = confirmed(journal), journal.unheld()
+    if not journal.unshipped(1)[1]:  # else some are unheld by what may be taken back
+        for some in portions(keys, GIVEN_UP_AT_ONCE):
+            _give_up(stores, config.spool, aside, some, known)
+
+
+def _give_up(stores: Stores, spool: Path, aside: str, keys: Sequence[str], known: int) -> None:
+    """Delete originals that nothing promised when the ledger was known up to the fact ``known``. Another home may count on one
+    of them at any moment: it finds the object there, and says so in the ledger. So a copy stands ``aside`` until the ledger
+    was read behind the deletion: who had said so by then has the object back from that copy. Who says so later
+    looks for the object after that, so behind the deletion, and has the bytes elsewhere until it has looked
+    (``wait_too``, ``keep_again``). Killed or stopped anywhere, the copy is still there."""
+    objects = stores.garage.objects
+    leaving = [key for key in keys if key not in _wanted(stores, keys, known)]
+    with ThreadPoolExecutor(DELETES_AT_ONCE, "kgfs-trash") as several:
+        list(several.map(lambda key: duplicate(stores, spool, key, aside + key), leaving))
+        border("original-aside")
+        list(several.map(objects.delete, leaving))
+        border("original-gone")
+        wanted = _wanted(stores, keys, known)
+        for key in sorted(wanted.intersection(leaving)):
+            duplicate(stores, spool, aside + key, key)
+        border("original-back")
+        list(several.map(lambda key: objects.delete(aside + key), leaving))
+    stores.journal.drop_unheld([key for key in keys if key not in wanted])
+
+
+def _wanted(stores: Stores, keys: Sequence[str], known: int) -> set[str]:
+    """Those that are promised, or that the ledger speaks of behind the fact ``known``: nothing promises one anew without a
+    fact that names it."""
+    news = b"\n".join(entry for _, entry in stores.garage.ledger.replay(known))
+    return {key for key in keys if key.encode() in news or stores.journal.promises(key)}
+
+
+def _may_be_wanted(stores: Stores, left: str, key: str) -> bool:
+    """Not where the document was purged since."""
+    if stores.journal.promises(key):
+        return True
+    try:
+        sha256 = stores.garage.objects.stat(left).sha256
+    except (MissingError, RotError):
+        return False
+    found = [stores.journal.names.document_with(one.id, sha256) for one in stores.journal.names.ontologies()]
+    return any(document is not None and document.key == key for document in found)

@@ -11,7 +11,7 @@ from pathlib import Path
 from kgfs.domain.documents import Name, Place
 from kgfs.errors import MissingError, RotError, from_os_error
 from kgfs.failpoints import border
-from kgfs.ingest.keeping.content import Kept, SpoolFile, key_on_the_way
+from kgfs.ingest.keeping.content import SpoolFile, key_on_the_way
 from kgfs.stores.garage.contract import BLOCK, Sums
 from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.stores import Stores
@@ -41,18 +41,48 @@ def bring_home(stores: Stores, spool: Path, name: Name, key: str, sums: Sums | N
     elif kept:
         return
     elif name.place is Place.SPOOL:
-        _copy(stores, spool, key_on_the_way(stores, name), name, key)
+        copy_within(stores, spool, key_on_the_way(stores, name), name, key)
     else:
-        _copy(stores, spool, name.key, name, key)
+        copy_within(stores, spool, name.key, name, key)
     border("garage-put")
 
 
-def keep_again(stores: Stores, spool: Path, name: Name, key: str) -> None:
+def wait_too(stores: Stores, spool: Path, name: Name) -> None:
+    """Before the bytes of ``name`` are given up where they stand, for the garage has them under a key that another home may be
+    giving up: they wait there as well, for :meth:`keep_again` once the ledger has it that this home counts on that key.
+    Conditions as of :meth:`bring_home`."""
+    objects, waiting = stores.garage.objects, waiting_key(name.id, name.sha256)
+    if objects.exists(waiting):
+        return
+    small = stores.journal.inbox(name.sha256) if name.place is Place.INBOX else None
+    if small is not None:
+        objects.put(waiting, small, _verified(name, sums_of(small)))
+    elif name.place is Place.SPOOL and (spool / name.key).exists():
+        objects.put(waiting, spool / name.key, _whole(spool / name.key, name, None))
+    else:  # of one who was killed before this could be recorded, or in another ontology
+        present = name.key if name.place is Place.GARAGE else key_on_the_way(stores, name)
+        copy_within(stores, spool, present, name, waiting)
+    border("waits-too")
+
+
+def keep_again(stores: Stores, spool: Path, name_id: int, sha256: str, key: str) -> None:
     """The object ``key``, which another home may have given up just when this one counted on it, is made of what waits in
     the garage, if that is still there."""
-    waiting = waiting_key(name.id, name.sha256)
-    if not stores.garage.objects.exists(key) and stores.garage.objects.exists(waiting):
-        _copy(stores, spool, waiting, name, key)
+    if not stores.garage.objects.exists(key):
+        duplicate(stores, spool, waiting_key(name_id, sha256), key)
+
+
+def duplicate(stores: Stores, spool: Path, present: str, key: str) -> bool:
+    """The object ``key`` holds what ``present`` does when this returns, unless that is absent or rotten: then False. May be
+    done twice. Memory stays flat."""
+    objects = stores.garage.objects
+    if objects.exists(key) or objects.copy(present, key):
+        return True
+    try:
+        _pour(stores, spool, present, key)
+    except (MissingError, RotError):
+        return False
+    return True
 
 
 def small_of(stores: Stores, name: Name, key: str) -> tuple[bytes, Sums] | None:
@@ -87,7 +117,8 @@ def _is_kept(stores: Stores, name: Name, key: str) -> bool:
     return objects.exists(key) and objects.stat(key).sha256 == name.sha256
 
 
-def _move(stores: Stores, kept: Path, name: Name, key: str, sums: Sums | None) -> None:
+def _whole(kept: Path, name: Name, sums: Sums | None) -> Sums:
+    """A working copy is what was kept, and no more. ``sums`` as of :meth:`bring_home`."""
     try:
         # A writer that was killed, or refused by a full disk, may have left more behind than was kept.
         if kept.stat().st_size > name.size:
@@ -96,22 +127,34 @@ def _move(stores: Stores, kept: Path, name: Name, key: str, sums: Sums | None) -
             sums = _verified(name, sums_of(kept))
     except OSError as error:
         raise from_os_error(error, f"Reading the working copy {kept} of '{name.name}'") from error
+    return sums
+
+
+def _move(stores: Stores, kept: Path, name: Name, key: str, sums: Sums | None) -> None:
+    sums = _whole(kept, name, sums)
     waiting = waiting_key(name.id, name.sha256) if stores.journal.sharing else ""
     stores.garage.objects.put(key, kept, sums, move=True, present=waiting)
 
 
-def _copy(stores: Stores, spool: Path, present: str, name: Name, key: str) -> None:
+def copy_within(stores: Stores, spool: Path, present: str, name: Name, key: str) -> None:
     """The bytes have been in the garage under another key: as a temporary file, or in another ontology."""
     objects = stores.garage.objects
-    found = objects.stat(present)
-    if found.sha256 == name.sha256 and objects.copy(present, key):
+    if objects.stat(present).sha256 == name.sha256 and objects.copy(present, key):
         return
-    source = Kept(objects, present, found.size)
+    _pour(stores, spool, present, key, name.sha256, name.name)
+
+
+def _pour(stores: Stores, spool: Path, present: str, key: str, sha256: str = "", called: str = "") -> None:
+    objects = stores.garage.objects
+    source = objects.open(present)
     goal = SpoolFile.make(spool / f"copy-{secrets.token_hex(8)}")
     try:
-        while goal.size < source.size:
+        while goal.size < source.sums.size:
             goal.write_at(goal.size, source.read_at(goal.size, BLOCK))
-        stores.garage.objects.put(key, goal.path, _verified(name, goal.sums()), move=True)
+        sums = goal.sums()
+        if sums.sha256 != (sha256 or source.sums.sha256):
+            raise _rotten(called or present, sums)
+        objects.put(key, goal.path, sums, move=True)
     finally:
         source.close()
         goal.close()
@@ -120,5 +163,9 @@ def _copy(stores: Stores, spool: Path, present: str, name: Name, key: str) -> No
 
 def _verified(name: Name, sums: Sums) -> Sums:
     if sums.sha256 != name.sha256:
-        raise RotError(f"The kept bytes of '{name.name}' are not those that were written (SHA-256 {sums.sha256}).")
+        raise _rotten(name.name, sums)
     return sums
+
+
+def _rotten(called: str, sums: Sums) -> RotError:
+    return RotError(f"The kept bytes of '{called}' are not those that were written (SHA-256 {sums.sha256}).")

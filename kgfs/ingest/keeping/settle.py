@@ -19,12 +19,13 @@ from kgfs.errors import AWAY, BusyError, FullError, KgfsError, MissingError
 from kgfs.failpoints import border
 from kgfs.ingest.keeping.identify import Action, Decision, decide, identity
 from kgfs.ingest.keeping.lull import BACKLOG, PATIENCE, Lull
-from kgfs.ingest.keeping.place import bring_home, put_small, small_of
+from kgfs.ingest.keeping.place import bring_home, put_small, small_of, wait_too
 from kgfs.ingest.keeping.sessions import alive_sessions
 from kgfs.ingest.keeping.spool import WorkingCopies
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.contract import Sums
 from kgfs.stores.journal.facts import Fact, ReadingOwed, Settled, VersionMinted
+from kgfs.stores.journal.following import confirmed
 from kgfs.stores.journal.sharing.follow import ELSEWHERE
 from kgfs.stores.locks import locked
 from kgfs.stores.stores import Stores
@@ -115,6 +116,10 @@ class Settler:
         batch.record()
         self._copies.drop_left()
         return {name_id: decision for name_id, decision in decided.items() if name_id not in batch.refused}
+
+    @property
+    def config(self) -> Config:
+        return self._config
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -219,6 +224,8 @@ class _Batch:
         self._bytes: set[tuple[str, str]] = set()
         self._lineages: set[int] = set()
         self._small: dict[str, tuple[bytes, Sums]] = {}
+        self._is_behind: bool | None = None
+        """Whether other homes have done what is not known here; None where that was not asked yet."""
 
     def add(self, seen: Name, *, again: bool, force: bool) -> Decision | None:
         """None if there is nothing to decide (any more)."""
@@ -243,6 +250,8 @@ class _Batch:
         if decision.action in (Action.NONE, Action.SKIP) and name.settled:
             return decision
         try:
+            if name.sha256 and not name.settled and self._may_be_given_up(document):
+                wait_too(self._stores, self._copies.spool, name)
             facts: list[Fact] = [
                 self._minted(name, path, decision, document, n, now)
                 if decision.mints
@@ -319,6 +328,18 @@ class _Batch:
         if ontology is None:
             raise MissingError(f"The ontology of '{name.name}' is gone.")
         return garage_key_of(ontology.prefix, name.sha256, extension_of(name.name))
+
+    def _may_be_given_up(self, document: Document | None) -> bool:
+        """Whether another home may be giving up the original that is counted on from now on. Only one that some fact has
+        promised before is ever given up, and whoever knows that fact has the document (a purge takes the key out of what is to
+        be given up with it). So of bytes that are new to one who knows the whole ledger nobody has anything to give up:
+        but where, before this home has delivered that it counts on them, another deposits the same, removes them
+        and empties its trash, all of it."""
+        if not self._stores.journal.sharing:
+            return False
+        if document is None and self._is_behind is None:
+            self._is_behind = self._stores.garage.ledger.last_seq() > confirmed(self._stores.journal)
+        return document is not None or bool(self._is_behind)
 
     def _bring_home(self, name: Name, key: str) -> None:
         if name.place is Place.INBOX:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from kgfs.errors import OlderCopyError, StoreError
 from kgfs.failpoints import border
@@ -13,13 +13,16 @@ from kgfs.stores.journal.facts import DocumentRead
 from kgfs.stores.readings import load_reading, reading_key
 from kgfs.stores.stores import Stores
 
+Entries = Iterator[tuple[int, bytes]]
+
 
 def ship_once(journal: Journal, ledger: Ledger) -> int:
-    """Send what the ledger does not have yet; how many facts. Several processes may call: the ledger admits one writer
+    """Send what was recorded before this was called and the ledger does not have yet; how many facts. Of what is recorded
+    meanwhile perhaps some: beside writers it would never end. Several processes may call: the ledger admits one writer
     at a time and skips what it has, and a crash in between sends the same facts again. OlderCopyError where the journal is
     an older copy than the ledger: what it sent under numbers that are taken would be skipped."""
-    sent = 0
-    while True:
+    due, sent, upto = journal.seq(), 0, 0
+    while not sent or upto < due:
         first, entries = journal.unshipped()
         if not entries:
             return sent
@@ -31,16 +34,18 @@ def ship_once(journal: Journal, ledger: Ledger) -> int:
         border("shipped")
         journal.shipped(upto)
         sent += len(entries)
+    return sent
 
 
-def restore_journal(journal: Journal, ledger: Ledger) -> int:
-    """Fill an empty journal from a ledger that has facts; how many. Does nothing where there is nothing to restore.
+def restore_journal(journal: Journal, ledger: Ledger, seeing: Callable[[Entries], Entries] = iter) -> int:
+    """Fill an empty journal from a ledger that has facts; how many. Does nothing where there is nothing to restore. ``seeing``
+    passes all of them on, and what it does behind the last is done before the journal has any.
     OlderCopyError where the journal is an older one than the ledger: it would give numbers a second time. Where homes share
     the ledger that is nothing unusual, and its exchange brings what is missing."""
     last = ledger.last_seq()
     here = journal.seq()
     if here == 0 and last:
-        return journal.replay(ledger.replay())
+        return journal.replay(seeing(ledger.replay()))
     if not journal.sharing:
         refuse_older(journal, last)
     return 0

@@ -196,7 +196,7 @@ class WorkingCopy:
             return content
         own: Memory | SpoolFile
         if size <= SMALL:
-            own = Memory(content.read_at(0, carry))
+            own = Memory(content.read_at(0, carry) if carry else b"")  # what is cut off may be away, or far
         else:
             own = SpoolFile.make(self._copies.fresh_path())
             try:

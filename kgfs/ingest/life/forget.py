@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from kgfs.config import Config
 from kgfs.domain.documents import Document, Name, NameKind, Ontology, Version
 from kgfs.domain.identity import concept_id_of, normalise_label
-from kgfs.errors import BadInputError
+from kgfs.errors import BadInputError, KgfsError, MissingError, RotError
 from kgfs.failpoints import border
 from kgfs.ingest.depositing.deposit import Deposits
 from kgfs.ingest.keeping.settle import Settler
@@ -172,13 +172,20 @@ def order(deposits: Deposits, stores: Stores, planned: Plan) -> str:
 
 
 def carry_out(config: Config, stores: Stores) -> int:
-    """Carry out all that is owed; how many orders. For who is in the worker's place. What fails stays owed."""
+    """Carry out all that is owed; how many orders. For who is in the worker's place. What fails stays owed; where something that
+    one needs is lost, the others are carried out before that is said."""
     unconfirmed = _unconfirmed(stores)
     owed = [one for one in stores.journal.names.forgettings() if one.order not in unconfirmed]
     if any(one.purge for one in owed):
         Settler(config, stores).sweep()
+    lost: KgfsError | None = None
     for one in owed:
-        _carry_out(config, stores, one)
+        try:
+            _carry_out(config, stores, one)
+        except (MissingError, RotError) as error:
+            lost = error
+    if lost is not None:
+        raise lost
     return len(owed)
 
 

@@ -24,8 +24,9 @@ from kgfs.stores.database import remove_database
 from kgfs.stores.graph.sqlite import built_beside
 from kgfs.stores.graph.vocabulary import Redaction, RelationshipRow
 from kgfs.stores.journal.contract_names import Forgetting
-from kgfs.stores.readings import FOUNDING, Reading, decode_decisions, decode_reading, load_reading, text_of
+from kgfs.stores.readings import FOUNDING, Reading, decode_decisions, decode_reading, reading_key, text_of
 from kgfs.stores.stores import Stores
+from kgfs.stores.waiting import copies_leaving
 
 FORMAT = 1
 OWN = ("readings", "decisions", "records", "vectors", "texts")
@@ -64,16 +65,17 @@ def purge(config: Config, stores: Stores, owed: Forgetting) -> tuple[str, tuple[
 
 
 def decided_about(stores: Stores, doc_id: str) -> tuple[set[str], dict[str, RelationshipRow]]:
-    """The concepts and relationships that a document ever had to do with."""
+    """The concepts and relationships that a document ever had to do with; the latter without their types where the Reading is
+    lost: what is gone needs no erasing, and stores know them by their ids."""
     objects, document = stores.garage.objects, stores.journal.names.document(doc_id)
     concepts: set[str] = set()
     relationships: dict[str, RelationshipRow] = {}
     for key, _ in list(objects.keys(f"decisions/{doc_id}/")):
         decisions = decode_decisions(objects.get(key), key)
-        reading = load_reading(objects, doc_id, decisions.reading)
+        reading = _reading_left(stores, reading_key(doc_id, decisions.reading))
         concepts |= {matched.concept_id for matched in decisions.concepts}
         for matched in decisions.relationships:
-            type_ = reading.relationships[matched.index].type
+            type_ = reading.relationships[matched.index].type if reading else ""
             row = RelationshipRow(
                 matched.relationship_id, document.ontology if document else "", matched.subject, type_, matched.object
             )
@@ -121,6 +123,7 @@ def _erase_objects(stores: Stores, doc_id: str) -> None:
     keys = [key for kind in OWN for key, _ in objects.keys(f"{kind}/{doc_id}/")]
     if document is not None and not names.names_at(document.key):
         keys.append(document.key)
+        keys += copies_leaving(objects, document.key)
     for key in keys:
         objects.delete(key)
 
@@ -150,7 +153,7 @@ def _borrowers(stores: Stores, doc_id: str) -> dict[str, list[str]]:
             packs = [
                 pack
                 for key, _ in list(objects.keys(f"readings/{other}/"))
-                for pack in _reading(stores, key).records
+                for pack in _records(stores, key)
                 if pack.startswith(f"records/{doc_id}/") and objects.exists(pack)
             ]
             if packs:
@@ -166,7 +169,9 @@ def _answering(stores: Stores, doc_id: str, lines: list[bytes]) -> list[bytes]:
         return []
     passages: list[Passage] = []
     for key, _ in list(objects.keys(f"readings/{doc_id}/")):
-        reading = _reading(stores, key)
+        reading = _reading_left(stores, key)
+        if reading is None:
+            continue
         try:
             text = text_of(objects, document, reading)
         except (MissingError, RotError):
@@ -184,5 +189,14 @@ def _answering(stores: Stores, doc_id: str, lines: list[bytes]) -> list[bytes]:
     return list(dict.fromkeys(kept))
 
 
-def _reading(stores: Stores, key: str) -> Reading:
-    return decode_reading(stores.garage.objects.get(key), key)
+def _records(stores: Stores, key: str) -> tuple[str, ...]:
+    reading = _reading_left(stores, key)
+    return reading.records if reading else ()
+
+
+def _reading_left(stores: Stores, key: str) -> Reading | None:
+    """None where the garage lost it, or its bytes are others."""
+    try:
+        return decode_reading(stores.garage.objects.get(key), key)
+    except (MissingError, RotError):
+        return None

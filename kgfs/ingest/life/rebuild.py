@@ -42,7 +42,7 @@ from kgfs.stores.readings import (
 )
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter, Row, Vectors
-from kgfs.stores.vectors.unindexing import unindex
+from kgfs.stores.vectors.unindexing import look_again
 
 Progress = Callable[[int, int], None]
 """Is told (publications carried out, of how many)."""
@@ -91,7 +91,7 @@ def rebuild_vectors(stores: Stores, ontology: str = "") -> None:
     for fact in _facts(stores, ontology):
         replay_in_vectors(fact, replayed)
     replayed.carry_out()
-    unindex(stores, (), replayed.founded)
+    look_again(stores, sorted(replayed.documents), replayed.founded)
     border("vectors-derived")
     if not ontology:
         stores.vectors.conclude()
@@ -156,6 +156,8 @@ class ReplayedVectors:
     vectors: Vectors
     founded: set[str] = field(default_factory=set)
     """Concepts that got a row so far. Rows of those that the graph does not have any more go at the end."""
+    documents: set[str] = field(default_factory=set)
+    """Those whose Sources got one."""
     _leaving: set[str] = field(default_factory=set)
     _waiting: dict[tuple[str, str, int], Row] = field(default_factory=dict)
     _heavy: int = 0
@@ -172,6 +174,7 @@ class ReplayedVectors:
         """In place of those with the same keys; in the store at :meth:`carry_out`, or before it where they are many."""
         self._waiting |= {(row.kind, row.item, row.window): row for row in rows}
         self.founded |= {row.item for row in rows if row.kind == "concept"}
+        self.documents |= {row.doc_id for row in rows if row.kind == "source"}
         self._heavy += sum(len(row.content) for row in rows)
         if len(self._waiting) >= ROWS_AT_ONCE or self._heavy >= WEIGHT_AT_ONCE:
             self.carry_out()
@@ -193,11 +196,13 @@ def replay_in_vectors(fact: Fact, replayed: ReplayedVectors) -> None:
 def _(fact: DocumentRead, replayed: ReplayedVectors) -> None:
     stores, vectors = replayed.stores, replayed.vectors
     replayed.leave(*fact.superseded, fact.doc_id)
+    if stores.journal.names.document(fact.doc_id) is None:  # purged since the facts were looked at
+        return
     try:
         document, reading, decisions = _kept(stores, fact)
         found = embeddings.load(stores.garage.objects, reading, vectors.model)
     except MissingError:
-        if not _made_up_for(stores, fact):
+        if not (_made_up_for(stores, fact) or _has_left(stores, fact.doc_id)):
             raise
         return
     if found is None:
@@ -269,6 +274,12 @@ def _made_up_for(stores: Stores, fact: DocumentRead) -> bool:
     document = stores.journal.names.document(fact.doc_id)
     followed = document is not None and document.commit_id != fact.commit_id
     return followed or any(job.kind == "read" for job in stores.journal.jobs.of(fact.doc_id))
+
+
+def _has_left(stores: Stores, doc_id: str) -> bool:
+    """Whether another machine took it out of the graph, perhaps for a purge that is not known here yet."""
+    stores.graph.refresh()
+    return stores.graph.document(doc_id) is None
 
 
 def _text(stores: Stores, document: Document, reading: Reading, decisions: Decisions) -> str:

@@ -11,12 +11,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 
 from kgfs.domain.identity import concept_id_of, normalise_label, relationship_id_of
 from kgfs.domain.knowledge import RELATIONSHIP_TYPES, FoundConcept
 from kgfs.domain.names import safe_stem
-from kgfs.errors import MissingError, StoreError
+from kgfs.errors import MissingError, RotError, StoreError
 from kgfs.failpoints import border
 from kgfs.ingest.matching.concept_plans import Speaker, speakers_of
 from kgfs.ingest.matching.concepts import spoken
@@ -218,11 +219,19 @@ def _planned(stores: Stores, owed: Forgetting, concept_ids: Sequence[str]) -> tu
 
 
 def _forms_of(stores: Stores, doc_ids: Sequence[str]) -> Iterator[str]:
+    """Of a Reading that is lost, the labels alone, as what was decided about it has them."""
     objects = stores.garage.objects
     for doc_id in doc_ids:
+        kept: set[str] = set()
         for key, _ in list(objects.keys(f"readings/{doc_id}/")):
-            for found in decode_reading(objects.get(key), key).concepts:
-                yield from (found.label, *found.forms)
+            with suppress(MissingError, RotError):
+                reading = decode_reading(objects.get(key), key)
+                kept.add(reading.id)
+                for found in reading.concepts:
+                    yield from (found.label, *found.forms)
+        for key, _ in list(objects.keys(f"decisions/{doc_id}/")):
+            if key.rpartition("/")[2].partition("-")[0] not in kept:
+                yield from (matched.norm for matched in decode_decisions(objects.get(key), key).concepts)
 
 
 def _lost(concept: Concept, norms: set[str], stems: set[str], heard: Sequence[str]) -> bool:

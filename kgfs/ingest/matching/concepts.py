@@ -134,6 +134,12 @@ def catch_up(stores: Stores) -> None:
         _index(stores, word)
 
 
+def is_word_owed(stores: Stores) -> bool:
+    """Whether the last word may be recorded and not carried out."""
+    word = last_word(stores.journal)
+    return word is not None and stores.graph.published(word.commit_id) in (None, stores.graph.epoch())
+
+
 def last_word(journal: Journal) -> Word | None:
     """The one that may not be carried out yet."""
     facts = journal.facts(max(journal.seq() - LOOKED_BACK, 0), LOOKED_BACK) or []

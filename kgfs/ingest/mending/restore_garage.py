@@ -13,6 +13,7 @@ from kgfs.failpoints import border
 from kgfs.ingest.keeping.quarantine import quarantine
 from kgfs.stores.readings import load_reading
 from kgfs.stores.stores import Stores
+from kgfs.stores.waiting import WAITING, copies_leaving
 
 ENCODINGS = ("utf-8", "utf-16", "utf-16-le", "utf-16-be", "latin-1")
 """Tried where the Reading, which knows, is lost too."""
@@ -68,6 +69,11 @@ def _candidates(config: Config, stores: Stores, original: Lost) -> Iterator[tupl
     kept = stores.journal.inbox(original.sha256)
     if kept is not None:
         yield "the inbox", kept
+    for key in _aside(stores, original):
+        try:
+            yield f"the object {key}", objects.get(key)
+        except (MissingError, StoreError):
+            continue
     for path in sorted(config.spool.glob("*-*")):
         try:
             if path.stat().st_size <= sum(d.size for i in original.doc_ids if (d := names.document(i))):
@@ -81,6 +87,13 @@ def _candidates(config: Config, stores: Stores, original: Lost) -> Iterator[tupl
                     yield where, text.encode(encoding, "surrogatepass")
                 except UnicodeError:
                     continue  # it was not this one
+
+
+def _aside(stores: Stores, original: Lost) -> list[str]:
+    """Where homes share the garage: what waits there to be settled, and what one of them was giving up."""
+    objects = stores.garage.objects
+    waiting = [key for key, _ in objects.keys(WAITING) if key.endswith(f".{original.sha256}")]
+    return waiting + copies_leaving(objects, original.key)
 
 
 def _texts(stores: Stores, doc_id: str) -> Iterator[tuple[str, str]]:

@@ -41,6 +41,8 @@ def acknowledge(config: Config, stores: Stores) -> None:
     ]
     if own is None or purges:
         lag = stores.graph.lag()
+        if lag is None and config.graph.store != "sqlite" and config.replica_db.exists():
+            return  # a copy that only a mount brings up to date, or is just making anew, may still have what was purged
         if lag is not None and lag.away_since is not None:
             return  # deliveries do not wait for the graph's server
         try:

@@ -12,22 +12,25 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
+from pathlib import Path
 
 from kgfs.config import Config
 from kgfs.domain.documents import Place
-from kgfs.errors import KgfsError, OvertakenError, StoreError, TimedOutError
+from kgfs.errors import KgfsError, OvertakenError, RotError, StoreError, TimedOutError
 from kgfs.failpoints import border
 from kgfs.ingest.keeping.place import keep_again
 from kgfs.ingest.keeping.ship import ship_once
 from kgfs.ingest.sharing.acknowledge import acknowledge
 from kgfs.ingest.sharing.obey import is_obeyed, note_purges, obey
-from kgfs.ingest.sharing.waiting import put_waiting, take_away
+from kgfs.ingest.sharing.waiting import find_waiting, put_waiting, take_away
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.journal.encoding import decode
-from kgfs.stores.journal.facts import ContentKept, Removed, Settled, VersionMinted
+from kgfs.stores.journal.facts import ConflictKept, ContentKept, Settled, VersionMinted
 from kgfs.stores.journal.sharing.follow import OVERDUE
 from kgfs.stores.journal.sharing.rebase import NotKeptError
+from kgfs.stores.journal.sharing.tail import leaving
 from kgfs.stores.locks import locked_within
 from kgfs.stores.stores import Stores
 from kgfs.stores.waiting import waiting_key
@@ -56,6 +59,11 @@ class Exchange:
         """By name: contents (SHA-256) that this process put in the garage to wait there, to be taken away."""
         self._sure: set[str] = set()
         """Keys of those that wait there for certain: who else of this home had the turn since may have taken some away."""
+        self._rotten: set[str] = set()
+        """Keys of those whose bytes are damaged, as was told."""
+        self._is_behind = False
+        """Whether some of that may have been settled, or may have left, without this process taking it away."""
+        self._lock = config.run / "exchange.lock"
         self._mark = secrets.token_bytes(8)
         self._obeyed_at = -FOREVER
         """When purges were obeyed last, be it not to the end (monotonic seconds)."""
@@ -63,20 +71,25 @@ class Exchange:
     def __call__(self) -> None:
         """Learn what others did, if anything, and deliver what was done here. Raises what the stores raise; with nothing
         lost, and to be tried again."""
+        self.look()
+        self.deliver()
+
+    def look(self) -> None:
+        """Learn what others did, if anything."""
         journal, ledger = self._stores.journal, self._stores.garage.ledger
         first, _ = journal.unshipped(1)
         if ledger.beyond(first - 1) or self._is_to_obey_again():
             self.pull()
-        self.deliver()
 
     def meet(self) -> None:
         """The same without trusting that nothing was done: what was delivered before this was called is known here."""
         self.pull()
         self.deliver()
 
-    def pull(self) -> None:
-        """Fold what others have delivered."""
-        with self._alone():
+    def pull(self, patience: float = FOREVER) -> None:
+        """Fold what others have delivered. TimedOutError where other processes of this home are at it for longer than
+        ``patience``."""
+        with self._alone(patience):
             self._pull()
 
     def _is_to_obey_again(self) -> bool:
@@ -102,31 +115,39 @@ class Exchange:
         """The ledger has every fact, and the garage all bytes they speak of, that was recorded here before this was called.
         TimedOutError where others are at it for longer than ``patience``; who has none waits for no more than one attempt
         that hears nothing, be it another's."""
-        if not self._stores.journal.unshipped(1)[1]:
+        is_to_clear = patience == FOREVER and self._has_left_some()
+        if not (self._stores.journal.unshipped(1)[1] or is_to_clear):
             return
         overtaken, begun = 0, time.monotonic()
         with self._alone(patience):
             if patience != FOREVER and self._silence and self._silence[0] > begun:
                 raise TimedOutError(self._silence[1])
+            due = self._stores.journal.seq()  # beside writers it would never end
             while overtaken < ATTEMPTS:
                 first, entries = self._stores.journal.unshipped(AT_ONCE)
                 if not entries:
+                    self._take_left_away()
                     return
                 self._put_waiting(entries)
                 border("waiting-put")
                 if any(OVERDUE in entry for entry in entries):
                     self._follow([])
+                    due = self._stores.journal.seq()
                     continue
                 try:
                     self._stores.garage.ledger.append(first, entries)
                 except OvertakenError:
                     overtaken += 1
                     self._pull()
+                    due = self._stores.journal.seq()
                     continue
                 border("delivered")
+                self._keep_again(entries)
                 self._follow(list(enumerate(entries, first)))
                 border("confirmed")
                 self._take_waiting_away(entries)
+                if first + len(entries) > due:
+                    return
         raise StoreError("Other hosts write to the ledger faster than this one can follow. It is tried again.")
 
     @contextmanager
@@ -136,13 +157,13 @@ class Exchange:
             raise self._too_slow()
         try:
             self._config.run.mkdir(mode=0o700, parents=True, exist_ok=True)
-            path = self._config.run / "exchange.lock"
-            with locked_within(path, deadline - time.monotonic()) as ours:
+            with locked_within(self._lock, deadline - time.monotonic()) as ours:
                 if not ours:
                     raise self._too_slow()
-                if path.read_bytes() != self._mark:
+                if self._lock.read_bytes() != self._mark:
                     self._sure.clear()
-                    path.write_bytes(self._mark)
+                    self._is_behind = True
+                    self._lock.write_bytes(self._mark)
                 try:
                     yield
                 except TimedOutError as error:
@@ -161,23 +182,38 @@ class Exchange:
     def _pull(self) -> None:
         first, tail = self._stores.journal.unshipped(1 << 62)
         self._put_waiting(tail)
+        self._is_behind |= bool(tail)  # it may be carried over to other names, or not at all
+        for fact in map(decode, tail):
+            if isinstance(fact, (VersionMinted, Settled)) and fact.sha256:
+                self._put.setdefault(fact.id, set()).add(fact.sha256)  # it may wait, too, since it was settled
         news = self._stores.garage.ledger.replay(first - 1)
         own = set(tail)
         # Each time the tail is carried over whole: of a long one as many at once, so that it is not as often as it is long.
         while entries := list(islice(news, max(AT_ONCE, len(tail)))):
             note_purges(self._config, self._stores, [entry for _, entry in entries if entry not in own])
+            delivered = [entry for _, entry in entries if entry in own]  # by an attempt that was cut off
+            self._keep_again(delivered)
             self._follow(entries)
             border("followed")
+            self._take_waiting_away(delivered)
         self._obeyed_at = time.monotonic()
         obey(self._config, self._stores)
 
     def _follow(self, entries: Sequence[tuple[int, bytes]]) -> None:
+        """What is to be kept and nobody has is told as lost: a home that waited for it would stand still for ever, and could
+        not be mounted any more."""
         journal = self._stores.journal
-        for _ in range(ATTEMPTS):
+        written, gone = 0, set[str]()
+        while written < ATTEMPTS:
             try:
-                notes = journal.follow(entries, self._sure)
-            except NotKeptError:  # written since
-                self._put_waiting(journal.unshipped(1 << 62)[1])
+                notes = journal.follow(entries, self._sure, gone)
+            except NotKeptError as error:
+                tail = journal.unshipped(1 << 62)[1]
+                self._put_waiting(tail)
+                if error.key in self._sure or self._is_found(error.key, tail):
+                    written += 1
+                else:
+                    gone.add(error.key)
                 continue
             for note in notes:
                 self._errors.add("sharing", note)
@@ -189,35 +225,86 @@ class Exchange:
         wanted = [fact for fact in spoken if fact.place in (Place.INBOX, Place.SPOOL)]
         new = [fact for fact in wanted if waiting_key(fact.id, fact.sha256) not in self._sure]
         with ThreadPoolExecutor(PUTS_AT_ONCE, "kgfs-exchange") as several:
-            done = several.map(lambda fact: put_waiting(self._stores, self._config.spool, fact), new)
-            for fact, put in zip(new, done, strict=True):
+            for fact, put in zip(new, several.map(partial(self._is_had, put_waiting), new), strict=True):
                 if put:
                     self._is_put(fact)
 
+    def _is_had(self, have: Callable[[Stores, Path, ContentKept], bool], fact: ContentKept) -> bool:
+        """What ``have`` says. Not where the bytes are damaged, which is told once: what was done is true without them, and
+        nothing that is done after it, here and elsewhere, is to wait for them."""
+        try:
+            return have(self._stores, self._config.spool, fact)
+        except RotError as error:
+            key = waiting_key(fact.id, fact.sha256)
+            if key not in self._rotten:
+                self._rotten.add(key)
+                self._errors.add("sharing", error, path=self._stores.journal.names.path(fact.id) or "")
+            return False
+
+    def _is_found(self, key: str, entries: Sequence[bytes]) -> bool:
+        """Whether the garage has a content that these speak of, and that is not here any more."""
+        contents = [fact for fact in map(decode, entries) if isinstance(fact, ContentKept)]
+        for fact in contents:
+            if waiting_key(fact.id, fact.sha256) == key and self._is_had(find_waiting, fact):
+                self._is_put(fact)
+                return True
+        return False
+
     def _is_put(self, fact: ContentKept) -> None:
-        self._put.setdefault(fact.id, set()).add(fact.sha256)
+        # In this order: who takes away what was put is not sure of it from then on.
         self._sure.add(waiting_key(fact.id, fact.sha256))
+        self._put.setdefault(fact.id, set()).add(fact.sha256)
+
+    def _keep_again(self, entries: Sequence[bytes]) -> None:
+        """Before these are known to be delivered, so that a kill in between costs nothing."""
+        for fact in map(decode, entries):
+            if isinstance(fact, (Settled, ContentKept)) and fact.place != Place.GARAGE:
+                continue
+            if isinstance(fact, (VersionMinted, ConflictKept, Settled, ContentKept)) and fact.sha256:
+                keep_again(self._stores, self._config.spool, fact.id, fact.sha256, fact.key)
 
     def _take_waiting_away(self, entries: Sequence[bytes]) -> None:
         """Of what was settled or removed here, as the ledger knows now; what was written after that waits on."""
         since: dict[int, set[str]] = {}
+        was_behind, self._is_behind = self._is_behind, True  # should the garage be away meanwhile
         for fact in map(decode, reversed(entries)):
             if isinstance(fact, ContentKept):
                 since.setdefault(fact.id, set()).add(fact.sha256)
-                continue
-            if isinstance(fact, (VersionMinted, Settled)):
-                name = self._stores.journal.names.name(fact.id)
-                if name is not None and name.sha256 and name.place is Place.GARAGE:
-                    keep_again(self._stores, self._config.spool, name, name.key)
-            if isinstance(fact, (VersionMinted, Settled, Removed)):
+            elif isinstance(fact, (VersionMinted, Settled)):
                 # By another process of this home, perhaps.
-                own = set() if isinstance(fact, Removed) or not fact.sha256 else {fact.sha256}
-                put, later = self._put.pop(fact.id, set()), since.get(fact.id, set())
-                for sha256 in (own | put) - later:
-                    take_away(self._stores, fact.id, sha256)
-                    self._sure.discard(waiting_key(fact.id, sha256))
-                if put & later:
-                    self._put[fact.id] = put & later
+                own = {fact.sha256} if fact.sha256 else set()
+                self._take_away(fact.id, (own | self._put.get(fact.id, set())) - since.get(fact.id, set()))
+            for name_id in leaving(fact):
+                self._take_away(name_id, self._put.get(name_id, set()) - since.get(name_id, set()))
+        self._is_behind = was_behind
+
+    def _has_left_some(self) -> bool:
+        """Whether something may wait in the garage that this process put there and nobody needs. Quick."""
+        if not self._put:
+            return False
+        return self._is_behind or (self._lock.exists() and self._lock.read_bytes() != self._mark)
+
+    def _take_left_away(self) -> None:
+        """The same of all that this process put, where another one of this home delivered what was done to it; everything
+        is delivered."""
+        if not self._is_behind:
+            return
+        for name_id in list(self._put):
+            name = self._stores.journal.names.name(name_id)
+            if name is None or name.settled:
+                self._take_away(name_id, set(self._put[name_id]))
+        self._is_behind = False
+
+    def _take_away(self, name_id: int, contents: set[str]) -> None:
+        put = self._put.get(name_id, set())
+        for sha256 in contents:
+            try:
+                take_away(self._stores, name_id, sha256)
+            finally:
+                self._sure.discard(waiting_key(name_id, sha256))
+            put.discard(sha256)
+        if not put:
+            self._put.pop(name_id, None)
 
 
 def shipping(config: Config, stores: Stores, exchange: Exchange | None = None) -> Callable[[], object]:

@@ -7,7 +7,7 @@ until all is done, so a kill in between costs nothing.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from kgfs.config import Config
@@ -16,38 +16,78 @@ from kgfs.ingest.keeping.content import is_held
 from kgfs.ingest.keeping.quarantine import erase, erase_lines
 from kgfs.stores.garage.s3.cache import Cache
 from kgfs.stores.garage.sums import sums_of
+from kgfs.stores.graph.opening import drop_copy_begun
 from kgfs.stores.graph.sqlite import built_beside, remove_left_aside
 from kgfs.stores.journal.copied import working_copies
 from kgfs.stores.journal.encoding import decode
-from kgfs.stores.journal.facts import ForgettingDone
+from kgfs.stores.journal.facts import ForgettingDone, VersionMinted
 from kgfs.stores.notes import write_note
 from kgfs.stores.stores import Stores
 from kgfs.stores.waiting import WAITING
 
-_MARK = ForgettingDone.__name__.encode()
+_PURGE = ForgettingDone.__name__.encode()
+_VERSION = VersionMinted.__name__.encode()
 
 
 def note_purges(config: Config, stores: Stores, entries: Iterable[bytes]) -> None:
     """Before these facts of other hosts are folded."""
-    facts = [decode(entry) for entry in entries if _MARK in entry]
-    doc_ids = [doc_id for fact in facts if isinstance(fact, ForgettingDone) and fact.purge for doc_id in fact.doc_ids]
-    if doc_ids:
-        known = _noted(config)
-        found = [document for doc_id in doc_ids if (document := stores.journal.names.document(doc_id))]
-        known["doc_ids"] += [document.doc_id for document in found]
-        known["sha256s"] += [document.sha256 for document in found]
-        write_note(_note(config), known)
+    entries = list(entries)
+    if purged := _purged(entries):
+        minted = _minted(entries, purged)
+        _note_more(config, {**minted, **_known(stores, purged)})
+
+
+def noting_purges(config: Config, stores: Stores, entries: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
+    """These, which are all that the ledger has, to derive lost names from: before that ends all purges among them are noted, for
+    nothing tells which of them this home has not obeyed yet. Its cache, spool and quarantine are older than its names then."""
+    purged: set[str] = set()
+    for seq, entry in entries:
+        purged |= _purged([entry])
+        yield seq, entry
+    if purged:
+        _note_more(config, _minted(_told(stores), purged))
+
+
+def _told(stores: Stores) -> Iterator[bytes]:
+    return (entry for _, entry in stores.garage.ledger.replay())
+
+
+def _purged(entries: Iterable[bytes]) -> set[str]:
+    facts = (decode(entry) for entry in entries if _PURGE in entry)
+    return {doc_id for fact in facts if isinstance(fact, ForgettingDone) and fact.purge for doc_id in fact.doc_ids}
+
+
+def _minted(entries: Iterable[bytes], doc_ids: set[str]) -> dict[str, str]:
+    facts = (decode(entry) for entry in entries if _VERSION in entry)
+    return {fact.doc_id: fact.sha256 for fact in facts if isinstance(fact, VersionMinted) and fact.doc_id in doc_ids}
+
+
+def _known(stores: Stores, doc_ids: set[str]) -> dict[str, str]:
+    found = [stores.journal.names.document(doc_id) for doc_id in sorted(doc_ids)]
+    return {document.doc_id: document.sha256 for document in found if document is not None}
+
+
+def _note_more(config: Config, purged: Mapping[str, str]) -> None:
+    if not purged:
+        return
+    known = _noted(config)
+    if known is not None:  # else all that the ledger tells of is to be obeyed anyway
+        about = {"doc_ids": [*known["doc_ids"], *purged], "sha256s": [*known["sha256s"], *purged.values()]}
+        write_note(_note(config), about, durable=True)
         border("purge-noted")
 
 
 def obey(config: Config, stores: Stores) -> None:
-    """Erase what was noted: in inbox, spool, quarantine, logs, the cache of contents and what a killed derivation left, and
-    every trace in the names database. May be done twice. BusyError where others read that without end; then it stays noted,
+    """Erase what was noted: in inbox, spool, quarantine, logs, the cache of contents and what a killed derivation, or copying
+    of a graph, left, and every trace in the names database. May be done twice. BusyError where others read that without end; then it stays noted,
     as it does while a derivation lives, which may have begun before. What somebody has written
     since, of the same bytes, is a deposit of its own and stays."""
     if not _note(config).exists():
         return
     known = _noted(config)
+    if known is None:
+        purged = _minted(_told(stores), _purged(_told(stores)))
+        known = {"doc_ids": list(purged), "sha256s": list(purged.values())}
     stores.journal.drop_inbox(known["sha256s"])
     for path in config.spool.glob("*-*"):
         if is_held(path) or sums_of(path).sha256 not in known["sha256s"]:
@@ -63,6 +103,7 @@ def obey(config: Config, stores: Stores) -> None:
         erase_lines(log, known["doc_ids"])
     erase(config, known["doc_ids"], known["sha256s"])
     stores.journal.scrub()
+    drop_copy_begun(config)
     if remove_left_aside(built_beside(config.graph_db)):
         _note(config).unlink(missing_ok=True)
 
@@ -83,9 +124,12 @@ def _note(config: Config) -> Path:
     return config.home / "purged.json"
 
 
-def _noted(config: Config) -> dict[str, list[str]]:
+def _noted(config: Config) -> dict[str, list[str]] | None:
+    """None where it cannot be read, after a power loss with a version that did not wait for it to be durable."""
     try:
-        found: dict[str, list[str]] = json.loads(_note(config).read_text())
+        found = json.loads(_note(config).read_text())
+        return {"doc_ids": list(found["doc_ids"]), "sha256s": list(found["sha256s"])}
     except FileNotFoundError:
         return {"doc_ids": [], "sha256s": []}
-    return found
+    except (ValueError, LookupError, TypeError):
+        return None

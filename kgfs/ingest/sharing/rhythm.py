@@ -1,4 +1,5 @@
-"""How often a mount looks at a ledger that it shares: seldom while nothing happens, often while something does."""
+"""How often a mount looks at a ledger that it shares, and delivers: seldom while nothing happens, often while something does,
+and a burst when it is over."""
 
 from __future__ import annotations
 
@@ -15,27 +16,47 @@ LIVELY_EVERY = 0.2
 """The same while something does, and between deliveries: what is done meanwhile is delivered together."""
 LIVELY = 10.0
 """Seconds after something was done, here or elsewhere, for which more of it is expected."""
+BURST = 20
+"""Contents kept since the last delivery from which they are a program's that copies, and more are expected at once. Each is a
+request, by threads that its writer shares the interpreter with."""
+PAUSE = 0.3
+"""Seconds without one after which a burst is over."""
+HELD = 5.0
+"""Seconds that one is waited for to be over, after a delivery."""
 
 
 class Rhythm:
     """One thread. What any process of the home records is delivered at once after a lull."""
 
-    def __init__(self, journal: Journal, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, journal: Journal, kept: Callable[[], int], clock: Callable[[], float] = time.monotonic) -> None:
+        """``kept`` tells how many contents the programs that use the mount have had kept so far."""
         self._journal = journal
+        self._kept = kept
         self._clock = clock
         self._known = journal.seq()
-        self._looked = self._moved = clock() - LIVELY
-        """When a look ended last, and when one that found something to do."""
+        self._delivered = self._newest = kept()
+        self._looked = self._moved = self._grew = clock() - LIVELY
+        """When a look ended last, when one that delivered or found something did, and when another content was seen to be kept."""
 
     def due(self) -> bool:
-        """Whether to look, and deliver, now. Quick."""
-        now = self._clock()
-        if self._journal.seq() != self._known and now - self._moved >= LIVELY_EVERY:
+        """Whether to look now. Quick."""
+        now, kept = self._clock(), self._kept()
+        if kept != self._newest:
+            self._newest, self._grew = kept, now
+        if self._journal.seq() != self._known and now - self._moved >= LIVELY_EVERY and self.delivers():
             return True
         return now - self._looked >= (LIVELY_EVERY if now - self._moved < LIVELY else EVERY)
 
-    def looked(self) -> None:
+    def delivers(self) -> bool:
+        """Whether to deliver, too, where one looks now."""
+        now = self._clock()
+        burst = self._newest - self._delivered >= BURST and now - self._grew < PAUSE
+        return not burst or now - self._moved >= HELD
+
+    def looked(self, *, delivered: bool = True) -> None:
         """A look has ended."""
         self._looked, newest = self._clock(), self._journal.seq()
-        if newest != self._known:
-            self._known, self._moved = newest, self._looked
+        if delivered:
+            self._delivered = self._kept()
+            if newest != self._known:
+                self._known, self._moved = newest, self._looked

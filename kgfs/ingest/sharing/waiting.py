@@ -8,8 +8,9 @@ import secrets
 from pathlib import Path
 
 from kgfs.domain.documents import Place
-from kgfs.errors import RotError, from_os_error
-from kgfs.ingest.keeping.content import is_held
+from kgfs.errors import MissingError, RotError, from_os_error
+from kgfs.ingest.keeping.content import is_held, key_on_the_way
+from kgfs.ingest.keeping.place import copy_within
 from kgfs.stores.garage.contract import BLOCK
 from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.journal.facts import ContentKept
@@ -19,7 +20,7 @@ from kgfs.stores.waiting import waiting_key
 
 def put_waiting(stores: Stores, spool: Path, fact: ContentKept) -> bool:
     """Whether the garage has the bytes now; not where they are not here any more, since they were written again or are the
-    garage's own already. Memory stays flat."""
+    garage's own already. RotError where they are damaged. Memory stays flat."""
     key = waiting_key(fact.id, fact.sha256)
     if fact.place == Place.INBOX:
         small = stores.journal.inbox(fact.sha256)
@@ -33,6 +34,22 @@ def put_waiting(stores: Stores, spool: Path, fact: ContentKept) -> bool:
     return _put_file(stores, spool, fact, key)
 
 
+def find_waiting(stores: Stores, spool: Path, fact: ContentKept) -> bool:
+    """Whether the garage has the bytes now, that :func:`put_waiting` did not find: they may wait there since before a process of
+    this home was killed, or have been brought to where they are kept, with no fact yet that says so. RotError as there."""
+    key = waiting_key(fact.id, fact.sha256)
+    if stores.garage.objects.exists(key):
+        return stores.garage.objects.stat(key).sha256 == fact.sha256
+    name = stores.journal.names.name(fact.id)
+    if name is None or name.sha256 != fact.sha256:
+        return False
+    try:
+        copy_within(stores, spool, key_on_the_way(stores, name), name, key)
+    except MissingError:
+        return False
+    return True
+
+
 def _put_file(stores: Stores, spool: Path, fact: ContentKept, key: str) -> bool:
     """A working copy goes on being written behind what was kept of it, so that much is copied first."""
     path = spool / fact.key
@@ -43,9 +60,10 @@ def _put_file(stores: Stores, spool: Path, fact: ContentKept, key: str) -> bool:
         else:
             _copy(path, copy, fact.size)
         sums = sums_of(copy)
-        if sums.sha256 == fact.sha256:
-            stores.garage.objects.put(key, copy, sums)
-        return sums.sha256 == fact.sha256
+        if sums.sha256 != fact.sha256:  # what is kept of a working copy is never changed
+            raise RotError(f"The kept bytes of {fact.id:x} are damaged in {path}.")
+        stores.garage.objects.put(key, copy, sums)
+        return True
     except FileNotFoundError:
         return False
     except OSError as error:

@@ -53,6 +53,12 @@ def is_behind(config: Config, stores: Stores) -> bool:
     return noted is None or noted[0] < stores.journal.changed_elsewhere()
 
 
+def is_far_behind(config: Config, stores: Stores) -> bool:
+    """Whether the note is so old that the journal may soon not tell what was done since. Quick."""
+    noted = _noted(config)
+    return noted is not None and confirmed(stores.journal) - noted[0] > AT_ONCE
+
+
 def follow_graph(config: Config, stores: Stores) -> int:
     """Bring the graph to where the ledger is, as far as it is known here; the number of the ledger's last fact that it has. For
     who has the worker's place. After an error it goes on where it was; killed in between it is derived anew."""

@@ -71,9 +71,6 @@ def _follow(stores: Stores, vectors: Vectors, facts: list[Fact]) -> None:
     replayed = ReplayedVectors(stores, vectors)
     perhaps_gone: set[str] = set()
     for fact in facts:
-        if isinstance(fact, DocumentRead) and stores.journal.names.document(fact.doc_id) is None:  # purged since
-            replayed.leave(*fact.superseded)
-            continue
         replay_in_vectors(fact, replayed)
         for doc_id in _left(fact):
             perhaps_gone |= decided_about(stores, doc_id)[0]

@@ -11,17 +11,19 @@ that killed, resumed, parallel and rebuilt runs make the same graph. Each step m
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from kgfs.compute.contract import Compute
 from kgfs.compute.engine import Engine, Progress
 from kgfs.config import Config
 from kgfs.domain.documents import INGEST_VERSION, Document, State
-from kgfs.errors import MissingError, StoreError
+from kgfs.errors import KgfsError, LostLeaseError, MissingError, RotError, StoreError
 from kgfs.failpoints import border
 from kgfs.ingest.life.embed_again import give
 from kgfs.ingest.life.forget import carry_out as carry_out_forgetting
+from kgfs.ingest.life.purge import decided_about
 from kgfs.ingest.matching.concepts import catch_up
 from kgfs.ingest.matching.match import match
 from kgfs.ingest.matching.publication import carry_out
@@ -44,7 +46,7 @@ from kgfs.stores.readings import (
     text_of,
 )
 from kgfs.stores.stores import Stores
-from kgfs.stores.vectors.unindexing import unindex
+from kgfs.stores.vectors.unindexing import look_again, unindex
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,9 @@ class Pipeline:
             superseded = tuple(journal.names.predecessors(document.doc_id))
         else:
             superseded = tuple(doc_id for doc_id in decisions.supersedes if graph.document(doc_id) is None)
-        touched = [c.concept_id for doc in (*superseded, document.doc_id) for c in graph.concepts_of(doc)]
+        touched = {c.concept_id for doc in (*superseded, document.doc_id) for c in graph.concepts_of(doc)}
+        if decisions is not None:  # killed after the commit: what they had is not shown any more
+            touched |= self._ever_had(*superseded, document.doc_id)
         if decisions is None:
             decisions = self._decide(document, reading, vectors_of_reading, superseded, job)
             border("decided")
@@ -111,6 +115,8 @@ class Pipeline:
         with self.clock.stage("index"):
             self._index(document, reading, decisions, vectors_of_reading, superseded, touched)
         border("indexed")
+        if graph.document(document.doc_id) is None:
+            raise LostLeaseError(f"Another machine took document {document.doc_id} out of the graph meanwhile.")
         state = State.DONE if any(verdict.passed for verdict in reading.verdicts) else State.GATED
         journal.record(
             DocumentRead(
@@ -170,12 +176,23 @@ class Pipeline:
     def forget(self, document: Document, commit_id: str) -> None:
         """Take a document nobody names any more out of graph and index (cascade=orphans)."""
         graph = self.stores.graph
-        touched = [concept.concept_id for concept in graph.concepts_of(document.doc_id)]
+        touched = {concept.concept_id for concept in graph.concepts_of(document.doc_id)}
+        if graph.published(commit_id) is not None:  # killed after the commit: what it had is not shown any more
+            touched |= self._ever_had(document.doc_id)
         at = time.time_ns()
         graph.forget(commit_id, [document.doc_id], at)
         unindex(self.stores, [document.doc_id], touched)
         border("forgotten")
         self.stores.journal.record(DocumentForgotten(document.doc_id, "orphans", commit_id, at))
+
+    def _ever_had(self, *doc_ids: str) -> set[str]:
+        """Concepts that were decided about in any of their Readings. What is lost of that leaves rows that ``kgfs check`` finds,
+        and is to keep nobody from going on."""
+        found: set[str] = set()
+        for doc_id in doc_ids:
+            with suppress(MissingError, RotError):
+                found |= decided_about(self.stores, doc_id)[0]
+        return found
 
     def fail(self, document: Document, state: State, reason: str) -> None:
         """End a job that cannot succeed; the original and its name stay."""
@@ -189,7 +206,8 @@ class Pipeline:
     def recover(self) -> None:
         """After a worker that died between a commit to the graph and the note of it: make up for the note, whatever
         became of the names and the job meanwhile. For the one worker, before it claims. What lacks its note is the last
-        commit, or came just before those of verbs; what a purge needs to know of is looked for behind them."""
+        commit, or came just before those of verbs; what a purge needs to know of is looked for behind them. MissingError
+        or RotError where what is kept of one of them is lost, when all is done that can be."""
         graph, names = self.stores.graph, self.stores.journal.names
         for commit_id in graph.staged():
             graph.abandon(commit_id)
@@ -197,20 +215,34 @@ class Pipeline:
         concerned = [change.name for change in changes if change.kind == "document"]
         if any(owed.purge for owed in names.forgettings()):
             concerned += [job.doc_id for job in self.stores.journal.jobs.all() if job.doc_id not in concerned]
+        lost: KgfsError | None = None
         for doc_id in concerned:
-            document, shown = names.document(doc_id), graph.document(doc_id)
-            if document is not None and shown is not None:
-                reading = load_reading(self.stores.garage.objects, doc_id, shown.reading)
-                decisions = self._carried_out(document, reading)
-                if decisions is not None and decisions.commit_id != document.commit_id:
-                    self.publish(document, reading, lambda: None)
+            try:
+                self._make_up_for_note(doc_id)
+            except (MissingError, RotError) as error:
+                lost = error
         for doc_id in concerned:
             document = names.document(doc_id)
             left = document is not None and document.commit_id and graph.document(doc_id) is None
             if document is not None and left and names.names_of(doc_id):  # without a name its job does this
+                unindex(self.stores, [doc_id], self._ever_had(doc_id))
                 commit_id = f"forget-{doc_id}-{document.deposit}"
                 self.stores.journal.record(DocumentForgotten(doc_id, "orphans", commit_id, time.time_ns()))
         catch_up(self.stores)
+        if lost is not None:
+            raise lost
+
+    def _make_up_for_note(self, doc_id: str) -> None:
+        graph, document = self.stores.graph, self.stores.journal.names.document(doc_id)
+        shown = graph.document(doc_id)
+        if document is None or shown is None:
+            return
+        if document.commit_id and graph.published(document.commit_id) == graph.epoch():
+            return  # the newest commit has its note, and nothing was published of the document after it
+        reading = load_reading(self.stores.garage.objects, doc_id, shown.reading)
+        decisions = self._carried_out(document, reading)
+        if decisions is not None and decisions.commit_id != document.commit_id:
+            self.publish(document, reading, lambda: None)
 
     def _carried_out(self, document: Document, reading: Reading) -> Decisions | None:
         """The Decisions about this Reading that the graph shows already: a kill came before the job was ended. A
@@ -245,7 +277,7 @@ class Pipeline:
         decisions: Decisions,
         found: embeddings.Embeddings | None,
         superseded: Sequence[str],
-        touched: Sequence[str],
+        touched: Collection[str],
     ) -> None:
         unindex(self.stores, (*superseded, document.doc_id), touched)
         if found is None or self.stores.vectors is None:
@@ -257,6 +289,7 @@ class Pipeline:
         living = self.stores.graph.concepts_by_id([row.item for row in founded])
         rows += [row for row in founded if row.item in living]
         self.stores.vectors.upsert(rows)
+        look_again(self.stores, [document.doc_id], living.keys())
 
 
 def _scope(job: Job | None) -> Scope:

@@ -17,7 +17,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from kgfs.config import Config
-from kgfs.errors import AWAY, BusyError, KgfsError, LostLeaseError
+from kgfs.errors import AWAY, BusyError, FullError, KgfsError, LostLeaseError
+from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.journal.following import confirmed, following
 from kgfs.stores.leases.bucket import BucketLeases
 from kgfs.stores.leases.contract import Lease, SharedGraph
@@ -61,6 +62,12 @@ class Turns(Protocol):
         """Another may publish now. Harmless where it is not this one's turn."""
         ...
 
+    def step_aside(self, seconds: float) -> None:
+        """What is tried here fails by what another may not suffer from, a full disk or a server that only this one does not
+        reach: who can publishes, and this one does not ask for its turn again for so long. Errors as of :meth:`pass_on`;
+        the turn is another's all the same. Where who gives turns is not reached it stays, and runs out by itself."""
+        ...
+
     def keep_up(self, *, now: bool = False) -> None:
         """To be called often while it is not this one's turn, which may never come: what others did is done to what only this
         home has, some seconds later or ``now``. Quick where they did nothing; while a server is away, that is made up for
@@ -98,6 +105,9 @@ class Alone:
     def pass_on(self) -> None:
         return
 
+    def step_aside(self, seconds: float) -> None:
+        return
+
     def keep_up(self, *, now: bool = False) -> None:
         return
 
@@ -124,12 +134,17 @@ class Together:
         self._conclude_next = 0.0
         self._follows = 0
         """The last fact of others that a graph of this home's own had when its turn began."""
+        self._told: set[str] = set()
+        """What could not be done for something that is lost."""
 
     shared = True
 
     def prepare(self) -> None:
         """What was ordered is carried out even where no document waits for its turn."""
-        if self._pipeline.stores.journal.names.forgettings() and self.publisher() is None:
+        from kgfs.ingest.matching.concepts import is_word_owed
+
+        stores = self._pipeline.stores
+        if (stores.journal.names.forgettings() or is_word_owed(stores)) and self.publisher() is None:
             time.sleep(LOOK)
             raise LostLeaseError("Another machine changes the graph.")
 
@@ -157,9 +172,12 @@ class Together:
             known = confirmed(stores.journal)
             fenced = replace(self._pipeline, stores=self._caught_up(lease_now))
             if own_vectors.has_own(self._pipeline.config, stores):
-                own_vectors.follow_vectors(self._pipeline.config, stores, known)
-            fenced.recover()
-            fenced.finish_forgetting()
+                with self._as_far_as_possible():
+                    own_vectors.follow_vectors(self._pipeline.config, stores, known)
+            with self._as_far_as_possible():
+                fenced.recover()
+            with self._as_far_as_possible():
+                fenced.finish_forgetting()
         except BaseException:
             self._holding.release(lease_now)
             raise
@@ -185,21 +203,45 @@ class Together:
         finally:
             self._holding.release(lease)
 
+    def step_aside(self, seconds: float) -> None:
+        # One that could not be given back would keep this machine, too, from going on when the server is there again.
+        if self._ours is None or not self._holding.surely_holds(self._ours[0]):
+            return
+        try:
+            self.pass_on()
+        finally:
+            self._not_before = time.monotonic() + seconds
+
     def keep_up(self, *, now: bool = False) -> None:
         if self._ours is not None or (time.monotonic() < self._keep_up_next and not now):
             return
         from kgfs.ingest.working import own_graph, own_vectors
 
         config, stores = self._pipeline.config, self._pipeline.stores
-        with suppress(*AWAY):
+        with suppress(*AWAY), self._as_far_as_possible():
             known = confirmed(stores.journal)
             if self._graph is None and own_graph.is_behind(config, stores):
                 own_graph.follow_graph(config, stores)
+            elif self._graph is None and own_graph.is_far_behind(config, stores):
+                own_graph.conclude_graph(config, stores)
             if own_vectors.has_own(config, stores) and own_vectors.are_behind(config, stores):
                 if self._graph is not None:
                     self._graph.refresh()
                 own_vectors.follow_vectors(config, stores, known)
         self._keep_up_next = time.monotonic() + KEEP_UP_EVERY
+
+    @contextmanager
+    def _as_far_as_possible(self) -> Iterator[None]:
+        """What one document or one order lost in the garage ends no turn, else it would end everybody's for good: it is said once, and
+        tried again at the next. What is published meanwhile does not depend on it, as little as for a worker that is alone."""
+        try:
+            yield
+        except (LostLeaseError, FullError, *AWAY):
+            raise
+        except KgfsError as error:
+            if str(error) not in self._told:
+                self._told.add(str(error))
+                ErrorLog(self._pipeline.config.errors_log).add("recover", error)
 
     def begin(self, doc_id: str) -> Lease | None:
         if self._graph is None:  # without a turn there is nothing to read for

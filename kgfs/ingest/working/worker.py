@@ -33,7 +33,6 @@ ARRIVING = 0.5
 """Seconds between looks at a document that is to be forgotten while its bytes may be about to get another name."""
 RETRY = 5.0
 """Seconds before a failed attempt is repeated, times the number of attempts."""
-"""What says that a server is away, or too slow."""
 FAR_AHEAD = 16
 """Documents held at once while another machine publishes, those among them that are read already."""
 FATAL = 12
@@ -118,6 +117,9 @@ class Worker:
                         self._stopping.wait(RETRY)
                     except KgfsError as error:  # the journal itself, by a full disk: what is held waits here
                         self._errors.add("worker", error)
+                        if self._turns.shared:
+                            self._let_go_of_read(claims)
+                        self._step_aside()
                         self._stopping.wait(RETRY)
                     watch()
                     if idle:
@@ -202,11 +204,22 @@ class Worker:
     def _read_ahead(self, claims: list[_Claim]) -> None:
         """Another machine publishes. What is read here is in the garage, where it finds it; what fails, fails there again,
         and is told there."""
+        self._let_go_of_read(claims)
+        self._turns.keep_up()
+        self._stopping.wait(IDLE)
+
+    def _let_go_of_read(self, claims: list[_Claim]) -> None:
         for claim in claims:
             if claim.reading is not None and claim.reading.done():
                 self._let_go(claim)
-        self._turns.keep_up()
-        self._stopping.wait(IDLE)
+
+    def _step_aside(self) -> None:
+        """What fails here is no document's fault, and may be this machine's alone: who can publishes what waits, also what is
+        held here."""
+        try:
+            self._turns.step_aside(RETRY)
+        except KgfsError as error:
+            log.info("who is next makes up for what was not delivered: %s", error)
 
     def _let_go(self, claim: _Claim) -> None:
         claim.reading = None
@@ -279,6 +292,8 @@ class Worker:
             if self._stopping.is_set():
                 return False
             log.info("%s: somebody else has it now", claim.document.doc_id)
+            with suppress(FullError, *AWAY):  # perhaps its turn, too: it would be refused the same again and again
+                self._turns.pass_on()
             self._pipeline.stores.journal.jobs.put_back(claim.job, "another had it", 0.0, counted=False)
             return True
         except UnreadableTextError as error:
@@ -313,6 +328,8 @@ class Worker:
             self._pipeline.fail(claim.document, State.FAILED, f"{type(error).__name__}: {error}")
             return True
         claim.resting_until = time.monotonic() + RETRY * max(claim.failures, 1)
+        if isinstance(error, (FullError, *AWAY)):
+            self._step_aside()
         return False
 
     def _give_back(self, claim: _Claim) -> None:

@@ -122,7 +122,8 @@ class Graph(Protocol):
         ...
 
     def faults(self) -> list[Fault]:
-        """For ``kgfs check``. Walks over everything."""
+        """For ``kgfs check``. Walks over everything; beside commits it may find what one is in the middle of, and nobody finds
+        twice."""
         ...
 
     def epoch(self) -> int:

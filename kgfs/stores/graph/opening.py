@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -9,15 +10,20 @@ from typing import TYPE_CHECKING
 
 from kgfs.config import Config
 from kgfs.errors import BadInputError
+from kgfs.stores.database import remove_database
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.sqlite import SqliteGraph, built_beside
+from kgfs.stores.locks import locked_within
 from kgfs.stores.servers import file_named, need, secret_in, warn_of_plain_text
 
 if TYPE_CHECKING:
     from kgfs.stores.graph.neo4j.place import Place
     from kgfs.stores.graph.replica.following import Source
     from kgfs.stores.leases.contract import SharedGraph
+
+LOOK = 0.5
+"""Seconds between looks whether a server listens."""
 
 
 def open_graph(config: Config, *, mounted: bool = False, later: bool = False) -> Graph:
@@ -47,9 +53,13 @@ def open_graph(config: Config, *, mounted: bool = False, later: bool = False) ->
     return _connecting(config)()
 
 
-def copy_graph(config: Config, progress: Callable[[int, int], None] = lambda done, total: None) -> None:
+def copy_graph(
+    config: Config,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+    told: Callable[[str], None] = lambda said: None,
+) -> None:
     """Copy a graph that stands on a server, for mounts to read; nothing where it is copied already. May take long, and
-    goes on where an earlier attempt ended. ``progress`` is told (rows, of about how many)."""
+    goes on where an earlier attempt ended. ``progress`` is told (rows, of about how many), ``told`` in words what else is done."""
     if config.graph.store == "sqlite":
         return
     from kgfs.stores.graph.replica.file import is_usable
@@ -57,8 +67,40 @@ def copy_graph(config: Config, progress: Callable[[int, int], None] = lambda don
 
     if is_usable(config.replica_db):
         return
+    wait_for_server(config, told)
     with closing(_origin(config)) as origin:
-        make_replica(origin, config.replica_db, _lock(config), _connecting(config), progress)
+        make_replica(origin, config.replica_db, _lock(config), _connecting(config), progress, told)
+
+
+def wait_for_server(config: Config, told: Callable[[str], None] = lambda said: None) -> None:
+    """Where the graph's server is asked when a home is opened, for there is no replica, and nobody listens there: until somebody
+    does, or graph.timeout has passed. For a mount and a worker, which may be started together with it; verbs do not wait."""
+    from kgfs.stores.graph.replica.file import is_usable
+
+    if config.graph.store == "sqlite" or is_usable(config.replica_db):
+        return
+    place = _place(config)
+    from kgfs.stores.graph.neo4j.strangers import is_closed
+
+    if not is_closed(place.uri):
+        return
+    told(f"{place.uri}: nobody listens there; waiting up to {place.timeout:g} s for a server that may be starting")
+    deadline = time.monotonic() + place.timeout
+    while is_closed(place.uri) and time.monotonic() < deadline:
+        time.sleep(LOOK)
+
+
+def drop_copy_begun(config: Config) -> None:
+    """Remove what a process that was copying a graph has left, unless one is at it: that hears of what left the graph in the end."""
+    if config.graph.store == "sqlite":
+        return
+    from kgfs.stores.graph.replica.graph import being_made
+
+    begun = being_made(config.replica_db)
+    if begun.exists():
+        with locked_within(_lock(config), 0.0) as alone:
+            if alone:
+                remove_database(begun)
 
 
 def _lock(config: Config) -> Path:
@@ -99,6 +141,7 @@ def _place(config: Config) -> Place:
         uri=settings.uri,
         user=settings.user,
         password=_secret(settings.password_file),
+        password_file=file_named(settings.password_file),
         database=settings.database,
         namespace=settings.namespace,
         timeout=settings.timeout,

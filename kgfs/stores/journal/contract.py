@@ -152,12 +152,15 @@ class Journal(Protocol):
         """The number of the last fact by which another home changed its graph; 0 where none did. Quick."""
         ...
 
-    def follow(self, entries: Sequence[tuple[int, bytes]], kept: Container[str] = ()) -> list[str]:
+    def follow(
+        self, entries: Sequence[tuple[int, bytes]], kept: Container[str] = (), gone: Container[str] = ()
+    ) -> list[str]:
         """In place of ``shipped`` where homes share: the ledger has these entries, (number, fact) in order, those that are
         known among them. What they confirm of what is unshipped stays; with others in between, what is unshipped is
         recorded anew behind them, changed where it must be. Then ``facts`` knows no one who followed it further than
         they. What people should know of that, a line each. ``kept`` are keys of contents (``stores.waiting``) that the
-        garage has: NotKeptError, with nothing done, where one is wanted that it does not have."""
+        garage has: NotKeptError, with nothing done, where one is wanted that it does not have. ``gone`` are keys of
+        contents that were looked for, on this machine and in the garage, before this was called: nobody had them."""
         ...
 
     def withdraw(self, fact: Fact) -> bool:

@@ -138,9 +138,13 @@ def _erase(db: sqlite3.Connection, doc_ids: Sequence[str]) -> set[str]:
         db.execute("DELETE FROM trash WHERE doc_id = ?", (doc_id,))
         db.execute("DELETE FROM job WHERE doc_id = ?", (doc_id,))
         db.execute("DELETE FROM tombstone WHERE doc_id = ?", (doc_id,))
-        row = db.execute("DELETE FROM document WHERE doc_id = ? RETURNING ontology, state", (doc_id,)).fetchone()
+        row = db.execute("DELETE FROM document WHERE doc_id = ? RETURNING ontology, state, key", (doc_id,)).fetchone()
         if row is not None:
             standing.count(db, row[0], row[1], -1)
+            # The original went with the purge; the same bytes, deposited again, are nothing that is to go.
+            db.execute(
+                "DELETE FROM unheld WHERE key = ?1 AND NOT EXISTS (SELECT 1 FROM name WHERE key = ?1)", (row[2],)
+            )
     affected: set[str] = set()
     for lineage in sorted(lineages):
         conflicts.purge(db, lineage)

@@ -140,7 +140,9 @@ class MemoryJournal:
     def changed_elsewhere(self) -> int:
         return 0
 
-    def follow(self, entries: Sequence[tuple[int, bytes]], kept: Container[str] = ()) -> list[str]:
+    def follow(
+        self, entries: Sequence[tuple[int, bytes]], kept: Container[str] = (), gone: Container[str] = ()
+    ) -> list[str]:
         raise UnsupportedError("A journal in memory is shared with nobody.")
 
     def withdraw(self, fact: Fact) -> bool:

@@ -224,6 +224,9 @@ def _erase(tables: Tables, doc_ids: set[str]) -> None:
     tables.jobs = {k: job for k, job in tables.jobs.items() if job.doc_id not in doc_ids}
     tables.tombstones = tables.tombstones - doc_ids
     for doc_id in doc_ids:
+        key = tables.documents[doc_id].key
+        if all(entry.name.key != key for entry in tables.names.values()):
+            tables.unheld = tables.unheld - {key}
         del tables.documents[doc_id], tables.ended[doc_id], tables.shown[doc_id]
     for lineage in lineages:
         for version in tables.history(lineage):

@@ -123,9 +123,7 @@ class SqliteJournal:
     def shipped(self, upto: int) -> None:
         def work(db: sqlite3.Connection) -> None:
             db.execute("UPDATE shipped SET upto = max(upto, min(?, ?))", (upto, _newest(db)))
-            db.execute(
-                "DELETE FROM entry WHERE seq <= (SELECT min(upto, ?) FROM shipped)", (_newest(db) - KEPT_ENTRIES,)
-            )
+            _trim(db)
 
         self._writer.run(work, synced=False)  # what is shipped twice is skipped
 
@@ -169,8 +167,15 @@ class SqliteJournal:
     def changed_elsewhere(self) -> int:
         return changed_elsewhere(self._readers.mine())
 
-    def follow(self, entries: Sequence[tuple[int, bytes]], kept: Container[str] = ()) -> list[str]:
-        return self._writer.run(lambda db: follow(db, self._number, entries, kept), synced=False)
+    def follow(
+        self, entries: Sequence[tuple[int, bytes]], kept: Container[str] = (), gone: Container[str] = ()
+    ) -> list[str]:
+        def work(db: sqlite3.Connection) -> list[str]:
+            notes = follow(db, self._number, entries, kept, gone)
+            _trim(db)
+            return notes
+
+        return self._writer.run(work, synced=False)
 
     def withdraw(self, fact: Fact) -> bool:
         entry = encode(fact)
@@ -256,6 +261,11 @@ def _has_inbox(db: sqlite3.Connection, sha256: str) -> bool:
 def _newest(db: sqlite3.Connection) -> int:
     seq: int = db.execute("SELECT coalesce(max(seq), 0) FROM entry").fetchone()[0]
     return seq
+
+
+def _trim(db: sqlite3.Connection) -> None:
+    """What the ledger has leaves, but for the newest."""
+    db.execute("DELETE FROM entry WHERE seq <= (SELECT min(upto, ?) FROM shipped)", (_newest(db) - KEPT_ENTRIES,))
 
 
 def _replay_one(db: sqlite3.Connection, seq: int, entry: bytes) -> None:

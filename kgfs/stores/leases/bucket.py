@@ -12,6 +12,7 @@ provable otherwise (``facts.GraphFact``).
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 import time
 from collections.abc import Callable
@@ -24,6 +25,8 @@ from kgfs.stores.leases.contract import Lease
 
 LEASES = "leases/"
 _WANTED, _OVER = "wanted", "over"
+_OURS = re.compile(rf"\d{{12,}}(-(\d+-\d+|{_WANTED}|{_OVER}))?")
+"""Names in the folder of a lease; programs that show buckets may put others there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,7 @@ class BucketLeases:
             return None
         with self._lock:
             self._held[lease] = _Held(until)
-        for key, _ in list(self._objects.keys(_folder(what))):
+        for key in self._keys(what):
             if _token(key) < lease.token:
                 self._objects.delete(key)
         return lease
@@ -113,7 +116,7 @@ class BucketLeases:
         return
 
     def _sign(self, what: str) -> _Sign | None:
-        keys = [key for key, _ in self._objects.keys(_folder(what))]
+        keys = self._keys(what)
         if not keys:
             return None
         token = max(map(_token, keys))
@@ -121,6 +124,9 @@ class BucketLeases:
         renewals = [tuple(map(int, mark.split("-"))) for mark in marks - {_WANTED, _OVER}]
         renewed, milliseconds = max(renewals, default=(0, 0))
         return _Sign(token, renewed, milliseconds, frozenset(marks & {_WANTED, _OVER}))
+
+    def _keys(self, what: str) -> list[str]:
+        return [key for key, _ in self._objects.keys(_folder(what)) if _OURS.fullmatch(key.rpartition("/")[2])]
 
     def _lives(self, what: str, sign: _Sign, otherwise: float) -> bool:
         """Whether it is held. ``otherwise`` is how long it lasts where that cannot be told."""

@@ -84,7 +84,8 @@ class Holding:
             with self._lock:
                 if self._held.pop(lease, None) is not None:
                     log.info("%s", error)
-        except KgfsError as error:  # tried again; it is lost only where who gives leases says so
+        except Exception as error:  # noqa: BLE001 - without this thread all would be lost, and none known to be
+            # Tried again; it is lost only where who gives leases says so.
             log.info("%s: not renewed: %s", lease.what, error)
         else:
             with self._lock:

@@ -26,9 +26,11 @@ MERGE (l:Lease {{graph: $graph, what: $what}}) ON CREATE SET l.token = 0, l.unti
 WITH l, coalesce(l.holder = $holder, false) AS again, l.until <= timestamp() AS free
 SET l.wanted = CASE WHEN again OR free THEN false ELSE l.wanted OR $urgent END
 WITH l, again, free WHERE again OR free
-SET l.token = l.token + CASE WHEN again THEN 0 ELSE 1 END, l.holder = $holder,
+SET l.token = CASE WHEN again THEN l.token WHEN l.token < timestamp() THEN timestamp() ELSE l.token + 1 END, l.holder = $holder,
     l.lasts = $milliseconds, l.until = timestamp() + $milliseconds
 RETURN l.token AS token"""
+"""A token is a moment where it can be: numbers that were counted would be given twice by a server that was put back to an
+earlier day, to a holder of before and to one of after."""
 
 _HELD = f"MATCH (l:Lease {{graph: $graph, what: $what}}) {_LOCKED} WITH l WHERE l.token = $token"
 

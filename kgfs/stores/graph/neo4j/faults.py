@@ -10,7 +10,7 @@ _DOCUMENTS = "MATCH (d:Document) WHERE d.space = $space AND d.doc_id IS NOT NULL
 _CONCEPTS = "MATCH (c:Concept) WHERE c.space = $space AND c.id IS NOT NULL"
 _RELATIONSHIPS = "MATCH (r:Relationship) WHERE r.space = $space"
 
-_QUESTIONS = (
+QUESTIONS = (
     (
         "evidence without an owner",
         f"{_DOCUMENTS} MATCH (i:Instance {{edition: d.key}}) WHERE NOT EXISTS {{ (:Owner)-[:EVIDENCED_BY]->(i) }}"
@@ -53,5 +53,5 @@ _QUESTIONS = (
 )
 
 
-def faults(tx: ManagedTransaction, space: str) -> list[Fault]:
-    return [Fault(what, *row["fault"]) for what, question in _QUESTIONS for row in tx.run(question, space=space)]
+def faults(tx: ManagedTransaction, space: str, what: str, question: str) -> list[Fault]:
+    return [Fault(what, *row["fault"]) for row in tx.run(question, space=space)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from copy import copy
+from functools import partial
 from typing import Any
 
 from neo4j import ManagedTransaction
@@ -14,7 +15,7 @@ from kgfs.failpoints import border
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.neo4j import editions, feed, loading, purging, schema, spaces
 from kgfs.stores.graph.neo4j.commit import Commit
-from kgfs.stores.graph.neo4j.faults import faults
+from kgfs.stores.graph.neo4j.faults import QUESTIONS, faults
 from kgfs.stores.graph.neo4j.locking import WHOLE, lock_for
 from kgfs.stores.graph.neo4j.matching import Neo4jMatching
 from kgfs.stores.graph.neo4j.merging import Cascade, Reassignment, set_marks
@@ -110,12 +111,12 @@ class Neo4jGraph(Neo4jMatching):
 
         epoch = self._speaking.write(once)
         border("graph-committed")
-        self._is_whole()
+        self._note_whole()
         self._tidy()
         return epoch
 
-    def _is_whole(self) -> None:
-        """Note so, of what was committed here, for those who follow: else each of them is to wait for the lock itself."""
+    def _note_whole(self) -> None:
+        """That what was committed here is there, for those who follow: else each of them is to wait for the lock itself."""
         self._speaking.write_one(WHOLE, self._speaking.place.timeout, graph=self._graph)
 
     def _locked(self, tx: ManagedTransaction, commit_id: str = "") -> tuple[Root, int | None]:
@@ -130,18 +131,18 @@ class Neo4jGraph(Neo4jMatching):
         redaction = self._speaking.write(
             lambda tx: purging.redact(tx, self._graph, self._locked(tx)[0], concepts, relationships)
         )
-        self._is_whole()
+        self._note_whole()
         self._drop_aside()
         return redaction
 
     def impose(self, redaction: Redaction) -> None:
         self._speaking.write(lambda tx: purging.impose(tx, self._locked(tx)[0]["space"], redaction))
-        self._is_whole()
+        self._note_whole()
 
     def clear(self) -> None:
         space = spaces.fresh_space(self._speaking.place.namespace)
         self._speaking.write(lambda tx: spaces.begin_anew(tx, self._graph, space))
-        self._is_whole()
+        self._note_whole()
         self._tidy()
 
     def aside(self) -> SqliteGraph:
@@ -157,7 +158,7 @@ class Neo4jGraph(Neo4jMatching):
             loading.load(self._speaking, aside, space, built)
             border("graph-loaded")
             epoch = self._speaking.write(lambda tx: spaces.adopt(tx, self._graph, aside, space, ontology))
-            self._is_whole()
+            self._note_whole()
         finally:
             self._drop_aside()
         return epoch
@@ -187,6 +188,7 @@ class Neo4jGraph(Neo4jMatching):
             raise self._speaking.gone(self._graph)
         if found["told"] > feed.MOST_CHANGES:
             feed.prune(self._speaking, self._graph)
+            self._note_whole()
         if found["left"]:
             editions.remove_left(self._speaking, found["space"])
         if found["discarded"]:
@@ -195,7 +197,12 @@ class Neo4jGraph(Neo4jMatching):
     # ------------------------------------------------------------------------------------------- asking
 
     def faults(self) -> list[Fault]:
-        return self._speaking.steadily(self._graph, faults)
+        # Each in a transaction of its own, which may take long. All of one epoch they could not be on a graph that others work
+        # on: a walk takes longer than the time between two commits.
+        def walk(what: str, question: str, tx: ManagedTransaction) -> list[Fault]:
+            return faults(tx, self._speaking.root(tx, self._graph)["space"], what, question)
+
+        return [fault for asked in QUESTIONS for fault in self._speaking.once(partial(walk, *asked))]
 
     def changed(self) -> bool:
         with self._asked:

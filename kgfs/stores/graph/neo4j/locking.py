@@ -8,8 +8,9 @@ from neo4j import ManagedTransaction
 
 LOCKED = "SET g.locked = true REMOVE g.locked"
 """Who writes to a node holds it until the transaction ends, so what is looked at after this stays as it is."""
-BEGUN = f"{LOCKED} SET g.turn = coalesce(g.turn, 0) + 1"
-"""The same, for whoever changes what replicas follow: see :data:`WHOLE`."""
+COUNTED_UP = "g.turn = coalesce(g.turn, 0) + 1"
+"""What whoever changes what replicas follow sets: see :data:`WHOLE`."""
+BEGUN = f"{LOCKED} SET {COUNTED_UP}"
 _LOCK = f"MATCH (g:Graph {{name: $graph}}) {BEGUN} WITH properties(g) AS root"
 WHOLE = f"MATCH (g:Graph {{name: $graph}}) {LOCKED} SET g.whole = coalesce(g.turn, 0) RETURN properties(g) AS root"
 """Note that all that was committed so far is there. A server shows what a transaction commits piece by piece, the new epoch

@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 from kgfs.errors import BadInputError
 from kgfs.stores.servers import is_open_to_others
 
-SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
+SCHEMES = ("bolt", "bolt+s", "neo4j", "neo4j+s")
+"""The driver also has ``+ssc``, by which any certificate will do: who stands between is then spoken to as the server."""
 WRITING = 10
 """A transaction that writes may take so many times longer than one that reads: a publication is one."""
 
@@ -23,6 +24,8 @@ class Place:
     """``bolt://host:port`` for one server, ``neo4j://…`` for a cluster; ``+s`` is TLS."""
     user: str = "neo4j"
     password: str = field(default="", repr=False)
+    password_file: Path | None = None
+    """Where it stands, if it is to be read anew: who changes it changes the file."""
     database: str = "neo4j"
     namespace: str = "kgfs"
     """The name of the graph: several stand side by side in one database."""

@@ -13,7 +13,7 @@ from neo4j import ManagedTransaction
 from kgfs.errors import MissingError
 from kgfs.stores.graph.neo4j.editions import ROWS_AT_ONCE, counted, remove_editions
 from kgfs.stores.graph.neo4j.feed import forget_changes
-from kgfs.stores.graph.neo4j.locking import lock
+from kgfs.stores.graph.neo4j.locking import COUNTED_UP, LOCKED, lock
 from kgfs.stores.graph.neo4j.speaking import Speaking
 
 REST = (("Owner", "id"), ("Form", "form"), ("Mark", "mark"), ("Commit", "commit_id"), ("Change", "part"), ("Ontology", "ontology"))  # fmt: skip
@@ -42,7 +42,7 @@ def begin_anew(tx: ManagedTransaction, graph: str, space: str) -> None:
     tx.run(
         "MATCH (g:Graph {name: $graph}) WHERE g.space <> $space"
         " CREATE (:Discarded {space: g.space})"
-        " SET g.turn = coalesce(g.turn, 0) + 1, g.space = $space, g.epoch = 0, g.clears = g.clears + 1, g.changes_above = 0, g.told = 0"
+        f" SET {COUNTED_UP}, g.space = $space, g.epoch = 0, g.clears = g.clears + 1, g.changes_above = 0, g.told = 0"
         " REMOVE g.newest",
         graph=graph,
         space=space,
@@ -58,7 +58,7 @@ def make_aside(tx: ManagedTransaction, graph: str, space: str, epoch: int) -> No
 def loaded(tx: ManagedTransaction, graph: str, space: str, number: int) -> int | None:
     """Note that this portion is loaded; which was the last one before. None where the graph is another by now."""
     found = tx.run(
-        "MATCH (g:Graph {name: $graph}) WHERE g.space = $space SET g.locked = true REMOVE g.locked"
+        f"MATCH (g:Graph {{name: $graph}}) WHERE g.space = $space {LOCKED}"
         " WITH g, g.loaded AS before SET g.loaded = $number RETURN before",
         graph=graph,
         space=space,

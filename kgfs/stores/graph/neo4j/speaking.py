@@ -37,6 +37,7 @@ from neo4j.exceptions import (
 
 from kgfs.errors import AWAY, AwayError, KgfsError, StoreError, TimedOutError
 from kgfs.stores.graph.neo4j.bookmarks import Kept
+from kgfs.stores.graph.neo4j.entering import Entering
 from kgfs.stores.graph.neo4j.patience import Patience
 from kgfs.stores.graph.neo4j.place import WRITING, Place
 from kgfs.stores.graph.neo4j.strangers import answers_as_another
@@ -46,6 +47,7 @@ from kgfs.stores.servers import asked
 logging.getLogger("neo4j").setLevel(logging.CRITICAL)
 
 Answer = TypeVar("Answer")
+Met = TypeVar("Met", bound=BaseException)
 Row = Mapping[str, Any]
 Fence = Callable[[ManagedTransaction], AbstractContextManager[None]]
 """What is done in a transaction is done within it; it may raise one of our errors, and ask something before and after."""
@@ -66,6 +68,8 @@ MATCH (again:Graph {name: $graph})
 RETURN rows, before = [again.epoch, again.clears] AS whole"""
 """A question and both looks in one request. The question may use ``space`` and returns one column."""
 
+_WITHOUT_END = 0.0
+"""The server's word for a transaction that it does not end."""
 _TIMED_OUT = (
     "Neo.ClientError.Transaction.TransactionTimedOut",
     "Neo.ClientError.Transaction.LockClientStopped",
@@ -77,6 +81,12 @@ _MADE_BY_ANOTHER = (
     "Neo.ClientError.Schema.ConstraintAlreadyExists",
 )
 _VANISHED = "Neo.ClientError.Statement.EntityNotFound"
+_SHUT_OUT = (
+    "Neo.ClientError.Security.AuthenticationRateLimit",
+    "Neo.ClientError.Security.CredentialsExpired",
+)
+"""Told of otherwise than a wrong password: the next one too, after three that were wrong, for some seconds; one that is to be
+changed first."""
 
 
 class Speaking:
@@ -88,11 +98,10 @@ class Speaking:
         if place.ca_file:
             options |= {"encrypted": True, "trusted_certificates": TrustCustomCAs(str(place.ca_file))}
         with self._spoken():
-            self._driver: Driver = GraphDatabase.driver(place.address(), auth=(place.user, place.password), **options)
+            self._driver: Driver = GraphDatabase.driver(place.address(), auth=Entering(place), **options)
         self._bookmarks = Kept(place.bookmarks)
         self._fence: Fence = lambda tx: nullcontext()
         self._patience = Patience()
-        self._is_trusted = not place.encrypted
         self._is_known = False
         """Whether it ever answered."""
 
@@ -138,7 +147,8 @@ class Speaking:
 
     def _answered(self, seconds: float, call: Callable[[], Answer]) -> Answer:
         def answer() -> Answer:
-            self._trust()
+            if not self._is_known:
+                self._reach()
             return call()
 
         try:
@@ -165,15 +175,14 @@ class Speaking:
                     f"{self.place.uri}: Neo4j does not answer within {seconds:g} s ([graph] timeout). Does it listen there?"
                 ) from error
 
-    def _trust(self) -> None:
-        """A certificate that is refused now is refused again, yet the driver would try until the time-out."""
-        if self._is_trusted:
-            return
+    def _reach(self) -> None:
+        """What is refused now is refused again, a certificate here or a connection there, yet the driver would try until the
+        time-out. Only of a server that has answered before it is certain that it is starting again; who can wait for one that
+        may be starts with that (``opening.wait_for_server``)."""
         try:
             self._driver.verify_connectivity()
-            self._is_trusted = True
-        except ServiceUnavailable as error:
-            if _refused_by_us(error):
+        except (DriverError, Neo4jError) as error:
+            if not error.is_retryable() or _refused_by_us(error) or _below(error, ConnectionRefusedError):
                 raise
 
     def one(self, statement: str, **words: Any) -> Row | None:
@@ -207,10 +216,11 @@ class Speaking:
         return self._answered(seconds, answer)
 
     def once(self, work: Callable[[ManagedTransaction], Answer], *, writes: bool = False) -> Answer:
-        """``work`` in one transaction and in this thread, never tried again: fails at once where the server is away."""
+        """``work`` in one transaction and in this thread, never tried again: fails at once where the server is away. What reads
+        only may take as long as the way to the server makes it."""
         access = WRITE_ACCESS if writes else READ_ACCESS
         with self._spoken(), self._session(access) as session:
-            with session.begin_transaction(timeout=self.place.timeout * WRITING) as tx:
+            with session.begin_transaction(timeout=self.place.timeout * WRITING if writes else _WITHOUT_END) as tx:
                 answer = work(tx)
                 tx.commit()
             return answer
@@ -315,7 +325,7 @@ def _steady(work: Callable[[ManagedTransaction], Answer]) -> Callable[[ManagedTr
 
 
 def ours(place: Place, error: Exception) -> KgfsError:
-    if isinstance(error, AuthError):
+    if isinstance(error, AuthError) or (isinstance(error, Neo4jError) and (error.code or "").startswith(_SHUT_OUT)):
         return AwayError(
             f"{place.uri}: Neo4j does not let '{place.user}' in. Set [graph] user and password_file, or KGFS_GRAPH_USER"
             " and KGFS_GRAPH_PASSWORD_FILE."
@@ -340,12 +350,16 @@ def ours(place: Place, error: Exception) -> KgfsError:
     return StoreError(f"{place.uri}: {type(error).__name__}: {_plain(error)}")
 
 
-def _refused_by_us(error: BaseException | None) -> ssl.SSLCertVerificationError | None:
+def _refused_by_us(error: BaseException) -> ssl.SSLCertVerificationError | None:
+    return _below(error, ssl.SSLCertVerificationError)
+
+
+def _below(error: BaseException | None, kind: type[Met]) -> Met | None:
     """The driver tells of what went wrong below it by causes alone; of a cluster, of all members at once."""
-    if error is None or isinstance(error, ssl.SSLCertVerificationError):
+    if error is None or isinstance(error, kind):
         return error
     below = error.exceptions if isinstance(error, BaseExceptionGroup) else (error.__cause__ or error.__context__,)
-    return next(filter(None, map(_refused_by_us, below)), None)
+    return next((met for one in below if (met := _below(one, kind))), None)
 
 
 def _plain(error: BaseException) -> str:

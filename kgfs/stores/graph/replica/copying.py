@@ -158,7 +158,7 @@ class Copy:
         # As values: an INSERT … SELECT begins a savepoint, at which FTS5 writes a segment of its own for each document.
         self._sql.executemany(
             "INSERT INTO source_words (rowid, full_text) VALUES (?, ?)",
-            (row for key in keys.values() for row in self._sql.execute(words, (key,)).fetchall()),
+            (row for key in keys.values() for row in self._sql.execute(words, (key,))),
         )
 
     def instances(self, keys: Mapping[str, int], rows: Iterable[Row]) -> None:

@@ -17,14 +17,23 @@ from kgfs.stores.locks import locked
 
 
 def make_replica(
-    origin: Source, path: Path, lock: Path, connect: Callable[[], SharedGraph], progress: Progress = lambda *_: None
+    origin: Source,
+    path: Path,
+    lock: Path,
+    connect: Callable[[], SharedGraph],
+    progress: Progress = lambda *_: None,
+    told: Callable[[str], None] = lambda said: None,
 ) -> None:
-    """A whole copy at ``path``, if none is there. Needs the server only then. Others that make it are waited for."""
+    """A whole copy at ``path``, if none is there. Needs the server only then. Others that make it are waited for. ``told`` in
+    words what is done."""
+    told("Asking the graph's server, or waiting for another process that copies the graph")
     with locked(lock):
         if is_usable(path):
             return
         if origin.standing() is None:
+            told("Making the graph on its server, with the constraints and indexes that it needs, once")
             connect().close()  # which makes the graph
+        told("Copying the graph from its server")
         remove_database(path)
         fill(origin, being_made(path), progress)
         being_made(path).replace(path)

@@ -25,7 +25,11 @@ Row = tuple[int, bytes, str]
 
 
 def follow(
-    db: sqlite3.Connection, number: undo.FactNumber, entries: Sequence[tuple[int, bytes]], kept: Container[str]
+    db: sqlite3.Connection,
+    number: undo.FactNumber,
+    entries: Sequence[tuple[int, bytes]],
+    kept: Container[str],
+    gone: Container[str],
 ) -> list[str]:
     """The ledger has these entries: (number, fact), in order. What it has of the tail is confirmed; where it goes on
     otherwise, see ``Rebase``. What people should know of that, a line each. NotKeptError: see there."""
@@ -42,7 +46,7 @@ def follow(
     tail, foreign = tail[same:], entries[same:]
     notes: list[str] = []
     if ours or foreign or any(OVERDUE in body for _, body, _ in tail):
-        notes = _carried(db, number, tail, upto, ours, foreign, kept).notes
+        notes = _carried(db, number, tail, upto, ours, foreign, kept, gone).notes
     # Where others' facts came first nothing of what was sent with other numbers can have been taken.
     db.execute("DELETE FROM withdrawn WHERE ? OR seq <= (SELECT upto FROM shipped)", (bool(foreign),))
     return notes
@@ -73,7 +77,7 @@ def withdraw(db: sqlite3.Connection, number: undo.FactNumber, entry: bytes) -> b
     left = [row if row[1] != entry else (row[0], encode(gone), row[2]) for row in tail]
     (seq,) = (row[0] for row in tail if row[1] == entry)
     db.execute("INSERT OR REPLACE INTO withdrawn VALUES (?, ?)", (seq, entry))
-    _carried(db, number, [*left, (0, encode(gone), "")], upto, [], [], ())
+    _carried(db, number, [*left, (0, encode(gone), "")], upto, [], [], (), ())
     return True
 
 
@@ -94,6 +98,7 @@ def _carried(
     ours: Sequence[Row],
     foreign: Sequence[tuple[int, bytes]],
     kept: Container[str],
+    gone: Container[str],
 ) -> Rebase:
     """The ledger goes on behind ``upto`` with ``ours``, which people here did before they did what is in the tail, and then
     with ``foreign``."""
@@ -104,7 +109,7 @@ def _carried(
     before = Before(SqliteNames(lambda: db), lambda _: True, lambda: changed_elsewhere(db))
     record = _Recorder(db, number, before, upto + len(ours))
     own = [decode(body) for _, body, _ in tail]
-    rebase = Rebase(db, before.names, own, record, kept)
+    rebase = Rebase(db, before.names, own, record, kept, gone)
     for seq, body in foreign:
         fact = decode(body)
         rebase.comes(fact)

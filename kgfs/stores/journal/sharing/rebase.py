@@ -30,6 +30,7 @@ from kgfs.stores.journal.facts import (
     FileMade,
     FolderMade,
     ForgettingDone,
+    ForgettingOwed,
     LinkMade,
     Moved,
     OntologyMade,
@@ -47,24 +48,38 @@ Record = Callable[[Fact], None]
 
 
 class NotKeptError(KgfsError):
-    """Bytes that must become a version are not in the garage yet. Put what waits there, then try again."""
+    """Bytes that must become a version are not in the garage yet. Put what waits there, then try again; where nobody has
+    them, say so."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"{key} is not in the garage yet.")
+        self.key = key
 
 
 class Rebase:
     """``own`` are the facts of the tail, in order; the tables are as they are without them. ``record`` makes a fact true or
-    raises. ``kept`` holds the keys under which contents of the tail were put in the garage.
+    raises. ``kept`` holds the keys under which contents of the tail were put in the garage, ``gone`` those of contents that
+    were looked for before this began, and that nobody had: bytes are put before a fact speaks of them, and go after one does
+    that needs them no more; so what was not there then, and is still to be kept by what the tail says now, is lost.
 
     Call :meth:`comes` with each fact of others before it is folded, :meth:`look` behind the last of them, and then
     :meth:`carry` with each own fact.
     """
 
     def __init__(
-        self, db: sqlite3.Connection, names: Names, own: Sequence[Fact], record: Record, kept: Container[str]
+        self,
+        db: sqlite3.Connection,
+        names: Names,
+        own: Sequence[Fact],
+        record: Record,
+        kept: Container[str],
+        gone: Container[str] = (),
     ) -> None:
         self.notes: list[str] = []
         self._names = names
         self._record = record
         self._kept = kept
+        self._gone = gone
         self._tail = Tail(own)
         self._footing = Footing(db, names, self._tail.ids, record)
         self._outdated: set[int] = set()
@@ -72,12 +87,17 @@ class Rebase:
         self._ignored: set[int] = set()
         """Names in passing that were never seen elsewhere."""
         self._purged: set[str] = set()
+        self._written: dict[tuple[int, str], int] = {}
+        """Own contents that were written on what are others' names now: under which ids of ours."""
+        self._others = False
+        """Whether facts of others came at all."""
         self._ended: set[str] = set()
         """Documents whose work others have ended."""
         self._original = 0
 
     def comes(self, fact: Fact) -> None:
         """A fact of others is about to be folded."""
+        self._others = True
         if isinstance(fact, (DocumentRead, DocumentForgotten, DocumentFailed)):
             self._ended.add(fact.doc_id)
         if isinstance(fact, ForgettingDone) and fact.purge:
@@ -167,7 +187,8 @@ class Rebase:
         elif row.kind is standing.kind is NameKind.FILE and row.version == 0:
             # A save by renaming, on a content that was overtaken.
             if row.sha256 and row.sha256 != standing.sha256:
-                key = row.key if row.place is Place.GARAGE else self._tail.key(row.id, row.sha256)
+                ours = self._written.get((row.id, row.sha256), row.id)
+                key = row.key if row.place is Place.GARAGE else self._tail.key(ours, row.sha256)
                 self._conflict(fact, standing.id, row.sha256, row.size, key)
             self._record(Removed(row.id, fact.at))
             self._footing.into[self._original] = standing.id
@@ -193,6 +214,15 @@ class Rebase:
             self._try(fact)
 
     @_carry.register
+    def _(self, fact: ForgettingOwed) -> None:
+        """Where what was written elsewhere is of a Document that is to be forgotten, nothing is, as ``checks`` have it."""
+        names = tuple(name_id for name_id in fact.names if name_id not in self._outdated)
+        if names or fact.doc_ids:
+            self._try(replace(fact, names=names))
+        else:
+            self._not_done(fact, "it was written elsewhere, and stays")
+
+    @_carry.register
     def _(self, fact: AttributesSet) -> None:
         if fact.id in self._ignored or fact.id in self._outdated:
             self._not_done(fact, "its content is another host's", quiet=True)
@@ -204,26 +234,28 @@ class Rebase:
     @_carry.register
     def _(self, fact: ContentKept) -> None:
         row = self._names.name(fact.id)
+        key = fact.key if fact.place == Place.GARAGE else self._tail.key(self._original, fact.sha256)
         if fact.id in self._ignored:
             self._not_done(fact, "it was removed again", quiet=True)
         elif fact.sha256 and fact.sha256 in self._purged:
             self._not_done(fact, "these bytes were purged elsewhere")
         elif row is None and self._names.trashed(fact.id) is None:
             self._written_again(fact)
+        elif row is not None and row.sha256 and self._others and self._nobody_has(key):
+            # What it gave way to may not be carried out: then the file is what it was before, which can be read. Without
+            # facts of others all stays as it is, since it may have been delivered, unheard.
+            self._not_done(fact, "it was written over, or left", quiet=True)
         elif row is not None and not self._overtaken(fact, row):
             self._try(replace(fact, base=None))
+            self._written[fact.id, fact.sha256] = self._original
         elif (row is not None and row.sha256 == fact.sha256) or not self._tail.last_word():
             self._not_done(fact, "it is there, or was written again", quiet=True)
         elif not fact.size:
             self._not_done(fact, "it was emptied here and written elsewhere, and stays as it is")
         else:
-            key = fact.key if fact.place == Place.GARAGE else self._tail.key(self._original, fact.sha256)
-            if self._tail.left() and key not in self._kept:
-                self._not_done(fact, "it was removed again", quiet=True)
-                return
-            self._conflict(fact, fact.id, fact.sha256, fact.size, key)
-            if fact.base is not None:  # numbers must grow, and no fact of others makes them
-                self._not_done(fact, "it is a conflict", quiet=True)
+            kept = self._conflict(fact, fact.id, fact.sha256, fact.size, key)
+            if not kept or fact.base is not None:  # numbers must grow, and no fact of others makes them
+                self._not_done(fact, "it is a conflict" if kept else "nobody has its bytes", quiet=True)
 
     @_carry.register
     def _(self, fact: ConflictKept) -> None:
@@ -255,14 +287,29 @@ class Rebase:
             fact = replace(fact, id=made.id)
         self._carry(fact)
 
-    def _conflict(self, fact: Fact, name_id: int, sha256: str, size: int, key: str) -> None:
-        if key not in self._kept and self._tail.speaks_of(key):
-            raise NotKeptError(f"{key} is not in the garage yet.")
+    def _nobody_has(self, key: str) -> bool:
+        """Whether that is a content which was given up here, and the garage has not got either."""
+        return self._is_missing(key) and self._tail.gave_up(key)
+
+    def _is_missing(self, key: str) -> bool:
+        """Whether that is a content of ours which the garage has not got, as far as is known."""
+        return key not in self._kept and self._tail.speaks_of(key)
+
+    def _conflict(self, fact: Fact, name_id: int, sha256: str, size: int, key: str) -> bool:
+        """Whether it is kept as one; not where nobody has its bytes."""
+        if self._nobody_has(key):
+            return False
         trashed = self._names.trashed(name_id)
         path = trashed.path if trashed else self._names.path(name_id) or ""
         why = "written here and removed elsewhere" if trashed else "written here and elsewhere, where it came first"
+        if self._is_missing(key):
+            if key not in self._gone:
+                raise NotKeptError(key)
+            self.notes.append(f"{path}: {why}. What was written here is lost: its bytes are damaged, or gone.")
+            return False
         self._record(ConflictKept(name_id, sha256, size, key, path, why, fact.at))
         self.notes.append(f"{path}: {why}. What was written here is kept as a version (kgfs history).")
+        return True
 
     @_carry.register(VersionMinted)
     @_carry.register(Settled)

@@ -10,6 +10,7 @@ from kgfs.stores.journal.facts import (
     Fact,
     FileMade,
     FolderMade,
+    ForgettingOwed,
     LinkMade,
     Moved,
     Removed,
@@ -30,17 +31,17 @@ class Tail:
         self._removed: set[int] = set()
         self._last: set[int] = set()
         """Where contents stand that were not written again before they were settled."""
-        self._left: set[int] = set()
-        """Those of them whose name was removed, or moved over, before they were: then nobody keeps them here."""
+        self._given_up: set[str] = set()
+        """Contents that were written over, or whose name left, before they were settled: nobody keeps them here."""
         self._minted: dict[tuple[int, str], str] = {}
         self._contents: set[str] = set()
-        written: dict[int, int] = {}
+        written: dict[int, tuple[int, str]] = {}
+        """By name: where the content stands that is not settled, and its key."""
+        in_garage: set[str] = set()
         for at, fact in enumerate(own):
             named = (getattr(fact, field, 0) for field in ("id", "parent", "replaces"))
-            self.ids |= {name_id for name_id in named if name_id}
-            leaves = fact.id if isinstance(fact, Removed) else fact.replaces if isinstance(fact, Moved) else 0
-            if leaves in written:
-                self._left.add(written[leaves])
+            self.ids |= {name_id for name_id in (*named, *leaving(fact)) if name_id}
+            self._given_up |= {written[name_id][1] for name_id in leaving(fact) if name_id in written}
             if isinstance(fact, (FolderMade, FileMade, LinkMade)):
                 self._made.add(fact.id)
             elif isinstance(fact, Moved):
@@ -48,15 +49,22 @@ class Tail:
             elif isinstance(fact, Removed):
                 self._removed.add(fact.id)
             elif isinstance(fact, ContentKept):
-                self._contents.add(waiting_key(fact.id, fact.sha256))
-                written[fact.id] = at
+                key = waiting_key(fact.id, fact.sha256)
+                if fact.size:
+                    self._contents.add(key)
+                if fact.id in written:
+                    self._given_up.add(written[fact.id][1])
+                self._given_up.discard(key)
+                written[fact.id] = at, key
             elif isinstance(fact, ConflictKept):
                 self._last.add(at)
+                in_garage.add(fact.key)
             elif isinstance(fact, (VersionMinted, Settled)) and fact.key and fact.sha256:
                 self._minted[fact.id, fact.sha256] = fact.key
                 if fact.id in written:
-                    self._last.add(written.pop(fact.id))
-        self._last |= set(written.values())
+                    self._last.add(written.pop(fact.id)[0])
+        self._last |= {at for at, _ in written.values()}
+        self._contents -= in_garage
 
     def passed(self) -> None:
         self._at += 1
@@ -68,13 +76,23 @@ class Tail:
     def last_word(self) -> bool:
         return self._at in self._last
 
-    def left(self) -> bool:
-        """Whether the content left before it was settled."""
-        return self._at in self._left
+    def gave_up(self, key: str) -> bool:
+        """Whether nobody keeps that content here any more, as was meant."""
+        return key in self._given_up
 
     def key(self, name_id: int, sha256: str) -> str:
         """Where the garage has, or is to have, a content."""
         return self._minted.get((name_id, sha256)) or waiting_key(name_id, sha256)
 
     def speaks_of(self, key: str) -> bool:
+        """Whether that is a content that the garage may not have yet."""
         return key in self._contents
+
+
+def leaving(fact: Fact) -> Sequence[int]:
+    """The names that leave by it, with what they had that was not settled."""
+    if isinstance(fact, Removed):
+        return (fact.id,)
+    if isinstance(fact, Moved):
+        return (fact.replaces,) if fact.replaces else ()
+    return fact.names if isinstance(fact, ForgettingOwed) else ()

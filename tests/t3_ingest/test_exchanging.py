@@ -1,0 +1,45 @@
+"""A mount goes on exchanging with other homes whatever fails, and tells what does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import trio
+
+from kgfs.app import mounting
+from kgfs.errors import AwayError, RotError, TimedOutError
+from kgfs.ingest.sharing.rhythm import Rhythm
+from kgfs.stores.error_log import ErrorLog
+from kgfs.stores.journal.memory import MemoryJournal
+
+
+@pytest.mark.claim("AWAY-2")
+def test_what_fails_while_homes_exchange_is_told_once_for_each_kind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mounting, "EXCHANGE_AGAIN", 0.0)
+    monkeypatch.setattr("kgfs.ingest.sharing.rhythm.EVERY", 0.0)
+    monkeypatch.setattr("kgfs.ingest.sharing.rhythm.LIVELY_EVERY", 0.0)
+    log = ErrorLog(tmp_path / "errors.ndjson")
+    away = AwayError("1"), TimedOutError("2"), AwayError("3")
+    raised = iter([*away, RotError("4"), RotError("5"), None, RotError("7")])
+
+    def deliver() -> None:
+        if error := next(raised, None):
+            raise error
+
+    async def exchange() -> None:
+        with trio.fail_after(30):
+            async with trio.open_nursery() as nursery:
+                rhythm = Rhythm(MemoryJournal(), lambda: 0)
+                nursery.start_soon(mounting.keep_exchanging, rhythm, deliver, deliver, log)
+                while len(log.read().splitlines()) < 3:
+                    await trio.sleep(0.01)
+                nursery.cancel_scope.cancel()
+
+    trio.run(exchange)
+    said = [json.loads(line) for line in log.read().splitlines()]
+    assert [line["message"] for line in said] == ["1", "4", "7"]
+    assert {line["where"] for line in said} == {"exchange"}

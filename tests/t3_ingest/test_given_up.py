@@ -1,0 +1,224 @@
+"""Originals that one home gives up, for nothing promises them any more, while another counts on them again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from kgfs.errors import TimedOutError
+from kgfs.ingest.depositing.trash import drop_unheld, empty
+from kgfs.ingest.life import purge
+from kgfs.ingest.mending.repair import repair
+from kgfs.ingest.sharing.exchange import Exchange
+from kgfs.stores.damage import Damage, Kind
+from kgfs.stores.garage.memory import MemoryGarage
+from kgfs.stores.hosts import host_id
+from kgfs.stores.journal.facts import ForgettingDone, ForgettingOwed
+from kgfs.stores.waiting import LEAVING, WAITING
+from tests.t3_ingest.test_exchange import LARGE, Host, garage, here, there
+
+__all__ = ["garage", "here", "there"]
+
+BORDERS = ("original-aside", "original-gone", "original-back")
+
+
+class KilledError(Exception):
+    """Here."""
+
+
+def met(*hosts: Host) -> None:
+    for one in (*hosts, hosts[0]):
+        one.exchange.meet()
+
+
+def unheld_by(there: Host, here: Host, content: bytes) -> str:
+    """An original that was promised and is not any more, as both know; ``there`` is to give it up."""
+    name = here.file("a.txt", content)
+    here.settle()
+    met(here, there)
+    key = here.row(name.id).key
+    here.deposits.remove(name.id)
+    met(here, there)
+    empty(there.stores, there.deposits.settler)
+    met(there, here)
+    assert there.stores.garage.objects.exists(key) and there.journal.unheld() == [key]
+    return key
+
+
+def give_up(host: Host) -> None:
+    drop_unheld(host.stores, host.deposits.settler)
+
+
+def kept(host: Host) -> list[str]:
+    return [key for key, _ in host.stores.garage.objects.keys("") if key.startswith(("sources/", WAITING, LEAVING))]
+
+
+def hook(
+    monkeypatch: pytest.MonkeyPatch, garage: MemoryGarage, begins: str, do: Callable[[], object], when: str
+) -> None:
+    """``do`` before or after the deletion of a key that begins so."""
+    delete = garage.objects.delete
+
+    def deleted(key: str) -> bool:
+        if key.startswith(begins) and when == "before":
+            do()
+        done = delete(key)
+        if key.startswith(begins) and when == "after":
+            do()
+        return done
+
+    monkeypatch.setattr(garage.objects, "delete", deleted)
+
+
+@pytest.mark.parametrize(("content", "waited"), [(b"small", False), (b"small", True), (LARGE, False)])
+@pytest.mark.parametrize("at", [("sources/", "before"), ("sources/", "after"), (LEAVING, "before"), (LEAVING, "after")])
+def test_what_another_home_counts_on_while_it_is_given_up_stays(
+    here: Host,
+    there: Host,
+    garage: MemoryGarage,
+    monkeypatch: pytest.MonkeyPatch,
+    content: bytes,
+    waited: bool,
+    at: tuple[str, str],
+) -> None:
+    key = unheld_by(there, here, content)
+    here.file("again.txt", content)
+    if waited:
+        here.exchange()
+    here.settle()
+    with monkeypatch.context() as patch:
+        hook(patch, garage, at[0], here.exchange, at[1])
+        give_up(there)
+    met(here, there)
+    assert here.read_at("again.txt") == there.read_at("again.txt") == content
+    give_up(there)
+    assert kept(here) == [key]
+
+
+def test_what_one_who_knew_nothing_of_it_counts_on_stays(here: Host, there: Host) -> None:
+    """Its settling asks whether it knows what the others did."""
+    key = ""
+    gone = there.file("a.txt", LARGE)
+    there.settle()
+    key = there.row(gone.id).key
+    there.deposits.remove(gone.id)
+    empty(there.stores, there.deposits.settler)
+    there.exchange()
+    again = here.file("again.txt", LARGE)
+    here.settle()
+    assert here.row(again.id).key == key
+    give_up(there)
+    assert not there.stores.garage.objects.exists(key)
+    met(here, there)
+    here.settle()
+    met(here, there)
+    assert here.read_at("again.txt") == there.read_at("again.txt") == LARGE
+    assert kept(here) == [key]
+
+
+@pytest.mark.parametrize("since", ["written", "removed"])
+def test_a_version_that_was_written_over_before_it_was_delivered_stays(here: Host, there: Host, since: str) -> None:
+    key = unheld_by(there, here, LARGE)
+    again = here.file("again.txt", LARGE)
+    here.settle()
+    if since == "written":
+        here.write(again.id, b"newer")
+    else:
+        here.deposits.remove(again.id)
+    give_up(there)
+    assert not here.stores.garage.objects.exists(key)
+    met(here, there)
+    assert there.stores.garage.objects.get(key) == LARGE
+
+
+@pytest.mark.parametrize("cut", ["unheard", "delivered", "confirmed"])
+def test_a_delivery_that_was_cut_off_is_looked_at_again(
+    here: Host, there: Host, garage: MemoryGarage, monkeypatch: pytest.MonkeyPatch, cut: str
+) -> None:
+    key = unheld_by(there, here, LARGE)
+    here.file("again.txt", LARGE)
+    here.settle()
+    give_up(there)
+    append = garage.ledger.append
+
+    def unheard(first: int, entries: Sequence[bytes]) -> int:
+        append(first, entries)
+        raise TimedOutError("no answer in time")
+
+    def killed(name: str) -> None:
+        if name == cut:
+            raise KilledError
+
+    with monkeypatch.context() as patch, pytest.raises((TimedOutError, KilledError)):
+        if cut == "unheard":
+            patch.setattr(garage.ledger, "append", unheard)
+        patch.setattr("kgfs.ingest.sharing.exchange.border", killed)
+        here.exchange.deliver()
+    Exchange(here.config, here.stores).meet()
+    met(here, there)
+    assert garage.objects.get(key) == LARGE
+    assert cut == "confirmed" or kept(here) == [key]
+
+
+@pytest.mark.parametrize("counted_on", [False, True])
+@pytest.mark.parametrize("at", BORDERS)
+def test_who_is_killed_while_giving_up_goes_on(
+    here: Host, there: Host, monkeypatch: pytest.MonkeyPatch, at: str, counted_on: bool
+) -> None:
+    key = unheld_by(there, here, LARGE)
+    if counted_on:
+        here.file("again.txt", LARGE)
+        here.settle()
+
+    def killed(name: str) -> None:
+        if name == at:
+            raise KilledError
+
+    with monkeypatch.context() as patch, pytest.raises(KilledError):
+        patch.setattr("kgfs.ingest.depositing.trash.border", killed)
+        give_up(there)
+    here.exchange()
+    there.file("not delivered.txt", b"")
+    give_up(there)
+    met(there, here)
+    give_up(there)
+    assert kept(here) == ([key] if counted_on else [])
+    assert there.journal.unheld() == []
+    if counted_on:
+        assert here.read_at("again.txt") == there.read_at("again.txt") == LARGE
+
+
+@pytest.mark.claim("SHARE-7")
+def test_a_purge_takes_what_a_killed_one_was_giving_up(
+    here: Host, there: Host, garage: MemoryGarage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = unheld_by(there, here, LARGE)
+    document = here.journal.names.document_with(here.ontology().id, here.stores.garage.objects.stat(key).sha256)
+    assert document is not None
+    garage.objects.copy(key, f"{LEAVING}{host_id(there.config)}/{key}")
+    purge._erase_objects(here.stores, document.doc_id)
+    assert kept(here) == []
+    garage.objects.put(f"{LEAVING}{host_id(there.config)}/{key}", LARGE)  # stopped in between
+    here.deposits.record(ForgettingOwed("order", (), (document.doc_id,), "all", True, (), (), 5))
+    here.deposits.record(ForgettingDone("order", (document.doc_id,), "all", True, "commit", (), "redaction", 6))
+    met(here, there)
+    assert there.journal.unheld() == [], "who deposits the same bytes again has nothing given up"
+    give_up(there)
+    assert kept(here) == []
+
+
+@pytest.mark.parametrize("where", ["leaving", "waiting"])
+def test_a_lost_original_is_made_again_from_where_a_killed_one_left_it(here: Host, there: Host, where: str) -> None:
+    name = here.file("a.txt", LARGE)
+    here.exchange()
+    waits = next(key for key, _ in here.stores.garage.objects.keys(WAITING))
+    here.settle()
+    key = here.row(name.id).key
+    met(here, there)
+    here.stores.garage.objects.delete(key)
+    left = waits if where == "waiting" else f"{LEAVING}{host_id(there.config)}/{key}"
+    here.stores.garage.objects.put(left, LARGE)
+    damage = Damage(Kind.MISSING_ORIGINAL, key, doc_id=here.row(name.id).doc_id)
+    assert [done for _, done in repair(here.config, here.stores, [damage])] == [f"made again from the object {left}"]
+    assert here.read_at("a.txt") == LARGE

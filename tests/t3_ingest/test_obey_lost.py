@@ -1,0 +1,89 @@
+"""Notes that a power loss emptied, of what others did, are no more than lost; and some are not lost."""
+
+from __future__ import annotations
+
+import os
+import resource
+from pathlib import Path
+
+import pytest
+
+from kgfs.errors import StoreError
+from kgfs.ingest.sharing.acknowledge import acknowledge
+from kgfs.ingest.sharing.exchange import Exchange
+from kgfs.ingest.sharing.obey import is_obeyed
+from kgfs.stores.hosts import known_roll, read_roll
+from kgfs.stores.journal.facts import ForgettingDone, ForgettingOwed
+from kgfs.stores.notes import write_note
+from tests.t3_ingest.test_exchange import Host, garage, here, there
+
+__all__ = ["garage", "here", "there"]
+
+SECRET = b"the word is xyzzy"
+
+
+def purged_elsewhere(here: Host, there: Host) -> int:
+    """The number of the fact, of which ``there`` has not learnt; it has the bytes in its cache and quarantine."""
+    name = here.file("a.txt", SECRET)
+    here.settle()
+    here.exchange()
+    there.exchange()
+    row = here.row(name.id)
+    for path in (there.config.garage_cache / "ab/object", there.config.home / f"quarantine/1-{row.sha256[:32]}"):
+        path.parent.mkdir(parents=True)
+        path.write_bytes(SECRET)
+    here.deposits.record(ForgettingOwed("order", (name.id,), (row.doc_id,), "all", True, (), (), 5))
+    here.deposits.record(ForgettingDone("order", (row.doc_id,), "all", True, "commit", (), "redaction", 6 * 10**9))
+    here.exchange()
+    return here.journal.seq()
+
+
+def left(host: Host) -> list[Path]:
+    return [path for path in host.config.home.rglob("*") if path.is_file() and b"xyzzy" in path.read_bytes()]
+
+
+@pytest.mark.claim("SHARE-7")
+def test_a_note_that_a_power_loss_emptied_is_made_anew_from_the_ledger(here: Host, there: Host) -> None:
+    fact = purged_elsewhere(here, there)
+    (there.config.home / "purged.json").write_text("")
+    Exchange(there.config, there.stores).pull()
+    assert there.journal.seq() == fact
+    assert left(there) == [] and is_obeyed(there.config)
+
+
+def test_a_roll_that_a_power_loss_emptied_is_read_anew(here: Host, there: Host) -> None:
+    acknowledge(here.config, here.stores)
+    before = known_roll(here.config)
+    assert before is not None and len(before.hosts) == 1
+    for damaged in ("", "{}", "[1]", '{"upto": 1, "read_at": 1.0, "hosts": [1], "purges": []}'):
+        (here.config.run / "hosts.json").write_text(damaged)
+        assert known_roll(here.config) is None
+        assert read_roll(here.config, here.stores).hosts == before.hosts
+
+
+def test_a_note_is_durable_before_it_takes_its_place_and_a_full_disk_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note, synced = tmp_path / "told.json", list[str]()
+    write_note(note, ["before"])
+    fsync = os.fsync
+
+    def sync(descriptor: int) -> None:
+        synced.append(f"{os.readlink(f'/proc/self/fd/{descriptor}')} {note.read_text()}")
+        fsync(descriptor)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", sync)
+        write_note(note, ["after"], durable=True)
+    (content, folder) = synced
+    assert content.startswith(f"{tmp_path}/told.") and content.endswith('["before"]')
+    assert folder == f'{tmp_path} ["after"]'
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+    try:
+        with pytest.raises(StoreError):
+            write_note(note, ["never"])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert [path.name for path in tmp_path.iterdir()] == ["told.json"]
+    assert note.read_text() == '["after"]' and note.stat().st_mode & 0o777 == 0o600

@@ -1,0 +1,225 @@
+"""Rows of vectors whose documents and concepts left the graph: none is left, whoever was killed, stood still or was late."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from kgfs.app.home import open_deposits, open_stores
+from kgfs.compute.engine import LocalEngine
+from kgfs.config import Config
+from kgfs.errors import LostLeaseError
+from kgfs.ingest.life import forget
+from kgfs.ingest.life.purge import OWN
+from kgfs.ingest.life.rebuild import rebuild_vectors
+from kgfs.ingest.reading import embeddings
+from kgfs.ingest.reading.clock import StageClock
+from kgfs.ingest.working import pipeline as pipeline_module
+from kgfs.ingest.working.pipeline import Pipeline
+from kgfs.ingest.working.turns import taking_turns
+from kgfs.ingest.working.worker import Worker
+from kgfs.stores.error_log import ErrorLog
+from kgfs.stores.garage.memory import MemoryGarage
+from kgfs.stores.graph.memory import MemoryGraph
+from kgfs.stores.journal import standing
+from kgfs.stores.journal.facts import DocumentRead
+from kgfs.stores.leases.contract import Lease
+from kgfs.stores.leases.memory import MemoryLeases
+from kgfs.stores.naming import find_document
+from kgfs.stores.stores import Stores
+from kgfs.stores.vectors.contract import Filter, Row
+from kgfs.stores.vectors.memory import MemoryVectors
+from kgfs.stores.vectors.unindexing import unindex
+from tests.t3_ingest.test_exchange import Host, host
+from tests.t3_ingest.test_turns import hanging, read_first
+from tests.t3_ingest.test_worker import TEXT, Counting, deposit, work
+from tests.t3_ingest.test_worker_killed import OTHER, KilledError, remove, throw
+
+MODEL = "hashes/1"
+
+
+class Embedding(Counting):
+    """With vectors that mean nothing, and are never near each other."""
+
+    @property
+    def embedding_model(self) -> str:
+        return MODEL
+
+    def embed(self, texts: Sequence[str]) -> list[npt.NDArray[np.float32]]:
+        hashes = [hashlib.sha256(text.encode()).digest() for text in texts]
+        return [np.frombuffer(digest, np.uint8).astype(np.float32)[None, :] - 127.5 for digest in hashes]
+
+
+@pytest.fixture
+def config(home: Path) -> Config:
+    return Config(home=home)
+
+
+@pytest.fixture
+def stores(config: Config, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stores]:
+    monkeypatch.setattr(standing, "FORGET_AFTER", 0)
+    with open_stores(config) as stores:
+        yield replace(stores, vectors=MemoryVectors(MODEL))
+
+
+def rows(stores: Stores) -> tuple[set[str], set[str]]:
+    """Documents and concepts that have some."""
+    assert stores.vectors is not None
+    found = stores.vectors.fetch(Filter())
+    return {row.doc_id for row in found} - {""}, {row.item for row in found if row.kind == "concept"}
+
+
+def shown(stores: Stores) -> tuple[set[str], set[str]]:
+    """Those that the graph has."""
+    [ontology] = stores.journal.names.ontologies()
+    documents = {row.doc_id for row in stores.graph.documents(ontology.id)}
+    return documents, {concept.concept_id for concept in stores.graph.concepts(ontology.id)}
+
+
+@pytest.mark.parametrize("left", ["removed", "written anew"])
+def test_concepts_that_died_with_a_document_whose_worker_was_killed_behind_the_commit(
+    config: Config, stores: Stores, tmp_path: Path, left: str
+) -> None:
+    deposit(config, stores, tmp_path, a=TEXT, b=OTHER)
+    work(config, stores, Embedding())
+    assert rows(stores) == shown(stores)
+    before = shown(stores)
+    if left == "removed":
+        remove(config, stores, "a.txt")
+    else:
+        deposit(
+            config,
+            stores,
+            tmp_path,
+            a="Zen is a school of Buddhism. A koan is a riddle that a school of Buddhism uses.",
+        )
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(KilledError):
+        patch.setattr(pipeline_module, "unindex", lambda *_: throw(KilledError()))
+        work(config, stores, Embedding())
+    work(config, stores, Embedding())
+    assert before[1] - shown(stores)[1], "some have died"
+    assert rows(stores) == shown(stores)
+
+
+class Shared(MemoryGraph):
+    """One that two homes change."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._leases = MemoryLeases()
+
+    def leases(self, patience: float) -> MemoryLeases:
+        return self._leases
+
+    def fenced(self, lease: Lease) -> Shared:
+        return self
+
+
+@pytest.mark.claim("MACH-3")
+@pytest.mark.logs("recover MissingError: The garage has lost readings/")
+def test_a_lost_reading_that_vectors_in_files_are_to_follow_keeps_nobody_from_publishing(tmp_path: Path) -> None:
+    garage, graph = MemoryGarage(), Shared()
+    homes = [host(tmp_path / name, garage) for name in ("here", "there")]
+
+    def work(one: Host) -> int:
+        compute = Embedding()
+        stores = replace(one.stores, graph=graph, vectors=MemoryVectors(MODEL))
+        pipeline = Pipeline(one.config, stores, compute, StageClock(), LocalEngine(compute, garage.objects))
+        with taking_turns(pipeline, lambda _: one.exchange.meet()) as turns:
+            worker = Worker(pipeline, ErrorLog(one.config.errors_log), one.exchange, turns)
+            worker.run(until_idle=True, watch=hanging())
+        return worker.finished
+
+    try:
+        here, there = homes
+        here.file("a.txt", TEXT.encode())
+        here.settle()
+        here.exchange()
+        assert work(here) == 1
+        ((key, _),) = garage.objects.keys("readings/")
+        garage.objects.delete(key)
+        there.exchange()
+        there.file("b.txt", OTHER.encode())
+        there.settle()
+        assert work(there) == 1
+        assert there.config.errors_log.read_text().count("MissingError") == 1
+    finally:
+        for one in homes:
+            one.session.close()
+            one.stores.journal.close()
+
+
+def document_at(stores: Stores, path: str) -> str:
+    [ontology] = stores.journal.names.ontologies()
+    name = stores.journal.names.resolve(ontology.id, path)
+    assert name is not None
+    return name.doc_id
+
+
+def leave(stores: Stores, doc_id: str) -> None:
+    """As another machine has it forgotten, of which nothing is known here."""
+    touched = [concept.concept_id for concept in stores.graph.concepts_of(doc_id)]
+    stores.graph.forget(f"forgotten-{doc_id}", [doc_id], time.time_ns())
+    unindex(stores, [doc_id], touched)
+
+
+@pytest.mark.claim("VEC-5")
+def test_documents_that_another_machine_takes_out_while_all_rows_are_made_anew(
+    config: Config, stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One is forgotten; one is purged, as is not known here yet; one is purged, as was just heard."""
+    zen = "Zen is a school of Buddhism. A koan is a riddle that a school of Buddhism uses."
+    deposit(
+        config, stores, tmp_path, forgotten=TEXT, purged=OTHER, heard=zen, stays=TEXT + " A weak reference is weak."
+    )
+    work(config, stores, Embedding())
+    done: list[str] = []
+    load = embeddings.load
+
+    def late(*about: Any) -> embeddings.Embeddings | None:
+        if not done:
+            done.append("meanwhile")
+            leave(stores, document_at(stores, "forgotten.txt"))
+            leave(stores, purged := document_at(stores, "purged.txt"))
+            for key in [key for kind in OWN for key, _ in stores.garage.objects.keys(f"{kind}/{purged}/")]:
+                stores.garage.objects.delete(key)
+            with open_deposits(config, stores) as (deposits, _):
+                target = find_document(stores, config.run, "Test/documents/heard.txt")
+                forget.order(deposits, stores, forget.plan(stores, [target], "orphans", purge=True))
+            assert forget.carry_out(config, stores) == 1
+        return load(*about)
+
+    monkeypatch.setattr(embeddings, "load", late)
+    rebuild_vectors(stores)
+    assert done and len(shown(stores)[0]) == 1
+    assert rows(stores) == shown(stores)
+
+
+@pytest.mark.claim("VEC-5")
+def test_a_document_that_left_while_its_worker_stood_still_before_it_put_rows(
+    config: Config, stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deposit(config, stores, tmp_path, a=TEXT)
+    compute = Embedding()
+    pipeline = Pipeline(config, stores, compute, StageClock(), LocalEngine(compute, stores.garage.objects))
+    document, reading, job = read_first(pipeline)
+    assert stores.vectors is not None
+    put = stores.vectors.upsert
+
+    def late(found: Sequence[Row]) -> None:
+        leave(stores, document.doc_id)
+        put(found)
+
+    monkeypatch.setattr(stores.vectors, "upsert", late)
+    with pytest.raises(LostLeaseError):
+        pipeline.publish(document, reading, lambda: None, job)
+    assert rows(stores) == (set(), set())
+    assert not [fact for _, fact in stores.journal.facts(0) or [] if isinstance(fact, DocumentRead)]
