@@ -22,13 +22,19 @@ def left_open(inode: int, mode: int, size: int = 0) -> Attr:
 
 def written_to(attr: Attr, end: int) -> Attr:
     """After a write that ended at ``end``."""
-    return replace(attr, size=max(attr.size, end), mtime=time.time_ns())
+    return resized(attr, max(attr.size, end))
+
+
+def resized(attr: Attr, size: int) -> Attr:
+    """Longer or shorter, or neither: its bytes were changed now."""
+    now = time.time_ns()
+    return replace(attr, size=size, mtime=now, ctime=now)
 
 
 def changed(attr: Attr, wanted: AttrChange) -> Attr:
-    changes = {
-        name: value for name in ("uid", "gid", "size", "atime", "mtime") if (value := getattr(wanted, name)) is not None
-    }
+    if wanted.size is not None:
+        attr = resized(attr, wanted.size)
+    changes = {name: value for name in ("uid", "gid", "atime", "mtime") if (value := getattr(wanted, name)) is not None}
     if wanted.mode is not None:
         changes["mode"] = stat.S_IFMT(attr.mode) | stat.S_IMODE(wanted.mode)
     return replace(attr, ctime=time.time_ns(), **changes)

@@ -9,13 +9,12 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from typing import NoReturn, TypeVar
 
 import trio
 
 from kgfs.errors import BadInputError, GoneError, IsAFolderError, KgfsError, MissingError, StoppingError
-from kgfs.tree.gone import written_to
+from kgfs.tree.gone import resized, written_to
 from kgfs.tree.handles import Handles, OpenFile
 from kgfs.tree.held import HeldFiles
 from kgfs.tree.inodes import Inodes, Known
@@ -70,7 +69,7 @@ class OpenFiles:
         except MissingError as error:
             raise_gone(error)
         if flags & os.O_TRUNC and known.gone is not None:
-            known.gone = replace(known.gone, size=0)
+            known.gone = resized(known.gone, 0)
         return self.opened(handle, inode, flags)
 
     def opened(self, handle: Handle, inode: int, flags: int) -> int:

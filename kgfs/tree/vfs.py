@@ -28,7 +28,7 @@ from kgfs.errors import (
 )
 from kgfs.tree.folders import OpenFolders
 from kgfs.tree.gate import Gate
-from kgfs.tree.gone import changed, left_open, unlinked
+from kgfs.tree.gone import changed, left_open, resized, unlinked
 from kgfs.tree.handles import Handles
 from kgfs.tree.held import HeldFiles
 from kgfs.tree.inodes import Inodes
@@ -264,7 +264,7 @@ class Vfs:
             size = wanted.size
             await self.files.with_handle(opened, lambda: opened.handle.truncate(size))
             if known.gone is not None:
-                known.gone = replace(known.gone, size=size)
+                known.gone = resized(known.gone, size)
             wanted = replace(wanted, size=None)
         if known.gone is not None:
             known.gone = changed(known.gone, wanted)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from errno import EEXIST, EINVAL, EPERM
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
@@ -126,6 +127,30 @@ def test_an_unlinked_file_lives_until_it_is_closed(library: Library) -> None:
     library.settled()
     assert os.listdir(library.documents) == []
     assert len(library.minted()) == 1
+
+
+@claim("VIS-5")
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda file: os.ftruncate(file.fileno(), 0),
+        lambda file: os.pwrite(file.fileno(), b"x", 0),
+        lambda file: os.close(os.open(f"/proc/self/fd/{file.fileno()}", os.O_WRONLY | os.O_TRUNC)),
+    ],
+    ids=["ftruncate", "write", "truncating"],
+)
+def test_an_unlinked_file_tells_when_it_was_changed(library: Library, change: Callable[[BinaryIO], object]) -> None:
+    path = library.documents / "a.bin"
+    path.write_bytes(b"o" * 100_000)
+    with path.open("r+b", buffering=0) as file:
+        os.utime(path, ns=(0, 0))
+        path.unlink()
+        before = os.fstat(file.fileno())
+        change(file)
+        after = os.fstat(file.fileno())
+    assert before.st_mtime_ns == 0
+    assert after.st_mtime_ns > before.st_ctime_ns
+    assert after.st_ctime_ns > before.st_ctime_ns
 
 
 @claim("VIS-5")
