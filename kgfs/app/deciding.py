@@ -17,6 +17,9 @@ from kgfs.stores.vectors.opening import may_hold_vectors
 from kgfs.stores.worker_turn import in_place_of_worker
 
 if TYPE_CHECKING:  # numpy, which those who only plan with names do not need
+    from kgfs.ingest.life.forget import Order
+    from kgfs.ingest.life.forget import Plan as ForgettingPlan
+    from kgfs.ingest.life.forgotten import Outcome
     from kgfs.ingest.life.regeneration_plan import Plan
     from kgfs.ingest.matching.concepts import Plan as ConceptPlan
 
@@ -33,12 +36,14 @@ def plan_regeneration(
     return plan(config, stores, compute, ontology, documents, strategy or config.pipeline.strategy)
 
 
-def carry_out_forgetting(config: Config) -> int:
-    """Carry out the forgettings that are owed, in place of the worker; how many."""
+def carry_out_forgetting(config: Config, ordered: Order, planned: ForgettingPlan) -> Outcome:
+    """Carry out the forgettings that are owed, in place of the worker; what became of this one."""
     from kgfs.ingest.life.forget import carry_out
+    from kgfs.ingest.life.forgotten import outcome
 
     with _instead_of_worker(config) as stores:
-        return carry_out(config, stores)
+        carry_out(config, stores)
+        return outcome(stores, ordered, planned)
 
 
 def decide_about_concepts(config: Config, plan: Callable[[Stores], ConceptPlan]) -> ConceptPlan:

@@ -14,7 +14,7 @@ from kgfs.app.home import open_deposits, open_stores
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
 from kgfs.domain.documents import Name
-from kgfs.errors import BadInputError
+from kgfs.errors import BadInputError, BusyError
 from kgfs.ingest.life.forget import Plan, order, plan, unsettled
 from kgfs.stores.naming import Found, find_document
 from kgfs.stores.stores import Stores
@@ -42,7 +42,8 @@ def command(
     'original removed'; all takes every concept it speaks of, with the evidence other documents gave, and keeps these
     documents from bringing them back until they are deposited anew. Files go to the trash (kgfs trash); with --purge
     nothing does: all versions of the paths, originals, readings and index entries are erased, which cannot be undone.
-    Blocks of the disk are given back, not overwritten, and backups are not touched.
+    Blocks of the disk are given back, not overwritten, and backups are not touched. What is deposited again, named or
+    written before it is carried out, on this machine or another, stays: it is named, and the exit code is 5.
 
     \b
     Example:
@@ -95,10 +96,14 @@ def command(
             if more and not yes:
                 click.echo("kgfs: with what they became more names leave.", err=True)
                 ask()
-        order(deposits, stores, planned)
-    carry_out_forgetting(config)
+        ordered = order(deposits, stores, planned)
+    became = carry_out_forgetting(config, ordered, planned)
     done = "erased" if purge else "forgotten"
-    click.echo(f"{count(len(planned.documents), 'document')} {done}.", err=True)
+    click.echo(f"{count(len(became.forgotten), 'document')} {done}.", err=True)
+    if became.standing:
+        raise BusyError(
+            f"Not {done}: {_some(became.standing)}. Some of it was deposited again, named or written meanwhile. Look, and try again."
+        )
 
 
 def _targets(config: Config, stores: Stores, words: Sequence[str], trashed: bool) -> list[Found]:
@@ -129,8 +134,11 @@ def _print(stores: Stores, planned: Plan) -> None:
 
 def _print_some(what: str, found: Sequence[str]) -> None:
     if found:
-        more = f", and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-        click.echo(f"{what} ({len(found)}): {', '.join(found[:SHOWN])}{more}")
+        click.echo(f"{what} ({len(found)}): {_some(found)}")
+
+
+def _some(found: Sequence[str]) -> str:
+    return ", ".join(found[:SHOWN]) + (f", and {len(found) - SHOWN} more" if len(found) > SHOWN else "")
 
 
 def _data(planned: Plan) -> dict[str, Any]:

@@ -57,8 +57,9 @@ def ingest(config: Config, folder: Path, **texts: str) -> None:
 
 def forget(config: Config, words: str) -> None:
     with open_stores(config) as stores, open_deposits(config, stores) as (deposits, _):
-        order(deposits, stores, plan(stores, [find_document(stores, config.run, words)], "orphans", purge=False))
-    carry_out_forgetting(config)
+        planned = plan(stores, [find_document(stores, config.run, words)], "orphans", purge=False)
+        ordered = order(deposits, stores, planned)
+    carry_out_forgetting(config, ordered, planned)
 
 
 def test_they_follow_and_are_the_same(home: Path, tmp_path: Path) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import pytest
 from kgfs.domain.names import encode_name
 from tests.peers.homes import lifecycle
 from tests.t6_whole.conftest import ZEN
-from tests.t6_whole.running import KGFS, ROOT, Place, one_line, until
+from tests.t6_whole.running import KGFS, PATIENCE, ROOT, Place, one_line, until
 
 pytestmark = lifecycle
 
@@ -113,6 +115,37 @@ def test_an_ontology_of_any_name_is_one_to_all_verbs(two: Place, tmp_path: Path)
     assert two.run("search", "koan", "--ontology", name).stdout
     assert f"ontology {shown}" in two.run("forget", name, "--yes").stdout
     assert [gone["path"] for gone in in_trash(two)] == [f"{shown}/documents/a.md"]
+
+
+def forgotten_after(place: Place, meanwhile: Callable[[], object]) -> tuple[int, str]:
+    """Exit code and last words of a purge of ``a.md`` that was ordered, and carried out when others had done something."""
+    with place.start("forget", "Notes/a.md", "--purge", "--yes", env={"KGFS_STOP_AT": "forgetting-owed"}) as asked:
+        try:
+            until(lambda: "T" in Path(f"/proc/{asked.pid}/stat").read_text().rpartition(")")[2].split()[0])
+            meanwhile()
+        finally:
+            os.kill(asked.pid, signal.SIGCONT)
+        _, said = asked.communicate(timeout=PATIENCE)
+    return asked.returncode, said
+
+
+@pytest.mark.claim("GONE-7")
+def test_what_is_deposited_again_meanwhile_is_not_said_to_be_erased(two: Place, tmp_path: Path) -> None:
+    code, said = forgotten_after(
+        two, lambda: two.run("ingest", tmp_path / "a.md", "--ontology", "Notes", "--as", "again.md")
+    )
+    assert states(two) == {"Notes": {"done": 2}}
+    assert "0 documents erased." in said
+    assert "Not erased" in said and "Notes/documents/again.md" in said
+    assert code == 5
+
+
+@pytest.mark.claim("GONE-7")
+def test_what_another_process_erased_is_said_to_be_erased(two: Place) -> None:
+    code, said = forgotten_after(two, lambda: two.run("worker", "--until-idle"))
+    assert states(two) == {"Notes": {"done": 1}}
+    assert "1 document erased." in said
+    assert (code, "Not erased" in said) == (0, False)
 
 
 @pytest.mark.mounted

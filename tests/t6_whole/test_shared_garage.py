@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
@@ -25,7 +26,7 @@ from tests.stopping import stopped
 from tests.t1_stores.test_journal_oracle import tables
 from tests.t5_mount.mounting import EVER, journal_of
 from tests.t6_whole.outages import errno_of
-from tests.t6_whole.running import Place, until
+from tests.t6_whole.running import PATIENCE, Place, until
 
 COLLIDED = "sharing"
 SEEN = 60.0
@@ -184,6 +185,31 @@ def test_a_home_that_is_not_told_of_the_others_does_not_write_among_them(
     settings.write_text(settings.read_text().replace("shared = false", "shared = true"))
     with open_stores(load(there.home)) as stores:
         assert [ontology.name for ontology in stores.journal.names.ontologies()] == ["Notes"]
+
+
+@pytest.mark.claim("GONE-7")
+@pytest.mark.logs(COLLIDED)
+def test_what_another_home_named_is_not_said_to_be_erased(hosts: tuple[Place, Place], tmp_path: Path) -> None:
+    """One of two documents of one order."""
+    here, there = hosts
+    for name, words in (("a.txt", "A stupa is a mound."), ("b.txt", "A pagoda is a tower.")):
+        (tmp_path / name).write_text(words)
+    here.run("ingest", tmp_path / "a.txt", tmp_path / "b.txt", "--ontology", "Notes")
+    stopping = {"KGFS_STOP_AT": "forgetting-owed"}
+    with here.start("forget", "Notes/a.txt", "Notes/b.txt", "--purge", "--yes", env=stopping) as asked:
+        try:
+            until(lambda: "T" in Path(f"/proc/{asked.pid}/stat").read_text().rpartition(")")[2].split()[0])
+            there.run("ingest", tmp_path / "a.txt", "--ontology", "Notes", "--as", "again.txt")
+        finally:
+            os.kill(asked.pid, signal.SIGCONT)
+        _, said = asked.communicate(timeout=PATIENCE)
+    with open_stores(load(there.home)) as stores:
+        (ontology,) = stores.journal.names.ontologies()
+        listed = [name.name for name in stores.journal.names.children(ontology.root)]
+    assert listed == ["a.txt", "again.txt", "b.txt"], "an order is carried out as a whole"
+    assert "0 documents erased." in said
+    assert all(f"Notes/documents/{name}" in said for name in listed)
+    assert asked.returncode == 5
 
 
 @pytest.mark.parametrize("border", ["waiting-put", "delivered", "confirmed"])

@@ -62,11 +62,11 @@ def refuse_older(journal: Journal, last: int) -> None:
         )
 
 
-def entries(journal: Journal, ledger: Ledger) -> Iterator[bytes]:
-    """All facts in order, encoded: from the ledger, and those it does not have yet from its front."""
+def entries(journal: Journal, ledger: Ledger, after: int = 0) -> Iterator[bytes]:
+    """All facts in order, encoded: from the ledger, behind its fact ``after``, and those it does not have yet from its front."""
     # Asked first: what is shipped while the ledger is read could be missed by both otherwise.
     first, waiting = journal.unshipped(limit=1 << 62)
-    for seq, entry in ledger.replay():
+    for seq, entry in ledger.replay(after):
         if seq >= first:  # the same as what waits, or what other homes did that this one does not know yet
             break
         yield entry

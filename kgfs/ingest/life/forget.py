@@ -26,6 +26,7 @@ from kgfs.stores.graph.vocabulary import Concept
 from kgfs.stores.journal.contract_names import Forgetting
 from kgfs.stores.journal.encoding import decode
 from kgfs.stores.journal.facts import Fact, ForgettingDone, ForgettingOwed, OntologyRemoved, SearchRemoved
+from kgfs.stores.journal.following import confirmed
 from kgfs.stores.naming import Found, FoundKind
 from kgfs.stores.portions import portions
 from kgfs.stores.readings import keep_text, load_reading
@@ -119,6 +120,13 @@ def plan(stores: Stores, targets: Sequence[Found], cascade: str, *, purge: bool)
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Order:
+    id: str
+    after: int
+    """The ledger has it, if at all, behind this fact."""
+
+
 def unsettled(stores: Stores, targets: Sequence[Found]) -> list[Name]:
     """Names concerned whose bytes wait to be settled: what they are is to be known before a plan is made."""
     found: dict[int, Name] = {}
@@ -133,10 +141,10 @@ def unsettled(stores: Stores, targets: Sequence[Found]) -> list[Name]:
     return [name for name in found.values() if not name.settled]
 
 
-def order(deposits: Deposits, stores: Stores, planned: Plan) -> str:
-    """Make the plan true for names, and owe the rest; its id, or '' where no Document is concerned. BusyError where
-    something got another name since the plan was made."""
-    at = time.time_ns()
+def order(deposits: Deposits, stores: Stores, planned: Plan) -> Order:
+    """Make the plan true for names, and owe the rest. BusyError where something got another name since the plan was made. What is
+    deposited, named or written before it is carried out stays, here and by other homes (:func:`~.forgotten.outcome`)."""
+    at, after = time.time_ns(), confirmed(stores.journal)
     suppressed = {
         concept_id_of(concept.ontology, normalise_label(form))
         for concept in planned.gone
@@ -168,7 +176,7 @@ def order(deposits: Deposits, stores: Stores, planned: Plan) -> str:
         if name is not None:
             deposits.copies.leave(name)
     deposits.copies.drop_left()
-    return made
+    return Order(made, after)
 
 
 def carry_out(config: Config, stores: Stores) -> int:

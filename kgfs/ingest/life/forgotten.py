@@ -1,0 +1,69 @@
+"""What became of an order to forget: what was deposited, named or written before it was carried out stays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kgfs.domain.documents import Document, Name
+from kgfs.ingest.keeping.ship import entries
+from kgfs.ingest.life.forget import Order, Plan
+from kgfs.stores.journal.encoding import decode
+from kgfs.stores.journal.facts import ForgettingDone
+from kgfs.stores.stores import Stores
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    forgotten: tuple[str, ...]
+    """``doc_id`` of the Documents that the order was carried out for, or another one that does as much."""
+    standing: tuple[str, ...]
+    """What stays although the plan had it: paths, ontologies, and Documents without a name by their ``doc_id``."""
+
+
+def outcome(stores: Stores, ordered: Order, planned: Plan) -> Outcome:
+    """To be asked when everything that is owed was carried out, by whomever. Reads the ledger from the order on."""
+    done = _carried_out(stores, ordered)
+    forgotten: list[str] = []
+    standing: dict[str, None] = {}
+    for document in (leaving.document for leaving in planned.documents):
+        if document.doc_id in done or _is_gone(stores, document, planned):
+            forgotten.append(document.doc_id)
+        else:
+            named = stores.journal.names.names_of(document.doc_id)
+            standing |= dict.fromkeys([_path(stores, name) for name in named] or [document.doc_id])
+    left = [stores.journal.names.name(name.id) for name in planned.names]
+    standing |= dict.fromkeys(_path(stores, name) for name in left if name is not None)
+    ontologies = [stores.journal.names.ontology(ontology.id) for ontology in planned.ontologies]
+    standing |= dict.fromkeys(ontology.name for ontology in ontologies if ontology is not None)
+    return Outcome(tuple(forgotten), tuple(standing))
+
+
+def _carried_out(stores: Stores, ordered: Order) -> frozenset[str]:
+    found = (decode(entry) for entry in _mentions(stores, ordered))
+    return frozenset(
+        doc_id
+        for fact in found
+        if isinstance(fact, ForgettingDone) and fact.order == ordered.id
+        for doc_id in fact.doc_ids
+    )
+
+
+def _mentions(stores: Stores, ordered: Order) -> Iterator[bytes]:
+    mark = ordered.id.encode()
+    return (entry for entry in entries(stores.journal, stores.garage.ledger, ordered.after) if mark in entry)
+
+
+def _is_gone(stores: Stores, document: Document, planned: Plan) -> bool:
+    """By the order of somebody else, say."""
+    names = stores.journal.names
+    if planned.purge:
+        return names.document(document.doc_id) is None
+    shown = planned.cascade != "none" and stores.graph.document(document.doc_id) is not None
+    return not (names.names_of(document.doc_id) or shown)
+
+
+def _path(stores: Stores, name: Name) -> str:
+    ontology = stores.journal.names.ontology(name.ontology)
+    assert ontology is not None, "a name stands in no ontology"
+    return f"{ontology.name}/documents/{stores.journal.names.path(name.id)}"
