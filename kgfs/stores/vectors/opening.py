@@ -29,6 +29,7 @@ def open_vectors(config: Config, model: str) -> Vectors:
     place = Place(
         url=settings.url,
         api_key=_key(settings.api_key_file),
+        api_key_file=file_named(settings.api_key_file),
         prefix=settings.prefix,
         timeout=settings.timeout,
         exact=settings.exact,

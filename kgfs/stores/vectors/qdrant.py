@@ -15,7 +15,6 @@ import logging
 import re
 import threading
 import uuid
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -32,6 +31,7 @@ from kgfs.errors import AwayError, BadInputError, KgfsError, StoreError, TimedOu
 from kgfs.stores.portions import portions
 from kgfs.stores.vectors.checked import checked, is_empty, passes_none, same_dimensions, unit
 from kgfs.stores.vectors.contract import Filter, Hit, Row, Vector
+from kgfs.stores.vectors.key import Key
 
 KEY_SPACE = uuid.UUID("5c0a4f0e-6f0c-5f6b-9a39-0d7b6d6f7f10")
 """Of the UUIDv5 of row keys; never to be changed."""
@@ -53,6 +53,8 @@ class Place:
 
     url: str
     api_key: str = field(default="", repr=False)
+    api_key_file: Path | None = None
+    """Where it stands, if it is to be read again when it is refused: who changes it changes the file."""
     prefix: str = "kgfs"
     timeout: float = 30.0
     """Seconds that the server may be silent."""
@@ -76,11 +78,10 @@ class QdrantVectors:
         self._name = f"{place.prefix}-{hashlib.sha256(model.encode()).hexdigest()[:12]}"
         self._making = threading.Lock()
         logging.getLogger("httpx").setLevel(logging.WARNING)  # it tells of every request
-        with warnings.catch_warnings(), _spoken(place.url):
-            warnings.simplefilter("ignore", UserWarning)  # of keys sent in the clear: who opens this store warns of it
+        with _spoken(place.url):
             self._client = QdrantClient(
                 url=place.url,
-                api_key=place.api_key or None,
+                auth=Key(place.api_key, place.api_key_file),
                 timeout=max(1, round(place.timeout)),
                 check_compatibility=False,
                 verify=str(place.ca_file) if place.ca_file else True,
