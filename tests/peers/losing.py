@@ -1,4 +1,5 @@
-"""A wire to a server that loses answers: a request gets there and is carried out, and who asked hears nothing of it."""
+"""A wire to a server that loses answers: a request gets there and is carried out, and who asked hears nothing of it. Or that is
+slow: a request gets there when who asked is gone."""
 
 from __future__ import annotations
 
@@ -8,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 PIECE = 1 << 16
+PAUSE = 0.3
+"""Seconds without another piece after which a request is taken for whole."""
 
 
 class Losing:
@@ -18,8 +21,12 @@ class Losing:
         """Answers so far."""
         self.sent = 0
         """Bytes that got to the server so far."""
+        self.late = 0
+        """Requests so far that are whole, and were kept back."""
         self._goal = port
         self._words = b""
+        self._late_words = b""
+        self._goes_on = threading.Event()
         self._open: list[socket.socket] = []
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listening.getsockname()[1]
@@ -33,6 +40,17 @@ class Losing:
             yield
         finally:
             self._words = b""
+
+    @contextmanager
+    def delaying(self, words: bytes) -> Iterator[None]:
+        """A request that has these words gets to the server when this ends, with all that follows on its connection."""
+        self._late_words = words
+        self._goes_on.clear()
+        try:
+            yield
+        finally:
+            self._late_words = b""
+            self._goes_on.set()
 
     def close(self) -> None:
         for one in (self._listening, *self._open):
@@ -57,6 +75,21 @@ class Losing:
                 if asks and self._words and self._words in piece:
                     silent.set()
                     self.lost += 1
+                if asks and self._late_words and self._late_words in piece:
+                    piece += _rest(source)
+                    self.late += 1
+                    self._goes_on.wait()
                 if asks or not silent.is_set():
                     goal.sendall(piece)
             goal.shutdown(socket.SHUT_WR)
+
+
+def _rest(source: socket.socket) -> bytes:
+    """What else of the request comes without a pause."""
+    found = b""
+    source.settimeout(PAUSE)
+    with suppress(TimeoutError):
+        while piece := source.recv(PIECE):
+            found += piece
+    source.settimeout(None)
+    return found

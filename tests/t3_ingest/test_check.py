@@ -7,7 +7,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -501,6 +501,13 @@ def test_vectors(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     assert found() == [Kind.MISSING_VECTORS, Kind.STALE_VECTORS]
     assert found(mend=True) == [Kind.MISSING_VECTORS, Kind.STALE_VECTORS]
     assert found(deep=True) == []
+    assert rows() == before
+    with open_stores(config, vectors_of=worker_note(config.run)["embedder"]) as stores:
+        assert stores.vectors is not None
+        (*_, row) = stores.vectors.fetch(Filter(kind="concept"))
+        stores.vectors.upsert([replace(row, item="0123456789abcdef")])
+    assert found() == [Kind.STALE_VECTORS], "of a concept that nobody knows"
+    assert found(mend=True) == [Kind.STALE_VECTORS]
     assert rows() == before
     flip(next(p for p in sorted((config.garage / "objects/vectors").rglob("*.npz"))))
     assert found(deep=True, mend=True) == [Kind.ROTTEN_PART]

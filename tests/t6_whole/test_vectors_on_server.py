@@ -3,8 +3,11 @@ away."""
 
 from __future__ import annotations
 
+import json
+import os
 import secrets
 import shutil
+import signal
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -18,8 +21,9 @@ from kgfs.stores.vectors.contract import Filter, Row
 from scripts.servers import process, qdrant_wire
 from tests.logs import AWAY
 from tests.peers.fixtures import need_qdrant_wire
+from tests.peers.losing import Losing
 from tests.t6_whole.conftest import GARBAGE, ZEN
-from tests.t6_whole.running import TRY_AGAIN_SOON, Place, until
+from tests.t6_whole.running import LOOK_AGAIN_AT_ONCE, TRY_AGAIN_SOON, Place, until
 
 pytestmark = [pytest.mark.models, pytest.mark.slow]
 UNREACHED = "Qdrant cannot be reached"
@@ -186,6 +190,35 @@ def test_one_run_ends_with_the_work_still_owed(far: Place, tmp_path: Path) -> No
     assert status["documents"].get("failed", 0) == 0
     far.run("worker", "--until-idle")
     assert far.status()["owed"] == 0
+
+
+@pytest.mark.claim("VEC-5")
+def test_rows_that_arrive_when_their_worker_is_killed_and_the_document_purged(
+    far: Place, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody is there any more to take them out again: a check finds them."""
+    for name, text in (("zen.md", ZEN), ("garbage.txt", GARBAGE)):
+        (tmp_path / name).write_text(text)
+    far.run("ingest", tmp_path / "zen.md", "--ontology", "Notes")
+    kept = rows_of(far, monkeypatch)
+    with closing(Losing(process.ports_before(server.folder)[0])) as wire:
+        slow = {"KGFS_VECTORS_URL": f"http://127.0.0.1:{wire.port}"}
+        with wire.delaying(b"/points?wait=true HTTP"):
+            with far.start("ingest", tmp_path / "garbage.txt", "--ontology", "Notes", env=slow) as reading:
+                until(lambda: wire.late)
+                os.killpg(reading.pid, signal.SIGKILL)
+            far.run("forget", "Notes/garbage.txt", "--purge", "--yes")
+            assert alike(rows_of(far, monkeypatch), kept)
+        until(lambda: len(rows_of(far, monkeypatch)) > len(kept), 30)
+    found = json.loads(far.run("check", "--json", expect=1).stdout)
+    assert {(one["kind"], one["what"]) for one in found} == {
+        ("stale vectors", "sources"),
+        ("stale vectors", "concepts"),
+    }
+    far.run("check", "--repair", env=LOOK_AGAIN_AT_ONCE)
+    assert alike(rows_of(far, monkeypatch), kept)
+    assert texts_on(server, far) == texts_of_graph(far.home)
+    far.run("check", env=LOOK_AGAIN_AT_ONCE)
 
 
 @pytest.mark.claim("VEC-3")

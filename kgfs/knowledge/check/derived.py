@@ -10,7 +10,7 @@ from kgfs.knowledge.check.kept import documents
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.readings import later_vectors, load_reading
 from kgfs.stores.stores import Stores
-from kgfs.stores.vectors.contract import Filter
+from kgfs.stores.vectors.contract import Filter, Vectors
 
 
 def in_graph(stores: Stores, *, deep: bool, progress: Callable[[int, int, str], None]) -> Iterator[Damage]:
@@ -35,11 +35,12 @@ def in_graph(stores: Stores, *, deep: bool, progress: Callable[[int, int, str], 
 
 
 def in_vectors(stores: Stores) -> Iterator[Damage]:
-    """Row by row it would be the work of a rebuild; here each document has some, and nothing else has any."""
+    """Row by row it would be the work of a rebuild; here each document has some, and nothing but documents and concepts that are
+    shown has any: a server may carry out what a worker asked long after that was killed, and the document taken away."""
     vectors = stores.vectors
     if vectors is None:
         return
-    counted = 0
+    before, counted = _rows(vectors), 0
     for document in documents(stores):
         rows = vectors.count(Filter(kind="source", doc_ids=frozenset({document.doc_id})))
         if stores.graph.document(document.doc_id) is None:
@@ -47,8 +48,28 @@ def in_vectors(stores: Stores) -> Iterator[Damage]:
         counted += rows
         if not rows and document.state is State.DONE and _embedded(stores, document.doc_id, document.reading):
             yield Damage(Kind.MISSING_VECTORS, document.doc_id, doc_id=document.doc_id)
-    if (more := vectors.count(Filter(kind="source")) - counted) > 0:
+    founded = _of_living_concepts(stores, vectors)
+    # Of what comes or goes while it is counted, one of both totals knows nothing.
+    sources, concepts = map(min, before, _rows(vectors))
+    if (more := sources - counted) > 0:
         yield Damage(Kind.STALE_VECTORS, "sources", f"{more} rows of documents that are not shown")
+    if (more := concepts - founded) > 0:
+        yield Damage(Kind.STALE_VECTORS, "concepts", f"{more} rows of concepts that are not shown")
+
+
+def _rows(vectors: Vectors) -> tuple[int, int]:
+    return vectors.count(Filter(kind="source")), vectors.count(Filter(kind="concept"))
+
+
+def _of_living_concepts(stores: Stores, vectors: Vectors) -> int:
+    found = 0
+    for ontology in stores.journal.names.ontologies():
+        after = ""
+        while page := stores.graph.concept_names(ontology.id, after):
+            ids = [concept_id for _, concept_id, _ in page]
+            found += vectors.count(Filter(kind="concept", items=frozenset(ids)))
+            after = ids[-1]
+    return found
 
 
 def _embedded(stores: Stores, doc_id: str, reading_id: str) -> bool:
