@@ -494,6 +494,31 @@ def test_what_was_written_elsewhere_is_not_forgotten_unseen(two: Two, settled: b
 
 
 @pytest.mark.claim("SHARE-4")
+@pytest.mark.parametrize("purge", [False, True])
+def test_what_was_removed_elsewhere_does_not_keep_the_rest_from_being_forgotten(two: Two, purge: bool) -> None:
+    (a, doc_a), (b, doc_b) = two.here.document("a", "one"), two.here.document("b", "two")
+    two.meet()
+    two.there.remove(b)
+    owed = f.ForgettingOwed("order", (a, b), (doc_a, doc_b), "orphans", purge, (), (), two.here.tick())
+    two.here.record(owed)
+    assert two.meet() == [] and two.tree() == {}
+    assert [set(forgetting.doc_ids) for forgetting in two.there.names.forgettings()] == [{doc_a, doc_b}]
+    assert {row.id for row in two.there.names.trash()} == (set() if purge else {a, b})
+
+
+@pytest.mark.claim("SHARE-4")
+def test_what_was_purged_elsewhere_does_not_keep_the_rest_from_being_forgotten(two: Two) -> None:
+    (a, doc_a), (b, doc_b) = two.here.document("a", "one"), two.here.document("b", "two")
+    two.meet()
+    two.there.record(f.ForgettingOwed("theirs", (b,), (doc_b,), "orphans", True, (), (), two.there.tick()))
+    two.there.record(f.ForgettingDone("theirs", (doc_b,), "orphans", True, "c", (), "", two.there.tick()))
+    owed = f.ForgettingOwed("order", (a, b), (doc_a, doc_b), "orphans", True, (), (), two.here.tick())
+    two.here.record(owed)
+    assert two.meet() == [] and two.tree() == {}
+    assert [forgetting.doc_ids for forgetting in two.there.names.forgettings()] == [(doc_a,)]
+
+
+@pytest.mark.claim("SHARE-4")
 def test_names_of_different_kinds_stand_beside_one_another(two: Two) -> None:
     two.there.folder("x")
     two.here.file("x", "ours")

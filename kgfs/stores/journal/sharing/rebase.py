@@ -215,12 +215,17 @@ class Rebase:
 
     @_carry.register
     def _(self, fact: ForgettingOwed) -> None:
-        """Where what was written elsewhere is of a Document that is to be forgotten, nothing is, as ``checks`` have it."""
-        names = tuple(name_id for name_id in fact.names if name_id not in self._outdated)
-        if names or fact.doc_ids:
-            self._try(replace(fact, names=names))
-        else:
+        """Where what was written elsewhere is of a Document that is to be forgotten, nothing is, as ``checks`` have it. What
+        others have removed, or purged, keeps nothing else: the Document of a name that is in the trash goes all the same."""
+        there = [name_id for name_id in fact.names if self._names.name(name_id) is not None]
+        names = tuple(name_id for name_id in there if name_id not in self._outdated)
+        doc_ids = tuple(doc_id for doc_id in fact.doc_ids if self._names.document(doc_id) is not None)
+        if names or doc_ids:
+            self._try(replace(fact, names=names, doc_ids=doc_ids))
+        elif there:
             self._not_done(fact, "it was written elsewhere, and stays")
+        else:
+            self._not_done(fact, "it was removed elsewhere", quiet=True)
 
     @_carry.register
     def _(self, fact: AttributesSet) -> None:
