@@ -96,6 +96,29 @@ def test_what_another_home_counts_on_while_it_is_given_up_stays(
     assert kept(here) == [key]
 
 
+@pytest.mark.parametrize("content", [b"small", LARGE])
+def test_what_a_third_home_deleted_and_another_deposited_anew_stays(
+    here: Host, there: Host, garage: MemoryGarage, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    """No copy of it stands aside, so nothing could bring it back."""
+    key = unheld_by(there, here, content)
+    garage.objects.delete(key)
+    here.file("again.txt", content)
+
+    def deposited(name: str) -> None:
+        if name == "original-aside":
+            here.settle()
+            here.exchange()
+
+    with monkeypatch.context() as patch:
+        patch.setattr("kgfs.ingest.depositing.trash.border", deposited)
+        give_up(there)
+    met(here, there)
+    assert here.read_at("again.txt") == there.read_at("again.txt") == content
+    give_up(there)
+    assert kept(here) == [key]
+
+
 def test_what_one_who_knew_nothing_of_it_counts_on_stays(here: Host, there: Host) -> None:
     """Its settling asks whether it knows what the others did."""
     key = ""

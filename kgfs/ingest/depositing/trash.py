@@ -17,12 +17,13 @@ from pathlib import Path
 from kgfs.config import Config
 from kgfs.domain.documents import Name, NameKind, Ontology
 from kgfs.domain.names import decode_name, encode_name
-from kgfs.errors import BadInputError, MissingError, NotAFolderError, RotError
+from kgfs.errors import BadInputError, KgfsError, MissingError, NotAFolderError, RotError
 from kgfs.failpoints import border
 from kgfs.ingest.depositing.deposit import Deposits
 from kgfs.ingest.depositing.rules import check_path
 from kgfs.ingest.keeping.place import duplicate
 from kgfs.ingest.keeping.settle import Settler
+from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.found import ontology_of
 from kgfs.stores.hosts import host_id
 from kgfs.stores.journal.contract_names import Trashed
@@ -130,36 +131,68 @@ def drop_unheld(stores: Stores, settler: Settler) -> None:
 
 
 def _drop_shared(stores: Stores, config: Config) -> None:
-    journal, aside = stores.journal, f"{LEAVING}{host_id(config)}/"
-    for left in [key for key, _ in stores.garage.objects.keys(aside)]:  # by one that was killed: it is begun anew
-        if _may_be_wanted(stores, left, left.removeprefix(aside)):
-            duplicate(stores, config.spool, left, left.removeprefix(aside))
-        stores.garage.objects.delete(left)
+    journal, giving = stores.journal, _GivingUp(stores, config)
+    # By one that was killed: it is begun anew.
+    for left in [key for key, _ in stores.garage.objects.keys(giving.aside)]:
+        key = left.removeprefix(giving.aside)
+        if not _may_be_wanted(stores, left, key) or giving.bring_back(key):
+            stores.garage.objects.delete(left)
     known, keys = confirmed(journal), journal.unheld()
     if not journal.unshipped(1)[1]:  # else some are unheld by what may be taken back
         for some in portions(keys, GIVEN_UP_AT_ONCE):
-            _give_up(stores, config.spool, aside, some, known)
+            giving.give_up(some, known)
 
 
-def _give_up(stores: Stores, spool: Path, aside: str, keys: Sequence[str], known: int) -> None:
-    """Delete originals that nothing promised when the ledger was known up to the fact ``known``. Another home may count on one
-    of them at any moment: it finds the object there, and says so in the ledger. So a copy stands ``aside`` until the ledger
-    was read behind the deletion: who had said so by then has the object back from that copy. Who says so later
-    looks for the object after that, so behind the deletion, and has the bytes elsewhere until it has looked
-    (``wait_too``, ``keep_again``). Killed or stopped anywhere, the copy is still there."""
-    objects = stores.garage.objects
-    leaving = [key for key in keys if key not in _wanted(stores, keys, known)]
-    with ThreadPoolExecutor(DELETES_AT_ONCE, "kgfs-trash") as several:
-        list(several.map(lambda key: duplicate(stores, spool, key, aside + key), leaving))
-        border("original-aside")
-        list(several.map(objects.delete, leaving))
-        border("original-gone")
+class _GivingUp:
+    """Deletes originals of a garage that homes share."""
+
+    def __init__(self, stores: Stores, config: Config) -> None:
+        self._stores = stores
+        self._config = config
+        self._errors = ErrorLog(config.errors_log)
+        self.aside = f"{LEAVING}{host_id(config)}/"
+        """Before the key of an original: that of its copy."""
+
+    def give_up(self, keys: Sequence[str], known: int) -> None:
+        """Delete those that nothing promised when the ledger was known up to the fact ``known``. Another home may count on one
+        of them at any moment: it finds the object there, and says so in the ledger. So a copy stands aside until the ledger
+        was read behind the deletion: who had said so by then has the object back from that copy. Who says so later
+        looks for the object after that, so behind the deletion, and has the bytes elsewhere until it has looked
+        (``wait_too``, ``keep_again``). What has no copy is not deleted, for it was absent: if it is there by now, another home
+        has deposited it since. Killed or stopped anywhere, the copy is still there. What is rotten stays, and stays noted."""
+        stores, objects = self._stores, self._stores.garage.objects
         wanted = _wanted(stores, keys, known)
-        for key in sorted(wanted.intersection(leaving)):
-            duplicate(stores, spool, aside + key, key)
-        border("original-back")
-        list(several.map(lambda key: objects.delete(aside + key), leaving))
-    stores.journal.drop_unheld([key for key in keys if key not in wanted])
+        leaving = [key for key in keys if key not in wanted]
+        with ThreadPoolExecutor(DELETES_AT_ONCE, "kgfs-trash") as several:
+            found = dict(zip(leaving, several.map(self._set_aside, leaving), strict=True))
+            border("original-aside")
+            copied = [key for key in leaving if found[key]]
+            list(several.map(objects.delete, copied))
+            border("original-gone")
+            wanted = _wanted(stores, keys, known)
+            kept = {key for key in copied if key in wanted and not self.bring_back(key)}
+            border("original-back")
+            list(several.map(lambda key: objects.delete(self.aside + key), set(copied) - kept))
+        stores.journal.drop_unheld([key for key in keys if key not in wanted and found.get(key) is not None])
+
+    def bring_back(self, key: str) -> bool:
+        """Whether the original is there as it was; else it is told as lost."""
+        try:
+            if duplicate(self._stores, self._config.spool, self.aside + key, key):
+                return True
+            lost: KgfsError = MissingError(f"{key}: it is counted on again, and the copy that was set aside is gone.")
+        except RotError as error:
+            lost = error
+        self._errors.add("trash", lost, key=key)
+        return False
+
+    def _set_aside(self, key: str) -> bool | None:
+        """False where it is absent, None where it is rotten, which is told."""
+        try:
+            return duplicate(self._stores, self._config.spool, key, self.aside + key)
+        except RotError as error:
+            self._errors.add("trash", error, key=key)
+            return None
 
 
 def _wanted(stores: Stores, keys: Sequence[str], known: int) -> set[str]:

@@ -6,6 +6,7 @@ import os
 import secrets
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 from kgfs.domain.documents import Name, Place
@@ -69,18 +70,19 @@ def keep_again(stores: Stores, spool: Path, name_id: int, sha256: str, key: str)
     """The object ``key``, which another home may have given up just when this one counted on it, is made of what waits in
     the garage, if that is still there."""
     if not stores.garage.objects.exists(key):
-        duplicate(stores, spool, waiting_key(name_id, sha256), key)
+        with suppress(RotError):  # as good as gone, and no delivery waits for it
+            duplicate(stores, spool, waiting_key(name_id, sha256), key)
 
 
 def duplicate(stores: Stores, spool: Path, present: str, key: str) -> bool:
-    """The object ``key`` holds what ``present`` does when this returns, unless that is absent or rotten: then False. May be
-    done twice. Memory stays flat."""
+    """The object ``key`` holds what ``present`` does when this returns, unless that is absent: then False. RotError where it is
+    rotten. May be done twice. Memory stays flat."""
     objects = stores.garage.objects
     if objects.exists(key) or objects.copy(present, key):
         return True
     try:
         _pour(stores, spool, present, key)
-    except (MissingError, RotError):
+    except MissingError:
         return False
     return True
 
