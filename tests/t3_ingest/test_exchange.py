@@ -25,12 +25,14 @@ from kgfs.ingest.depositing.deposit import Deposits
 from kgfs.ingest.depositing.trash import empty
 from kgfs.ingest.keeping.place import bring_home
 from kgfs.ingest.keeping.sessions import open_session
+from kgfs.ingest.keeping.settle import Settler
 from kgfs.ingest.sharing.exchange import Exchange
 from kgfs.knowledge.check.kept import in_garage
 from kgfs.stores.damage import Kind
 from kgfs.stores.error_log import ErrorLog
-from kgfs.stores.garage.contract import Garage, Ledger
+from kgfs.stores.garage.contract import Garage, Ledger, Sums
 from kgfs.stores.garage.memory import MemoryGarage
+from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.graph.sqlite import SqliteGraph, build_aside, built_beside
 from kgfs.stores.journal.encoding import decode
@@ -143,6 +145,32 @@ def test_what_one_writes_the_other_reads_before_it_is_settled_and_after(
     same(here, there)
     assert there.read_at("a.txt") == content
     assert list(here.stores.garage.objects.keys(WAITING)) == []
+
+
+@pytest.mark.parametrize("open_still", [False, True])
+def test_bytes_go_before_the_fact_though_somebody_who_begins_takes_their_copy_for_left_behind(
+    here: Host, there: Host, monkeypatch: pytest.MonkeyPatch, open_still: bool
+) -> None:
+    swept: list[int] = []
+
+    def sums(copy: Path) -> Sums:
+        if not swept:
+            swept.append(Settler(here.config, here.stores).sweep())
+        return sums_of(copy)
+
+    name = here.file("a.txt")
+    file = here.deposits.open(name.id, write=True)
+    file.write(0, LARGE)
+    file.flush()
+    if not open_still:
+        file.release()
+    monkeypatch.setattr("kgfs.ingest.sharing.waiting.sums_of", sums)
+    here.exchange()
+    there.exchange()
+    assert there.read_at("a.txt") == LARGE and swept == [1]
+    if open_still:
+        file.release()
+    assert here.spool_files() == [here.row(name.id).key]
 
 
 @pytest.mark.logs("kgfs history", "was written elsewhere, and stays")

@@ -19,6 +19,7 @@ from kgfs.config import Pipeline, load
 from kgfs.domain.documents import Name, Place, State
 from kgfs.domain.identity import doc_id_of
 from kgfs.errors import BusyError
+from kgfs.ingest.keeping.content import SpoolFile
 from kgfs.ingest.keeping.sessions import alive_sessions, open_session
 from kgfs.ingest.keeping.settle import Settler
 from kgfs.stores.journal.facts import DocumentFailed, DocumentForgotten, DocumentRead, Settled, VersionMinted
@@ -396,6 +397,16 @@ def test_sweeping_takes_only_what_dead_sessions_left(home: Path) -> None:
         assert kept.key in desk.spool_files()
         assert len(desk.spool_files()) == 2
         file.release()
+
+
+def test_sweeping_leaves_what_is_still_being_copied(home: Path) -> None:
+    with desk_at(home) as desk:
+        copy = SpoolFile.make(desk.config.spool / "copy-00")
+        assert desk.deposits.settler.sweep() == 0
+        assert desk.spool_files() == ["copy-00"]
+        copy.close()
+        assert desk.deposits.settler.sweep() == 1
+        assert desk.spool_files() == []
 
 
 def test_inbox_rows_of_a_dead_session_go_unless_a_name_has_them(home: Path) -> None:

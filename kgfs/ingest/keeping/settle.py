@@ -17,6 +17,7 @@ from kgfs.domain.identity import garage_key_of
 from kgfs.domain.names import extension_of
 from kgfs.errors import AWAY, BusyError, FullError, KgfsError, MissingError
 from kgfs.failpoints import border
+from kgfs.ingest.keeping.content import is_held
 from kgfs.ingest.keeping.identify import Action, Decision, decide, identity
 from kgfs.ingest.keeping.lull import BACKLOG, PATIENCE, Lull
 from kgfs.ingest.keeping.place import bring_home, put_small, small_of, wait_too
@@ -129,7 +130,8 @@ class Settler:
             yield
 
     def sweep(self) -> int:
-        """Remove what dead sessions left and no fact speaks of: spool files and inbox rows. How many spool files."""
+        """Remove what dead sessions left and no fact speaks of: spool files that nobody writes, and inbox rows. How many
+        spool files."""
         journal = self._stores.journal
         with self.alone():
             # In this order: a file seen first is a living session's, or a fact speaks of it already, or it is nobody's.
@@ -137,6 +139,7 @@ class Settler:
             alive = {*alive_sessions(self._config.run), self._session}
             wanted = {name.key for name in journal.names.unsettled(quiet_before=2**63 - 1)}
             left = [path for path in paths if path.name not in wanted and path.name.partition("-")[0] not in alive]
+            left = [path for path in left if not is_held(path)]
             for path in left:
                 path.unlink(missing_ok=True)
             if inbox := journal.left_inbox():

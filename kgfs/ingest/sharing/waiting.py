@@ -65,7 +65,8 @@ def _put_file(stores: Stores, spool: Path, fact: ContentKept, key: str) -> bool:
         stores.garage.objects.put(key, copy, sums)
         return True
     except FileNotFoundError:
-        return False
+        # It left, or its copy did, which somebody who began meanwhile took for one that a killed process had left.
+        return path.exists() and _put_file(stores, spool, fact, key)
     except OSError as error:
         raise from_os_error(error, f"Copying the working copy {path}") from error
     finally:
