@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from kgfs.errors import StoreError
+from kgfs.ingest.keeping.content import is_held
 from kgfs.ingest.sharing.acknowledge import acknowledge
 from kgfs.ingest.sharing.exchange import Exchange
 from kgfs.ingest.sharing.obey import is_obeyed
 from kgfs.stores.hosts import known_roll, read_roll
 from kgfs.stores.journal.facts import ForgettingDone, ForgettingOwed
 from kgfs.stores.notes import write_note
-from tests.t3_ingest.test_exchange import Host, garage, here, there
+from tests.t3_ingest.test_exchange import LARGE, Host, garage, here, there
 
 __all__ = ["garage", "here", "there"]
 
@@ -49,6 +50,31 @@ def test_a_note_that_a_power_loss_emptied_is_made_anew_from_the_ledger(here: Hos
     Exchange(there.config, there.stores).pull()
     assert there.journal.seq() == fact
     assert left(there) == [] and is_obeyed(there.config)
+
+
+@pytest.mark.claim("SHARE-7")
+def test_what_leaves_the_spool_while_it_is_looked_at_keeps_no_purge_from_being_obeyed(
+    here: Host, there: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    purged_elsewhere(here, there)
+    there.file("b.txt", LARGE)
+
+    def looked(path: Path) -> bool:
+        there.settle()
+        return is_held(path)
+
+    monkeypatch.setattr("kgfs.ingest.sharing.obey.is_held", looked)
+    Exchange(there.config, there.stores).pull()
+    assert left(there) == [] and is_obeyed(there.config)
+    assert there.spool_files() == [] and there.read_at("b.txt") == LARGE
+
+
+def test_what_cannot_be_read_in_the_spool_is_told_in_words(here: Host, there: Host) -> None:
+    purged_elsewhere(here, there)
+    (there.config.spool / "0123abcd-00").mkdir()
+    with pytest.raises(StoreError, match="0123abcd-00"):
+        Exchange(there.config, there.stores).pull()
+    assert not is_obeyed(there.config)
 
 
 def test_a_roll_that_a_power_loss_emptied_is_read_anew(here: Host, there: Host) -> None:

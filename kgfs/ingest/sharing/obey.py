@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from kgfs.config import Config
+from kgfs.errors import from_os_error
 from kgfs.failpoints import border
 from kgfs.ingest.keeping.content import is_held
 from kgfs.ingest.keeping.quarantine import erase, erase_lines
@@ -90,7 +91,7 @@ def obey(config: Config, stores: Stores) -> None:
         known = {"doc_ids": list(purged), "sha256s": list(purged.values())}
     stores.journal.drop_inbox(known["sha256s"])
     for path in config.spool.glob("*-*"):
-        if is_held(path) or sums_of(path).sha256 not in known["sha256s"]:
+        if is_held(path) or _sha256(path) not in known["sha256s"]:
             continue
         if path.name not in set(working_copies(config.front_db)):
             path.unlink(missing_ok=True)
@@ -106,6 +107,16 @@ def obey(config: Config, stores: Stores) -> None:
     drop_copy_begun(config)
     if remove_left_aside(built_beside(config.graph_db)):
         _note(config).unlink(missing_ok=True)
+
+
+def _sha256(path: Path) -> str:
+    """'' where the working copy has left meanwhile, for the garage or for good."""
+    try:
+        return sums_of(path).sha256
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise from_os_error(error, f"Reading the working copy {path}") from error
 
 
 def _is_wanted(stores: Stores, key: str) -> bool:
