@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from threading import Thread
+from time import sleep
 
 import pytest
 
@@ -138,6 +140,44 @@ def test_what_one_who_knew_nothing_of_it_counts_on_stays(here: Host, there: Host
     met(here, there)
     assert here.read_at("again.txt") == there.read_at("again.txt") == LARGE
     assert kept(here) == [key]
+
+
+def test_who_settles_does_not_wait_for_all_that_is_given_up(
+    here: Host, there: Host, garage: MemoryGarage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given_up = [here.file(f"{n}.txt", b"content %d" % n) for n in range(40)]
+    here.settle()
+    met(here, there)
+    for name in given_up:
+        here.deposits.remove(name.id)
+    met(here, there)
+    empty(here.stores, here.deposits.settler)
+    met(here, there)
+    assert len(there.journal.unheld()) == 40
+    new, settling = there.file("new.txt", b"new"), Thread(target=there.settle)
+    there.exchange()
+    begun: list[bool] = []
+    settled_after: list[int] = []
+
+    def slow(name: str) -> None:
+        if name == "original-aside":
+            begun.append(True)
+            if len(begun) == 1:
+                settling.start()
+            sleep(0.02)
+            if there.row(new.id).settled:
+                settled_after.append(len(begun))
+
+    monkeypatch.setattr("kgfs.ingest.depositing.trash.GIVEN_UP_AT_ONCE", 4)
+    monkeypatch.setattr("kgfs.ingest.depositing.trash.border", slow)
+    drop_unheld(there.stores, there.deposits.settler, there.exchange)
+    settling.join()
+    assert settled_after, "it was settled between two portions"
+    met(there, here)
+    give_up(there)
+    assert there.journal.unheld() == []
+    assert here.read_at("new.txt") == b"new"
+    assert kept(here) == [there.row(new.id).key]
 
 
 @pytest.mark.parametrize("since", ["written", "removed"])

@@ -91,7 +91,16 @@ class Chores:
     def _empty_trash(self) -> None:
         if time.monotonic() >= self._next_trash and self._is_current():
             self._next_trash = time.monotonic() + TRASH_EVERY
-            trash.empty(self._stores, self._settler, time.time_ns() - self._trash_days * trash.DAY)
+            removed_before = time.time_ns() - self._trash_days * trash.DAY
+            trash.empty(self._stores, self._settler, removed_before, self._meanwhile)
+
+    def _meanwhile(self) -> None:
+        """What is not to wait for thousands of originals that are given up."""
+        try:
+            self._settle()
+        except KgfsError as error:
+            self._trouble.met(error)
+        self._ship_meanwhile()
 
     def _ship_meanwhile(self) -> None:
         try:

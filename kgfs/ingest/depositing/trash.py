@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -38,7 +38,7 @@ DAY = 86_400 * 10**9
 AT_ONCE = 500
 """Files that leave the trash in one fact."""
 GIVEN_UP_AT_ONCE = 64
-"""Originals that stand aside at once where homes share a garage."""
+"""Originals that leave while nobody settles: a second or two, mostly. Where homes share a garage they stand aside at once."""
 DELETES_AT_ONCE = 8
 
 
@@ -104,43 +104,42 @@ def _folder(deposits: Deposits, stores: Stores, ontology: Ontology, parts: Seque
     return folder
 
 
-def empty(stores: Stores, settler: Settler, removed_before: int = 2**63 - 1) -> int:
+def empty(
+    stores: Stores, settler: Settler, removed_before: int = 2**63 - 1, between: Callable[[], None] = lambda: None
+) -> int:
     """Give up what was removed before that time (nanoseconds), and what nothing promises any more; how many files.
-    Killed in the middle, the next call goes on."""
+    Killed in the middle, the next call goes on. ``between`` is called now and then, since many originals take minutes."""
     ids = [gone.id for gone in listed(stores, removed_before)]
     for some in portions(ids, AT_ONCE):
         with settler.alone():
             now_there = [name_id for name_id in some if stores.journal.names.trashed(name_id)]
             stores.journal.record(TrashEmptied(tuple(now_there), time.time_ns()))
     border("trash-emptied")
-    drop_unheld(stores, settler)
+    drop_unheld(stores, settler, between)
     return len(ids)
 
 
-def drop_unheld(stores: Stores, settler: Settler) -> None:
+def drop_unheld(stores: Stores, settler: Settler, between: Callable[[], None] = lambda: None) -> None:
     """Originals that were promised and are no more leave the garage. Where homes share it, not before what this one did is
-    delivered."""
+    delivered. Whoever wants to settle waits for one portion of them at most."""
     journal, objects = stores.journal, stores.garage.objects
-    with settler.alone():
-        if journal.sharing:
-            _drop_shared(stores, settler.config)
-        elif keys := journal.unheld():
-            for key in keys:
-                objects.delete(key)
-            journal.drop_unheld(keys)
-
-
-def _drop_shared(stores: Stores, config: Config) -> None:
-    journal, giving = stores.journal, _GivingUp(stores, config)
-    # By one that was killed: it is begun anew.
-    for left in [key for key, _ in stores.garage.objects.keys(giving.aside)]:
-        key = left.removeprefix(giving.aside)
-        if not _may_be_wanted(stores, left, key) or giving.bring_back(key):
-            stores.garage.objects.delete(left)
-    known, keys = confirmed(journal), journal.unheld()
-    if not journal.unshipped(1)[1]:  # else some are unheld by what may be taken back
-        for some in portions(keys, GIVEN_UP_AT_ONCE):
-            giving.give_up(some, known)
+    giving = _GivingUp(stores, settler.config) if journal.sharing else None
+    if giving is not None:
+        with settler.alone():
+            giving.begin_anew()
+    for some in portions(journal.unheld(), GIVEN_UP_AT_ONCE):
+        between()
+        with settler.alone():
+            unheld = set(journal.unheld())
+            keys = [key for key in some if key in unheld]
+            if giving is None:
+                for key in keys:
+                    objects.delete(key)
+                journal.drop_unheld(keys)
+                continue
+            known = confirmed(journal)
+            if not journal.unshipped(1)[1]:  # else some are unheld by what may be taken back
+                giving.give_up(keys, known)
 
 
 class _GivingUp:
@@ -151,7 +150,14 @@ class _GivingUp:
         self._config = config
         self._errors = ErrorLog(config.errors_log)
         self.aside = f"{LEAVING}{host_id(config)}/"
-        """Before the key of an original: that of its copy."""
+        """Before the key of an original that is set aside."""
+
+    def begin_anew(self) -> None:
+        """Put back what one had set aside that was killed: it may be counted on by now."""
+        for left in [key for key, _ in self._stores.garage.objects.keys(self.aside)]:
+            key = left.removeprefix(self.aside)
+            if not _may_be_wanted(self._stores, left, key) or self.bring_back(key):
+                self._stores.garage.objects.delete(left)
 
     def give_up(self, keys: Sequence[str], known: int) -> None:
         """Delete those that nothing promised when the ledger was known up to the fact ``known``. Another home may count on one
