@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from kgfs.ingest.working import own_graph
+from kgfs.ingest.working.turns import only_deriver
+from kgfs.stores.journal.facts import GraphFact
+from kgfs.stores.stores import Stores
 from tests.t3_ingest.test_own_graph import Home, homes, same, told_what_is_derived
+from tests.t3_ingest.test_turns import hanging
 
 __all__ = ["homes"]
 
@@ -34,4 +38,105 @@ def test_names_that_others_make_do_not_age_what_it_notes(
         home.host.exchange()
         home.work()
     assert derived == []
+    same(homes)
+
+
+def write_names(home: Home, part: str) -> None:
+    """More than the journal keeps."""
+    for n in range(100):
+        home.host.file(f"{part}-{n}.txt", b"")
+    home.host.exchange()
+
+
+@pytest.mark.claim("SHARE-10")
+@pytest.mark.parametrize("asked", [False, True], ids=["by-the-worker", "by-a-verb"])
+def test_a_graph_is_derived_while_others_write_more_than_the_journal_keeps(
+    homes: tuple[Home, Home], monkeypatch: pytest.MonkeyPatch, asked: bool
+) -> None:
+    """As ``kgfs rebuild`` of a large home, for hours. What it was derived with is noted, so it is derived once."""
+    here, there = homes
+    monkeypatch.setattr("kgfs.stores.journal.sqlite.KEPT_ENTRIES", 60)
+    here.deposit("00")
+    here.work()
+    there.host.exchange()
+    derived = told_what_is_derived(homes, monkeypatch)
+    real = own_graph.rebuild_graph
+
+    def slowly(stores: Stores) -> int:
+        done = real(stores)
+        here.deposit("01")
+        here.work(hanging())
+        write_names(here, f"meanwhile-{len(derived)}")
+        there.host.exchange()
+        return done
+
+    with monkeypatch.context() as patched:
+        patched.setattr(own_graph, "rebuild_graph", slowly)
+        if asked:
+            with only_deriver(there.host.config, there.stores, there.meet, whole=True) as stores:
+                slowly(stores)
+        else:
+            own_graph.follow_graph(there.host.config, there.stores)
+    for _ in range(2):
+        there.work(hanging())
+    assert derived == ["there"]
+    assert there.stores.graph.counts()["documents"] == 2
+    same(homes)
+
+
+@pytest.mark.claim("SHARE-10")
+def test_a_graph_follows_while_others_write_more_than_the_journal_keeps(
+    homes: tuple[Home, Home], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = homes
+    monkeypatch.setattr("kgfs.stores.journal.sqlite.KEPT_ENTRIES", 60)
+    for home in homes:
+        home.work()
+    derived = told_what_is_derived(homes, monkeypatch)
+    here.deposit("00", "01")
+    here.work()
+    there.host.exchange()
+    real, written = own_graph.replay_in_graph, list[str]()
+
+    def slowly(fact: GraphFact, stores: Stores) -> None:
+        real(fact, stores)
+        written.append(f"meanwhile-{len(written)}")
+        write_names(here, written[-1])
+        there.host.exchange()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(own_graph, "replay_in_graph", slowly)
+        own_graph.follow_graph(there.host.config, there.stores)
+    here.deposit("02")
+    here.work()
+    there.host.exchange()
+    there.work(hanging())
+    assert len(written) == 2 and derived == []
+    same(homes)
+
+
+@pytest.mark.claim("SHARE-7", "SHARE-10")
+@pytest.mark.parametrize("purged", [False, True])
+def test_a_worker_that_was_away_for_more_than_the_journal_keeps_reads_it_from_the_ledger(
+    homes: tuple[Home, Home], monkeypatch: pytest.MonkeyPatch, purged: bool
+) -> None:
+    here, there = homes
+    monkeypatch.setattr("kgfs.stores.journal.sqlite.KEPT_ENTRIES", 60)
+    here.deposit("00", "02")
+    for home in homes:
+        home.host.exchange()
+        home.work()
+    derived = told_what_is_derived(homes, monkeypatch)
+    here.deposit("01")
+    here.work()
+    if purged:
+        here.forget("02.txt")
+    write_names(here, "beside")
+    here.deposit("03")
+    here.work()
+    there.host.exchange()
+    assert there.stores.journal.facts(own_graph._noted(there.host.config)[0], confirmed=True) is None  # type: ignore[index]
+    for _ in range(2):
+        there.work(hanging())
+    assert derived == (["there"] if purged else []), "a purge is obeyed by deriving it anew"
     same(homes)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import takewhile
 
 from kgfs.errors import OlderCopyError, StoreError
 from kgfs.failpoints import border
 from kgfs.stores.garage.contract import Ledger
 from kgfs.stores.journal.contract import Journal
 from kgfs.stores.journal.encoding import decode
-from kgfs.stores.journal.facts import DocumentRead
+from kgfs.stores.journal.facts import DocumentRead, Fact
+from kgfs.stores.journal.following import confirmed
 from kgfs.stores.readings import load_reading, reading_key
 from kgfs.stores.stores import Stores
 
 Entries = Iterator[tuple[int, bytes]]
+AT_ONCE = 1000
 
 
 def ship_once(journal: Journal, ledger: Ledger) -> int:
@@ -71,6 +74,24 @@ def entries(journal: Journal, ledger: Ledger, after: int = 0) -> Iterator[bytes]
             break
         yield entry
     yield from waiting
+
+
+def facts_since(journal: Journal, ledger: Ledger, after: int) -> Iterator[tuple[int, Fact]]:
+    """``Journal.facts`` above ``after``, which the ledger had when the caller learnt of it, to the end: what the journal does not
+    keep any more, also because this takes long, is read from the ledger. Ends early where it has nothing of that."""
+    while True:
+        page = journal.facts(after, AT_ONCE, confirmed=True)
+        before = after
+        for seq, fact in _known_in(ledger, after, confirmed(journal)) if page is None else page:
+            yield seq, fact
+            after = seq
+        if after == before:
+            return
+
+
+def _known_in(ledger: Ledger, after: int, upto: int) -> Iterator[tuple[int, Fact]]:
+    for seq, entry in takewhile(lambda told: told[0] <= upto, ledger.replay(after)):
+        yield seq, decode(entry)
 
 
 def ever_published(journal: Journal, ledger: Ledger) -> bool:

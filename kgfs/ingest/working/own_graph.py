@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from kgfs.config import Config
 from kgfs.failpoints import border
 from kgfs.ingest.keeping.followed import graph_note, read_note
+from kgfs.ingest.keeping.ship import facts_since
 from kgfs.ingest.life.rebuild import rebuild_graph, replay_in_graph
 from kgfs.ingest.working.own_vectors import doubt_vectors
 from kgfs.stores.journal.facts import ForgettingDone, GraphFact
@@ -82,6 +83,9 @@ def follow_graph(config: Config, stores: Stores) -> int:
 
 def conclude_graph(config: Config, stores: Stores) -> None:
     """Note how far the graph is, where nothing is to be done to it. Quick."""
+    noted = _noted(config)
+    if noted is None or stores.journal.facts(noted[0], 1, confirmed=True) is None:
+        return  # follow_graph asks the ledger, which takes longer
     told = _told(config, stores)
     if told is not None and told.explained and not told.foreign and not told.left:
         _keep_note(config, stores, told.upto)
@@ -106,29 +110,31 @@ def _note_derived(config: Config, stores: Stores, upto: int) -> int:
     elsewhere no trace is left."""
     stores.graph.redact([], [])
     known = confirmed(stores.journal)
-    for seq, fact in _facts(stores, upto) or []:
-        if seq > known or (_commits(fact) and stores.graph.published(fact.commit_id) is None):
+    for seq, fact in _facts(stores, upto):
+        if seq > known:
             break
-        upto = seq  # learnt of before it was derived
-    _keep_note(config, stores, upto)
-    return upto
+        if _commits(fact) and stores.graph.published(fact.commit_id) is None:
+            known = seq - 1  # learnt of when it was being derived
+            break
+    _keep_note(config, stores, known)
+    return known
 
 
 def _keep_note(config: Config, stores: Stores, upto: int) -> None:
     """It is as the ledger has it up to that fact, and has what the journal says of it behind that."""
-    behind = _facts(stores, upto)
-    assert behind is not None, "what was told a moment ago"
-    write_note(graph_note(config), [upto, stores.graph.epoch() - len(_done(stores, behind))])
+    write_note(graph_note(config), [upto, stores.graph.epoch() - len(_done(stores, _facts(stores, upto)))])
 
 
 def _told(config: Config, stores: Stores) -> _Told | None:
-    """None where that is too long ago, or unknown."""
+    """None where that is unknown."""
     noted = _noted(config)
     upto = confirmed(stores.journal)
-    facts = _facts(stores, noted[0]) if noted is not None else None
-    if noted is None or facts is None:
+    if noted is None or noted[0] > upto:
         return None
+    facts = _facts(stores, noted[0])
     others = stores.journal.elsewhere(noted[0])
+    if stores.journal.facts(noted[0], 1, confirmed=True) is None:  # nothing tells whose all of them were
+        others = frozenset(seq for seq, _ in facts if seq <= upto)
     done = _done(stores, facts)
     left = [(seq, fact) for seq, fact in facts if seq <= upto and _commits(fact) and fact.commit_id not in done]
     first = left[0][0] if left else upto + 1
@@ -141,18 +147,14 @@ def _told(config: Config, stores: Stores) -> _Told | None:
     return _Told(upto, tuple(left), foreign, explained, not others.isdisjoint(purges))
 
 
-def _facts(stores: Stores, after: int) -> list[tuple[int, GraphFact]] | None:
-    """What changes the graph, in order, behind a number that the ledger had; None where it is not told any more."""
+def _facts(stores: Stores, after: int) -> list[tuple[int, GraphFact]]:
+    """What changes the graph, in order, behind a number that the ledger had."""
     journal = stores.journal
     before = -1
     while before != journal.changed_elsewhere():  # else pages would be of different orders
-        before, last = journal.changed_elsewhere(), after
-        found: list[tuple[int, GraphFact]] = []
-        while page := journal.facts(last, AT_ONCE, confirmed=True):
-            found += [(seq, fact) for seq, fact in page if isinstance(fact, GraphFact)]
-            last = page[-1][0]
-        if page is None:
-            return None
+        before = journal.changed_elsewhere()
+        told = facts_since(journal, stores.garage.ledger, after)
+        found = [(seq, fact) for seq, fact in told if isinstance(fact, GraphFact)]
     return found
 
 
