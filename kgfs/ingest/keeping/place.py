@@ -6,7 +6,7 @@ import os
 import secrets
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 from kgfs.domain.documents import Name, Place
@@ -147,27 +147,29 @@ def copy_within(stores: Stores, spool: Path, present: str, name: Name, key: str)
 
 
 def _pour(stores: Stores, spool: Path, present: str, key: str, sha256: str = "", called: str = "") -> None:
+    """A content of one block, as every one is that no server copies, needs no room on this machine's disk."""
     objects = stores.garage.objects
-    source = objects.open(present)
-    goal = SpoolFile.make(spool / f"copy-{secrets.token_hex(8)}")
-    try:
-        while goal.size < source.sums.size:
-            goal.write_at(goal.size, source.read_at(goal.size, BLOCK))
-        sums = goal.sums()
-        if sums.sha256 != (sha256 or source.sums.sha256):
-            raise _rotten(called or present, sums)
-        objects.put(key, goal.path, sums, move=True)
-    finally:
-        source.close()
-        goal.close()
-        goal.path.unlink(missing_ok=True)
+    with closing(objects.open(present)) as source:
+        right = sha256 or source.sums.sha256
+        if source.sums.size <= BLOCK:
+            content = source.read_at(0, source.sums.size)
+            objects.put(key, content, _right(sums_of(content), right, called or present))
+            return
+        goal = SpoolFile.make(spool / f"copy-{secrets.token_hex(8)}")
+        try:
+            while goal.size < source.sums.size:
+                goal.write_at(goal.size, source.read_at(goal.size, BLOCK))
+            objects.put(key, goal.path, _right(goal.sums(), right, called or present), move=True)
+        finally:
+            goal.close()
+            goal.path.unlink(missing_ok=True)
 
 
-def _verified(name: Name, sums: Sums) -> Sums:
-    if sums.sha256 != name.sha256:
-        raise _rotten(name.name, sums)
+def _right(sums: Sums, sha256: str, called: str) -> Sums:
+    if sums.sha256 != sha256:
+        raise RotError(f"The kept bytes of '{called}' are not those that were written (SHA-256 {sums.sha256}).")
     return sums
 
 
-def _rotten(called: str, sums: Sums) -> RotError:
-    return RotError(f"The kept bytes of '{called}' are not those that were written (SHA-256 {sums.sha256}).")
+def _verified(name: Name, sums: Sums) -> Sums:
+    return _right(sums, name.sha256, name.name)
