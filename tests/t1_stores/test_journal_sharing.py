@@ -625,6 +625,35 @@ def test_what_gave_way_to_a_move_that_is_not_carried_out_is_what_it_was_before(t
     two.meet()
 
 
+@pytest.mark.claim("SHARE-4")
+@pytest.mark.parametrize("content", ["given up", ""])
+def test_a_save_of_a_new_file_whose_name_became_a_folder_elsewhere_leaves_none_whose_bytes_nobody_has(
+    two: Two, content: str
+) -> None:
+    two.there.folder("a")
+    name = two.here.file("a", content)
+    saved = two.here.file("a.tmp", "ours")
+    two.here.move(saved, "a", replaces=name)
+    two.log.deliver(two.there.journal)  # type: ignore[arg-type]
+    two.here.journal.follow(list(enumerate(two.log.entries, 1)), {waiting_key(saved, "ours")})
+    tree = two.tree()
+    assert sorted(tree.values()) == ["", "ours"] and len(tree) == 2, "the folder, and one file beside it"
+    two.meet()
+
+
+@pytest.mark.claim("SHARE-4")
+def test_a_new_file_that_gave_way_to_what_was_removed_elsewhere_is_empty(two: Two) -> None:
+    """Nobody has its bytes any more."""
+    other = two.here.file("b", "other")
+    two.meet()
+    two.there.remove(other)
+    two.here.move(other, "a", replaces=two.here.file("a", "given up"))
+    two.log.deliver(two.there.journal)  # type: ignore[arg-type]
+    two.here.journal.follow(list(enumerate(two.log.entries, 1)), ())
+    assert two.tree() == {"a": ""}
+    two.meet()
+
+
 def test_what_was_saved_through_another_hosts_file_is_found_where_it_waits(two: Two) -> None:
     """The temporary file of one program, made by it on both at once."""
     old = two.here.file("a", "old")

@@ -180,6 +180,10 @@ class Rebase:
             return
         fact = replace(fact, parent=folder.id, ontology=folder.ontology)
         standing = self._names.child(folder.id, fact.name)
+        given_way = self._names.name(fact.replaces) if self._tail.made(fact.replaces) else None
+        if given_way is not None and standing != given_way:  # it was put aside, which nobody else knows
+            fact = replace(fact, parent=given_way.parent, ontology=given_way.ontology, name=given_way.name)
+            standing = given_way
         if standing is None or standing.id == row.id:
             self._try(replace(fact, replaces=0))
         elif standing.id == fact.replaces and standing.id not in self._outdated:
@@ -246,9 +250,9 @@ class Rebase:
             self._not_done(fact, "these bytes were purged elsewhere")
         elif row is None and self._names.trashed(fact.id) is None:
             self._written_again(fact)
-        elif row is not None and row.sha256 and self._others and self._nobody_has(key):
-            # What it gave way to may not be carried out: then the file is what it was before, which can be read. Without
-            # facts of others all stays as it is, since it may have been delivered, unheard.
+        elif row is not None and self._others and self._nobody_has(key):
+            # What it gave way to may not be carried out: then the file is what it was before, which can be read, be it
+            # empty. Without facts of others all stays as it is, since it may have been delivered, unheard.
             self._not_done(fact, "it was written over, or left", quiet=True)
         elif row is not None and not self._overtaken(fact, row):
             self._try(replace(fact, base=None))

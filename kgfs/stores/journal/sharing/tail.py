@@ -73,6 +73,10 @@ class Tail:
         """Whether it was made, and removed from where it was made."""
         return name_id in self._made & self._removed - self._moved
 
+    def made(self, name_id: int) -> bool:
+        """Whether no other home knows that name yet, if it is there under that id."""
+        return name_id in self._made
+
     def last_word(self) -> bool:
         return self._at in self._last
 
