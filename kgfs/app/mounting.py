@@ -158,7 +158,7 @@ async def keep_exchanging(
         pause = LOOK
         try:
             if rhythm.due():
-                delivers = rhythm.delivers()
+                delivers = rhythm.begin()
                 await trio.to_thread.run_sync(deliver if delivers else look)
                 rhythm.looked(delivered=delivers)
                 trouble.over()

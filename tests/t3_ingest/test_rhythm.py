@@ -35,9 +35,10 @@ class Home:
             self.now += step
         return found
 
-    def look(self) -> None:
-        if delivers := self.rhythm.delivers():
+    def look(self, while_delivering: Callable[[], None] = lambda: None) -> None:
+        if delivers := self.rhythm.begin():
             self.delivered.append(self.now)
+            while_delivering()
         self.rhythm.looked(delivered=delivers)
 
     def keep(self) -> None:
@@ -101,6 +102,38 @@ def test_a_burst_without_end_is_delivered_now_and_then() -> None:
     assert 9 <= len(waited) <= 11
 
 
+def test_what_is_kept_while_one_delivers_is_not_taken_for_delivered() -> None:
+    """Of a program that copies slowly, to a slow server: it goes on."""
+    home = Home()
+    home.looks(60)
+
+    def copies(seconds: float = 1.0) -> None:
+        for _ in range(round(seconds / LOOK)):
+            for _ in range(BURST // 10):
+                home.keep()
+            home.now += LOOK
+
+    home.record()
+    home.look(copies)
+    home.delivered = []
+    over = home.now + HELD
+    while home.now < over - 2 * LOOK:
+        if home.rhythm.due():
+            home.look(copies)
+        copies(LOOK)
+    assert home.delivered == []
+
+
+def test_what_is_recorded_while_one_delivers_is_delivered_next() -> None:
+    home = Home()
+    home.looks(60)
+    home.record()
+    home.look(home.record)
+    home.delivered = []
+    home.looks(LIVELY_EVERY + 2 * LOOK)
+    assert len(home.delivered) == 1
+
+
 @pytest.mark.parametrize(
     ("a_second", "write"), [(BURST, Home.keep), (400, Home.record)], ids=["a person", "settling, renaming"]
 )
@@ -117,7 +150,6 @@ def test_it_looks_often_for_a_while_after_something_came() -> None:
     home.looks(60)
     while not home.rhythm.due():
         home.now += 0.01
-    home.record()  # as another's fact comes, by looking
-    home.rhythm.looked()
+    home.look(home.record)  # as another's fact comes
     assert len(home.looks(LIVELY)) > 0.8 * LIVELY / LIVELY_EVERY
     assert len(home.looks(60)) <= 60 / EVERY + 1

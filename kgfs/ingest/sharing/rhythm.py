@@ -22,7 +22,7 @@ request, by threads that its writer shares the interpreter with."""
 PAUSE = 0.3
 """Seconds without one after which a burst is over."""
 HELD = 5.0
-"""Seconds that one is waited for to be over, after a delivery."""
+"""Seconds that one is waited for to be over, after a delivery has ended."""
 
 
 class Rhythm:
@@ -33,30 +33,38 @@ class Rhythm:
         self._journal = journal
         self._kept = kept
         self._clock = clock
-        self._known = journal.seq()
-        self._delivered = self._newest = kept()
+        self._known = self._begun = journal.seq()
+        """The newest fact when that look began which delivered last; and when the last of all did."""
+        self._delivered = self._kept_before = self._newest = kept()
+        """Contents kept by then, likewise; and as was seen last."""
         self._looked = self._moved = self._grew = clock() - LIVELY
-        """When a look ended last, when one that delivered or found something did, and when another content was seen to be kept."""
+        """When a look ended last, when one that delivered did and had something to, or found something, and when another content
+        was seen to be kept."""
 
     def due(self) -> bool:
         """Whether to look now. Quick."""
         now, kept = self._clock(), self._kept()
         if kept != self._newest:
             self._newest, self._grew = kept, now
-        if self._journal.seq() != self._known and now - self._moved >= LIVELY_EVERY and self.delivers():
+        if self._journal.seq() != self._known and now - self._moved >= LIVELY_EVERY and self._delivers():
             return True
         return now - self._looked >= (LIVELY_EVERY if now - self._moved < LIVELY else EVERY)
 
-    def delivers(self) -> bool:
+    def begin(self) -> bool:
+        """A look begins; whether to deliver, too."""
+        self._begun, self._kept_before = self._journal.seq(), self._kept()
+        return self._delivers()
+
+    def looked(self, *, delivered: bool = True) -> None:
+        """It has ended. What was recorded since it began may not be delivered."""
+        self._looked = self._clock()
+        if delivered:
+            if self._journal.seq() != self._known:
+                self._moved = self._looked
+            self._known, self._delivered = self._begun, self._kept_before
+
+    def _delivers(self) -> bool:
         """Whether to deliver, too, where one looks now."""
         now = self._clock()
         burst = self._newest - self._delivered >= BURST and now - self._grew < PAUSE
         return not burst or now - self._moved >= HELD
-
-    def looked(self, *, delivered: bool = True) -> None:
-        """A look has ended."""
-        self._looked, newest = self._clock(), self._journal.seq()
-        if delivered:
-            self._delivered = self._kept()
-            if newest != self._known:
-                self._known, self._moved = newest, self._looked
