@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
@@ -16,15 +17,18 @@ from kgfs.app.working import run_worker
 from kgfs.compute.engine import LocalEngine
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config, Models
+from kgfs.ingest.keeping.followed import vectors_note
 from kgfs.ingest.life import rebuild
 from kgfs.ingest.life.forget import order, plan
 from kgfs.ingest.reading.clock import StageClock
-from kgfs.ingest.working import own_graph
-from kgfs.ingest.working.own_vectors import conclude_vectors, follow_vectors
+from kgfs.ingest.working import own_graph, own_vectors
+from kgfs.ingest.working.own_vectors import are_behind, conclude_vectors, follow_vectors
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.turns import PUBLISH, Alone, Together, Turns, taking_turns
 from kgfs.ingest.working.worker import Worker
 from kgfs.stores.error_log import ErrorLog
+from kgfs.stores.garage.embedded import OBJECTS, FileGarage
+from kgfs.stores.garage.listing import object_path
 from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.graph.sqlite import SqliteGraph
@@ -92,9 +96,40 @@ def test_they_follow_and_are_the_same(home: Path, tmp_path: Path) -> None:
     assert left == theirs != grown
 
 
-def test_they_follow_also_where_this_home_never_has_its_turn(tmp_path: Path) -> None:
-    """The worker of ``here`` publishes, and never passes on."""
-    garage, graph, leases = MemoryGarage(), MemoryGraph(), MemoryLeases()
+@dataclass
+class Two:
+    """Homes of one graph with vectors of their own. The worker of ``here`` publishes, and never passes on."""
+
+    here: Host
+    there: Host
+    compute: LocalCompute
+    holding: Holding
+
+    def work(self, one: Host) -> None:
+        pipeline = Pipeline(
+            one.config, one.stores, self.compute, StageClock(), LocalEngine(self.compute, one.stores.garage.objects)
+        )
+        turns: Turns = Alone(pipeline)
+        if one is self.there:
+            turns = Together(pipeline, cast(SharedGraph, one.stores.graph), self.holding, lambda _: one.exchange())
+        Worker(pipeline, ErrorLog(one.config.errors_log), one.exchange, turns).run(until_idle=True)
+
+    def publish(self, stem: str, *things: str) -> None:
+        self.here.file(f"{stem}.txt", TEXT.format(*things).encode())
+        self.here.settle()
+        self.work(self.here)
+        self.here.exchange()
+        self.there.exchange()
+
+    def same(self) -> bool:
+        mine, theirs = self.there.stores.vectors, self.here.stores.vectors
+        assert mine is not None and theirs is not None
+        return rows(mine) == rows(theirs) != []
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Iterator[Two]:
+    garage, graph, leases = FileGarage(tmp_path / "garage"), MemoryGraph(), MemoryLeases()
     compute = LocalCompute(Models(extractor="statistics"))
     with ExitStack() as stack:
         homes: list[Host] = []
@@ -105,34 +140,68 @@ def test_they_follow_also_where_this_home_never_has_its_turn(tmp_path: Path) -> 
             vectors = stack.enter_context(closing(SqliteVectors(made.config.vectors_db, compute.embedding_model)))
             made.stores = replace(made.stores, graph=graph, vectors=vectors)
             homes.append(made)
-        here, there = homes
         assert leases.take(PUBLISH, "here", 1000) is not None
-        holding = stack.enter_context(closing(Holding(leases, 1000)))
-
-        def work(one: Host) -> None:
-            engine = LocalEngine(compute, garage.objects)
-            pipeline = Pipeline(one.config, one.stores, compute, StageClock(), engine)
-            turns: Turns = Alone(pipeline)
-            if one is there:
-                turns = Together(pipeline, cast(SharedGraph, graph), holding, lambda _: one.exchange())
-            Worker(pipeline, ErrorLog(one.config.errors_log), one.exchange, turns).run(until_idle=True)
-
-        def same() -> bool:
-            mine, theirs = there.stores.vectors, here.stores.vectors
-            assert mine is not None and theirs is not None
-            return rows(mine) == rows(theirs) != []
-
-        here.ontology()
-        for stem, things in (("a", ("garbage collector", "root set")), ("b", ("memory cell", "weak reference"))):
-            here.file(f"{stem}.txt", TEXT.format(*things).encode())
-            here.settle()
-            work(here)
-            here.exchange()
-            there.exchange()
-            assert not same()
-            work(there)
-            assert same()
+        homes[0].ontology()
+        yield Two(*homes, compute, stack.enter_context(closing(Holding(leases, 1000))))
         assert leases.take(PUBLISH, "there", 1000) is None
+
+
+def test_they_follow_also_where_this_home_never_has_its_turn(two: Two) -> None:
+    for stem, things in (("a", ("garbage collector", "root set")), ("b", ("memory cell", "weak reference"))):
+        two.publish(stem, *things)
+        assert not two.same()
+        two.work(two.there)
+        assert two.same()
+
+
+def test_what_the_journal_does_not_keep_any_more_is_followed_from_the_ledger(
+    two: Two, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kgfs.stores.journal.sqlite.KEPT_ENTRIES", 5)
+    two.publish("a", "garbage collector", "root set")
+    two.work(two.there)
+    two.publish("b", "memory cell", "weak reference")
+    for n in range(20):
+        two.here.file(f"{n}.txt", b"")
+    two.publish("c", "reference counting", "tracing algorithm")
+    monkeypatch.setattr(own_vectors, "AT_ONCE", 3)
+    monkeypatch.setattr(own_vectors, "rebuild_vectors", lambda stores: pytest.fail("made anew"))
+    two.work(two.there)
+    assert two.same()
+
+
+@pytest.mark.claim("MACH-3")
+@pytest.mark.logs("recover (MissingError|RotError): ")
+@pytest.mark.parametrize("anew", [False, True], ids=["on", "anew"])
+@pytest.mark.parametrize("lost", ["readings", "decisions", "damaged decisions"])
+def test_a_document_of_which_something_is_lost_keeps_them_from_no_other(
+    two: Two, tmp_path: Path, lost: str, anew: bool
+) -> None:
+    here, there = two.here, two.there
+    two.publish("a", "garbage collector", "root set")
+    two.work(there)
+    two.publish("b", "memory cell", "weak reference")
+    two.publish("c", "reference counting", "tracing algorithm")
+    objects, doc_id = (
+        here.stores.garage.objects,
+        find_document(here.stores, here.config.run, "Notes/documents/b.txt").doc_id,
+    )
+    ((key, _),) = objects.keys(f"{lost.split()[-1]}/{doc_id}/")
+    path = object_path(tmp_path / "garage" / OBJECTS, key)
+    if lost.startswith("damaged"):
+        path.chmod(0o600)
+        path.write_bytes(path.read_bytes().replace(b"e", b"f", 1))
+    else:
+        objects.delete(key)
+    if anew:
+        vectors_note(there.config, two.compute.embedding_model).unlink()
+    for _ in range(2):
+        two.work(there)
+    assert there.stores.vectors is not None and here.stores.vectors is not None
+    expected = [row for row in rows(here.stores.vectors) if row[0] == "source" and row[3] != doc_id]
+    assert [row for row in rows(there.stores.vectors) if row[0] == "source"] == expected
+    assert not are_behind(there.config, there.stores)
+    assert there.config.errors_log.read_bytes().count(b"recover") == 1
 
 
 def test_they_do_not_run_ahead_of_a_graph_of_the_homes_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import singledispatch
 
 from kgfs.domain.documents import Document
-from kgfs.errors import MissingError, StoreError
+from kgfs.errors import MissingError, RotError, StoreError
 from kgfs.failpoints import border
 from kgfs.ingest.keeping.ship import entries
 from kgfs.ingest.life import survivors
@@ -80,7 +80,8 @@ def rebuild_graph(stores: Stores, progress: Progress = lambda done, total: None,
 
 
 def rebuild_vectors(stores: Stores, ontology: str = "") -> None:
-    """As ``rebuild``, with a graph that is complete. Nothing without a store of vectors."""
+    """As ``rebuild``, with a graph that is complete. Nothing without a store of vectors. MissingError or RotError where what is
+    kept of a document is lost, when all others have their rows."""
     if stores.vectors is None:
         return
     if ontology:
@@ -89,10 +90,12 @@ def rebuild_vectors(stores: Stores, ontology: str = "") -> None:
         stores.vectors.clear()
     replayed = ReplayedVectors(stores, stores.vectors)
     for fact in _facts(stores, ontology):
-        replay_in_vectors(fact, replayed)
+        replayed.replay(fact)
     replayed.carry_out()
     look_again(stores, sorted(replayed.documents), replayed.founded)
     border("vectors-derived")
+    if replayed.lost is not None:
+        raise replayed.lost
     if not ontology:
         stores.vectors.conclude()
 
@@ -158,9 +161,18 @@ class ReplayedVectors:
     """Concepts that got a row so far. Rows of those that the graph does not have any more go at the end."""
     documents: set[str] = field(default_factory=set)
     """Those whose Sources got one."""
+    lost: MissingError | RotError | None = None
+    """What the last of those facts needs that could not be done again; of its document there are no rows then."""
     _leaving: set[str] = field(default_factory=set)
     _waiting: dict[tuple[str, str, int], Row] = field(default_factory=dict)
     _heavy: int = 0
+
+    def replay(self, fact: Fact) -> None:
+        """:func:`replay_in_vectors`, or note that what it needs is lost: that keeps nobody from the others."""
+        try:
+            replay_in_vectors(fact, self)
+        except (MissingError, RotError) as error:
+            self.lost = error
 
     def leave(self, *doc_ids: str) -> None:
         """Rows of Sources of these documents go, also those that wait."""

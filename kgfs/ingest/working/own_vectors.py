@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import islice, takewhile
+
 from kgfs.config import Config
+from kgfs.errors import KgfsError, MissingError, RotError
 from kgfs.ingest.keeping.followed import read_note, vectors_note
+from kgfs.ingest.keeping.ship import facts_since
 from kgfs.ingest.life.purge import decided_about
-from kgfs.ingest.life.rebuild import ReplayedVectors, rebuild_vectors, replay_in_vectors
+from kgfs.ingest.life.rebuild import ReplayedVectors, rebuild_vectors
 from kgfs.stores.journal.facts import ConceptsMerged, DocumentForgotten, DocumentRead, Fact, ForgettingDone
 from kgfs.stores.journal.following import confirmed
 from kgfs.stores.notes import write_note
@@ -31,19 +35,26 @@ def are_behind(config: Config, stores: Stores) -> bool:
 def follow_vectors(config: Config, stores: Stores, bound: int) -> None:
     """Bring the vectors to that fact of the ledger, which the graph must have: what was :func:`confirmed` before it was looked
     at, since other processes of the home learn of more at any time. A note holds how far they were brought: without it, or
-    where it is long ago, they are made anew, without asking a model. Each fact may be done twice."""
+    they are made anew, without asking a model. Each fact may be done twice. MissingError or RotError, once, where what is kept
+    of a document is lost, when all else is done: it gets its rows when it is read again, or ``kgfs check`` misses them."""
     assert stores.vectors is not None
     note, upto = vectors_note(config, stores.vectors.model), _brought(config, stores.vectors)
-    while upto is None or upto < bound:
-        told = None if upto is None else stores.journal.facts(upto, min(AT_ONCE, bound - upto), confirmed=True)
-        if not told:
+    lost: KgfsError | None = None
+    if upto is not None:
+        told = takewhile(lambda fact: fact[0] <= bound, facts_since(stores.journal, stores.garage.ledger, upto))
+        while page := list(islice(told, AT_ONCE)):
+            lost = _follow(stores, stores.vectors, [fact for _, fact in page]) or lost
+            upto = page[-1][0]
+            write_note(note, [upto])
+    if upto is None or upto < bound:
+        try:
             rebuild_vectors(stores)
-            stores.vectors.erase([], [])  # no trace of what was purged elsewhere
-            upto = bound
-        else:
-            _follow(stores, stores.vectors, [fact for _, fact in told])
-            upto = told[-1][0]
-        write_note(note, [upto])
+        except (MissingError, RotError) as error:
+            lost = error
+        stores.vectors.erase([], [])  # no trace of what was purged elsewhere
+        write_note(note, [bound])
+    if lost is not None:
+        raise lost
 
 
 def conclude_vectors(config: Config, stores: Stores) -> None:
@@ -67,13 +78,17 @@ def _brought(config: Config, vectors: Vectors) -> int | None:
     return noted[0] if noted else None
 
 
-def _follow(stores: Stores, vectors: Vectors, facts: list[Fact]) -> None:
+def _follow(stores: Stores, vectors: Vectors, facts: list[Fact]) -> MissingError | RotError | None:
+    """What was needed for one of them and is lost."""
     replayed = ReplayedVectors(stores, vectors)
     perhaps_gone: set[str] = set()
     for fact in facts:
-        replay_in_vectors(fact, replayed)
+        replayed.replay(fact)
         for doc_id in _left(fact):
-            perhaps_gone |= decided_about(stores, doc_id)[0]
+            try:
+                perhaps_gone |= decided_about(stores, doc_id)[0]
+            except (MissingError, RotError) as error:
+                replayed.lost = error
         if isinstance(fact, ConceptsMerged):
             perhaps_gone |= set(fact.others)
         elif isinstance(fact, ForgettingDone):
@@ -86,6 +101,7 @@ def _follow(stores: Stores, vectors: Vectors, facts: list[Fact]) -> None:
     for fact in facts:
         if isinstance(fact, ForgettingDone) and fact.purge:
             vectors.erase(fact.doc_ids, sorted(gone | set(fact.concepts)))
+    return replayed.lost
 
 
 def _left(fact: Fact) -> tuple[str, ...]:
