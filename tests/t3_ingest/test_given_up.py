@@ -195,6 +195,47 @@ def test_a_version_that_was_written_over_before_it_was_delivered_stays(here: Hos
     assert there.stores.garage.objects.get(key) == LARGE
 
 
+def test_what_is_settled_while_what_is_left_is_taken_away_goes_on_waiting(
+    here: Host, there: Host, garage: MemoryGarage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = unheld_by(there, here, LARGE)
+    first, again = here.file("first.txt", b"first"), here.file("again.txt", LARGE)
+    here.exchange()
+    here.deposits.settler.settle([first])
+    Exchange(here.config, here.stores)()  # another process of this home
+    with monkeypatch.context() as patch:
+        hook(patch, garage, WAITING, here.settle, "before")
+        here.exchange()
+    assert here.row(again.id).key == key and here.journal.unshipped()[1]
+    give_up(there)
+    assert not garage.objects.exists(key)
+    met(here, there)
+    assert here.read_at("again.txt") == there.read_at("again.txt") == LARGE
+    assert key in kept(here) and not any(left.startswith(WAITING) for left in kept(here))
+
+
+def test_what_is_delivered_later_waits_on_when_the_first_of_it_is(
+    here: Host, there: Host, garage: MemoryGarage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = unheld_by(there, here, LARGE)
+    again = here.file("again.txt", b"first")
+    here.settle()
+    here.write(again.id, LARGE)
+    here.settle()
+    give_up(there)
+    there.file("theirs.txt", b"before it")
+    there.exchange()
+    assert not garage.objects.exists(key)
+    monkeypatch.setattr("kgfs.ingest.sharing.exchange.AT_ONCE", 3)
+    here.exchange()
+    met(there, here)
+    assert here.read_at("again.txt") == there.read_at("again.txt") == LARGE
+    for one in (here, there):
+        one.settle()
+        met(one)
+    assert key in kept(here) and not any(left.startswith(WAITING) for left in kept(here))
+
+
 @pytest.mark.parametrize("cut", ["unheard", "delivered", "confirmed"])
 def test_a_delivery_that_was_cut_off_is_looked_at_again(
     here: Host, there: Host, garage: MemoryGarage, monkeypatch: pytest.MonkeyPatch, cut: str

@@ -264,8 +264,12 @@ class Exchange:
                 keep_again(self._stores, self._config.spool, fact.id, fact.sha256, fact.key)
 
     def _take_waiting_away(self, entries: Sequence[bytes]) -> None:
-        """Of what was settled or removed here, as the ledger knows now; what was written after that waits on."""
+        """Of what was settled or removed here, as the ledger knows now; what was written after that waits on, and so does what
+        is delivered later: until the ledger has that it is counted on, another home may give up where it was brought."""
         since: dict[int, set[str]] = {}
+        for later in map(decode, filter(_has_content, self._stores.journal.unshipped(1 << 62)[1])):
+            if isinstance(later, (ContentKept, VersionMinted, Settled)) and later.sha256:
+                since.setdefault(later.id, set()).add(later.sha256)
         was_behind, self._is_behind = self._is_behind, True  # should the garage be away meanwhile
         for fact in map(decode, reversed(entries)):
             if isinstance(fact, ContentKept):
@@ -289,10 +293,13 @@ class Exchange:
         is delivered."""
         if not self._is_behind:
             return
+        journal = self._stores.journal
         for name_id in list(self._put):
-            name = self._stores.journal.names.name(name_id)
+            contents, name = set(self._put[name_id]), journal.names.name(name_id)
+            if journal.unshipped(1)[1]:  # settled, or removed, since: that is to be delivered first
+                return
             if name is None or name.settled:
-                self._take_away(name_id, set(self._put[name_id]))
+                self._take_away(name_id, contents)
         self._is_behind = False
 
     def _take_away(self, name_id: int, contents: set[str]) -> None:
@@ -305,6 +312,11 @@ class Exchange:
             put.discard(sha256)
         if not put:
             self._put.pop(name_id, None)
+
+
+def _has_content(entry: bytes) -> bool:
+    """Quick."""
+    return b'"sha256":' in entry
 
 
 def shipping(config: Config, stores: Stores, exchange: Exchange | None = None) -> Callable[[], object]:
