@@ -13,7 +13,7 @@ from kgfs.cli.hosts import told_of, waiting
 from kgfs.cli.options import as_json, with_config
 from kgfs.config import Config
 from kgfs.knowledge.document import document_page
-from kgfs.knowledge.status import STANDS_STILL, status
+from kgfs.knowledge.status import REPLICA_STANDS_STILL, STANDS_STILL, status
 from kgfs.stores.naming import find_document
 
 
@@ -57,6 +57,8 @@ def command(config: Config, words: str | None, as_json: bool) -> None:
         click.echo(f"conflicts {found['conflicts']}, versions that nobody's current file is (kgfs history FILE)")
     if found["replica"]:
         click.echo(f"replica  {_replica(found['replica'])}")
+    if found["replica_stands_still"]:
+        click.echo(f"         {REPLICA_STANDS_STILL}")
     if found["sharing"]:
         _print_sharing(found["sharing"])
     for mount in found["mounts"]:

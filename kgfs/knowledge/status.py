@@ -9,6 +9,7 @@ import kgfs
 from kgfs.config import Config
 from kgfs.domain.documents import State
 from kgfs.knowledge.standing import standing_of
+from kgfs.stores.graph.opening import replica_stands_still
 from kgfs.stores.hosts import host_id, known_roll
 from kgfs.stores.journal.contract_jobs import Job
 from kgfs.stores.mount_notes import mount_notes
@@ -18,6 +19,10 @@ from kgfs.stores.worker_lock import worker_alive, worker_note
 STANDS_STILL = (
     "what other homes read, forget and purge is not done to this one's graph, and their purges wait for it; kgfs worker, or a"
     " mount without --no-worker, does it"
+)
+REPLICA_STANDS_STILL = (
+    "purges by other homes wait for this one's replica of the graph, which cannot be brought on: kgfs mount copies it anew; where"
+    " there will be none, remove replica.sqlite"
 )
 
 
@@ -32,7 +37,7 @@ def status(config: Config, stores: Stores) -> dict[str, Any]:
     ``worker.note`` is what the newest worker wrote about itself, its models among it; ``worker.alive`` says whether it
     still works; ``stands_still`` says that one is needed for more than what is to be read. ``mounts`` are those that noted
     themselves and did not take their note back; one that was killed is not ``alive``. ``replica`` is None where the graph
-    itself is read. ``documents`` counts by state, states without any left out; ``conflicts`` the versions that were written
+    itself is read; ``replica_stands_still`` says that purges by other homes wait for one that only a mount makes anew. ``documents`` counts by state, states without any left out; ``conflicts`` the versions that were written
     on a content which another machine had changed. ``sharing`` is None where no other home shares the garage: no server is
     asked for it, ``as_of`` says when one was.
     """
@@ -49,6 +54,7 @@ def status(config: Config, stores: Stores) -> dict[str, Any]:
         ],
         "epoch": stores.graph.epoch(),
         "replica": _replica(stores),
+        "replica_stands_still": replica_stands_still(config).exists(),
         "sharing": sharing_page(config) if stores.journal.sharing else None,
         "seq": stores.journal.seq(),
         "conflicts": names.conflicts(),

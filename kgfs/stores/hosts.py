@@ -61,6 +61,11 @@ class Roll:
     hosts: tuple[Host, ...] = ()
     purges: tuple[Purge, ...] = ()
 
+    @property
+    def slowest(self) -> int:
+        """Up to which fact all have followed."""
+        return min((host.followed for host in self.hosts), default=self.upto)
+
     def waits_for(self, purge: Purge) -> list[Host]:
         return [host for host in self.hosts if host.followed < purge.fact]
 
@@ -109,8 +114,10 @@ def read_roll(config: Config, stores: Stores) -> Roll:
     hosts = tuple(_hosts(stores.garage.objects))
     slowest = min((host.followed for host in hosts), default=followed)
     before = known_roll(config)
-    known = before.purges if before and before.upto <= followed else ()
-    upto = before.upto if before and before.upto <= followed else min(slowest, followed)
+    if before and (before.upto > followed or before.slowest > slowest):  # one that was not waited for lacks more
+        before = None
+    known = before.purges if before else ()
+    upto = before.upto if before else min(slowest, followed)
     purges = [purge for purge in (*known, *_purges(stores, upto, followed)) if purge.fact > slowest]
     roll = Roll(followed, time.time(), hosts, tuple(purges))
     write_note(_path(config), asdict(roll))

@@ -11,7 +11,7 @@ from kgfs.errors import AwayError
 from kgfs.ingest.keeping.followed import graph_note
 from kgfs.ingest.sharing import acknowledge as acknowledging
 from kgfs.ingest.sharing.exchange import shipping
-from kgfs.knowledge.status import sharing_page
+from kgfs.knowledge.status import sharing_page, status
 from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.hosts import HOSTS, host_id, read_roll, strike_off
 from kgfs.stores.journal.facts import ForgettingDone, ForgettingOwed
@@ -25,6 +25,11 @@ __all__ = ["garage", "here", "there"]
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(acknowledging, "EVERY", 0.0)
+
+
+class Away(MemoryGraph):
+    def refresh(self) -> None:
+        raise AwayError("The copy cannot be brought on.")
 
 
 def exchanged(*hosts: Host) -> None:
@@ -70,10 +75,6 @@ def test_what_is_not_erased_yet_is_not_said_to_be(here: Host, there: Host) -> No
     exchanged(here, there)
     fact = purged(here)
 
-    class Away(MemoryGraph):
-        def refresh(self) -> None:
-            raise AwayError("The copy cannot be brought on.")
-
     behind = replace(there.stores, graph=Away())
     shipping(there.config, behind)()
     assert [purge["fact"] for purge in shown(here)["purges"]] == [fact]
@@ -110,9 +111,44 @@ def test_what_a_copy_may_still_have_that_nobody_brings_on_is_not_said_to_be_gone
     there.config.replica_db.write_bytes(b"what was purged")
     exchanged(there)
     assert [purge["fact"] for purge in shown(here)["purges"]] == [fact]
+    assert status(there.config, there.stores)["replica_stands_still"]
     there.config.replica_db.unlink()
     exchanged(there)
     assert shown(here)["purges"] == []
+    assert not status(there.config, there.stores)["replica_stands_still"]
+
+
+@pytest.mark.claim("SHARE-8")
+@pytest.mark.parametrize("why", ["its replica is not brought on", "the graph's server is away", "it is not obeyed"])
+def test_a_host_that_cannot_say_yet_that_it_obeyed_is_waited_for_all_the_same(
+    here: Host, there: Host, monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    """Also one that nobody knew, or that was struck off: it may have what was purged."""
+    there.config = replace(there.config, graph=replace(there.config.graph, store="neo4j", uri="bolt://localhost"))
+    exchanged(here)
+    fact = purged(here)
+    note = there.config.home / "purged.json"
+    stores = there.stores
+    if why == "its replica is not brought on":
+        there.config.replica_db.write_bytes(b"what was purged")
+    elif why == "it is not obeyed":
+        note.write_text('{"doc_ids": [], "sha256s": []}')
+        monkeypatch.setattr("kgfs.ingest.sharing.exchange.obey", lambda *_: None)
+    else:
+        stores = replace(stores, graph=Away())
+    for _ in range(2):
+        shipping(there.config, stores)()
+    assert shown(here)["purges"][0]["waits_for"] == [host_id(there.config)]
+    assert [(host["id"], host["followed"]) for host in shown(here)["hosts"] if not host["this"]] == [
+        (host_id(there.config), 0)
+    ]
+    monkeypatch.undo()
+    monkeypatch.setattr(acknowledging, "EVERY", 0.0)
+    there.config.replica_db.unlink(missing_ok=True)
+    note.unlink(missing_ok=True)
+    exchanged(there)
+    assert shown(here)["purges"] == []
+    assert [host["followed"] for host in shown(here)["hosts"]] == [fact, fact]
 
 
 @pytest.mark.claim("SHARE-8")

@@ -8,7 +8,8 @@ from kgfs.config import Config
 from kgfs.errors import AWAY
 from kgfs.ingest.keeping.followed import graph_note, read_note
 from kgfs.ingest.sharing.obey import is_obeyed
-from kgfs.stores.hosts import host_id, read_roll, say
+from kgfs.stores.graph.opening import replica_stands_still
+from kgfs.stores.hosts import Host, host_id, read_roll, say
 from kgfs.stores.journal.following import confirmed
 from kgfs.stores.stores import Stores
 
@@ -21,8 +22,9 @@ AT_LEAST = 3600.0
 def acknowledge(config: Config, stores: Stores) -> None:
     """To be called often, with all that is known delivered and followed. A purge is obeyed when nothing of SHARE-7 is left to
     be erased and the home's replica of the graph has gone past it; where the graph is the home's own, when it was derived
-    without it, and scrubbed, so how far that has followed is what is said. Until then nothing is said, nor while the graph's
-    server is away. Raises what the garage raises."""
+    without it, and scrubbed, so how far that has followed is what is said. Until then no more is said than before, nor while
+    the graph's server is away; by who never said anything, that it is there and has obeyed nothing. Raises what the garage raises.
+    """
     looked = config.run / "acknowledged"  # not the roll's time, which who asks for it often would keep fresh
     if looked.exists() and 0 <= time.time() - looked.stat().st_mtime < EVERY:
         return
@@ -32,25 +34,40 @@ def acknowledge(config: Config, stores: Stores) -> None:
     own = next((host for host in roll.hosts if host.id == host_id(config)), None)
     if config.graph.store == "sqlite":
         followed = max(_derived(config, stores, followed), own.followed if own else 0)
-    if own is not None and own.followed == followed and time.time() - own.said_at < AT_LEAST:
+    if own is not None and _is_said(own, followed):
         return
-    if not is_obeyed(config):
-        return
-    purges = [
-        purge.fact for purge in roll.purges if (own is None or own.followed < purge.fact) and purge.fact <= followed
-    ]
-    if own is None or purges:
-        lag = stores.graph.lag()
-        if lag is None and config.graph.store != "sqlite" and config.replica_db.exists():
-            return  # a copy that only a mount brings up to date, or is just making anew, may still have what was purged
-        if lag is not None and lag.away_since is not None:
-            return  # deliveries do not wait for the graph's server
-        try:
-            stores.graph.refresh()
-        except AWAY:
+    if not _has_obeyed(config, stores, [purge.fact for purge in roll.purges], own, followed):
+        followed = own.followed if own is not None else 0
+        if own is not None and _is_said(own, followed):
             return
     say(config, stores.garage.objects, followed)
     read_roll(config, stores)
+
+
+def _is_said(own: Host, followed: int) -> bool:
+    return own.followed == followed and time.time() - own.said_at < AT_LEAST
+
+
+def _has_obeyed(config: Config, stores: Stores, purges: list[int], own: Host | None, followed: int) -> bool:
+    """Whether nothing of what was purged up to a fact is left here, as far as is known for certain."""
+    if not is_obeyed(config):
+        return False
+    if own is not None and not any(own.followed < purge <= followed for purge in purges):
+        return True
+    lag, note = stores.graph.lag(), replica_stands_still(config)
+    if lag is None and config.graph.store != "sqlite" and config.replica_db.exists():
+        note.touch(mode=0o600)
+        return (
+            False  # a copy that only a mount brings up to date, or is just making anew, may still have what was purged
+        )
+    note.unlink(missing_ok=True)
+    if lag is not None and lag.away_since is not None:
+        return False  # deliveries do not wait for the graph's server
+    try:
+        stores.graph.refresh()
+    except AWAY:
+        return False
+    return True
 
 
 def _derived(config: Config, stores: Stores, known: int) -> int:

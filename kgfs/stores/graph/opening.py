@@ -103,6 +103,11 @@ def drop_copy_begun(config: Config) -> None:
                 remove_database(begun)
 
 
+def replica_stands_still(config: Config) -> Path:
+    """A note, there while purges of other homes wait for a replica that this home has and does not bring on."""
+    return config.run / "replica.stands-still"
+
+
 def _lock(config: Config) -> Path:
     return config.run / "replica.lock"
 
