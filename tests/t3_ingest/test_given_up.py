@@ -122,7 +122,7 @@ def test_what_a_third_home_deleted_and_another_deposited_anew_stays(
 
 
 def test_what_one_who_knew_nothing_of_it_counts_on_stays(here: Host, there: Host) -> None:
-    """Its settling asks whether it knows what the others did."""
+    """It settles them before it hears what the others did."""
     key = ""
     gone = there.file("a.txt", LARGE)
     there.settle()
@@ -178,6 +178,59 @@ def test_who_settles_does_not_wait_for_all_that_is_given_up(
     assert there.journal.unheld() == []
     assert here.read_at("new.txt") == b"new"
     assert kept(here) == [there.row(new.id).key]
+
+
+def given_up_by(there: Host, path: str, content: bytes) -> str:
+    """An original that ``there`` deposited, removed and gave up, which it alone knew of."""
+    name = there.file(path, content)
+    there.settle()
+    key = there.row(name.id).key
+    there.deposits.remove(name.id)
+    there.exchange()
+    empty(there.stores, there.deposits.settler)
+    there.exchange()
+    give_up(there)
+    assert not there.stores.garage.objects.exists(key)
+    return key
+
+
+@pytest.mark.claim("SHARE-5")
+@pytest.mark.parametrize("killed", [False, True])
+@pytest.mark.parametrize("content", [b"small", LARGE])
+def test_what_nobody_had_when_it_was_settled_stays_though_another_home_gives_up_the_same_before_it_is_delivered(
+    here: Host, there: Host, content: bytes, killed: bool
+) -> None:
+    ours = here.file("a.txt", content)
+    here.settle()
+    key = given_up_by(there, "b.txt", content)
+    if killed:
+        here.exchange = Exchange(here.config, here.stores)
+    met(here, there)
+    here.settle()
+    met(here, there)
+    assert here.row(ours.id).key == key
+    assert here.stores.garage.objects.get(key) == here.read(ours.id) == there.read_at("a.txt") == content
+    assert kept(here) == [key]
+
+
+@pytest.mark.claim("SHARE-5")
+@pytest.mark.logs("kgfs history")
+@pytest.mark.parametrize("content", [b"small", LARGE])
+def test_what_was_settled_and_became_a_conflict_of_another_homes_file_stays_though_it_is_given_up(
+    here: Host, there: Host, content: bytes
+) -> None:
+    """Where it waits is called by the name that this home had given it."""
+    here.file("a.txt", content)
+    here.settle()
+    key = given_up_by(there, "a.txt", content)
+    there.file("a.txt", b"theirs")
+    there.exchange()
+    met(here, there)
+    assert there.history("a.txt") == here.history("a.txt") == [("conflict", content)]
+    for one in (there, here, there):
+        one.settle()
+        one.exchange.meet()
+    assert [one for one in kept(here) if one != there.key_at("a.txt")] == [key]
 
 
 @pytest.mark.parametrize("since", ["written", "removed"])
@@ -310,6 +363,66 @@ def test_a_purge_takes_what_a_killed_one_was_giving_up(
     assert there.journal.unheld() == [], "who deposits the same bytes again has nothing given up"
     give_up(there)
     assert kept(here) == []
+
+
+def purged_by(there: Host, path: str) -> None:
+    """A file that ``there`` knows, with its document; as ``kgfs forget --purge`` has it of one that was not read yet."""
+    name = there.journal.names.resolve(there.ontology().id, path)
+    assert name is not None and name.doc_id
+    there.deposits.record(ForgettingOwed("order", (name.id,), (name.doc_id,), "orphans", True, (), (), 5))
+    there.exchange()
+    purge._erase_objects(there.stores, name.doc_id)
+    done = ForgettingDone("order", (name.doc_id,), "orphans", True, "commit", (), "redaction", 6)
+    there.deposits.record(done)
+    there.exchange()
+
+
+@pytest.mark.claim("SHARE-7")
+@pytest.mark.logs("purged")
+@pytest.mark.parametrize("settled", ["never", "before"])
+@pytest.mark.parametrize("content", [b"small", LARGE])
+def test_what_was_written_of_bytes_that_another_home_purges_before_it_is_delivered_is_nowhere(
+    here: Host, there: Host, content: bytes, settled: str
+) -> None:
+    ours = here.file("a.txt", content)
+    if settled == "before":
+        here.settle()
+    there.file("b.txt", content)
+    there.settle()
+    there.exchange()
+    purged_by(there, "b.txt")
+    if settled == "after":
+        here.settle()
+    met(here, there)
+    assert here.read(ours.id) == there.read_at("a.txt") == b""
+    for one in (here, there):
+        give_up(one)
+    assert kept(here) == [] == here.spool_files()
+    assert here.journal.inbox(ours.sha256) is None
+
+
+@pytest.mark.claim("SHARE-7")
+def test_what_was_delivered_unheard_and_purged_by_another_home_is_not_made_again(
+    here: Host, there: Host, garage: MemoryGarage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here.file("a.txt", LARGE)
+    here.exchange()
+    here.settle()
+    append = garage.ledger.append
+
+    def unheard(first: int, entries: Sequence[bytes]) -> int:
+        append(first, entries)
+        raise TimedOutError("no answer in time")
+
+    with monkeypatch.context() as patch, pytest.raises(TimedOutError):
+        patch.setattr(garage.ledger, "append", unheard)
+        here.exchange.deliver()
+    assert len(kept(here)) == 2, "it waits yet"
+    there.exchange()
+    purged_by(there, "a.txt")
+    here.exchange = Exchange(here.config, here.stores)
+    met(here, there)
+    assert kept(here) == [] and here.journal.names.resolve(here.ontology().id, "a.txt") is None
 
 
 @pytest.mark.parametrize("where", ["leaving", "waiting"])

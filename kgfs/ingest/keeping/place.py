@@ -16,7 +16,7 @@ from kgfs.ingest.keeping.content import SpoolFile, key_on_the_way
 from kgfs.stores.garage.contract import BLOCK, Sums
 from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.stores import Stores
-from kgfs.stores.waiting import waiting_key
+from kgfs.stores.waiting import WAITING, waiting_key
 
 AT_ONCE = 8
 """Small objects put at the same time: with one after the other each waits for the disk three times."""
@@ -48,30 +48,39 @@ def bring_home(stores: Stores, spool: Path, name: Name, key: str, sums: Sums | N
     border("garage-put")
 
 
-def wait_too(stores: Stores, spool: Path, name: Name) -> None:
-    """Before the bytes of ``name`` are given up where they stand, for the garage has them under a key that another home may be
-    giving up: they wait there as well, for :meth:`keep_again` once the ledger has it that this home counts on that key.
-    Conditions as of :meth:`bring_home`."""
+def wait_too(stores: Stores, spool: Path, name: Name, sums: Sums | None = None) -> None:
+    """Before the bytes of ``name`` are given up where they stand, for the garage has them under a key that another home may
+    give up until the ledger has it that this home counts on that key: they wait there as well, for :meth:`keep_again` then.
+    Who has delivered what was written finds them waiting. Conditions as of :meth:`bring_home`."""
     objects, waiting = stores.garage.objects, waiting_key(name.id, name.sha256)
     if objects.exists(waiting):
         return
-    small = stores.journal.inbox(name.sha256) if name.place is Place.INBOX else None
+    small = small_here(stores, name)
     if small is not None:
-        objects.put(waiting, small, _verified(name, sums_of(small)))
+        objects.put(waiting, *small)
     elif name.place is Place.SPOOL and (spool / name.key).exists():
-        objects.put(waiting, spool / name.key, _whole(spool / name.key, name, None))
+        objects.put(waiting, spool / name.key, _whole(spool / name.key, name, sums))
     else:  # of one who was killed before this could be recorded, or in another ontology
         present = name.key if name.place is Place.GARAGE else key_on_the_way(stores, name)
         copy_within(stores, spool, present, name, waiting)
     border("waits-too")
 
 
-def keep_again(stores: Stores, spool: Path, name_id: int, sha256: str, key: str) -> None:
+def keep_again(stores: Stores, spool: Path, name_id: int, sha256: str, key: str) -> bool:
     """The object ``key``, which another home may have given up just when this one counted on it, is made of what waits in
-    the garage, if that is still there."""
-    if not stores.garage.objects.exists(key):
-        with suppress(RotError):  # as good as gone, and no delivery waits for it
-            duplicate(stores, spool, waiting_key(name_id, sha256), key)
+    the garage, if that is still there: for this name or, where that became one with another home's, for the name it was.
+    False where nothing is left of it."""
+    objects, waiting = stores.garage.objects, waiting_key(name_id, sha256)
+    if objects.exists(key) or _is_made(stores, spool, waiting, key):
+        return True
+    others = [left for left, _ in objects.keys(WAITING) if left.endswith(f".{sha256}") and left != waiting]
+    return any(_is_made(stores, spool, left, key) for left in others)
+
+
+def _is_made(stores: Stores, spool: Path, left: str, key: str) -> bool:
+    with suppress(RotError):  # as good as gone, and no delivery waits for it
+        return duplicate(stores, spool, left, key)
+    return False
 
 
 def duplicate(stores: Stores, spool: Path, present: str, key: str) -> bool:
@@ -87,11 +96,17 @@ def duplicate(stores: Stores, spool: Path, present: str, key: str) -> bool:
     return True
 
 
+def small_here(stores: Stores, name: Name) -> tuple[bytes, Sums] | None:
+    """A content in the inbox; None if it is not there (any more)."""
+    small = stores.journal.inbox(name.sha256) if name.place is Place.INBOX else None
+    return None if small is None else (small, _verified(name, sums_of(small)))
+
+
 def small_of(stores: Stores, name: Name, key: str) -> tuple[bytes, Sums] | None:
     """A content in the inbox, to be put under ``key``; None if it is not there any more and the garage has it."""
-    small = stores.journal.inbox(name.sha256)
-    if small is not None:
-        return small, _verified(name, sums_of(small))
+    here = small_here(stores, name)
+    if here is not None:
+        return here
     if _is_kept(stores, name, key):
         return None
     try:  # of another host that never came back
@@ -102,15 +117,21 @@ def small_of(stores: Stores, name: Name, key: str) -> tuple[bytes, Sums] | None:
 
 
 def put_small(stores: Stores, contents: Mapping[str, tuple[bytes, Sums]]) -> None:
-    """Put them at the same time: the disk makes together durable what waits for it together."""
+    """Put them at the same time: the disk makes together durable what waits for it together. What waits there already is
+    not sent again."""
     objects = stores.garage.objects
+
+    def put(key: str, content: bytes, sums: Sums) -> None:
+        if not (key.startswith(WAITING) and objects.exists(key)):
+            objects.put(key, content, sums)
+
     if len(contents) == 1:
-        ((key, (content, sums)),) = contents.items()
-        objects.put(key, content, sums)
+        ((key, small),) = contents.items()
+        put(key, *small)
     elif contents:
         with ThreadPoolExecutor(AT_ONCE, "kgfs-settle") as several:
-            for put in [several.submit(objects.put, key, *small) for key, small in contents.items()]:
-                put.result()
+            for done in [several.submit(put, key, *small) for key, small in contents.items()]:
+                done.result()
     border("garage-put")
 
 

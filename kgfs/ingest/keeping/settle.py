@@ -20,16 +20,16 @@ from kgfs.failpoints import border
 from kgfs.ingest.keeping.content import is_held
 from kgfs.ingest.keeping.identify import Action, Decision, decide, identity
 from kgfs.ingest.keeping.lull import BACKLOG, PATIENCE, Lull
-from kgfs.ingest.keeping.place import bring_home, put_small, small_of, wait_too
+from kgfs.ingest.keeping.place import bring_home, put_small, small_here, small_of, wait_too
 from kgfs.ingest.keeping.sessions import alive_sessions
 from kgfs.ingest.keeping.spool import WorkingCopies
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.contract import Sums
 from kgfs.stores.journal.facts import Fact, ReadingOwed, Settled, VersionMinted
-from kgfs.stores.journal.following import confirmed
 from kgfs.stores.journal.sharing.follow import ELSEWHERE
 from kgfs.stores.locks import locked
 from kgfs.stores.stores import Stores
+from kgfs.stores.waiting import waiting_key
 
 BATCH = 64
 """Decisions that become durable together."""
@@ -227,8 +227,6 @@ class _Batch:
         self._bytes: set[tuple[str, str]] = set()
         self._lineages: set[int] = set()
         self._small: dict[str, tuple[bytes, Sums]] = {}
-        self._is_behind: bool | None = None
-        """Whether other homes have done what is not known here; None where that was not asked yet."""
 
     def add(self, seen: Name, *, again: bool, force: bool) -> Decision | None:
         """None if there is nothing to decide (any more)."""
@@ -253,8 +251,8 @@ class _Batch:
         if decision.action in (Action.NONE, Action.SKIP) and name.settled:
             return decision
         try:
-            if name.sha256 and not name.settled and self._may_be_given_up(document):
-                wait_too(self._stores, self._copies.spool, name)
+            if name.sha256 and not name.settled and self._stores.journal.sharing:
+                self._wait_too(name)
             facts: list[Fact] = [
                 self._minted(name, path, decision, document, n, now)
                 if decision.mints
@@ -332,17 +330,18 @@ class _Batch:
             raise MissingError(f"The ontology of '{name.name}' is gone.")
         return garage_key_of(ontology.prefix, name.sha256, extension_of(name.name))
 
-    def _may_be_given_up(self, document: Document | None) -> bool:
-        """Whether another home may be giving up the original that is counted on from now on. Only one that some fact has
-        promised before is ever given up, and whoever knows that fact has the document (a purge takes the key out of what is to
-        be given up with it). So of bytes that are new to one who knows the whole ledger nobody has anything to give up:
-        but where, before this home has delivered that it counts on them, another deposits the same, removes them
-        and empties its trash, all of it."""
-        if not self._stores.journal.sharing:
-            return False
-        if document is None and self._is_behind is None:
-            self._is_behind = self._stores.garage.ledger.last_seq() > confirmed(self._stores.journal)
-        return document is not None or bool(self._is_behind)
+    def _wait_too(self, name: Name) -> None:
+        """Another home may give up the original that is counted on from now on, until the ledger has it that it is: one
+        that was promised before, or one that nobody has yet, which another deposits, removes, and empties its trash, all
+        before this home has delivered that it counts on it."""
+        small = small_here(self._stores, name)
+        if small is not None:
+            self._small[waiting_key(name.id, name.sha256)] = small
+            return
+        sums = self._copies.remembered(name.sha256)
+        wait_too(self._stores, self._copies.spool, name, sums)
+        if sums is not None:
+            self._copies.remember(sums)
 
     def _bring_home(self, name: Name, key: str) -> None:
         if name.place is Place.INBOX:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -23,7 +23,7 @@ from kgfs.failpoints import border
 from kgfs.ingest.keeping.place import keep_again
 from kgfs.ingest.keeping.ship import ship_once
 from kgfs.ingest.sharing.acknowledge import acknowledge
-from kgfs.ingest.sharing.obey import is_obeyed, note_purges, obey
+from kgfs.ingest.sharing.obey import is_obeyed, note_purges, obey, purged_contents
 from kgfs.ingest.sharing.waiting import find_waiting, put_waiting, take_away
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.journal.encoding import decode
@@ -142,10 +142,13 @@ class Exchange:
                     due = self._stores.journal.seq()
                     continue
                 border("delivered")
-                self._keep_again(entries)
-                self._follow(list(enumerate(entries, first)))
+                lost = self._keep_again(entries)
+                try:
+                    self._take_waiting_away(entries)  # who is killed behind it finds them delivered, and goes on here
+                finally:
+                    self._follow(list(enumerate(entries, first)))
                 border("confirmed")
-                self._take_waiting_away(entries)
+                self._tell_lost(lost)
                 if first + len(entries) > due:
                     return
         raise StoreError("Other hosts write to the ledger faster than this one can follow. It is tried again.")
@@ -192,9 +195,10 @@ class Exchange:
         while entries := list(islice(news, max(AT_ONCE, len(tail)))):
             note_purges(self._config, self._stores, [entry for _, entry in entries if entry not in own])
             delivered = [entry for _, entry in entries if entry in own]  # by an attempt that was cut off
-            self._keep_again(delivered)
+            lost = self._keep_again(delivered, self._purged_since(first, delivered))
             self._follow(entries)
             border("followed")
+            self._tell_lost(lost)
             self._take_waiting_away(delivered)
         self._obeyed_at = time.monotonic()
         obey(self._config, self._stores)
@@ -255,13 +259,32 @@ class Exchange:
         self._sure.add(waiting_key(fact.id, fact.sha256))
         self._put.setdefault(fact.id, set()).add(fact.sha256)
 
-    def _keep_again(self, entries: Sequence[bytes]) -> None:
-        """Before these are known to be delivered, so that a kill in between costs nothing."""
+    def _keep_again(self, entries: Sequence[bytes], purged: Container[str] = ()) -> list[str]:
+        """Before these are known to be delivered, so that a kill in between costs nothing. Keys of originals of which nothing
+        is left. ``purged`` are contents that others have purged since these were delivered."""
+        lost: list[str] = []
         for fact in map(decode, entries):
             if isinstance(fact, (Settled, ContentKept)) and fact.place != Place.GARAGE:
                 continue
-            if isinstance(fact, (VersionMinted, ConflictKept, Settled, ContentKept)) and fact.sha256:
-                keep_again(self._stores, self._config.spool, fact.id, fact.sha256, fact.key)
+            if not isinstance(fact, (VersionMinted, ConflictKept, Settled, ContentKept)):
+                continue
+            if not fact.sha256 or fact.sha256 in purged:
+                continue
+            if not keep_again(self._stores, self._config.spool, fact.id, fact.sha256, fact.key):
+                lost.append(fact.key)
+        return lost
+
+    def _purged_since(self, first: int, delivered: Sequence[bytes]) -> set[str]:
+        """Contents that others have purged, as the ledger has it from the fact ``first`` on, which is one of ``delivered``."""
+        if not delivered:
+            return set()
+        return purged_contents(self._stores, [entry for _, entry in self._stores.garage.ledger.replay(first - 1)])
+
+    def _tell_lost(self, keys: Sequence[str]) -> None:
+        """Not of those that were given up since, or purged: nothing promises them."""
+        for key in keys:
+            if self._stores.journal.promises(key):
+                self._errors.add("sharing", StoreError(f"The garage has lost {key}. Run kgfs restore-garage."))
 
     def _take_waiting_away(self, entries: Sequence[bytes]) -> None:
         """Of what was settled or removed here, as the ledger knows now; what was written after that waits on, and so does what

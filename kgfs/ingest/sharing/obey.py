@@ -7,7 +7,7 @@ until all is done, so a kill in between costs nothing.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kgfs.config import Config
@@ -32,10 +32,17 @@ _VERSION = VersionMinted.__name__.encode()
 
 def note_purges(config: Config, stores: Stores, entries: Iterable[bytes]) -> None:
     """Before these facts of other hosts are folded."""
-    entries = list(entries)
-    if purged := _purged(entries):
-        minted = _minted(entries, purged)
-        _note_more(config, {**minted, **_known(stores, purged)})
+    _note_more(config, _purges(stores, list(entries)))
+
+
+def purged_contents(stores: Stores, entries: Iterable[bytes]) -> set[str]:
+    """The SHA-256 of what is purged by these facts, which are not folded yet."""
+    return set(_purges(stores, list(entries)).values())
+
+
+def _purges(stores: Stores, entries: Sequence[bytes]) -> dict[str, str]:
+    purged = _purged(entries)
+    return {**_minted(entries, purged), **_known(stores, purged)} if purged else {}
 
 
 def noting_purges(config: Config, stores: Stores, entries: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
