@@ -700,6 +700,22 @@ def test_a_fact_that_was_not_accepted_is_taken_back(two: Two) -> None:
     assert two.meet() == [] and two.tree() == {"a": "old"}
 
 
+def test_a_fact_is_taken_back_beside_one_that_others_had_overtaken(two: Two) -> None:
+    """What becomes of that one waits for who knows what the garage has."""
+    a, b = two.here.file("a", "old"), two.here.file("b", "old")
+    two.meet()
+    two.there.write(a, "theirs")
+    two.meet()
+    two.here.record(f.ContentKept(a, "late", 4, Place.SPOOL, "s", 7, two.here.tick(), base="old"))
+    refused = f.ContentKept(b, "refused", 7, Place.SPOOL, "s", 7, two.here.tick())
+    two.here.record(refused)
+    assert two.here.journal.withdraw(refused)
+    assert two.tree() == {"a": "late", "b": "old"} and two.history("a") == []
+    (told,) = two.meet()
+    assert "kgfs history" in told
+    assert two.tree() == {"a": "theirs", "b": "old"} and two.history("a") == [("conflict", "late")]
+
+
 def test_what_a_graph_of_its_own_decided_by_nothing_is_late_as_well(two: Two) -> None:
     """One that is new, and had no fact of the ledger yet."""
     two.minted_here()

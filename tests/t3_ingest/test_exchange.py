@@ -392,6 +392,44 @@ def test_shared_durability_delivers_before_a_file_is_closed_or_keeps_nothing(
 
 
 @pytest.mark.claim("SHARE-2")
+@pytest.mark.logs("kgfs history")
+def test_closing_fails_by_what_the_bucket_says_also_of_files_that_others_wrote_meanwhile(
+    tmp_path: Path, garage: MemoryGarage, here: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    strict = host(tmp_path / "strict", garage, durability="shared")
+    strict.exchange()
+    names = [strict.file(f"{n}.txt", b"before") for n in range(2)]
+    here.exchange()
+    opened = [strict.deposits.open(name.id, write=True) for name in names]
+    for name in names:
+        here.write(name.id, b"theirs")
+    same(here, strict)
+    known = strict.journal.seq()
+
+    def away(*_: object, **__: object) -> None:
+        until(lambda: strict.journal.seq() >= known + 2)
+        raise AwayError("no route")
+
+    with monkeypatch.context() as cut, ThreadPoolExecutor(2) as several:
+        cut.setattr(garage.objects, "put", away)
+        for file in opened:
+            assert file.write(0, b"ours too") == 8
+        for closed in [several.submit(file.flush) for file in opened]:
+            with pytest.raises((AwayError, TimedOutError)):
+                closed.result()
+    assert [strict.row(name.id).sha256 for name in names] == [here.row(name.id).sha256 for name in names]
+    for file in opened:
+        file.flush()
+        file.release()
+    same(here, strict)
+    for name in names:
+        assert here.read(name.id) == strict.read(name.id) == b"theirs"
+        assert here.history(name.name) == [("conflict", b"ours too")]
+    strict.session.close()
+    strict.stores.journal.close()
+
+
+@pytest.mark.claim("SHARE-2")
 def test_who_waits_for_a_silent_bucket_waits_for_one_attempt_however_many_wait(
     tmp_path: Path, garage: MemoryGarage, here: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -66,7 +66,8 @@ def _ours(db: sqlite3.Connection, tail: Sequence[Row], entries: Sequence[tuple[i
 
 def withdraw(db: sqlite3.Connection, number: undo.FactNumber, entry: bytes) -> bool:
     """Take one fact of the tail back, keeping those before and behind it. False where it is not in the tail (any more). It is
-    remembered until the ledger goes on: whoever could not wait for it may have delivered it all the same."""
+    remembered until the ledger goes on: whoever could not wait for it may have delivered it all the same. What others' facts
+    had overtaken when it was recorded stays as it is: what becomes of it depends on what the garage has, so ``follow`` decides."""
     (upto,) = db.execute("SELECT upto FROM shipped").fetchone()
     tail = _tail(db, upto)
     if all(row[1] != entry for row in tail):
@@ -77,7 +78,7 @@ def withdraw(db: sqlite3.Connection, number: undo.FactNumber, entry: bytes) -> b
     left = [row if row[1] != entry else (row[0], encode(gone), row[2]) for row in tail]
     (seq,) = (row[0] for row in tail if row[1] == entry)
     db.execute("INSERT OR REPLACE INTO withdrawn VALUES (?, ?)", (seq, entry))
-    _carried(db, number, [*left, (0, encode(gone), "")], upto, [], [], (), ())
+    _carried(db, number, [*left, (0, encode(gone), "")], upto, [], [], None, ())
     return True
 
 
@@ -97,11 +98,11 @@ def _carried(
     upto: int,
     ours: Sequence[Row],
     foreign: Sequence[tuple[int, bytes]],
-    kept: Container[str],
+    kept: Container[str] | None,
     gone: Container[str],
 ) -> Rebase:
     """The ledger goes on behind ``upto`` with ``ours``, which people here did before they did what is in the tail, and then
-    with ``foreign``."""
+    with ``foreign``. ``kept`` and ``gone`` as of ``Rebase``."""
     (newest,) = db.execute("SELECT coalesce(max(seq), 0) FROM entry").fetchone()
     undo.take_back(db, upto)
     for seq, body, session in ours:

@@ -60,7 +60,8 @@ class Rebase:
     """``own`` are the facts of the tail, in order; the tables are as they are without them. ``record`` makes a fact true or
     raises. ``kept`` holds the keys under which contents of the tail were put in the garage, ``gone`` those of contents that
     were looked for before this began, and that nobody had: bytes are put before a fact speaks of them, and go after one does
-    that needs them no more; so what was not there then, and is still to be kept by what the tail says now, is lost.
+    that needs them no more; so what was not there then, and is still to be kept by what the tail says now, is lost. ``kept`` is
+    None where nobody asked: what was overtaken when it was recorded stays so then.
 
     Call :meth:`comes` with each fact of others before it is folded, :meth:`look` behind the last of them, and then
     :meth:`carry` with each own fact.
@@ -72,7 +73,7 @@ class Rebase:
         names: Names,
         own: Sequence[Fact],
         record: Record,
-        kept: Container[str],
+        kept: Container[str] | None,
         gone: Container[str] = (),
     ) -> None:
         self.notes: list[str] = []
@@ -254,6 +255,8 @@ class Rebase:
             # What it gave way to may not be carried out: then the file is what it was before, which can be read, be it
             # empty. Without facts of others all stays as it is, since it may have been delivered, unheard.
             self._not_done(fact, "it was written over, or left", quiet=True)
+        elif row is not None and self._kept is None:
+            self._try(fact)
         elif row is not None and not self._overtaken(fact, row):
             self._try(replace(fact, base=None))
             self._written[fact.id, fact.sha256] = self._original
@@ -302,7 +305,7 @@ class Rebase:
 
     def _is_missing(self, key: str) -> bool:
         """Whether that is a content of ours which the garage has not got, as far as is known."""
-        return key not in self._kept and self._tail.speaks_of(key)
+        return (self._kept is None or key not in self._kept) and self._tail.speaks_of(key)
 
     def _conflict(self, fact: Fact, name_id: int, sha256: str, size: int, key: str) -> bool:
         """Whether it is kept as one; not where nobody has its bytes."""
