@@ -405,6 +405,71 @@ def test_a_conflict_is_copied_back_by_writing_it(two: Two) -> None:
     assert two.meet() == [] and two.tree() == {"a": "ours"}
 
 
+@pytest.mark.claim("SHARE-3")
+def test_the_same_bytes_twice_are_one_conflict(two: Two) -> None:
+    """Of two homes that both came too late with them."""
+    third = SqliteJournal(None)
+    third.share()
+    two.log.pull(third)
+    late = Hand.__new__(Hand)
+    late.__dict__ |= two.here.__dict__ | {"journal": third, "names": third.names, "session": "late"}
+    name = two.there.file("a", "theirs")
+    two.here.file("a", "ours")
+    late.file("a", "ours")
+    two.meet()
+    (told,) = two.log.deliver(third)
+    assert "kgfs history" in told
+    while third.unshipped()[1]:
+        two.log.deliver(third)
+    two.meet()
+    assert tables(third) == tables(two.here.journal)  # type: ignore[arg-type]
+    assert [(one.decision, one.sha256) for one in third.names.versions(name)] == [("conflict", "ours")]
+    third.close()
+
+
+@pytest.mark.claim("SHARE-3")
+def test_bytes_that_are_a_conflict_no_more_are_one_again(two: Two) -> None:
+    """The one that others made of them left with what they purged of the history."""
+    old, doc_id = two.here.document("a", "old")
+    two.meet()
+    two.there.record(f.ConflictKept(old, "ours", 4, "inbox/theirs", "a", "why", two.there.tick()))
+    two.there.write(old, "theirs")
+    two.there.mint(old)
+    two.there.record(f.ForgettingOwed("order", (), (doc_id,), "orphans", True, (), (), two.there.tick()))
+    two.there.record(f.ForgettingDone("order", (doc_id,), "orphans", True, "commit", (), "redaction", two.there.tick()))
+    two.here.write(old, "ours")
+    two.meet()
+    assert two.tree() == {"a": "theirs"} and two.history("a") == [("insert", "theirs"), ("conflict", "ours")]
+
+
+@pytest.mark.claim("SHARE-3")
+@pytest.mark.parametrize("saved", ["by renaming", "in place"])
+def test_what_was_settled_and_overtaken_is_one_conflict_though_it_was_decided_again(two: Two, saved: str) -> None:
+    """Others' facts came between twice: at first only the number of its version was taken."""
+    old = two.here.file("a", "old")
+    two.here.mint(old)
+    two.meet()
+    two.there.write(old, "theirs")
+    two.there.mint(old)
+    two.log.deliver(two.there.journal)  # type: ignore[arg-type]
+    two.log.pull(two.here.journal)  # type: ignore[arg-type]
+    two.there.record(f.ConflictKept(old, "third", 5, "inbox/third", "a", "why", two.there.tick()))
+    ours = two.here.file("a.tmp", "ours") if saved == "by renaming" else old
+    if saved == "by renaming":
+        two.here.move(ours, "a", replaces=old)
+    else:
+        two.here.write(old, "ours")
+    two.here.mint(ours)
+    two.log.deliver(two.there.journal)  # type: ignore[arg-type]
+    two.log.pull(two.here.journal)  # type: ignore[arg-type]
+    tail = [decode(entry) for entry in two.here.journal.unshipped()[1]]
+    assert [fact.place for fact in tail if isinstance(fact, f.ContentKept)] == ["spool", "garage"], "decided again"
+    two.there.write(old, "fourth")
+    two.meet()
+    assert two.tree() == {"a": "fourth"}
+    assert two.history("a") == [("insert", "old"), ("insert", "theirs"), ("conflict", "third"), ("conflict", "ours")]
+
+
 def test_the_same_bytes_twice_are_no_conflict(two: Two) -> None:
     two.there.file("a", "same")
     two.here.file("a", "same")

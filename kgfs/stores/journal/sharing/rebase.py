@@ -16,6 +16,7 @@ from typing import Any
 
 from kgfs.domain.documents import Name, NameKind, Place
 from kgfs.errors import KgfsError, LostLeaseError
+from kgfs.stores.journal.conflicts import DECISION
 from kgfs.stores.journal.contract_names import Names
 from kgfs.stores.journal.facts import (
     AttributesSet,
@@ -90,6 +91,9 @@ class Rebase:
         self._purged: set[str] = set()
         self._written: dict[tuple[int, str], int] = {}
         """Own contents that were written on what are others' names now: under which ids of ours."""
+        self._conflicts: dict[tuple[int, str], bool] = {}
+        """Names with contents that became conflicts, by others' facts and by ours: each is one, though several facts of ours
+        speak of it, and though others wrote the same and came too late with it as well. Whether people here are told of it."""
         self._others = False
         """Whether facts of others came at all."""
         self._ended: set[str] = set()
@@ -101,6 +105,8 @@ class Rebase:
         self._others = True
         if isinstance(fact, (DocumentRead, DocumentForgotten, DocumentFailed)):
             self._ended.add(fact.doc_id)
+        if isinstance(fact, ConflictKept):
+            self._conflicts[fact.id, fact.sha256] = False
         if isinstance(fact, ForgettingDone) and fact.purge:
             found = [self._names.document(doc_id) for doc_id in fact.doc_ids]
             self._purged |= {document.sha256 for document in found if document is not None}
@@ -265,15 +271,19 @@ class Rebase:
         elif not fact.size:
             self._not_done(fact, "it was emptied here and written elsewhere, and stays as it is")
         else:
+            is_known = self._is_conflict(fact.id, fact.sha256)
             kept = self._conflict(fact, fact.id, fact.sha256, fact.size, key)
-            if not kept or fact.base is not None:  # numbers must grow, and no fact of others makes them
+            if is_known or not kept or fact.base is not None:  # numbers must grow, and no fact of others makes them
                 self._not_done(fact, "it is a conflict" if kept else "nobody has its bytes", quiet=True)
 
     @_carry.register
     def _(self, fact: ConflictKept) -> None:
         row = self._names.name(fact.id)
-        if (row is not None and row.kind is NameKind.FILE) or self._names.trashed(fact.id) is not None:
+        if self._is_conflict(fact.id, fact.sha256):
+            self._not_done(fact, "it is a conflict already", quiet=True)
+        elif (row is not None and row.kind is NameKind.FILE) or self._names.trashed(fact.id) is not None:
             self._record(fact)
+            self._conflicts[fact.id, fact.sha256] = True
         else:
             about = (Place.GARAGE, fact.key, fact.at, fact.at)
             self._written_again(ContentKept(fact.id, fact.sha256, fact.size, *about))
@@ -314,14 +324,25 @@ class Rebase:
         trashed = self._names.trashed(name_id)
         path = trashed.path if trashed else self._names.path(name_id) or ""
         why = "written here and removed elsewhere" if trashed else "written here and elsewhere, where it came first"
-        if self._is_missing(key):
+        is_known = self._is_conflict(name_id, sha256)
+        if not is_known and self._is_missing(key):
             if key not in self._gone:
                 raise NotKeptError(key)
             self.notes.append(f"{path}: {why}. What was written here is lost: its bytes are damaged, or gone.")
             return False
-        self._record(ConflictKept(name_id, sha256, size, key, path, why, fact.at))
-        self.notes.append(f"{path}: {why}. What was written here is kept as a version (kgfs history).")
+        if not is_known:
+            self._record(ConflictKept(name_id, sha256, size, key, path, why, fact.at))
+        if not (is_known and self._conflicts[name_id, sha256]):
+            self.notes.append(f"{path}: {why}. What was written here is kept as a version (kgfs history).")
+        self._conflicts[name_id, sha256] = True
         return True
+
+    def _is_conflict(self, name_id: int, sha256: str) -> bool:
+        """Whether it became one, and stands in the history yet."""
+        if (name_id, sha256) not in self._conflicts:
+            return False
+        found = self._names.versions(name_id)
+        return any(version.sha256 == sha256 and version.decision == DECISION for version in found)
 
     @_carry.register(VersionMinted)
     @_carry.register(Settled)
