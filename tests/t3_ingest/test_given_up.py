@@ -379,7 +379,7 @@ def purged_by(there: Host, path: str) -> None:
 
 @pytest.mark.claim("SHARE-7")
 @pytest.mark.logs("purged")
-@pytest.mark.parametrize("settled", ["never", "before"])
+@pytest.mark.parametrize("settled", ["never", "before", "after"])
 @pytest.mark.parametrize("content", [b"small", LARGE])
 def test_what_was_written_of_bytes_that_another_home_purges_before_it_is_delivered_is_nowhere(
     here: Host, there: Host, content: bytes, settled: str

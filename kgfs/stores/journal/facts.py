@@ -383,6 +383,8 @@ class Overtaken:
     """The name it was about; 0 where it was about none."""
     reason: str
     at: int
+    key: str | None = None
+    """The original that was brought into the garage for it, which is given up where nothing promises it."""
 
 
 Fact = (

@@ -127,7 +127,9 @@ def _(fact: ConflictKept, target: Target) -> None:
 
 @apply_one.register
 def _(fact: Overtaken, target: Target) -> None:
-    """Nothing was done."""
+    """Nothing was done, but to the garage."""
+    if fact.key:
+        target.db.execute("INSERT OR IGNORE INTO unheld VALUES (?)", (fact.key,))
 
 
 @apply_one.register

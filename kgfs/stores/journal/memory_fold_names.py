@@ -126,7 +126,9 @@ def _(fact: ConflictKept, tables: Tables, session: str) -> None:
 
 @apply_one.register
 def _(fact: Overtaken, tables: Tables, session: str) -> None:
-    """Nothing was done."""
+    """Nothing was done, but to the garage."""
+    if fact.key:
+        tables.unheld.add(fact.key)
 
 
 @apply_one.register

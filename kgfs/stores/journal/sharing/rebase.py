@@ -44,6 +44,7 @@ from kgfs.stores.journal.facts import (
 )
 from kgfs.stores.journal.sharing.footing import Footing
 from kgfs.stores.journal.sharing.tail import Tail
+from kgfs.stores.waiting import WAITING
 
 Record = Callable[[Fact], None]
 
@@ -396,8 +397,16 @@ class Rebase:
 
     def _not_done(self, fact: Any, why: str, *, quiet: bool = False) -> None:
         name_id = getattr(fact, "id", 0)
-        self._record(Overtaken(type(fact).__name__, name_id, why, fact.at))
+        self._record(Overtaken(type(fact).__name__, name_id, why, fact.at, _original_of(fact)))
         if not quiet:
             base = self._footing.base.get(name_id)
             about = getattr(fact, "name", "") or (base[0].name if base else f"{name_id:x}")
             self.notes.append(f"{about}: {type(fact).__name__} was not carried out: {why}.")
+
+
+def _original_of(fact: Any) -> str | None:
+    """What was brought into the garage for a fact. Not what waits there: that goes with the name it is called by."""
+    in_garage = isinstance(fact, VersionMinted) or (
+        isinstance(fact, (Settled, ContentKept)) and fact.place == Place.GARAGE
+    )
+    return fact.key if in_garage and not fact.key.startswith(WAITING) else None
