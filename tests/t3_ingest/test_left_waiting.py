@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from kgfs.ingest.mending.repair import repair
 from kgfs.ingest.sharing.exchange import Exchange
 from kgfs.knowledge.check.kept import in_garage
 from kgfs.stores.damage import Damage, Kind
+from kgfs.stores.garage.contract import Sums
+from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.waiting import WAITING, waiting_key
-from tests.t3_ingest.test_exchange import Host, garage, here, there
+from tests.t3_ingest.test_exchange import LARGE, Host, garage, here, host, there
 
 __all__ = ["garage", "here", "there"]
 
@@ -73,3 +77,35 @@ def test_what_is_spoken_of_and_not_delivered_yet_is_awaited(here: Host, monkeypa
     assert len(waits(here)) == 1 and left(here) == []
     here.exchange()
     assert [damage.what for damage in left(here)] == [waiting_key(name.id, name.sha256)]
+
+
+@pytest.mark.claim("SHARE-2")
+def test_what_is_written_again_while_it_is_taken_away_is_in_the_bucket_when_it_is_closed(
+    tmp_path: Path, garage: MemoryGarage, there: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By who waits for the bucket, beside the thread that looks at it."""
+    strict = host(tmp_path / "strict", garage, durability="shared")
+    exchange = strict.deposits.exchange
+    exchange.meet()
+    name = strict.file("a.txt", LARGE)
+    strict.write(name.id, b"other")
+    strict.settle()
+    Exchange(strict.config, strict.stores)()  # another process of this home
+    put, looked = garage.objects.put, list[str]()
+
+    def puts(
+        key: str, content: bytes | Path, sums: Sums | None = None, *, move: bool = False, present: str = ""
+    ) -> Sums:
+        found = put(key, content, sums, move=move, present=present)
+        if key.startswith(WAITING) and not looked:
+            looked.append(key)
+            exchange()
+        return found
+
+    monkeypatch.setattr(garage.objects, "put", puts)
+    strict.write(name.id, LARGE)
+    assert looked
+    there.exchange()
+    assert there.read_at("a.txt") == LARGE
+    strict.session.close()
+    strict.stores.journal.close()

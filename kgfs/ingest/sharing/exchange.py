@@ -59,6 +59,8 @@ class Exchange:
         """By name: contents (SHA-256) that this process put in the garage to wait there, to be taken away."""
         self._sure: set[str] = set()
         """Keys of those that wait there for certain: who else of this home had the turn since may have taken some away."""
+        self._brought: set[str] = set()
+        """Keys of those that are being put there beside whoever has the turn, but for what that one has taken away since."""
         self._rotten: set[str] = set()
         """Keys of those whose bytes are damaged, as was told."""
         self._is_behind = False
@@ -98,8 +100,17 @@ class Exchange:
     def bring(self, fact: ContentKept) -> None:
         """Before a content is recorded for whose delivery somebody waits: what is large goes to the garage beside what others
         deliver. Raises what the garage raises, after ``garage.timeout`` seconds of silence at most."""
-        if fact.place == Place.SPOOL and put_waiting(self._stores, self._config.spool, fact):
-            self._is_put(fact)
+        if fact.place != Place.SPOOL:
+            return
+        key = waiting_key(fact.id, fact.sha256)
+        self._brought.add(key)
+        try:
+            if put_waiting(self._stores, self._config.spool, fact):
+                self._is_put(fact)
+                if key not in self._brought:  # it was found there, and taken away: it is put again when it is delivered
+                    self._sure.discard(key)
+        finally:
+            self._brought.discard(key)
 
     def accept(self, fact: ContentKept) -> None:
         """Deliver a fact that was just recorded, or take it back and raise: AwayError, TimedOutError, StoreError; within twice
@@ -331,6 +342,7 @@ class Exchange:
             try:
                 take_away(self._stores, name_id, sha256)
             finally:
+                self._brought.discard(waiting_key(name_id, sha256))
                 self._sure.discard(waiting_key(name_id, sha256))
             put.discard(sha256)
         if not put:
