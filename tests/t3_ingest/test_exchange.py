@@ -602,6 +602,7 @@ def test_a_purge_takes_what_was_left_of_copying_a_graph(here: Host, there: Host)
     assert not begun.exists()
 
 
+@pytest.mark.claim("SHARE-7")
 def test_a_purge_is_not_obeyed_while_a_derivation_may_have_its_words(
     here: Host, there: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
