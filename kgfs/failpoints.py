@@ -1,13 +1,17 @@
 """Fail points: with ``KGFS_FAIL_AT=name[:n]`` the process is killed (SIGKILL) when it passes ``name`` the n-th time.
 
-For tests of durability. Costs one comparison where nothing is set. Names are those of the stage borders:
-``kept``, ``garage-put``, ``settled``, ``parsed``, ``chunked``, ``gated``, ``recorded``, ``validated``, ``reading-kept``,
-``decided``, ``staged``, ``published``, ``indexed``, ``noted``, ``shipped``, ``forgotten``, ``built-aside``,
-``word-kept``, ``word-recorded``, ``word-carried-out``, ``owed``, ``graph-committing``, ``graph-committed``,
-``upload-noted``, ``ledger-merged``, ``ledger-piece-removed``, ``migrate-begun``, ``migrate-entries``, ``migrate-ledger``,
-``migrate-object``, ``migrate-objects``, ``migrate-caught-up``, ``migrate-front``, ``migrate-derived``, ``migrate-proved``,
-``waiting-put``, ``delivered``, ``confirmed``, ``followed``, ``purge-noted``, ``followed-in-graph``, ``graph-loading``,
-``graph-loaded``.
+For tests of durability. Costs one comparison where nothing is set. Names are those of the stage borders, by alphabet:
+``built-aside``, ``chunked``, ``confirmed``, ``decided``, ``delivered``, ``embedded-again``, ``erased``, ``followed``,
+``followed-in-graph``, ``forgetting-committed``, ``forgetting-done``, ``forgetting-owed``, ``forgotten``, ``garage-put``,
+``gated``, ``graph-committed``, ``graph-committing``, ``graph-loaded``, ``graph-loading``, ``indexed``, ``kept``,
+``ledger-merged``, ``ledger-piece-removed``, ``mended``, ``migrate-begun``, ``migrate-caught-up``, ``migrate-derived``,
+``migrate-entries``, ``migrate-front``, ``migrate-ledger``, ``migrate-object``, ``migrate-objects``, ``migrate-proved``,
+``names-hidden``, ``noted``, ``original-aside``, ``original-back``, ``original-gone``, ``original-made``,
+``original-wanted``, ``owed``, ``parsed``, ``published``, ``purge-noted``, ``quarantined``, ``reading-kept``, ``recorded``,
+``redacted``, ``replica-page``, ``rescued``, ``restored``, ``restored-aside``, ``restored-files``, ``scrubbed``,
+``settled``, ``shipped``, ``snapshot-copied``, ``staged``, ``survivors-named``, ``survivors-planned``, ``trash-emptied``,
+``trash-restored``, ``upload-noted``, ``validated``, ``vectors-derived``, ``waiting-put``, ``waits-too``,
+``word-carried-out``, ``word-kept``, ``word-recorded``.
 
 With ``KGFS_STOP_AT=name[:n]`` it is stopped there (SIGSTOP), until somebody has it go on.
 
