@@ -155,7 +155,8 @@ class Exchange:
                 border("delivered")
                 lost = self._keep_again(entries)
                 try:
-                    self._take_waiting_away(entries)  # who is killed behind it finds them delivered, and goes on here
+                    # Who is killed behind it finds them delivered, and goes on here.
+                    self._take_waiting_away(entries, self._stores.journal.unshipped(1 << 62)[1][len(entries) :])
                 finally:
                     self._follow(list(enumerate(entries, first)))
                 border("confirmed")
@@ -210,7 +211,7 @@ class Exchange:
             self._follow(entries)
             border("followed")
             self._tell_lost(lost)
-            self._take_waiting_away(delivered)
+            self._take_waiting_away(delivered, self._stores.journal.unshipped(1 << 62)[1])
         self._obeyed_at = time.monotonic()
         obey(self._config, self._stores)
 
@@ -297,13 +298,13 @@ class Exchange:
             if self._stores.journal.promises(key):
                 self._errors.add("sharing", StoreError(f"The garage has lost {key}. Run kgfs restore-garage."))
 
-    def _take_waiting_away(self, entries: Sequence[bytes]) -> None:
+    def _take_waiting_away(self, entries: Sequence[bytes], later: Sequence[bytes]) -> None:
         """Of what was settled or removed here, as the ledger knows now; what was written after that waits on, and so does what
-        is delivered later: until the ledger has that it is counted on, another home may give up where it was brought."""
+        is delivered ``later``: until the ledger has that it is counted on, another home may give up where it was brought."""
         since: dict[int, set[str]] = {}
-        for later in map(decode, filter(_has_content, self._stores.journal.unshipped(1 << 62)[1])):
-            if isinstance(later, (ContentKept, VersionMinted, Settled)) and later.sha256:
-                since.setdefault(later.id, set()).add(later.sha256)
+        for fact in map(decode, filter(_has_content, later)):
+            if isinstance(fact, (ContentKept, VersionMinted, Settled)) and fact.sha256:
+                since.setdefault(fact.id, set()).add(fact.sha256)
         was_behind, self._is_behind = self._is_behind, True  # should the garage be away meanwhile
         for fact in map(decode, reversed(entries)):
             if isinstance(fact, ContentKept):
