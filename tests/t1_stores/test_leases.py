@@ -111,6 +111,32 @@ def test_who_holds_it_learns_that_another_wants_it_urgently(leases: Leases) -> N
     assert not leases.renew(taken(leases), LONG)
 
 
+def test_what_could_not_be_released_is_released_later(
+    neo4j_place: Place, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A password that was wrong meanwhile: before it is taken again, and in the end at the latest. Else nobody has it until it runs
+    out."""
+    from kgfs.stores.graph.neo4j.graph import Neo4jGraph
+
+    secret = tmp_path / "password"
+    secret.write_text(neo4j_place.password)
+    place = replace(own(neo4j_place), password_file=secret)
+    with closing(Neo4jGraph(place)) as graph, closing(graph.leases(30.0)) as leases:
+        with closing(Holding(graph.leases(30.0), LONG)) as holding:
+            first, other = holding.take("a"), holding.take("b")
+            assert first is not None and other is not None
+            with caplog.at_level("INFO", "kgfs.leases"):
+                secret.write_text("not the word")
+                for lease in (first, other):
+                    holding.release(lease)
+                secret.write_text(neo4j_place.password)
+            assert caplog.text.count("not released") == 2
+            assert leases.take("a", "another", LONG) is leases.take("b", "another", LONG) is None
+            again = holding.take("a")
+            assert again is not None and again.token > first.token and holding.holds(again)
+        assert taken(leases, "b").token > other.token
+
+
 @NO_BUCKET
 def test_held_it_is_renewed_until_it_is_lost(leases: Leases) -> None:
     with closing(Holding(leases, TERM)) as holding:

@@ -26,6 +26,8 @@ class Holding:
         self._holder = f"{platform.node()} {os.getpid()}"
         self._held: dict[Lease, bool] = {}
         """Whether somebody else asked for it urgently."""
+        self._left: set[Lease] = set()
+        """Not held any more, and not released yet, as far as is known: nobody else has them until they run out."""
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="kgfs-leases", daemon=True)
@@ -33,6 +35,8 @@ class Holding:
 
     def take(self, what: str, *, urgent: bool = False) -> Lease | None:
         """Held until it is released, or lost. None where another has it. ``urgent`` and errors as of ``Leases``."""
+        for left in [left for left in list(self._left) if left.what == what]:
+            self._give_back(left)
         lease = self._leases.take(what, self._holder, self._seconds, urgent=urgent)
         if lease is not None:
             with self._lock:
@@ -56,24 +60,42 @@ class Holding:
         return self._held.get(lease, False)
 
     def release(self, lease: Lease) -> None:
-        """Where that cannot be told it runs out."""
+        """Where that cannot be told it is told later, before it is taken again from here at the latest; else it runs out."""
         with self._lock:
             held = self._held.pop(lease, None)
         if held is not None:
             try:
-                self._leases.release(lease)
+                self._give_back(lease)
             except KgfsError as error:
-                log.info("%s: not released, it will run out: %s", lease.what, error)
+                log.info("%s: not released, it is tried again or will run out: %s", lease.what, error)
 
     def close(self) -> None:
         self._closing.set()
         self._thread.join()
+        self._give_back_left()
         for lease in list(self._held):
             self.release(lease)
         self._leases.close()
 
+    def _give_back(self, lease: Lease) -> None:
+        with self._lock:
+            self._left.add(lease)
+        self._leases.release(lease)
+        with self._lock:
+            self._left.discard(lease)
+
+    def _give_back_left(self) -> None:
+        """The first that cannot be says that the others cannot."""
+        for lease in list(self._left):
+            try:
+                self._give_back(lease)
+            except Exception as error:  # noqa: BLE001 - as in _renew
+                log.info("%s: still not released: %s", lease.what, error)
+                return
+
     def _keep(self) -> None:
         while not self._closing.wait(self._seconds / RENEWALS):
+            self._give_back_left()
             for lease in list(self._held):
                 self._renew(lease)
 
