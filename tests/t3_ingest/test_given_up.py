@@ -8,9 +8,11 @@ from time import sleep
 
 import pytest
 
+from kgfs.domain.documents import Name
 from kgfs.errors import TimedOutError
 from kgfs.ingest.depositing.trash import drop_unheld, empty
 from kgfs.ingest.life import purge
+from kgfs.ingest.life.forget import carry_out
 from kgfs.ingest.mending.repair import repair
 from kgfs.ingest.sharing.exchange import Exchange
 from kgfs.stores.damage import Damage, Kind
@@ -113,7 +115,7 @@ def test_what_a_third_home_deleted_and_another_deposited_anew_stays(
             here.exchange()
 
     with monkeypatch.context() as patch:
-        patch.setattr("kgfs.ingest.depositing.trash.border", deposited)
+        patch.setattr("kgfs.ingest.keeping.giving_up.border", deposited)
         give_up(there)
     met(here, there)
     assert here.read_at("again.txt") == there.read_at("again.txt") == content
@@ -169,7 +171,7 @@ def test_who_settles_does_not_wait_for_all_that_is_given_up(
                 settled_after.append(len(begun))
 
     monkeypatch.setattr("kgfs.ingest.depositing.trash.GIVEN_UP_AT_ONCE", 4)
-    monkeypatch.setattr("kgfs.ingest.depositing.trash.border", slow)
+    monkeypatch.setattr("kgfs.ingest.keeping.giving_up.border", slow)
     drop_unheld(there.stores, there.deposits.settler, there.exchange)
     settling.join()
     assert settled_after, "it was settled between two portions"
@@ -333,7 +335,7 @@ def test_who_is_killed_while_giving_up_goes_on(
             raise KilledError
 
     with monkeypatch.context() as patch, pytest.raises(KilledError):
-        patch.setattr("kgfs.ingest.depositing.trash.border", killed)
+        patch.setattr("kgfs.ingest.keeping.giving_up.border", killed)
         give_up(there)
     here.exchange()
     there.file("not delivered.txt", b"")
@@ -354,14 +356,15 @@ def test_a_purge_takes_what_a_killed_one_was_giving_up(
     document = here.journal.names.document_with(here.ontology().id, here.stores.garage.objects.stat(key).sha256)
     assert document is not None
     garage.objects.copy(key, f"{LEAVING}{host_id(there.config)}/{key}")
-    purge._erase_objects(here.stores, document.doc_id)
-    assert kept(here) == []
+    purge._erase_objects(here.config, here.stores, document.doc_id)
+    assert kept(here) == [f"{LEAVING}{host_id(here.config)}/{key}"]
     garage.objects.put(f"{LEAVING}{host_id(there.config)}/{key}", LARGE)  # stopped in between
     here.deposits.record(ForgettingOwed("order", (), (document.doc_id,), "all", True, (), (), 5))
     here.deposits.record(ForgettingDone("order", (document.doc_id,), "all", True, "commit", (), "redaction", 6))
     met(here, there)
     assert there.journal.unheld() == [], "who deposits the same bytes again has nothing given up"
     give_up(there)
+    give_up(here)
     assert kept(here) == []
 
 
@@ -371,10 +374,10 @@ def purged_by(there: Host, path: str) -> None:
     assert name is not None and name.doc_id
     there.deposits.record(ForgettingOwed("order", (name.id,), (name.doc_id,), "orphans", True, (), (), 5))
     there.exchange()
-    purge._erase_objects(there.stores, name.doc_id)
+    purge._erase_objects(there.config, there.stores, name.doc_id)
     done = ForgettingDone("order", (name.doc_id,), "orphans", True, "commit", (), "redaction", 6)
     there.deposits.record(done)
-    there.exchange()
+    purge.conclude(there.config, there.stores)
 
 
 @pytest.mark.claim("SHARE-7")
@@ -423,6 +426,77 @@ def test_what_was_delivered_unheard_and_purged_by_another_home_is_not_made_again
     here.exchange = Exchange(here.config, here.stores)
     met(here, there)
     assert kept(here) == [] and here.journal.names.resolve(here.ontology().id, "a.txt") is None
+
+
+@pytest.mark.logs("ForgettingDone was not carried out")
+@pytest.mark.claim("GONE-7")
+@pytest.mark.parametrize("content", [b"small", LARGE])
+@pytest.mark.parametrize(("begins", "when"), [("sources/", "before"), ("sources/", "after"), ("texts/", "before")])
+def test_what_another_home_deposits_while_it_is_purged_stays(
+    here: Host,
+    there: Host,
+    garage: MemoryGarage,
+    monkeypatch: pytest.MonkeyPatch,
+    content: bytes,
+    begins: str,
+    when: str,
+) -> None:
+    key, reading = purging(here, there, content)
+    again: list[Name] = []
+
+    def deposited() -> None:
+        if not again:
+            again.append(there.file("again.txt", content))
+            there.settle()
+            there.exchange()
+
+    with monkeypatch.context() as patch:
+        hook(patch, garage, begins, deposited, when)
+        carry_out(here.config, here.stores)
+    met(here, there)
+    assert here.read_at("again.txt") == there.read_at("again.txt") == content
+    assert garage.objects.get(reading) == b"what was read"
+    assert kept(here) == [key]
+    carry_out(here.config, here.stores)
+    met(here, there)
+    assert garage.objects.get(reading) == b"what was read" and kept(here) == [key]
+    assert here.journal.names.forgettings() == there.journal.names.forgettings() == []
+
+
+@pytest.mark.parametrize("at", ["erased", "forgetting-done"])
+def test_a_purge_that_was_killed_leaves_nothing(
+    here: Host, there: Host, garage: MemoryGarage, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    key, reading = purging(here, there, LARGE)
+
+    def killed(name: str) -> None:
+        if name == at:
+            raise KilledError
+
+    with monkeypatch.context() as patch, pytest.raises(KilledError):
+        patch.setattr("kgfs.ingest.life.purge.border", killed)
+        patch.setattr("kgfs.ingest.life.forget.border", killed)
+        carry_out(here.config, here.stores)
+    assert not garage.objects.exists(key) and not garage.objects.exists(reading)
+    give_up(here)
+    assert garage.objects.exists(key) is garage.objects.exists(reading) is (at == "erased"), "it is owed"
+    carry_out(here.config, here.stores)
+    met(here, there)
+    give_up(here)
+    assert kept(here) == [] and not garage.objects.exists(reading)
+
+
+def purging(here: Host, there: Host, content: bytes) -> tuple[str, str]:
+    """A file that ``here`` is to purge: the keys of its original, and of something that was read of it."""
+    name = here.file("a.txt", content)
+    here.settle()
+    met(here, there)
+    row = here.row(name.id)
+    reading = f"texts/{row.doc_id}/0123.txt"
+    here.stores.garage.objects.put(reading, b"what was read")
+    here.deposits.record(ForgettingOwed("0123456789abcdef", (name.id,), (row.doc_id,), "orphans", True, (), (), 5))
+    met(here, there)
+    return row.key, reading
 
 
 @pytest.mark.parametrize("where", ["leaving", "waiting"])

@@ -25,6 +25,7 @@ from tests.peers.losing import Losing
 from tests.stopping import stopped
 from tests.t1_stores.test_journal_oracle import tables
 from tests.t5_mount.mounting import EVER, journal_of
+from tests.t6_whole.knowledge_of import knowledge_of
 from tests.t6_whole.outages import errno_of
 from tests.t6_whole.running import PATIENCE, Place, until
 
@@ -210,6 +211,41 @@ def test_what_another_home_named_is_not_said_to_be_erased(hosts: tuple[Place, Pl
     assert "0 documents erased." in said
     assert all(f"Notes/documents/{name}" in said for name in listed)
     assert asked.returncode == 5
+
+
+@pytest.mark.claim("GONE-7")
+@pytest.mark.logs(COLLIDED, "recover")
+@pytest.mark.mounted
+def test_what_another_home_deposits_while_it_is_purged_is_known_to_both(
+    hosts: tuple[Place, Place], tmp_path: Path
+) -> None:
+    here, there = hosts
+    for one in hosts:
+        one.environment |= {"KGFS_MODELS_EXTRACTOR": "statistics"}
+    (tmp_path / "a.txt").write_text("A stupa is a mound. A stupa uses a relic.")
+    (tmp_path / "b.txt").write_text("A pagoda is a tower. A pagoda uses a relic.")
+    here.run("ingest", tmp_path / "a.txt", tmp_path / "b.txt", "--ontology", "Notes")
+    there.run("worker", "--until-idle")
+    there.mount("--no-worker", env={"KGFS_PIPELINE_SETTLE": "0.1"})
+    with here.start("forget", "Notes/a.txt", "--purge", "--yes", env={"KGFS_STOP_AT": "erased"}) as asked:
+        try:
+            until(lambda: "T" in Path(f"/proc/{asked.pid}/stat").read_text().rpartition(")")[2].split()[0])
+            again = there.mountpoint / "Notes/documents/again.txt"
+            until(lambda: not again.with_name("a.txt").exists())
+            again.write_bytes((tmp_path / "a.txt").read_bytes())
+            settled(there)
+        finally:
+            os.kill(asked.pid, signal.SIGCONT)
+        _, said = asked.communicate(timeout=PATIENCE)
+    assert "again.txt" in said
+    there.umount()
+    for one in (here, there, here, there):
+        one.run("worker", "--until-idle")
+    assert knowledge_of(here.home) == knowledge_of(there.home)
+    assert knowledge_of(here.home)["Notes"]["states"] == {"done": 2}
+    for one in hosts:
+        assert "again.txt" in str(one.run("status", "--json", "Notes/again.txt").stdout)
+        assert one.run("check", "--deep").returncode == 0
 
 
 @pytest.mark.parametrize("border", ["waiting-put", "delivered", "confirmed"])

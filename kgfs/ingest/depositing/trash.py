@@ -11,35 +11,29 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from kgfs.config import Config
 from kgfs.domain.documents import Name, NameKind, Ontology
 from kgfs.domain.names import decode_name, encode_name
-from kgfs.errors import BadInputError, KgfsError, MissingError, NotAFolderError, RotError
+from kgfs.errors import BadInputError, MissingError, NotAFolderError
 from kgfs.failpoints import border
 from kgfs.ingest.depositing.deposit import Deposits
 from kgfs.ingest.depositing.rules import check_path
-from kgfs.ingest.keeping.place import duplicate
+from kgfs.ingest.keeping.giving_up import GivingUp
 from kgfs.ingest.keeping.settle import Settler
-from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.found import ontology_of
-from kgfs.stores.hosts import host_id
 from kgfs.stores.journal.contract_names import Trashed
 from kgfs.stores.journal.facts import TrashEmptied, TrashRestored
 from kgfs.stores.journal.following import confirmed
 from kgfs.stores.naming import find_removed
 from kgfs.stores.portions import portions
 from kgfs.stores.stores import Stores
-from kgfs.stores.waiting import LEAVING
 
 DAY = 86_400 * 10**9
 AT_ONCE = 500
 """Files that leave the trash in one fact."""
 GIVEN_UP_AT_ONCE = 64
 """Originals that leave while nobody settles: a second or two, mostly. Where homes share a garage they stand aside at once."""
-DELETES_AT_ONCE = 8
 
 
 def listed(stores: Stores, removed_before: int = 2**63 - 1) -> Iterator[Trashed]:
@@ -123,10 +117,10 @@ def drop_unheld(stores: Stores, settler: Settler, between: Callable[[], None] = 
     """Originals that were promised and are no more leave the garage. Where homes share it, not before what this one did is
     delivered. Whoever wants to settle waits for one portion of them at most."""
     journal, objects = stores.journal, stores.garage.objects
-    giving = _GivingUp(stores, settler.config) if journal.sharing else None
+    giving = GivingUp(stores, settler.config) if journal.sharing else None
     if giving is not None:
         with settler.alone():
-            giving.begin_anew()
+            giving.conclude()
     for some in portions(journal.unheld(), GIVEN_UP_AT_ONCE):
         between()
         with settler.alone():
@@ -140,81 +134,3 @@ def drop_unheld(stores: Stores, settler: Settler, between: Callable[[], None] = 
             known = confirmed(journal)
             if not journal.unshipped(1)[1]:  # else some are unheld by what may be taken back
                 giving.give_up(keys, known)
-
-
-class _GivingUp:
-    """Deletes originals of a garage that homes share."""
-
-    def __init__(self, stores: Stores, config: Config) -> None:
-        self._stores = stores
-        self._config = config
-        self._errors = ErrorLog(config.errors_log)
-        self.aside = f"{LEAVING}{host_id(config)}/"
-        """Before the key of an original that is set aside."""
-
-    def begin_anew(self) -> None:
-        """Put back what one had set aside that was killed: it may be counted on by now."""
-        for left in [key for key, _ in self._stores.garage.objects.keys(self.aside)]:
-            key = left.removeprefix(self.aside)
-            if not _may_be_wanted(self._stores, left, key) or self.bring_back(key):
-                self._stores.garage.objects.delete(left)
-
-    def give_up(self, keys: Sequence[str], known: int) -> None:
-        """Delete those that nothing promised when the ledger was known up to the fact ``known``. Another home may count on one
-        of them at any moment: it finds the object there, and says so in the ledger. So a copy stands aside until the ledger
-        was read behind the deletion: who had said so by then has the object back from that copy. Who says so later
-        looks for the object after that, so behind the deletion, and has the bytes elsewhere until it has looked
-        (``wait_too``, ``keep_again``). What has no copy is not deleted, for it was absent: if it is there by now, another home
-        has deposited it since. Killed or stopped anywhere, the copy is still there. What is rotten stays, and stays noted."""
-        stores, objects = self._stores, self._stores.garage.objects
-        wanted = _wanted(stores, keys, known)
-        leaving = [key for key in keys if key not in wanted]
-        with ThreadPoolExecutor(DELETES_AT_ONCE, "kgfs-trash") as several:
-            found = dict(zip(leaving, several.map(self._set_aside, leaving), strict=True))
-            border("original-aside")
-            copied = [key for key in leaving if found[key]]
-            list(several.map(objects.delete, copied))
-            border("original-gone")
-            wanted = _wanted(stores, keys, known)
-            kept = {key for key in copied if key in wanted and not self.bring_back(key)}
-            border("original-back")
-            list(several.map(lambda key: objects.delete(self.aside + key), set(copied) - kept))
-        stores.journal.drop_unheld([key for key in keys if key not in wanted and found.get(key) is not None])
-
-    def bring_back(self, key: str) -> bool:
-        """Whether the original is there as it was; else it is told as lost."""
-        try:
-            if duplicate(self._stores, self._config.spool, self.aside + key, key):
-                return True
-            lost: KgfsError = MissingError(f"{key}: it is counted on again, and the copy that was set aside is gone.")
-        except RotError as error:
-            lost = error
-        self._errors.add("trash", lost, key=key)
-        return False
-
-    def _set_aside(self, key: str) -> bool | None:
-        """False where it is absent, None where it is rotten, which is told."""
-        try:
-            return duplicate(self._stores, self._config.spool, key, self.aside + key)
-        except RotError as error:
-            self._errors.add("trash", error, key=key)
-            return None
-
-
-def _wanted(stores: Stores, keys: Sequence[str], known: int) -> set[str]:
-    """Those that are promised, or that the ledger speaks of behind the fact ``known``: nothing promises one anew without a
-    fact that names it."""
-    news = b"\n".join(entry for _, entry in stores.garage.ledger.replay(known))
-    return {key for key in keys if key.encode() in news or stores.journal.promises(key)}
-
-
-def _may_be_wanted(stores: Stores, left: str, key: str) -> bool:
-    """Not where the document was purged since."""
-    if stores.journal.promises(key):
-        return True
-    try:
-        sha256 = stores.garage.objects.stat(left).sha256
-    except (MissingError, RotError):
-        return False
-    found = [stores.journal.names.document_with(one.id, sha256) for one in stores.journal.names.ontologies()]
-    return any(document is not None and document.key == key for document in found)

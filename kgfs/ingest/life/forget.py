@@ -20,12 +20,20 @@ from kgfs.errors import BadInputError, KgfsError, MissingError, RotError
 from kgfs.failpoints import border
 from kgfs.ingest.depositing.deposit import Deposits
 from kgfs.ingest.keeping.settle import Settler
-from kgfs.ingest.life.purge import decided_about, purge
+from kgfs.ingest.life.purge import conclude, decided_about, purge
+from kgfs.ingest.life.survivors import commit_of
 from kgfs.stores.found import ontology_of
 from kgfs.stores.graph.vocabulary import Concept
 from kgfs.stores.journal.contract_names import Forgetting
 from kgfs.stores.journal.encoding import decode
-from kgfs.stores.journal.facts import Fact, ForgettingDone, ForgettingOwed, OntologyRemoved, SearchRemoved
+from kgfs.stores.journal.facts import (
+    DocumentForgotten,
+    Fact,
+    ForgettingDone,
+    ForgettingOwed,
+    OntologyRemoved,
+    SearchRemoved,
+)
 from kgfs.stores.journal.following import confirmed
 from kgfs.stores.naming import Found, FoundKind
 from kgfs.stores.portions import portions
@@ -192,6 +200,9 @@ def carry_out(config: Config, stores: Stores) -> int:
             _carry_out(config, stores, one)
         except (MissingError, RotError) as error:
             lost = error
+    if any(one.purge for one in owed):
+        conclude(config, stores)
+        _read_again(stores, [doc_id for one in owed if one.purge for doc_id in one.doc_ids])
     if lost is not None:
         raise lost
     return len(owed)
@@ -209,7 +220,7 @@ def _carry_out(config: Config, stores: Stores, owed: Forgetting) -> None:
     with Settler(config, stores).alone():
         # Nobody settles from here on, so none of these gets a name again before this is done.
         current = next(known for known in stores.journal.names.forgettings() if known.order == owed.order)
-        commit_id, redaction, decisions = f"forgetting-{current.order}", "", tuple[str, ...]()
+        commit_id, redaction, decisions = commit_of(current), "", tuple[str, ...]()
         if current.cascade == "none":
             _keep_texts(stores, current.doc_ids)
         else:
@@ -231,6 +242,16 @@ def _carry_out(config: Config, stores: Stores, owed: Forgetting) -> None:
             )
         )
         border("forgetting-done")
+
+
+def _read_again(stores: Stores, doc_ids: Iterable[str]) -> None:
+    """Those that got a name again just when they were purged, and left the graph for nothing."""
+    for doc_id in doc_ids:
+        document = stores.journal.names.document(doc_id)
+        shown = document is None or not document.commit_id or stores.graph.document(doc_id) is not None
+        if document is not None and not shown and stores.journal.names.names_of(doc_id):
+            commit_id = f"forget-{doc_id}-{document.deposit}"
+            stores.journal.record(DocumentForgotten(doc_id, "orphans", commit_id, time.time_ns()))
 
 
 def _leave_graph(stores: Stores, owed: Forgetting, commit_id: str) -> None:

@@ -15,10 +15,14 @@ from dataclasses import asdict
 from kgfs.config import Config
 from kgfs.errors import MissingError, RotError, StoreError
 from kgfs.failpoints import border
+from kgfs.ingest.keeping.giving_up import GivingUp
 from kgfs.ingest.keeping.quarantine import erase, erase_lines
+from kgfs.ingest.keeping.settle import Settler
 from kgfs.ingest.life.survivors import hide_names, load_renaming, name_anew
+from kgfs.ingest.life.survivors import key_of as key_of_renaming
 from kgfs.ingest.reading.kin import alike
 from kgfs.ingest.reading.records import fingerprint_of
+from kgfs.ingest.sharing.exchange import Exchange
 from kgfs.models.contract import Passage
 from kgfs.stores.database import remove_database
 from kgfs.stores.graph.sqlite import built_beside
@@ -36,7 +40,7 @@ OWN = ("readings", "decisions", "records", "vectors", "texts")
 def purge(config: Config, stores: Stores, owed: Forgetting) -> tuple[str, tuple[str, ...]]:
     """The garage keys of the redaction, and of what other documents say from now on. The documents left the graph
     before; the caller keeps everybody from settling, and notes in the journal that it is done."""
-    key = f"redactions/{owed.order}.json"
+    key = key_of_redaction(owed.order)
     if not stores.garage.objects.exists(key):  # made once, since what it is made from is erased after it
         stores.garage.objects.put(key, encode_redaction(_redacted(stores, owed)))
     border("redacted")
@@ -50,7 +54,7 @@ def purge(config: Config, stores: Stores, owed: Forgetting) -> tuple[str, tuple[
         _rescue_records(stores, doc_id, leaving)
     border("rescued")
     for doc_id in owed.doc_ids:
-        _erase_objects(stores, doc_id)
+        _erase_objects(config, stores, doc_id)
         border("erased")
     stores.garage.objects.sweep()
     hashes = [document.sha256 for doc_id in owed.doc_ids if (document := stores.journal.names.document(doc_id))]
@@ -117,14 +121,36 @@ def _founded(stores: Stores, owed: Forgetting) -> set[str]:
     return {m.concept_id for key, raw in kept for m in decode_decisions(raw, key).concepts if m.how in FOUNDING}
 
 
-def _erase_objects(stores: Stores, doc_id: str) -> None:
+def key_of_redaction(order: str) -> str:
+    return f"redactions/{order}.json"
+
+
+def conclude(config: Config, stores: Stores) -> None:
+    """Where homes share the garage: what was erased is gone for good once the ledger has the purge, and is back where another home
+    has deposited the same bytes before that. Delivers what was done; away, it is concluded by the next who empties the trash."""
+    if stores.journal.sharing:
+        Exchange(config, stores).deliver()
+        with Settler(config, stores).alone():
+            GivingUp(stores, config).conclude()
+            for owed in stores.journal.names.forgettings():  # what is left of it is made from what is back
+                for key in (key_of_redaction(owed.order), key_of_renaming(owed.order)):
+                    stores.garage.objects.delete(key)
+
+
+def _erase_objects(config: Config, stores: Stores, doc_id: str) -> None:
     objects, names = stores.garage.objects, stores.journal.names
     document = names.document(doc_id)
     keys = [key for kind in OWN for key, _ in objects.keys(f"{kind}/{doc_id}/")]
+    others: list[str] = []
     if document is not None and not names.names_at(document.key):
         keys.append(document.key)
-        keys += copies_leaving(objects, document.key)
-    for key in keys:
+        others = copies_leaving(objects, document.key)
+    if stores.journal.sharing:
+        giving = GivingUp(stores, config)
+        others = [key for key in others if not key.startswith(giving.aside)]
+        giving.take_out(keys)
+        keys = []
+    for key in (*keys, *others):
         objects.delete(key)
 
 

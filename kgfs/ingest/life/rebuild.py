@@ -139,7 +139,7 @@ def _(fact: ForgettingDone, stores: Stores) -> None:
     if fact.cascade != "none":
         stores.graph.forget(fact.commit_id, fact.doc_ids, fact.at, fact.concepts)
     if fact.redaction:
-        survivors.say_in_graph(stores, fact.order, survivors.load_renaming(stores, fact.order), fact.at)
+        survivors.say_in_graph(stores, fact.commit_id, survivors.load_renaming(stores, fact.order), fact.at)
         stores.graph.impose(decode_redaction(stores.garage.objects.get(fact.redaction), fact.redaction))
 
 

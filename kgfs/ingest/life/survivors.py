@@ -73,7 +73,7 @@ def name_anew(stores: Stores, owed: Forgetting, concept_ids: Sequence[str]) -> R
         objects.put(key_of(owed.order), _encode(planned))
     border("survivors-planned")
     renaming = load_renaming(stores, owed.order)
-    say_in_graph(stores, owed.order, renaming, owed.at)
+    say_in_graph(stores, commit_of(owed), renaming, owed.at)
     border("survivors-named")
     if stores.vectors is not None:
         former = frozenset(former for former, _ in renaming.concepts)
@@ -82,13 +82,13 @@ def name_anew(stores: Stores, owed: Forgetting, concept_ids: Sequence[str]) -> R
     return renaming
 
 
-def say_in_graph(stores: Stores, order: str, renaming: Renaming, at: int) -> None:
-    """Idempotent. ``at`` is when the documents left the graph, just before."""
+def say_in_graph(stores: Stores, commit_id: str, renaming: Renaming, at: int) -> None:
+    """Idempotent. ``at`` is when the documents left the graph, just before, by that commit."""
     if renaming == NOTHING:
         return
     marks, unmarked = ([Mark(*fields) for fields in some] for some in (renaming.marks, renaming.unmarked))
     said = spoken(stores, renaming.decisions, at + 1)
-    stores.graph.reassign(f"forgetting-{order}-named", said, at + 1, marks, unmarked)
+    stores.graph.reassign(f"{commit_id}-named", said, at + 1, marks, unmarked)
 
 
 def founded_rows(stores: Stores, renaming: Renaming, model: str) -> list[Row]:
@@ -137,6 +137,12 @@ def _says(stores: Stores, doc_id: str) -> str:
     if document is None or shown is None or not document.commit_id or document.reading != shown.reading:
         return ""
     return document.decisions
+
+
+def commit_of(owed: Forgetting) -> str:
+    """By which its documents leave the graph. Another one where some have got a name again since that was done, so that no
+    fact speaks of what was done before."""
+    return f"forgetting-{owed.order}-{hashlib.sha256(' '.join(owed.doc_ids).encode()).hexdigest()[:8]}"
 
 
 def key_of(order: str) -> str:

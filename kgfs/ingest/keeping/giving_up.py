@@ -1,0 +1,121 @@
+"""Objects that leave a garage which homes share: another home may count on one of them at any moment.
+
+A copy of each stands aside until it is certain that nobody does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from kgfs.config import Config
+from kgfs.errors import KgfsError, MissingError, RotError
+from kgfs.failpoints import border
+from kgfs.ingest.keeping.place import duplicate
+from kgfs.stores.error_log import ErrorLog
+from kgfs.stores.hosts import host_id
+from kgfs.stores.journal.encoding import decode
+from kgfs.stores.journal.facts import ForgettingDone
+from kgfs.stores.stores import Stores
+from kgfs.stores.waiting import LEAVING
+
+AT_ONCE = 8
+
+
+class GivingUp:
+    """Of one home, whose caller keeps everybody in it from settling."""
+
+    def __init__(self, stores: Stores, config: Config) -> None:
+        self._stores = stores
+        self._config = config
+        self._errors = ErrorLog(config.errors_log)
+        self.aside = f"{LEAVING}{host_id(config)}/"
+        """Before the key of an original that is set aside."""
+
+    def conclude(self) -> None:
+        """Put back what stands aside and is counted on by now, and let go of the rest: what was taken out, and what one had set
+        aside that was killed. While it is not certain yet that a purge holds, nothing is done."""
+        if is_purge_unconfirmed(self._stores):
+            return
+        for left in [key for key, _ in self._stores.garage.objects.keys(self.aside)]:
+            key = left.removeprefix(self.aside)
+            if not _may_be_wanted(self._stores, left, key) or self.bring_back(key):
+                self._stores.garage.objects.delete(left)
+
+    def take_out(self, keys: Sequence[str]) -> None:
+        """Delete what is purged, originals and what was made of them; :meth:`conclude` ends that once the ledger has the
+        purge, or another home has made it void by depositing the same bytes first. Who does so later finds the originals gone, as
+        :meth:`give_up` tells. What is rotten is not to come back."""
+        with ThreadPoolExecutor(AT_ONCE, "kgfs-giving-up") as several:
+            found = dict(zip(keys, several.map(self._set_aside, keys), strict=True))
+            list(several.map(self._stores.garage.objects.delete, [key for key in keys if found[key] is not False]))
+
+    def give_up(self, keys: Sequence[str], known: int) -> None:
+        """Delete those that nothing promised when the ledger was known up to the fact ``known``. Another home may count on one
+        of them at any moment: it finds the object there, and says so in the ledger. So a copy stands aside until the ledger
+        was read behind the deletion: who had said so by then has the object back from that copy. Who says so later
+        looks for the object after that, so behind the deletion, and has the bytes elsewhere until it has looked
+        (``wait_too``, ``keep_again``). What has no copy is not deleted, for it was absent: if it is there by now, another home
+        has deposited it since. Killed or stopped anywhere, the copy is still there. What is rotten stays, and stays noted."""
+        stores, objects = self._stores, self._stores.garage.objects
+        wanted = _wanted(stores, keys, known)
+        leaving = [key for key in keys if key not in wanted]
+        with ThreadPoolExecutor(AT_ONCE, "kgfs-giving-up") as several:
+            found = dict(zip(leaving, several.map(self._set_aside, leaving), strict=True))
+            border("original-aside")
+            copied = [key for key in leaving if found[key]]
+            list(several.map(objects.delete, copied))
+            border("original-gone")
+            wanted = _wanted(stores, keys, known)
+            kept = {key for key in copied if key in wanted and not self.bring_back(key)}
+            border("original-back")
+            list(several.map(lambda key: objects.delete(self.aside + key), set(copied) - kept))
+        stores.journal.drop_unheld([key for key in keys if key not in wanted and found.get(key) is not None])
+
+    def bring_back(self, key: str) -> bool:
+        """Whether the original is there as it was; else it is told as lost."""
+        try:
+            if duplicate(self._stores, self._config.spool, self.aside + key, key):
+                return True
+            lost: KgfsError = MissingError(f"{key}: it is counted on again, and the copy that was set aside is gone.")
+        except RotError as error:
+            lost = error
+        self._errors.add("trash", lost, key=key)
+        return False
+
+    def _set_aside(self, key: str) -> bool | None:
+        """False where it is absent, None where it is rotten, which is told."""
+        try:
+            return duplicate(self._stores, self._config.spool, key, self.aside + key)
+        except RotError as error:
+            self._errors.add("trash", error, key=key)
+            return None
+
+
+def _wanted(stores: Stores, keys: Sequence[str], known: int) -> set[str]:
+    """Those that are promised, or that the ledger speaks of behind the fact ``known``: nothing promises one anew without a
+    fact that names it."""
+    news = b"\n".join(entry for _, entry in stores.garage.ledger.replay(known))
+    return {key for key in keys if key.encode() in news or stores.journal.promises(key)}
+
+
+def is_purge_unconfirmed(stores: Stores) -> bool:
+    """Whether one was carried out that the ledger has not got yet."""
+    return any(
+        isinstance(fact, ForgettingDone) and fact.purge for fact in map(decode, stores.journal.unshipped(1 << 62)[1])
+    )
+
+
+def _may_be_wanted(stores: Stores, left: str, key: str) -> bool:
+    """Not where the document was purged since."""
+    top, _, rest = key.partition("/")
+    if top != "sources":
+        return stores.journal.names.document(rest.partition("/")[0]) is not None
+    if stores.journal.promises(key):
+        return True
+    try:
+        sha256 = stores.garage.objects.stat(left).sha256
+    except (MissingError, RotError):
+        return False
+    found = [stores.journal.names.document_with(one.id, sha256) for one in stores.journal.names.ontologies()]
+    return any(document is not None and document.key == key for document in found)
