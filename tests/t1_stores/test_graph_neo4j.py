@@ -16,6 +16,7 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -27,6 +28,7 @@ from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.graph.vocabulary import Batch
 from scripts.servers import process
 from tests.peers.knowledge_server import MOST
+from tests.peers.losing import Losing
 from tests.required import missing
 from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, cid, prepared, publish
 from tests.t1_stores.graph_stores import on_server, own
@@ -422,3 +424,38 @@ def test_an_own_authority_goes_with_every_scheme() -> None:
 
     assert Place("neo4j+s://host:7687", ca_file=Path(__file__)).address() == "neo4j://host:7687"
     assert Place("neo4j+s://host:7687").address() == "neo4j+s://host:7687"
+
+
+@pytest.mark.claim("MACH-5")
+def test_who_looks_for_faults_is_not_held_by_a_server_that_fell_silent(neo4j_place: Place) -> None:
+    place = own(neo4j_place)
+    with (
+        closing(Losing(urlsplit(place.uri).port or 0)) as wire,
+        closing(opened(replace(place, uri=f"bolt://127.0.0.1:{wire.port}"))) as first,
+        closing(opened(replace(place, uri=f"bolt://127.0.0.1:{wire.port}", timeout=5.0))) as graph,
+    ):
+        publish(first, ZEN)
+        assert graph.faults() == []
+        with wire.losing(b"MATCH (g:Graph"):
+            begun = time.monotonic()
+            with pytest.raises(TimedOutError):
+                graph.faults()
+        assert time.monotonic() - begun < 30.0
+
+
+def test_a_reader_that_stands_still_holds_nothing_on_the_server_without_end(
+    neo4j_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kgfs.stores.graph.neo4j import speaking
+    from kgfs.stores.graph.neo4j.origin import Origin
+
+    place = own(neo4j_place)
+    with closing(opened(place)), closing(Origin(place)) as origin:
+        monkeypatch.setattr(speaking, "LOOKING", 1.0, raising=False)
+
+        def still(look: Any) -> None:
+            time.sleep(10.0)
+            list(look.counts())
+
+        with pytest.raises((TimedOutError, AwayError)):
+            origin.look(still)

@@ -202,7 +202,11 @@ class Neo4jGraph(Neo4jMatching):
         def walk(what: str, question: str, tx: ManagedTransaction) -> list[Fault]:
             return faults(tx, self._speaking.root(tx, self._graph)["space"], what, question)
 
-        return [fault for asked in QUESTIONS for fault in self._speaking.once(partial(walk, *asked))]
+        found: list[Fault] = []
+        for asked in QUESTIONS:
+            self._speaking.glance(ROOT, graph=self._graph)  # a walk would wait for minutes for a server that is silent
+            found += self._speaking.once(partial(walk, *asked))
+        return found
 
     def changed(self) -> bool:
         with self._asked:

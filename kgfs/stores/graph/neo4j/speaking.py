@@ -68,8 +68,8 @@ MATCH (again:Graph {name: $graph})
 RETURN rows, before = [again.epoch, again.clears] AS whole"""
 """A question and both looks in one request. The question may use ``space`` and returns one column."""
 
-_WITHOUT_END = 0.0
-"""The server's word for a transaction that it does not end."""
+LOOKING = 6 * 3600.0
+"""Seconds that a transaction of :meth:`Speaking.once` may take that reads only: longer than any does whose process goes on."""
 _TIMED_OUT = (
     "Neo.ClientError.Transaction.TransactionTimedOut",
     "Neo.ClientError.Transaction.LockClientStopped",
@@ -217,10 +217,11 @@ class Speaking:
 
     def once(self, work: Callable[[ManagedTransaction], Answer], *, writes: bool = False) -> Answer:
         """``work`` in one transaction and in this thread, never tried again: fails at once where the server is away. What reads
-        only may take as long as the way to the server makes it."""
+        only may take as long as the way to the server makes it; a server that falls silent meanwhile is noticed after a
+        time-out of its own choosing, so who waits asks with :meth:`glance` first."""
         access = WRITE_ACCESS if writes else READ_ACCESS
         with self._spoken(), self._session(access) as session:
-            with session.begin_transaction(timeout=self.place.timeout * WRITING if writes else _WITHOUT_END) as tx:
+            with session.begin_transaction(timeout=self.place.timeout * WRITING if writes else LOOKING) as tx:
                 answer = work(tx)
                 tx.commit()
             return answer
