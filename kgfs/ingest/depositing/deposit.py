@@ -18,7 +18,6 @@ from kgfs.domain.documents import Name, NameKind, Ontology, Place
 from kgfs.domain.identity import new_id, new_ontology_id
 from kgfs.domain.names import encode_name, is_document_name
 from kgfs.errors import (
-    AWAY,
     BadInputError,
     ExistsError,
     IsAFolderError,
@@ -75,7 +74,9 @@ class Deposits:
         """ExistsError if there is one of that name, RefusedError for a name of the tree's own or a dot-name."""
         check_ontology_name(name)
         ontology_id = new_ontology_id()
-        prefix = prefix_for(name, ontology_id, _TakenPrefixes(self._stores))
+        # What was removed has trash, and keys that were cited. All of it is known here: a garage may be silent.
+        taken = {known.prefix for known in (*self._names.ontologies(), *self._names.removed_ontologies())}
+        prefix = prefix_for(name, ontology_id, taken)
         fact = OntologyMade(ontology_id, name, prefix, new_id(), mode & PERMISSIONS, uid, gid, time.time_ns())
         self.record(fact)
         return self._ontology(ontology_id)
@@ -324,21 +325,6 @@ class Deposits:
         is ``leaving`` goes with it, which a name that came back after a power failure would miss."""
         synced = leaving is not None and leaving.place is Place.SPOOL
         self._stores.journal.record(*facts, inbox=inbox, session=self._session, synced=synced)
-
-
-class _TakenPrefixes:
-    """Prefixes that an ontology has, or had: its trash, and keys that were cited, outlive it."""
-
-    def __init__(self, stores: Stores) -> None:
-        self._stores = stores
-
-    def __contains__(self, prefix: object) -> bool:
-        if any(ontology.prefix == prefix for ontology in self._stores.journal.names.ontologies()):
-            return True
-        try:
-            return any(True for _ in self._stores.garage.objects.keys(f"sources/{prefix}/"))
-        except AWAY:
-            return True  # perhaps; one with the ontology's id is free for certain
 
 
 def _check_ownership(before: Name, uid: int | None, gid: int | None) -> None:
