@@ -188,10 +188,6 @@ class DocumentsFolder(_Entry, Folder):
 class DocumentFile(_Entry, File):
     __slots__ = ()
 
-    @property
-    def keeps_elsewhere(self) -> bool:
-        return self._world.deposits.copies.elsewhere is not None
-
     def open(self, *, read: bool, write: bool, truncate: bool, append: bool = False) -> Handle:
         # The row is there still only where the file was made just now.
         known, self._first = self._first, None
@@ -241,12 +237,11 @@ class DocumentLink(_Entry, Link):
 
 
 class DocumentHandle(Handle):
-    __slots__ = ("_file", "keep_cache", "keeps_elsewhere")
+    __slots__ = ("_file", "keep_cache")
 
     def __init__(self, file: OpenFile) -> None:
         self._file = file
         self.keep_cache = file.keep_cache
-        self.keeps_elsewhere = file.keeps_elsewhere
 
     def read(self, offset: int, length: int) -> bytes:
         return self._file.read(offset, length)

@@ -98,11 +98,6 @@ class Node:
         of the last news; what it is told first, or a listing keeps, may not."""
         return self.attr()
 
-    @property
-    def keeps_elsewhere(self) -> bool:
-        """Whether opening it, or truncating it by path, may wait for a server. *Quick*."""
-        return False
-
     def change(self, wanted: AttrChange) -> Attr:
         """chmod, chown, utimens, truncate by path. *Blocks*."""
         raise DerivedError("This is derived from the documents and cannot be changed. Change the documents instead.")
@@ -219,8 +214,6 @@ class Handle:
     direct_io: bool = False
     quick: bool = False
     """Whether read is quick (in memory)."""
-    keeps_elsewhere: bool = False
-    """Whether what is written may wait for a server, for it is kept there."""
 
     def read(self, offset: int, length: int) -> bytes:
         raise NotImplementedError

@@ -63,9 +63,7 @@ class OpenFiles:
         file = _file(known.node)
         try:
             writes = bool(flags & (os.O_ACCMODE | os.O_TRUNC | os.O_APPEND))
-            handle = await self._threads.change(
-                lambda: open_node(file, flags), held=writes, outlasts=file.keeps_elsewhere
-            )
+            handle = await self._threads.change(lambda: open_node(file, flags), held=writes)
         except MissingError as error:
             raise_gone(error)
         if flags & os.O_TRUNC and known.gone is not None:
@@ -189,8 +187,7 @@ class OpenFiles:
     # ------------------------------------------------------------------------------------------- inside
 
     async def with_handle(self, opened: OpenFile, call: Callable[[], T], *, abandon: bool = False) -> T:
-        """Call it in a thread, alone with the handle; with ``abandon`` it may be given up. What waits for a server, or for
-        somebody who has the same file and waits for one, takes the place of no other change."""
+        """Call it in a thread, alone with the handle; with ``abandon`` it may be given up."""
         try:
             opened.turn.acquire_nowait()  # acquire() takes a turn of the event loop even where nobody has it
         except trio.WouldBlock:
@@ -209,7 +206,7 @@ class OpenFiles:
 
         if abandon:
             return await self._threads.ask(inside)
-        return await self._threads.change(inside, outlasts=opened.handle.keeps_elsewhere)
+        return await self._threads.change(inside)
 
 
 def _at_once(opened: OpenFile, call: Callable[[], T]) -> T | None:

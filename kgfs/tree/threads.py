@@ -1,14 +1,22 @@
-"""Where calls wait that may block: a bounded number of threads for questions, and as many for changes."""
+"""Where calls wait that may block: in a bounded number of places for questions, and as many for changes.
+
+A place is for who waits for this machine: for its disk, and for others that do. Who begins to wait for a server, or for somebody
+who may be, gives it back (:mod:`kgfs.stores.aside`), so that nobody whom the disk can answer stands behind a server that is
+silent. Of those that wait so there are as many as ask, each in a thread.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, NoReturn, TypeVar, cast
 
 import trio
 
 from kgfs.errors import KgfsError, StoppingError
+from kgfs.stores.aside import in_place
 from kgfs.tree.gate import Gate
 
 if TYPE_CHECKING:
@@ -20,7 +28,7 @@ THREADS = 16
 
 
 class Threads:
-    """Slow questions make no change wait. The event loop owns it."""
+    """Slow questions make no change wait, and nothing waits for a server but who asks it. The event loop owns it."""
 
     def __init__(self, threads: int = THREADS) -> None:
         self._asking = trio.CapacityLimiter(threads)
@@ -41,23 +49,16 @@ class Threads:
     def are_held(self) -> bool:
         return not self._gate.is_open()
 
-    async def change(self, call: Callable[[], T], *, held: bool = True, outlasts: bool = False) -> T:
-        """Goes to its end whatever happens, once it has begun. What is not ``held`` passes a gate that is closed. What
-        ``outlasts`` others, for it waits for a server, takes none of the places: one that is silent may keep it for long, and
-        nobody else is to find no thread for that."""
+    async def change(self, call: Callable[[], T], *, held: bool = True) -> T:
+        """Goes to its end whatever happens, once it has begun. What is not ``held`` passes a gate that is closed."""
         if held and self.are_held():
             await self._gate.passing()
-        if outlasts:
-            return await self._to_the_end(call)
-        task = trio.lowlevel.current_task()
+        place = _Place(self._changing)
+        await place.take()
         try:
-            self._changing.acquire_on_behalf_of_nowait(task)
-        except trio.WouldBlock:
-            await self._changing.acquire_on_behalf_of(task)
-        try:
-            return await self._to_the_end(call)
+            return await self._to_the_end(partial(in_place, call, place.leave))
         finally:
-            self._changing.release_on_behalf_of(task)
+            place.give_back()
 
     async def _to_the_end(self, call: Callable[[], T]) -> T:
         """The thread is handed over to directly, without the turns of the event loop that ``trio.to_thread`` takes for what is
@@ -104,7 +105,11 @@ class Threads:
         with trio.CancelScope() as scope:
             self._asked.add(scope)
             try:
-                return await trio.to_thread.run_sync(call, limiter=self._asking, abandon_on_cancel=True)
+                place = _Place(self._asking)
+                asking = partial(in_place, call, place.leave)
+                # It takes whatever acquires and releases so.
+                limiter = cast(trio.CapacityLimiter, place)
+                return await trio.to_thread.run_sync(asking, limiter=limiter, abandon_on_cancel=True)
             finally:
                 self._asked.discard(scope)
         raise StoppingError("The mount is being taken down.")
@@ -115,6 +120,40 @@ class Threads:
         self._gate.refuse(StoppingError("The mount is being taken down."))
         for scope in list(self._asked):
             scope.cancel()
+
+
+class _Place:
+    """That of one call. It is given back when the call ends or, if that is before, when its thread steps aside."""
+
+    __slots__ = ("_among", "_taken", "_token")
+
+    def __init__(self, among: trio.CapacityLimiter) -> None:
+        self._among = among
+        self._taken = False
+        self._token = trio.lowlevel.current_trio_token()
+
+    async def take(self) -> None:
+        try:
+            self._among.acquire_on_behalf_of_nowait(self)
+        except trio.WouldBlock:
+            await self._among.acquire_on_behalf_of(self)
+        self._taken = True
+
+    def give_back(self) -> None:
+        if self._taken:
+            self._taken = False
+            self._among.release_on_behalf_of(self)
+
+    def leave(self) -> None:
+        """The same, for its thread."""
+        with suppress(trio.RunFinishedError):  # then nobody wants it
+            self._token.run_sync_soon(self.give_back)
+
+    async def acquire_on_behalf_of(self, borrower: object) -> None:
+        await self.take()
+
+    def release_on_behalf_of(self, borrower: object) -> None:
+        self.give_back()
 
 
 def _to_its_end(raise_cancel: Callable[[], NoReturn]) -> trio.lowlevel.Abort:

@@ -270,8 +270,7 @@ class Vfs:
             known.gone = changed(known.gone, wanted)
         elif wanted != _NOTHING:
             node = known.node
-            outlasts = wanted.size is not None and node.keeps_elsewhere
-            return await self._threads.change(lambda: node.change(wanted), outlasts=outlasts)
+            return await self._threads.change(lambda: node.change(wanted))
         return self.getattr(inode)
 
     def access(self, inode: int, mask: int) -> bool:

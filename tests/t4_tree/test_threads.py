@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Awaitable, Callable
 
 import pytest
 import trio
 import trio.testing
 
 from kgfs.errors import KgfsError, StoppingError, StoreError
+from kgfs.stores.aside import WaitingLock, step_aside
 from kgfs.tree.threads import Threads
 
 
@@ -43,22 +43,8 @@ async def test_a_cancelled_change_goes_to_its_end_and_its_thread_is_free_again()
 
 
 async def test_changes_beyond_the_threads_wait_for_their_turn() -> None:
-    threads, inside, most, lock = Threads(2), 0, 0, threading.Lock()
-
-    def change() -> None:
-        nonlocal inside, most
-        with lock:
-            inside += 1
-            most = max(most, inside)
-        threading.Event().wait(0.01)
-        with lock:
-            inside -= 1
-
     with trio.fail_after(10):
-        async with trio.open_nursery() as nursery:
-            for _ in range(10):
-                nursery.start_soon(threads.change, change)
-    assert (inside, most) == (0, 2)
+        assert await most_at_once(Threads(2).change, 10) == 2
 
 
 async def test_who_waits_to_be_told_takes_no_thread_and_hears_of_failures() -> None:
@@ -101,22 +87,79 @@ async def test_who_is_told_before_it_waits_goes_on_and_the_cancelled_are_told_to
             threading.Thread(target=done[0], args=(None,)).start()
 
 
-async def test_what_outlasts_others_takes_the_place_of_none() -> None:
-    threads, go_on, outlasted = Threads(1), threading.Event(), []
+@pytest.mark.parametrize("kind", ["change", "ask"])
+async def test_who_steps_aside_takes_the_place_of_none(kind: str) -> None:
+    threads, go_on, ended = Threads(1), threading.Event(), list[bool]()
+    wait = {"change": threads.change, "ask": threads.ask}[kind]
 
-    async def outlast() -> None:
-        outlasted.append(await threads.change(lambda: go_on.wait(10), outlasts=True))
+    def outlast() -> bool:
+        for _ in range(2):
+            step_aside()
+        return go_on.wait(10)
+
+    async def waiting() -> None:
+        ended.append(await wait(outlast))
 
     with trio.fail_after(10):
         async with trio.open_nursery() as nursery:
             for _ in range(5):
-                nursery.start_soon(outlast)
-            await trio.testing.wait_all_tasks_blocked()
-            assert await threads.change(lambda: 7) == 7
-            assert outlasted == []
-            nursery.cancel_scope.cancel()
+                nursery.start_soon(waiting)
+            assert await wait(lambda: 7) == 7
+            assert ended == []
             go_on.set()
-    assert outlasted == [True] * 5
+        assert ended == [True] * 5
+        most = await most_at_once(wait, 5)
+    assert most == 1, "each gave back one place, which was its own"
+
+
+async def most_at_once(wait: Callable[[Callable[[], None]], Awaitable[None]], count: int) -> int:
+    inside, most, lock = 0, 0, threading.Lock()
+
+    def call() -> None:
+        nonlocal inside, most
+        with lock:
+            inside += 1
+            most = max(most, inside)
+        threading.Event().wait(0.01)
+        with lock:
+            inside -= 1
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(count):
+            nursery.start_soon(wait, call)
+    return most
+
+
+async def test_who_waits_for_somebody_that_may_wait_for_a_server_takes_the_place_of_none() -> None:
+    threads, lock, held, go_on = Threads(1), WaitingLock(), threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with lock, lock:
+            held.set()
+            step_aside()
+            assert go_on.wait(10)
+
+    def wait() -> None:
+        with lock:
+            assert go_on.is_set()
+
+    with trio.fail_after(10):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(threads.change, hold)
+            await trio.to_thread.run_sync(held.wait)
+            assert not lock.at_once()
+            for _ in range(3):
+                nursery.start_soon(threads.change, wait)
+            assert await threads.change(lambda: 7) == 7
+            go_on.set()
+    assert lock.at_once()
+    lock.release()
+
+
+def test_who_has_no_place_steps_aside_from_none() -> None:
+    step_aside()
+    with WaitingLock():
+        step_aside()
 
 
 async def test_changes_wait_at_a_gate_and_questions_do_not() -> None:
@@ -125,14 +168,13 @@ async def test_changes_wait_at_a_gate_and_questions_do_not() -> None:
     with trio.fail_after(10):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(threads.change, lambda: made.append("change"))
-            nursery.start_soon(partial(threads.change, lambda: made.append("long change"), outlasts=True))
             await gate.wanted.wait()
             assert await threads.ask(lambda: "answer") == "answer"
             await threads.change(lambda: made.append("open to read"), held=False)
             await trio.testing.wait_all_tasks_blocked()
             assert made == ["open to read"]
             gate.open()
-    assert sorted(made) == ["change", "long change", "open to read"]
+    assert sorted(made) == ["change", "open to read"]
     assert not threads.are_held()
 
 

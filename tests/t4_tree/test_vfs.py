@@ -23,6 +23,7 @@ from kgfs.errors import (
     StoppingError,
     UnsupportedError,
 )
+from kgfs.stores.aside import step_aside
 from kgfs.tree.inodes import Inodes
 from kgfs.tree.listing import Listings
 from kgfs.tree.node import (
@@ -406,18 +407,21 @@ async def test_slow_reads_make_no_writer_wait(tree: Tree) -> None:
 
 
 class Elsewhere(Handle):
-    """What is written there a server keeps that is silent until it is told to go on. Who waits for it has the file alone."""
-
-    keeps_elsewhere = True
+    """What is there a server keeps that is silent until it is told to go on. Who waits for it has the file alone."""
 
     def __init__(self) -> None:
         self.entered, self.go_on = threading.Event(), threading.Event()
 
     def sync(self) -> None:
+        step_aside()
         self.entered.set()
         self.go_on.wait(30)
 
     flush = sync
+
+    def read(self, offset: int, length: int) -> bytes:
+        self.sync()
+        return b"kept"
 
     def write(self, offset: int, data: bytes) -> int:
         self.sync()
@@ -428,8 +432,6 @@ class Elsewhere(Handle):
 
 
 class ElsewhereFile(FixedFile):
-    keeps_elsewhere = True
-
     def __init__(self, handle: Elsewhere) -> None:
         super().__init__("elsewhere", b"kept")
         self._handle = handle
@@ -439,16 +441,19 @@ class ElsewhereFile(FixedFile):
         return self._handle
 
 
-@pytest.mark.claim("SHARE-2")
-@pytest.mark.parametrize("what", ["open", "write", "flush", "fsync", "ftruncate"])
-async def test_what_waits_for_a_server_makes_no_change_wait(tree: Tree, what: str) -> None:
+@pytest.mark.claim("SHARE-2", "AWAY-2")
+@pytest.mark.parametrize("what", ["open", "read", "write", "flush", "fsync", "ftruncate"])
+async def test_what_waits_for_a_server_makes_nothing_else_wait(tree: Tree, what: str) -> None:
     vfs = Vfs(tree.root, lambda: space_of("/"), threads=1)
     documents, hello = await inode(vfs, "documents"), await inode(vfs, "derived/hello.txt")
+    tree.slow.set()
+    other = await vfs.files.open(await inode(vfs, "derived/slow.txt"), os.O_RDONLY)
     silent = Elsewhere()
     vfs.inodes.known(hello).node = ElsewhereFile(silent)
     fh = vfs.files.opened(silent, hello, os.O_WRONLY)
     calls: dict[str, Callable[[], Awaitable[object]]] = {
         "open": lambda: vfs.files.open(hello, os.O_RDONLY),
+        "read": lambda: vfs.files.read(fh, 0, 10),
         "write": lambda: vfs.files.write(fh, 0, b"more"),
         "flush": lambda: vfs.files.flush(fh),
         "fsync": lambda: vfs.files.fsync(fh),
@@ -461,6 +466,7 @@ async def test_what_waits_for_a_server_makes_no_change_wait(tree: Tree, what: st
             try:
                 with trio.fail_after(10):
                     await vfs.mkdir(documents, b"folder", 0o755, ME)
+                    assert await vfs.files.read(other, 0, 10)
             finally:
                 silent.go_on.set()
 

@@ -16,8 +16,6 @@ class OpenFile:
     ) -> None:
         self.keep_cache = keep_cache
         """Whether what was read of this file before is what would be read now."""
-        self.keeps_elsewhere = writing and copies.elsewhere is not None
-        """Whether a flush waits for more than this machine's disk."""
         self._copies = copies
         self._copy = copy
         self._session = session

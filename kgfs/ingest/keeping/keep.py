@@ -61,7 +61,7 @@ def keep(copies: WorkingCopies, copy: WorkingCopy, session: str) -> bool:
 def keep_at_once(copies: WorkingCopies, copy: WorkingCopy, session: str) -> Pending | None:
     """As ``keep``, but that it is the caller who waits until what is recorded is durable. None, and nothing was done,
     where more is to be waited for, as with larger contents. Quick."""
-    if copies.admit is not None or copies.elsewhere is not None or not copy.lock.acquire(blocking=False):
+    if copies.admit is not None or copies.elsewhere is not None or not copy.lock.at_once():
         return None
     try:
         if not copy.dirty:

@@ -23,6 +23,7 @@ from kgfs.ingest.keeping.lull import BACKLOG, PATIENCE, Lull
 from kgfs.ingest.keeping.place import bring_home, put_small, small_here, small_of, wait_too
 from kgfs.ingest.keeping.sessions import alive_sessions
 from kgfs.ingest.keeping.spool import WorkingCopies
+from kgfs.stores.aside import step_aside
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.contract import Sums
 from kgfs.stores.journal.facts import Fact, ReadingOwed, Settled, VersionMinted
@@ -126,6 +127,7 @@ class Settler:
     def alone(self) -> Iterator[None]:
         """One process, and one thread in it, decides at a time: two would mint two versions."""
         self._config.run.mkdir(mode=0o700, parents=True, exist_ok=True)
+        step_aside()  # who has the lock may be putting something in a bucket
         with locked(self._config.run / "settle.lock"):
             yield
 

@@ -19,6 +19,7 @@ from typing import Protocol
 from kgfs.domain.documents import Name, Place
 from kgfs.errors import StoreError
 from kgfs.ingest.keeping.content import SMALL, Content, Memory, SpoolFile, is_held, open_content
+from kgfs.stores.aside import WaitingLock
 from kgfs.stores.garage.contract import BLOCK, Sums
 from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.journal.contract import Pending
@@ -51,7 +52,8 @@ class WorkingCopy:
         self.name_id = name_id
         self.handles = 0
         self.writers = 0
-        self.lock = threading.RLock()
+        self.lock = WaitingLock()
+        """Held by who reads, too, which may be from the bucket."""
         self.dirty = False
         """Whether there is something to keep."""
         self.pending_fact: Pending = NOTHING
@@ -102,7 +104,7 @@ class WorkingCopy:
 
     def write_at_once(self, offset: int | None, data: bytes) -> int | None:
         """The same where it touches memory only and nobody must be waited for; else None. Quick."""
-        if not self.lock.acquire(blocking=False):
+        if not self.lock.at_once():
             return None
         try:
             content = self._content
@@ -278,7 +280,7 @@ class WorkingCopies:
         """The same for a reader; None where somebody must be waited for. Quick."""
         with self._lock:
             copy = self._copies.get(name_id) or WorkingCopy(self, name_id)
-            if copy.writers or not copy.lock.acquire(blocking=False):
+            if copy.writers or not copy.lock.at_once():
                 return None
             self._copies[name_id] = copy
             copy.handles += 1
@@ -293,7 +295,7 @@ class WorkingCopies:
 
     def release_at_once(self, copy: WorkingCopy, *, writing: bool) -> bool:
         """Whether a handle was released without waiting for anybody; a writer's only with nothing left to keep. Quick."""
-        if not copy.lock.acquire(blocking=False):
+        if not copy.lock.at_once():
             return False
         try:
             if writing and copy.dirty:

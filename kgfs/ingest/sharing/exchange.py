@@ -25,6 +25,7 @@ from kgfs.ingest.keeping.ship import ship_once
 from kgfs.ingest.sharing.acknowledge import acknowledge
 from kgfs.ingest.sharing.obey import is_obeyed, note_purges, obey, purged_contents
 from kgfs.ingest.sharing.waiting import find_waiting, put_waiting, take_away
+from kgfs.stores.aside import step_aside
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.journal.encoding import decode
 from kgfs.stores.journal.facts import ConflictKept, ContentKept, Settled, VersionMinted
@@ -116,6 +117,7 @@ class Exchange:
         """Deliver a fact that was just recorded, or take it back and raise: AwayError, TimedOutError, StoreError; within twice
         ``garage.timeout`` where the garage is silent, however many call at once. What could not be delivered in time may
         have been: then it is found to be this home's, and true, when the garage answers again."""
+        step_aside()  # also where others have the turn
         try:
             self.deliver(self._config.garage_store.timeout)
         except KgfsError:

@@ -13,6 +13,7 @@ from urllib.parse import quote
 from xml.etree import ElementTree
 
 from kgfs.errors import AwayError, MissingError, StoreError, TimedOutError
+from kgfs.stores.aside import step_aside
 from kgfs.stores.garage.s3.download import Download
 from kgfs.stores.garage.s3.errors import NoBucketError, TakenError
 from kgfs.stores.garage.s3.place import Place
@@ -319,6 +320,7 @@ class Bucket:
     def _spoken(self, what: str) -> Iterator[None]:
         from kgfs.stores.garage.s3.speaking import spoken
 
+        step_aside()
         try:
             with spoken(self.place.shown, what):
                 yield

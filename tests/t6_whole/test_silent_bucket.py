@@ -1,0 +1,121 @@
+"""A bucket that is silent under a mount, and many who wait for it: nobody else does."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from itertools import cycle
+from pathlib import Path
+
+import pytest
+
+from scripts.servers import process
+from tests.logs import AWAY
+from tests.peers.buckets import need
+from tests.stopping import stopped
+from tests.t6_whole.outages import Peer, read_anew
+from tests.t6_whole.running import QUICK, Place, until
+
+pytestmark = [pytest.mark.mounted, pytest.mark.slow]
+
+MANY = 24
+"""More than there are places for questions, or for changes."""
+SILENT = 30
+"""Seconds that the bucket may be silent: longer than all that is to wait for nothing takes, on a busy machine."""
+LARGE = 300_000
+"""Bytes that no look into memory finds: who reads them has a thread for that."""
+
+
+@pytest.fixture(scope="module")
+def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Peer]:
+    """Of its own: others are not to notice that it is silent."""
+    need("seaweedfs")
+    found = Peer("seaweedfs", tmp_path_factory.mktemp("seaweedfs"))
+    found.start()
+    yield found
+    found.end()
+
+
+@pytest.fixture
+def far(place: Place, bucket: Peer) -> Place:
+    place.environment |= QUICK | {"KGFS_GARAGE_TIMEOUT": str(SILENT)}
+    (place.home / "config.toml").write_text(bucket.settings())
+    return place
+
+
+def content(name: str) -> bytes:
+    return f"{name}.\n".encode() * (LARGE // 10 if name.startswith("large") else 1)
+
+
+def append(path: Path) -> bytes:
+    with path.open("ab") as file:
+        file.write(b"more")
+    return b""
+
+
+def forget_pages(folder: Path) -> None:
+    """What the kernel has read, or is about to write, of all files below."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+@pytest.mark.claim("AWAY-1", "AWAY-2", "MACH-5")
+@pytest.mark.logs(AWAY)
+@pytest.mark.parametrize("how", ["read", "open what others read", "open a version", "append"])
+def test_many_wait_for_it_and_nobody_waits_for_them(far: Place, bucket: Peer, tmp_path: Path, how: str) -> None:
+    awaited = [f"far-{n:02}.txt" for n in range(MANY)]
+    changed = ["mode.txt", "moved.txt", "cut.txt"]
+    cached = ["large-0.txt", "large-1.txt", "cached.txt"]
+    source = tmp_path / "source"
+    source.mkdir()
+    for name in (*awaited, *changed, *cached):
+        (source / name).write_bytes(content(name))
+    far.run("ingest", *sorted(source.iterdir()), "--ontology", "Notes", "--no-wait")
+    shutil.rmtree(far.home / "cache")
+    far.mount("--no-worker")
+    documents = far.mountpoint / "Notes/documents"
+    (documents / "first.txt").write_bytes(b"The first change waits until the ledger was asked.\n")
+    for name in cached:
+        assert read_anew(documents / name) == content(name)
+    until(lambda: sum(path.is_file() for path in (far.home / "cache").glob("*/*")) >= len(cached))
+    forget_pages(far.home / "cache")
+    waits: dict[str, list[Callable[[], bytes]]] = {
+        "read": [(documents / name).read_bytes for name in awaited],
+        "open what others read": [(documents / name).read_bytes for _ in range(5) for name in awaited[:8]],
+        "open a version": [(documents.parent / f"versions/{name}@/1.txt").read_bytes for name in awaited],
+        "append": [partial(append, documents / name) for name in awaited],
+    }
+    steps: dict[str, Callable[[], object]] = {
+        **{f"read {name}": partial(read_anew, documents / name) for name in cached},
+        "chmod": lambda: (documents / "mode.txt").chmod(0o600),
+        "rename": lambda: (documents / "moved.txt").rename(documents / "renamed.txt"),
+        "truncate": lambda: os.truncate(documents / "cut.txt", 0),
+        "make a folder": (documents / "folder").mkdir,
+        "write": lambda: (documents / "folder/new.txt").write_bytes(b"new"),
+        "make an ontology": (far.mountpoint / "Other").mkdir,
+    }
+    server = process.running(bucket.folder)
+    assert server
+    waiting: list[Future[bytes]] = []
+    with ThreadPoolExecutor(len(waits[how])) as pool:
+        with stopped(server.pid):
+            for wait in waits[how]:
+                waiting.append(pool.submit(wait))
+                time.sleep(0.05)  # in this order: who opens a file finds it being read
+            took = {}
+            for name, step in steps.items():
+                begun = time.monotonic()
+                step()
+                took[name] = time.monotonic() - begun
+            assert not any(one.done() for one in waiting), f"somebody waited for those who wait for the bucket: {took}"
+        for one, name in zip(waiting, cycle(awaited[:8] if how == "open what others read" else awaited), strict=False):
+            assert one.result() == (b"" if how == "append" else content(name))
+    assert read_anew(documents / "cut.txt") == b""
+    assert read_anew(documents / "renamed.txt") == content("moved.txt")
