@@ -80,7 +80,7 @@ def run_mount(
     from kgfs.tree.vfs import Vfs, space_of
     from kgfs.tree.world import World
 
-    options = fuse.MountOptions(allow_other=allow_other)
+    options = fuse.MountOptions(allow_other=allow_other, waits=config.garage_store.store != "files")
     where = fuse.check(mountpoint, options)
     errors = ErrorLog(config.errors_log)
     refused: list[KgfsError] = []

@@ -28,7 +28,7 @@ from kgfs.errors import (
     RefusedError,
     from_os_error,
 )
-from kgfs.fuse import machine, probe
+from kgfs.fuse import connection, machine, probe
 from kgfs.fuse.adapter import Operations
 from kgfs.fuse.handling import LogError
 from kgfs.fuse.invalidate import Invalidator
@@ -53,6 +53,8 @@ class MountOptions:
     """Let other users in; needs ``user_allow_other`` unless root mounts."""
     read_only: bool = False
     """The kernel itself refuses every change (EROFS)."""
+    waits: bool = False
+    """Reading may wait for a server: see :mod:`.connection`."""
     poll: float = 0.1
     """Seconds between questions for news."""
 
@@ -117,7 +119,7 @@ async def mount(
         async with trio.open_nursery() as nursery:
             stop = _Stop(vfs, invalidator, where)
             await nursery.start(stop.listen)
-            nursery.start_soon(_announce, operations, ready)
+            nursery.start_soon(_announce, operations, ready, where if options.waits else None)
             nursery.start_soon(_watch, vfs, news, invalidator, options.poll, log_error)
             for task in tasks:
                 nursery.start_soon(_keep_running, task, log_error)
@@ -216,8 +218,10 @@ def _away(where: Path) -> None:
             log.warning("%s", error)
 
 
-async def _announce(operations: Operations, ready: Callable[[], None] | None) -> None:
+async def _announce(operations: Operations, ready: Callable[[], None] | None, to_widen: Path | None) -> None:
     await operations.answered_first.wait()
+    if to_widen is not None and not await trio.to_thread.run_sync(connection.widen, to_widen):
+        log.info("%s: twelve programs at most can wait for a server and leave others to read.", to_widen)
     if ready is not None:
         ready()
 

@@ -36,6 +36,8 @@ class Mount:
     path: str
     type: str
     source: str
+    device: str
+    """Its numbers, as ``major:minor``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +58,10 @@ def mounts() -> list[Mount]:
     found = []
     for line in Path("/proc/self/mountinfo").read_text("utf-8", "surrogateescape").splitlines():
         before, _, after = line.partition(" - ")
-        path = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), before.split(" ")[4])
+        _, _, device, _, named = before.split(" ")[:5]
+        path = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), named)
         kind, source = after.split(" ")[:2]
-        found.append(Mount(path, kind, source))
+        found.append(Mount(path, kind, source, device))
     return found
 
 

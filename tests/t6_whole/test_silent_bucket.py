@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from itertools import cycle
 from pathlib import Path
 
 import pytest
 
+from kgfs.fuse.connection import CONTROL
 from scripts.servers import process
 from tests.logs import AWAY
 from tests.peers.buckets import need
@@ -66,16 +69,10 @@ def forget_pages(folder: Path) -> None:
                 os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-@pytest.mark.claim("AWAY-1", "AWAY-2", "MACH-5")
-@pytest.mark.logs(AWAY)
-@pytest.mark.parametrize("how", ["read", "open what others read", "open a version", "append"])
-def test_many_wait_for_it_and_nobody_waits_for_them(far: Place, bucket: Peer, tmp_path: Path, how: str) -> None:
-    awaited = [f"far-{n:02}.txt" for n in range(MANY)]
-    changed = ["mode.txt", "moved.txt", "cut.txt"]
-    cached = ["large-0.txt", "large-1.txt", "cached.txt"]
-    source = tmp_path / "source"
+def begun(far: Place, source: Path, names: list[str], cached: list[str]) -> Path:
+    """The documents/ of a mount of a home that has these files in its bucket, and some of them also here, on the disk."""
     source.mkdir()
-    for name in (*awaited, *changed, *cached):
+    for name in (*names, *cached):
         (source / name).write_bytes(content(name))
     far.run("ingest", *sorted(source.iterdir()), "--ontology", "Notes", "--no-wait")
     shutil.rmtree(far.home / "cache")
@@ -86,6 +83,25 @@ def test_many_wait_for_it_and_nobody_waits_for_them(far: Place, bucket: Peer, tm
         assert read_anew(documents / name) == content(name)
     until(lambda: sum(path.is_file() for path in (far.home / "cache").glob("*/*")) >= len(cached))
     forget_pages(far.home / "cache")
+    return documents
+
+
+@contextmanager
+def silent(bucket: Peer) -> Iterator[None]:
+    server = process.running(bucket.folder)
+    assert server
+    with stopped(server.pid):
+        yield
+
+
+@pytest.mark.claim("AWAY-1", "AWAY-2", "MACH-5")
+@pytest.mark.logs(AWAY)
+@pytest.mark.parametrize("how", ["read", "open what others read", "open a version", "append"])
+def test_many_wait_for_it_and_nobody_waits_for_them(far: Place, bucket: Peer, tmp_path: Path, how: str) -> None:
+    awaited = [f"far-{n:02}.txt" for n in range(MANY)]
+    changed = ["mode.txt", "moved.txt", "cut.txt"]
+    cached = ["large-0.txt", "large-1.txt", "cached.txt"]
+    documents = begun(far, tmp_path / "source", [*awaited, *changed], cached)
     waits: dict[str, list[Callable[[], bytes]]] = {
         "read": [(documents / name).read_bytes for name in awaited],
         "open what others read": [(documents / name).read_bytes for _ in range(5) for name in awaited[:8]],
@@ -101,21 +117,45 @@ def test_many_wait_for_it_and_nobody_waits_for_them(far: Place, bucket: Peer, tm
         "write": lambda: (documents / "folder/new.txt").write_bytes(b"new"),
         "make an ontology": (far.mountpoint / "Other").mkdir,
     }
-    server = process.running(bucket.folder)
-    assert server
     waiting: list[Future[bytes]] = []
     with ThreadPoolExecutor(len(waits[how])) as pool:
-        with stopped(server.pid):
+        with silent(bucket):
             for wait in waits[how]:
                 waiting.append(pool.submit(wait))
                 time.sleep(0.05)  # in this order: who opens a file finds it being read
             took = {}
             for name, step in steps.items():
-                begun = time.monotonic()
+                before = time.monotonic()
                 step()
-                took[name] = time.monotonic() - begun
+                took[name] = time.monotonic() - before
             assert not any(one.done() for one in waiting), f"somebody waited for those who wait for the bucket: {took}"
         for one, name in zip(waiting, cycle(awaited[:8] if how == "open what others read" else awaited), strict=False):
             assert one.result() == (b"" if how == "append" else content(name))
     assert read_anew(documents / "cut.txt") == b""
     assert read_anew(documents / "renamed.txt") == content("moved.txt")
+
+
+@pytest.fixture
+def control() -> Iterator[None]:
+    """The control filesystem of FUSE, as systemd mounts it."""
+    if os.path.ismount(CONTROL):
+        yield
+        return
+    subprocess.run(["mount", "-t", "fusectl", "none", CONTROL], check=True)
+    yield
+    subprocess.run(["umount", CONTROL], check=True)
+
+
+@pytest.mark.claim("AWAY-2")
+@pytest.mark.root
+@pytest.mark.logs(AWAY)
+def test_many_read_so_much_that_the_kernel_reads_ahead(control: None, far: Place, bucket: Peer, tmp_path: Path) -> None:
+    awaited, cached = [f"large-far-{n:02}.txt" for n in range(MANY)], ["large.txt"]
+    documents = begun(far, tmp_path / "source", awaited, cached)
+    with ThreadPoolExecutor(MANY) as pool:
+        with silent(bucket):
+            waiting = [pool.submit((documents / name).read_bytes) for name in awaited]
+            time.sleep(1)
+            assert read_anew(documents / "large.txt") == content("large.txt")
+            assert not any(one.done() for one in waiting)
+        assert [one.result() for one in waiting] == [content(name) for name in awaited]
