@@ -26,6 +26,7 @@ from kgfs.stores.journal.facts import ForgettingDone
 from kgfs.stores.journal.following import confirmed
 from kgfs.stores.notes import write_note
 from kgfs.stores.stores import Stores
+from kgfs.stores.waiting import LEAVING
 
 HOSTS = "hosts/"
 _KEY = re.compile(r"hosts/([0-9a-f]{12})/([0-9]+)-([0-9]+)")
@@ -106,6 +107,19 @@ def strike_off(objects: Objects, host: str) -> bool:
     obeys it, and stands there again."""
     gone = [objects.delete(key) for key, _ in list(objects.keys(f"{HOSTS}{host}/"))]
     return any(gone)
+
+
+def is_left_aside(stores: Stores, key: str) -> bool:
+    """Whether that is a copy below ``leaving/`` of a home that shares the garage no more, which nothing is to be made of."""
+    host, _, original = key.removeprefix(LEAVING).partition("/")
+    top, _, rest = original.partition("/")
+    if any(True for _ in stores.garage.objects.keys(f"{HOSTS}{host}/")):
+        return False
+    if top == "sources":
+        wanted = stores.journal.promises(original)
+    else:
+        wanted = stores.journal.names.document(rest.partition("/")[0]) is not None
+    return not wanted or stores.garage.objects.exists(original)
 
 
 def read_roll(config: Config, stores: Stores) -> Roll:

@@ -12,6 +12,7 @@ from kgfs.knowledge.check.kept import in_garage
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.garage.contract import Sums
 from kgfs.stores.garage.memory import MemoryGarage
+from kgfs.stores.hosts import host_id, say, strike_off
 from kgfs.stores.waiting import WAITING, waiting_key
 from tests.t3_ingest.test_exchange import LARGE, Host, garage, here, host, there
 
@@ -109,3 +110,31 @@ def test_what_is_written_again_while_it_is_taken_away_is_in_the_bucket_when_it_i
     assert there.read_at("a.txt") == LARGE
     strict.session.close()
     strict.stores.journal.close()
+
+
+@pytest.mark.claim("SHARE-9")
+def test_what_a_home_set_aside_that_shares_no_more_is_removed_unless_it_is_needed(
+    here: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kgfs.knowledge.check.kept.A_DAY", 0)
+    objects = here.stores.garage.objects
+    name = here.file("a.txt", LARGE)
+    here.settle()
+    here.exchange()
+    key = here.row(name.id).key
+    say(here.config, objects, 1)
+    gone, needed, own = (
+        f"leaving/0123456789ab/{key}x",
+        f"leaving/0123456789ab/{key}",
+        f"leaving/{host_id(here.config)}/{key}x",
+    )
+    for copy in (gone, needed, own):
+        objects.put(copy, LARGE)
+    objects.delete(key)
+    found = left(here)
+    assert [damage.what for damage in found] == [gone], "the others are of one who goes on, or all that is left"
+    assert [done for _, done in repair(here.config, here.stores, found)] == ["removed"]
+    objects.put(key, LARGE)
+    assert [damage.what for damage in left(here)] == [needed]
+    assert strike_off(objects, host_id(here.config))
+    assert [damage.what for damage in left(here)] == sorted([needed, own])

@@ -17,7 +17,7 @@ import pytest
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.config import load
 from kgfs.errors import BadInputError
-from kgfs.stores.waiting import WAITING
+from kgfs.stores.waiting import LEAVING, WAITING
 from scripts.servers import process
 from tests.logs import AWAY
 from tests.peers.buckets import S3, Server, started
@@ -405,6 +405,8 @@ def test_a_home_that_shares_its_bucket_moves_with_what_others_have_written(
             file.release()
     (tmp_path / "a.txt").write_text("of here")
     here.run("ingest", tmp_path / "a.txt", "--ontology", "Notes")
+    with open_stores(load(here.home)) as stores:
+        stores.garage.objects.put(f"{LEAVING}0123456789ab/sources/Notes/0123.txt", b"given up")
     (tmp_path / "goal.toml").write_text(settings_of(seaweedfs) if shared else "")
     here.run("migrate", "--to", tmp_path / "goal.toml", "--into", tmp_path / "moved")
     config = load(tmp_path / "moved")
@@ -421,6 +423,7 @@ def test_a_home_that_shares_its_bucket_moves_with_what_others_have_written(
             assert all(name.settled for name in names.children(ontology.root))
     with open_stores(config) as stores:
         assert list(stores.garage.objects.keys(WAITING)) == []
+        assert shared or list(stores.garage.objects.keys(LEAVING)) == []
 
 
 @pytest.mark.claim("SHARE-1")

@@ -29,13 +29,14 @@ from kgfs.stores.garage.copying import copy_ledger, copy_news, copy_objects, pro
 from kgfs.stores.garage.sums import Summer
 from kgfs.stores.graph.comparing import difference
 from kgfs.stores.graph.contract import Graph
+from kgfs.stores.hosts import is_left_aside
 from kgfs.stores.journal.contract import Journal
 from kgfs.stores.journal.facts import Fact, ForgettingDone
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.portions import portions
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Vectors
-from kgfs.stores.waiting import WAITING, waiting_key
+from kgfs.stores.waiting import LEAVING, WAITING, waiting_key
 
 ATTEMPTS = 5
 """How often what was written in the middle is met by beginning the last pass again."""
@@ -250,9 +251,15 @@ class Migration:
 
     def _clear_waiting(self, front: Journal) -> None:
         """Where no homes share the new garage, nothing waits there."""
+        if self._goal.config.garage_store.shared:
+            return
         objects = self._goal.garage.objects
         for key in [key for key, _ in objects.keys(WAITING)]:
-            if not self._goal.config.garage_store.shared and not front.promises(key):
+            if not front.promises(key):
+                objects.delete(key)
+        stores = Stores(self._goal.garage, front, self._goal.graph)
+        for key in [key for key, _ in objects.keys(LEAVING)]:
+            if is_left_aside(stores, key):
                 objects.delete(key)
 
     def _derive(self, journal: Journal, upto: int) -> None:

@@ -19,10 +19,11 @@ from kgfs.ingest.mending.restore_garage import lost, restore_original
 from kgfs.ingest.sharing.exchange import shipping
 from kgfs.ingest.working import own_graph
 from kgfs.stores.damage import Damage, Kind
+from kgfs.stores.hosts import is_left_aside
 from kgfs.stores.journal.encoding import encode
 from kgfs.stores.journal.facts import ReadingOwed
 from kgfs.stores.stores import Stores
-from kgfs.stores.waiting import is_awaited
+from kgfs.stores.waiting import LEAVING, is_awaited
 
 Progress = Callable[[int, int, str], None]
 
@@ -130,7 +131,10 @@ class _Mending:
         return "made again"
 
     def _waiting(self, key: str) -> str:
-        if is_awaited(self._stores.journal, key):
+        needed = (
+            not is_left_aside(self._stores, key) if key.startswith(LEAVING) else is_awaited(self._stores.journal, key)
+        )
+        if needed:
             return "awaited again"
         self._stores.garage.objects.delete(key)
         return "removed"

@@ -11,9 +11,10 @@ from kgfs.domain.documents import Document
 from kgfs.errors import MissingError, RotError, StoreError
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.garage.contract import BLOCK
+from kgfs.stores.hosts import is_left_aside
 from kgfs.stores.readings import decode_reading, key_of_decisions, reading_key
 from kgfs.stores.stores import Stores
-from kgfs.stores.waiting import WAITING, is_awaited
+from kgfs.stores.waiting import LEAVING, WAITING, is_awaited
 
 PARTS = ("readings", "decisions", "records", "vectors", "texts")
 """Folders of the garage with a folder for each document."""
@@ -111,6 +112,9 @@ def _object(stores: Stores, key: str, size: int, held: set[str], deep: bool) -> 
         return
     if key.startswith(WAITING) and not is_awaited(stores.journal, key):
         yield Damage(Kind.LEFT_WAITING, key)
+        return
+    if key.startswith(LEAVING) and is_left_aside(stores, key):
+        yield Damage(Kind.LEFT_WAITING, key, "set aside by a home that shares the garage no more")
         return
     if top in PARTS and _DOC_ID.fullmatch(doc_id) and stores.journal.names.document(doc_id) is None:
         yield Damage(Kind.ORPHAN, key)
