@@ -41,7 +41,7 @@ UNFINISHED = "migration.json"
 """Stands in a home while it is being filled from another one."""
 RESTORING = "restore.lock"
 HASTE = 3.0
-"""Seconds that a bucket may be silent to those who only tell how things stand."""
+"""Seconds that a bucket, or the graph's server beside a replica, may be silent to those who only tell how things stand."""
 
 
 @contextmanager
@@ -64,7 +64,8 @@ def open_stores(
     :func:`derive_vectors` is to be called, by one who can wait for a server that is away. With ``later`` a home that knows by
     itself what was done in it, for no other shares its garage, is opened without a word to any server. ``mounted``: so it is,
     :class:`~.confirming.Confirming` is to ask, and no read of the graph ever waits for a server. With ``known`` any home in a
-    bucket that knows something is opened without a word to that; :func:`hear` is to be called. A home that is not there is made or,
+    bucket that knows something is opened without a word to that; :func:`hear` is to be called; and a replica is as it was known
+    last where the graph's server is silent for HASTE seconds. A home that is not there is made or,
     for those who only ask (``make`` false), MissingError. BadInputError where its garage, or its graph on a server, is
     another than the configuration says.
     """
@@ -78,7 +79,8 @@ def open_stores(
         if config.garage_store.shared:
             journal.share()
         later = (mounted or later) and not journal.sharing and journal.seq() > 0
-        stores = Stores(garage, journal, open_graph(config, mounted=mounted, later=later))
+        graph = open_graph(config, mounted=mounted, later=later, haste=HASTE if known else FOREVER)
+        stores = Stores(garage, journal, graph)
         if vectors_of:
             stores = replace(stores, vectors=open_vectors(config, vectors_of))
         stack.callback(stores.close)

@@ -24,8 +24,8 @@ from kgfs.stores.naming import find_document
 def command(config: Config, words: str | None, as_json: bool) -> None:
     """Show what is kept, what is owed and who works; with FILE, what is known about that document.
 
-    FILE is a path in a mount, ONTOLOGY/PATH, a doc_id or a garage key. While a bucket does not answer, what is known here is
-    shown without it (--json: `away` says why).
+    FILE is a path in a mount, ONTOLOGY/PATH, a doc_id or a garage key. While a bucket, or the graph's server, does not answer,
+    what is known here is shown without it (--json: `away` says why of the bucket, `replica` since when of the server).
 
     \b
     Example:
@@ -33,13 +33,14 @@ def command(config: Config, words: str | None, as_json: bool) -> None:
       kgfs status --json | python3 -m json.tool
       kgfs status Notes/zen.txt
     """
-    if words is not None:
-        with open_stores(config, make=False) as stores:
-            _print_document(document_page(stores, find_document(stores, config.run, words, trashed=True)), as_json)
-        return
     config = in_haste(config)
     with open_stores(config, make=False, known=True) as stores:
         away = hear(config, stores)
+        if words is not None:
+            if away:
+                click.echo(told_of(away), err=True)
+            _print_document(document_page(stores, find_document(stores, config.run, words, trashed=True)), as_json)
+            return
         found = status(config, stores)
     if as_json:
         click.echo(json.dumps(found | {"away": told_of(away)}))

@@ -17,7 +17,7 @@ from tests.stopping import stopped as standing_still
 from tests.t6_whole.conftest import GARBAGE, ZEN
 from tests.t6_whole.knowledge_of import knowledge_of
 from tests.t6_whole.outages import Peer, minted, wait
-from tests.t6_whole.running import QUICK, Place, until
+from tests.t6_whole.running import CONSTANTS, QUICK, Place, until
 from tests.t6_whole.test_graph_on_server import walked
 
 pytestmark = [pytest.mark.mounted, pytest.mark.slow]
@@ -26,6 +26,26 @@ pytestmark = [pytest.mark.mounted, pytest.mark.slow]
 @pytest.fixture
 def server(mortal: Path) -> Peer:
     return Peer("neo4j", mortal)
+
+
+@pytest.mark.claim("AWAY-9")
+@pytest.mark.logs(AWAY, "Neo4j")
+def test_how_things_stand_is_told_while_the_graph_is_silent(place: Place, server: Peer, tmp_path: Path) -> None:
+    """By what a mount has left of the graph."""
+    place.environment |= QUICK
+    (place.home / "config.toml").write_text(server.settings())
+    (tmp_path / "zen.md").write_text(ZEN)
+    place.run("ingest", tmp_path / "zen.md", "--ontology", "Notes")
+    place.mount("--no-worker")
+    place.umount()
+    longer = "kgfs.stores.graph.neo4j.speaking.GLANCE=600"  # than a command of a test may take
+    hasty = {CONSTANTS: f"kgfs.app.home.HASTE=0.5 {longer}", "KGFS_GRAPH_TIMEOUT": "600"}
+    with stopped(server):
+        found = json.loads(place.run("status", "--json", env=hasty).stdout)
+        assert found["documents"] == {"done": 1} and found["replica"]["away_since"] is not None
+        told = json.loads(place.run("status", "--json", "Notes/zen.md", env=hasty).stdout)
+        assert (told["state"], told["reading"]["shown"]) == ("done", True)
+    assert place.status()["replica"]["away_since"] is None
 
 
 @pytest.mark.claim("AWAY-6", "GRAPH-2")

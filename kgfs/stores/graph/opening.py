@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,13 +27,13 @@ LOOK = 0.5
 """Seconds between looks whether a server listens."""
 
 
-def open_graph(config: Config, *, mounted: bool = False, later: bool = False) -> Graph:
+def open_graph(config: Config, *, mounted: bool = False, later: bool = False, haste: float = float("inf")) -> Graph:
     """A server is asked at once, and its constraints are made where it has none.
 
     Of a graph on a server a home that was ever mounted has a replica, which answers in place of the server and also while
     that is away. For a mount (``mounted``) it is made where there is none, or none that the server's feed leads on from;
     others ask the server itself then. With ``later`` one that shows anything is opened as it is, without a word to
-    the server.
+    the server. Else one that is there waits for the server's answer ``haste`` seconds at most.
     """
     if config.graph.store == "sqlite":
         return SqliteGraph(config.graph_db)
@@ -44,7 +45,7 @@ def open_graph(config: Config, *, mounted: bool = False, later: bool = False) ->
         from kgfs.stores.graph.replica.opening import open_replica
         from kgfs.stores.graph.replica.outage import Outage
 
-        origin, connect = _origin(config), _connecting(config)
+        origin, connect = _origin(config, haste), _connecting(config)
         outage = Outage(config.run / "replica.away", ErrorLog(config.errors_log))
         replica = open_replica(origin, config.replica_db, _lock(config), connect, outage, refill=mounted, later=later)
         if replica is not None:
@@ -112,9 +113,10 @@ def _lock(config: Config) -> Path:
     return config.run / "replica.lock"
 
 
-def _origin(config: Config) -> Source:
+def _origin(config: Config, haste: float = float("inf")) -> Source:
     """What replicas are made from. Nothing is asked yet, nor is the driver loaded."""
     place = _place(config)
+    place = replace(place, timeout=min(place.timeout, haste))
     from kgfs.stores.graph.replica.later import Later
 
     def origin() -> Source:
