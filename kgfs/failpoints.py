@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -53,7 +54,8 @@ def border(name: str) -> None:
     for way in _ways.get(name, ()):
         way.left -= 1
         if way.left == 0:
-            os.kill(os.getpid(), way.sent)
+            # To this thread, which else goes on for a moment where it is another that the signal reaches.
+            signal.pthread_kill(threading.get_ident(), way.sent)
 
 
 def slowly(name: str, wait: Callable[[float], object] = time.sleep) -> None:
