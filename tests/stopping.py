@@ -16,11 +16,16 @@ def stopped(pid: int) -> Iterator[None]:
     seen the signal."""
     os.kill(pid, signal.SIGSTOP)
     try:
-        while any(_state(task) != "T" for task in Path(f"/proc/{pid}/task").iterdir()):
+        while not is_stopped(pid):
             time.sleep(0.001)
         yield
     finally:
         os.kill(pid, signal.SIGCONT)
+
+
+def is_stopped(pid: int) -> bool:
+    """In all its threads."""
+    return all(_state(task) == "T" for task in Path(f"/proc/{pid}/task").iterdir())
 
 
 def _state(task: Path) -> str:

@@ -12,7 +12,7 @@ still past its time goes on until it looks again, so what is done there must be 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from kgfs.stores.graph.contract import Graph
@@ -22,6 +22,8 @@ from kgfs.stores.graph.contract import Graph
 class Lease:
     what: str
     token: int
+    seconds: float = field(default=0.0, compare=False)
+    """For how long it was taken; known where what is done under it is fenced."""
 
 
 class Leases(Protocol):
@@ -57,6 +59,6 @@ class SharedGraph(Graph, Protocol):
 
     def fenced(self, lease: Lease) -> SharedGraph:
         """The same graph for who holds the lease: whatever writes raises LostLeaseError once it is not held, and has
-        done nothing then. What is written renews the lease, also where that takes longer than it lasts. Closing it does
-        nothing."""
+        done nothing then. What is written renews the lease, also where that takes longer than it lasts; but once who writes
+        has stood still in the middle for as long as it lasts, others who wait undo that. Closing it does nothing."""
         ...

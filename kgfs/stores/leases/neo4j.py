@@ -68,7 +68,7 @@ class Neo4jLeases:
             if not _met_a_lock(error):
                 raise
             return None  # who holds it is just writing under it
-        return Lease(what, found["token"]) if found else None
+        return Lease(what, found["token"], seconds) if found else None
 
     def renew(self, lease: Lease, seconds: float) -> bool:
         found = self._do(_RENEW, what=lease.what, token=lease.token, milliseconds=int(seconds * 1000))
@@ -100,7 +100,8 @@ def _met_a_lock(error: TimedOutError) -> bool:
 @contextmanager
 def held(tx: ManagedTransaction, graph: str, lease: Lease) -> Iterator[None]:
     """What the transaction does: LostLeaseError unless the lease is held. Then it stays so until the transaction ends, however
-    long it takes, and lasts on from there if that commits: who renews it from beside waits for the transaction meanwhile."""
+    long it takes, and lasts on from there if that commits: who renews it from beside waits for the transaction meanwhile. Where
+    the holder stands still, others end the transaction (``still``)."""
     begun = time.monotonic()
     found = tx.run(_CHECK, graph=graph, what=lease.what, token=lease.token).single()
     if found is None:

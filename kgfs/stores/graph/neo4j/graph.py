@@ -176,7 +176,7 @@ class Neo4jGraph(Neo4jMatching):
     def fenced(self, lease: Lease) -> Neo4jGraph:
         graph = copy(self)
         namespace = self._speaking.place.namespace
-        graph._speaking = self._speaking.fenced(lambda tx: held(tx, namespace, lease))
+        graph._speaking = self._speaking.fenced(lambda tx: held(tx, namespace, lease), lease.seconds)
         graph._is_fenced = True
         return graph
 

@@ -6,7 +6,9 @@ end was cut off without a word. Who asks does not wait for that.
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from queue import SimpleQueue
@@ -21,9 +23,16 @@ class Patience:
     def __init__(self) -> None:
         self._idle: list[SimpleQueue[tuple[Callable[[], Any], Future[Any]]]] = []
 
-    def within(self, seconds: float, work: Callable[[], Answer]) -> Answer:
+    def within(
+        self,
+        seconds: float,
+        work: Callable[[], Answer],
+        meanwhile: Callable[[], object] = lambda: None,
+        every: float = math.inf,
+    ) -> Answer:
         """What ``work`` returns or raises; TimeoutError after so long. Then it goes on, for nobody, and may come to its
-        end all the same; a process that ends does not wait for it."""
+        end all the same; a process that ends does not wait for it. ``meanwhile`` is done in this thread whenever it has been
+        waited for so many seconds more."""
         future: Future[Answer] = Future()
         try:
             queue = self._idle.pop()
@@ -31,12 +40,16 @@ class Patience:
             queue = SimpleQueue()
             threading.Thread(target=self._serve, args=(queue,), name="kgfs-neo4j", daemon=True).start()
         queue.put((work, future))
-        try:
-            return future.result(seconds)
-        except TimeoutError:
-            if future.done():  # its own
-                return future.result()
-            raise
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                return future.result(min(every, max(0.0, deadline - time.monotonic())))
+            except TimeoutError:
+                if future.done():  # its own
+                    return future.result()
+                if time.monotonic() >= deadline:
+                    raise
+                meanwhile()
 
     def _serve(self, queue: SimpleQueue[tuple[Callable[[], Any], Future[Any]]]) -> None:
         while True:

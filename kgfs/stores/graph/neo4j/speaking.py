@@ -40,11 +40,14 @@ from kgfs.stores.graph.neo4j.bookmarks import Kept
 from kgfs.stores.graph.neo4j.entering import Entering
 from kgfs.stores.graph.neo4j.patience import Patience
 from kgfs.stores.graph.neo4j.place import WRITING, Place
+from kgfs.stores.graph.neo4j.still import LOOK, Still, signed
 from kgfs.stores.graph.neo4j.strangers import answers_as_another
 from kgfs.stores.servers import asked
 
 # What the driver complains of is raised, and told once; it would tell it at each attempt.
 logging.getLogger("neo4j").setLevel(logging.CRITICAL)
+
+log = logging.getLogger("kgfs.graph")
 
 Answer = TypeVar("Answer")
 Met = TypeVar("Met", bound=BaseException)
@@ -70,11 +73,16 @@ RETURN rows, before = [again.epoch, again.clears] AS whole"""
 
 LOOKING = 6 * 3600.0
 """Seconds that a transaction of :meth:`Speaking.once` may take that reads only: longer than any does whose process goes on."""
+_AT_ONCE, _AS_USUAL = -1, 1000
+"""How many rows the server sends before it waits to be asked for more. While it waits a question is not over; of one that holds
+locks it is to be known whether its owner goes on asking."""
 _TIMED_OUT = (
     "Neo.ClientError.Transaction.TransactionTimedOut",
     "Neo.ClientError.Transaction.LockClientStopped",
 )
 """The second is what a transaction hears that waited for a lock when its time was up."""
+_ENDED = "Neo.ClientError.Transaction.Terminated"
+"""What a transaction hears that somebody ended: most often because we stood still, see ``still``."""
 _MADE_BY_ANOTHER = (
     "Neo.ClientError.Schema.EquivalentSchemaRuleAlreadyExists",
     "Neo.ClientError.Schema.IndexAlreadyExists",
@@ -101,30 +109,35 @@ class Speaking:
             self._driver: Driver = GraphDatabase.driver(place.address(), auth=Entering(place), **options)
         self._bookmarks = Kept(place.bookmarks)
         self._fence: Fence = lambda tx: nullcontext()
+        self._silence = place.timeout
+        """Seconds after which others may end a transaction of ours in which we ask nothing."""
+        self._still = Still(place.namespace)
         self._patience = Patience()
         self._is_known = False
         """Whether it ever answered."""
 
-    def fenced(self, fence: Fence) -> Speaking:
-        """The same driver; every transaction that writes does so within ``fence``."""
+    def fenced(self, fence: Fence, silence: float) -> Speaking:
+        """The same driver; every transaction that writes does so within ``fence``, and may be ended by others once nothing was
+        asked in it for ``silence`` seconds."""
         found = copy(self)
-        found._fence = fence
+        found._fence, found._silence = fence, silence
         return found
 
     def write(self, work: Callable[[ManagedTransaction], Answer], seconds: float = 0.0) -> Answer:
         """In one transaction, which may take so long; ten times the place's time-out where nothing is said. ``work`` may be carried out several times, the last time in the transaction that is committed; where the
-        acknowledgement is lost, once more after a commit. So it must find out itself whether it was done."""
+        acknowledgement is lost, once more after a commit. So it must find out itself whether it was done. While it is waited for,
+        others' transactions that stand still are ended: it may be one of their locks that it waits for."""
         seconds = seconds or self.place.timeout * WRITING
 
         def behind_fence(tx: ManagedTransaction) -> Answer:
             with self._fence(tx):
                 return work(tx)
 
-        timed = unit_of_work(timeout=seconds)(_steady(behind_fence))
+        work_of_ours = self._of_ours(_steady(behind_fence), seconds)
 
         def written() -> Answer:
-            with self._session() as session:
-                answer: Answer = session.execute_write(timed)
+            with self._session(fetch_size=_AT_ONCE) as session:
+                answer: Answer = session.execute_write(work_of_ours)
                 return answer
 
         def written_for_certain() -> Answer:
@@ -133,9 +146,30 @@ class Speaking:
                     return written()
                 except IncompleteCommit:
                     continue  # nobody knows whether it was done; the work finds out
+                except ClientError as error:
+                    if error.code != _ENDED:
+                        raise
+                    # It was not done, for we stood still. Whether we may do it now the fence finds out.
             return written()
 
-        return self._answered(seconds, written_for_certain)
+        return self._answered(seconds, written_for_certain, self._end_still)
+
+    def _of_ours(self, work: Callable[[ManagedTransaction], Answer], seconds: float | None) -> Callable[..., Answer]:
+        """To be carried out in a transaction that says whose it is."""
+        return unit_of_work(signed(self.place.namespace, self._silence), seconds)(work)
+
+    def _end_still(self) -> None:
+        """Others' transactions that stand still. For who waits for the server: it may be for one of their locks."""
+
+        def look() -> None:
+            with self._session() as session:
+                self._still.end(lambda statement, words: session.run(statement, words).single())
+
+        try:
+            with self._spoken():
+                self._patience.within(LOOK, look)
+        except KgfsError as error:  # what is waited for says itself what is wrong; this is done again
+            log.info("%s: not known whether somebody stands still: %s", self.place.uri, error)
 
     def read(self, work: Callable[[ManagedTransaction], Answer]) -> Answer:
         def read() -> Answer:
@@ -145,14 +179,16 @@ class Speaking:
 
         return self._answered(self.place.timeout, read)
 
-    def _answered(self, seconds: float, call: Callable[[], Answer]) -> Answer:
+    def _answered(
+        self, seconds: float, call: Callable[[], Answer], meanwhile: Callable[[], object] = lambda: None
+    ) -> Answer:
         def answer() -> Answer:
             if not self._is_known:
                 self._reach()
             return call()
 
         try:
-            found = self._within(seconds, answer)
+            found = self._within(seconds, answer, meanwhile)
         except AWAY as error:
             if self._may_be_another(error) and answers_as_another(self.place.uri):
                 said = "what answers there is not Neo4j, or another of its ports. Check graph.uri."
@@ -165,11 +201,11 @@ class Speaking:
         """Neither known, nor one that asks who is there, nor behind TLS, where a question in plain text tells nothing."""
         return not (self._is_known or self.place.encrypted or isinstance(error.__cause__, AuthError))
 
-    def _within(self, seconds: float, call: Callable[[], Answer]) -> Answer:
+    def _within(self, seconds: float, call: Callable[[], Answer], meanwhile: Callable[[], object]) -> Answer:
         with self._spoken():
             try:
                 # A little more: what the driver finds out by itself says more.
-                return self._patience.within(1.2 * seconds + 5.0, call)
+                return self._patience.within(1.2 * seconds + 5.0, call, meanwhile, LOOK)
             except TimeoutError as error:
                 raise TimedOutError(
                     f"{self.place.uri}: Neo4j does not answer within {seconds:g} s ([graph] timeout). Does it listen there?"
@@ -192,36 +228,39 @@ class Speaking:
 
     def write_one(self, statement: str, seconds: float, **words: Any) -> Row | None:
         """The same of a statement that changes something and may be carried out several times, also where an error is raised;
-        it may take so long. Behind no fence."""
+        it may take so long. Behind no fence. While it is waited for, others' transactions that stand still are ended."""
         return self._one(WRITE_ACCESS, seconds, statement, words)
 
     def _one(self, access: str, seconds: float, statement: str, words: dict[str, Any]) -> Row | None:
-        @unit_of_work(timeout=seconds)
-        def managed(tx: ManagedTransaction) -> Row | None:
-            return tx.run(statement, words).single()
+        writes = access == WRITE_ACCESS
+        query = Query(statement, signed(self.place.namespace, self._silence), seconds)
+        managed = self._of_ours(lambda tx: tx.run(statement, words).single(), seconds)
 
         def answer() -> Row | None:
             try:
                 with self._session(access) as session:
-                    at_once: Row | None = session.run(Query(statement, timeout=seconds), words).single()
+                    at_once: Row | None = session.run(query, words).single()
                     return at_once
             except (DriverError, Neo4jError) as error:
                 if not error.is_retryable():
                     raise
             with self._session() as session:
-                again = session.execute_read if access == READ_ACCESS else session.execute_write
+                again = session.execute_write if writes else session.execute_read
                 found: Row | None = again(managed)
                 return found
 
-        return self._answered(seconds, answer)
+        return self._answered(seconds, answer, self._end_still) if writes else self._answered(seconds, answer)
 
     def once(self, work: Callable[[ManagedTransaction], Answer], *, writes: bool = False) -> Answer:
         """``work`` in one transaction and in this thread, never tried again: fails at once where the server is away. What reads
         only may take as long as the way to the server makes it; a server that falls silent meanwhile is noticed after a
         time-out of its own choosing, so who waits asks with :meth:`glance` first."""
         access = WRITE_ACCESS if writes else READ_ACCESS
-        with self._spoken(), self._session(access) as session:
-            with session.begin_transaction(timeout=self.place.timeout * WRITING if writes else LOOKING) as tx:
+        seconds, metadata = LOOKING, None
+        if writes:
+            seconds, metadata = self.place.timeout * WRITING, signed(self.place.namespace, self._silence)
+        with self._spoken(), self._session(access, _AT_ONCE if writes else _AS_USUAL) as session:
+            with session.begin_transaction(metadata, seconds) as tx:
                 answer = work(tx)
                 tx.commit()
             return answer
@@ -280,7 +319,7 @@ class Speaking:
         may notice after it has looked whether there is one."""
         with self._spoken(), self._session() as session:
             try:
-                session.execute_write(lambda tx: tx.run(statement).consume())
+                session.execute_write(self._of_ours(lambda tx: tx.run(statement).consume(), None))
             except ClientError as error:
                 if error.code not in _MADE_BY_ANOTHER:
                     raise
@@ -289,12 +328,15 @@ class Speaking:
         self._driver.close()
 
     @contextmanager
-    def _session(self, access: str = WRITE_ACCESS) -> Iterator[Any]:
+    def _session(self, access: str = WRITE_ACCESS, fetch_size: int = _AS_USUAL) -> Iterator[Any]:
         """``access`` counts only where a transaction does not say itself what it does."""
         asked["graph"] += 1
         try:
             with self._driver.session(
-                database=self.place.database, bookmark_manager=self._bookmarks.manager, default_access_mode=access
+                database=self.place.database,
+                bookmark_manager=self._bookmarks.manager,
+                default_access_mode=access,
+                fetch_size=fetch_size,
             ) as session:
                 yield session
         except Neo4jError as error:
@@ -334,6 +376,8 @@ def ours(place: Place, error: Exception) -> KgfsError:
     if isinstance(error, Neo4jError):
         if (error.code or "").startswith(_TIMED_OUT):
             return TimedOutError(f"{place.uri}: Neo4j does not answer within {place.timeout:g} s ([graph] timeout).")
+        if error.code == _ENDED:
+            return TimedOutError(f"{place.uri}: the transaction was ended from elsewhere. Trying again can succeed.")
         if isinstance(error, TransientError):
             return TimedOutError(f"{place.uri}: Neo4j is too busy ({error.code}). Trying again can succeed.")
         if (error.code or "").endswith("DatabaseNotFound"):
