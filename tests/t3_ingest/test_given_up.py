@@ -463,6 +463,16 @@ def test_what_another_home_deposits_while_it_is_purged_stays(
     assert here.journal.names.forgettings() == there.journal.names.forgettings() == []
 
 
+@pytest.mark.claim("GONE-6")
+@pytest.mark.parametrize("content", [b"small", LARGE])
+def test_when_a_purge_ends_nothing_stands_aside(here: Host, there: Host, garage: MemoryGarage, content: bytes) -> None:
+    _, reading = purging(here, there, content)
+    carry_out(here.config, here.stores)
+    assert kept(here) == [] and not garage.objects.exists(reading)
+    met(there, here)
+    assert kept(there) == [] == there.journal.names.forgettings()
+
+
 @pytest.mark.parametrize("at", ["erased", "forgetting-done"])
 def test_a_purge_that_was_killed_leaves_nothing(
     here: Host, there: Host, garage: MemoryGarage, monkeypatch: pytest.MonkeyPatch, at: str

@@ -37,10 +37,13 @@ class GivingUp:
         aside that was killed. While it is not certain yet that a purge holds, nothing is done."""
         if is_purge_unconfirmed(self._stores):
             return
-        for left in [key for key, _ in self._stores.garage.objects.keys(self.aside)]:
+        objects, needless = self._stores.garage.objects, list[str]()
+        for left in [key for key, _ in objects.keys(self.aside)]:
             key = left.removeprefix(self.aside)
             if not _may_be_wanted(self._stores, left, key) or self.bring_back(key):
-                self._stores.garage.objects.delete(left)
+                needless.append(left)
+        with ThreadPoolExecutor(AT_ONCE, "kgfs-giving-up") as several:
+            list(several.map(objects.delete, needless))
 
     def take_out(self, keys: Sequence[str]) -> None:
         """Delete what is purged, originals and what was made of them; :meth:`conclude` ends that once the ledger has the
