@@ -221,8 +221,10 @@ def shown(stores: Stores, doc_id: str) -> DocumentRow:
 
 
 def has_original(stores: Stores, document: Document) -> bool:
-    """What no file has any more may have left the garage with the trash."""
-    return not document.removed_at or stores.garage.objects.exists(document.key)
+    """What no file has any more may have left the garage with the trash: that is asked, which may wait for a server, only
+    of what nothing promises."""
+    key = document.key
+    return not document.removed_at or stores.journal.promises(key) or stores.garage.objects.exists(key)
 
 
 def is_original(row: DocumentRow) -> bool:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -19,6 +20,7 @@ from kgfs.errors import (
     RefusedError,
     RotError,
     StoreError,
+    TimedOutError,
 )
 from kgfs.tree.node import AttrChange, File, Folder, Link
 from tests.t4_tree.library import ME, Library, library_at, read
@@ -132,6 +134,21 @@ def test_when_the_last_name_goes_the_archive_answers_until_it_is_forgotten(libra
     assert library.read(f"Zen/archive/{document.doc_id}/original") == ZEN
     assert library.names(f"Zen/archive/{document.doc_id}") == ["metadata.json", "original"]
     assert_exact(library)
+
+
+@pytest.mark.claim("AWAY-2")
+def test_what_is_in_the_trash_is_listed_without_a_word_to_the_garage(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would be asked by the event loop, and the whole mount wait where it is silent."""
+    document = library.document("Zen/documents/zen.txt")
+    folder(library, "Zen/documents").remove_file("zen.txt")
+
+    def silent(key: str) -> NoReturn:
+        raise TimedOutError("The bucket is silent.")
+
+    monkeypatch.setattr(library.stores.garage.objects, "exists", silent)
+    assert "original" in library.names(f"Zen/archive/{document.doc_id}")
 
 
 def test_nodes_held_from_before_say_that_their_thing_is_gone(library: Library) -> None:
