@@ -7,11 +7,13 @@ own. A server's address is no part of it, for servers move.
 from __future__ import annotations
 
 import json
+from contextlib import closing
 
 from kgfs.config import Config
 from kgfs.errors import BadInputError, from_os_error
 from kgfs.stores.journal.contract import Journal
 from kgfs.stores.journal.following import confirmed
+from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.locks import locked
 from kgfs.stores.notes import write_note
 
@@ -23,6 +25,17 @@ LOCK = "stores.lock"
 REMEDY = (
     "Give the configuration that it was made with (--config or KGFS_CONFIG); kgfs migrate copies it to other stores."
 )
+
+
+def is_there(config: Config) -> bool:
+    """Whether the home was ever opened, or keeps anything. One that could not be opened the first time has folders and empty
+    databases, which are no home: what they would be bound to is not known. Asks no server."""
+    if _noted(config) or any(path.is_file() for path in config.garage.rglob("*")):
+        return True
+    if not config.front_db.exists():
+        return False
+    with closing(SqliteJournal(config.front_db)) as journal:
+        return journal.seq() > 0
 
 
 def refuse_others(config: Config) -> None:

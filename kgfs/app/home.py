@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from kgfs.app.binding import bind, is_bound, refuse_others, refuse_strange
+from kgfs.app.binding import bind, is_bound, is_there, refuse_others, refuse_strange
 from kgfs.config import Config
 from kgfs.errors import (
     AWAY,
@@ -69,10 +69,8 @@ def open_stores(
     for those who only ask (``make`` false), MissingError. BadInputError where its garage, or its graph on a server, is
     another than the configuration says.
     """
-    if not make and not config.garage.exists():
-        raise MissingError(
-            f"{config.home}: no home of kgfs is there yet. kgfs mount and kgfs ingest make one; --home or KGFS_HOME name another."
-        )
+    if not make:
+        _refuse_nothing(config)
     make_home(config)
     with ExitStack() as stack:
         garage, journal = open_garage(config), SqliteJournal(config.front_db)
@@ -91,7 +89,7 @@ def open_stores(
             _restore(config, stores, derive=derive, later=later)
         if derive and not vectors_later:
             derive_vectors(config, stores)
-        if is_to_be_bound:
+        if make and is_to_be_bound:
             bind(config)
         yield stores
 
@@ -123,14 +121,12 @@ def hear(config: Config, stores: Stores) -> KgfsError | None:
 @contextmanager
 def as_they_are(config: Config) -> Iterator[Stores]:
     """The stores of a home for one who looks for damage: nothing is derived, unless a database is gone altogether."""
+    _refuse_nothing(config)
     graph_is_there = config.graph.store != "sqlite" or config.graph_db.exists()
     if not (config.front_db.exists() and graph_is_there):
-        try:
-            with open_stores(config, make=False):
-                pass
-        except MissingError:  # an original that the graph is derived from: just what is looked for
-            if not config.garage.exists():
-                raise
+        # An original that the graph is derived from may lack: just what is looked for.
+        with suppress(MissingError), open_stores(config, make=False):
+            pass
     make_home(config)
     with ExitStack() as stack:
         stores = Stores(open_garage(config, cached=False), SqliteJournal(config.front_db), open_graph(config))
@@ -172,6 +168,13 @@ def make_home(config: Config) -> None:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise from_os_error(error, f"{folder}: cannot be made (--home or KGFS_HOME name another home)") from error
+
+
+def _refuse_nothing(config: Config) -> None:
+    if not is_there(config):
+        raise MissingError(
+            f"{config.home}: no home of kgfs is there yet. kgfs mount and kgfs ingest make one; --home or KGFS_HOME name another."
+        )
 
 
 def _surely_its_own(config: Config, stores: Stores, *, silent: bool = False) -> bool:

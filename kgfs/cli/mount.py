@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 
+from kgfs.app.binding import is_there
 from kgfs.app.home import make_home
 from kgfs.app.mounting import prepare_mount, run_garage_mount, run_mount
 from kgfs.cli.options import with_config
@@ -66,7 +67,7 @@ def command(
     """
     if view == GARAGE and no_worker:
         raise BadInputError("--no-worker says nothing about the garage view: it never starts one.")
-    if view == GARAGE and not config.garage.exists():
+    if view == GARAGE and not is_there(config):
         raise MissingError(f"{config.home}: no home of kgfs is there yet. kgfs mount and kgfs ingest make one.")
     if not ready_fd and _mounted_already(config, mountpoint, view):
         click.echo(f"{mountpoint}: this home is mounted there already.", err=True)

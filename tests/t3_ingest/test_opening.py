@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from shutil import rmtree
 
@@ -15,7 +16,7 @@ from kgfs.app.upkeep import check_home
 from kgfs.config import Config
 from kgfs.config import Garage as GarageSettings
 from kgfs.config import Graph as GraphSettings
-from kgfs.errors import AwayError, BadInputError, KgfsError, MachineError
+from kgfs.errors import AwayError, BadInputError, KgfsError, MachineError, MissingError
 from kgfs.ingest.keeping.ship import ship_once
 from kgfs.stores.journal.facts import SettingChanged
 from kgfs.stores.servers import need
@@ -140,6 +141,21 @@ def test_a_home_that_could_not_be_opened_is_bound_to_nothing(tmp_path: Path) -> 
     with pytest.raises(KgfsError, match=r"127\.0\.0\.1:1"), open_stores(bucket):
         pass
     with open_stores(files):
+        pass
+
+
+def test_what_a_first_opening_in_vain_leaves_is_no_home_to_those_who_only_ask(tmp_path: Path) -> None:
+    """They were given another configuration, say: it would be bound to that."""
+    files = Config(home=tmp_path / "home")
+    bucket = replace(files, garage_store=settings_of_nobody(tmp_path))
+    with pytest.raises(AwayError), open_stores(bucket):
+        pass
+    before = sorted(files.home.rglob("*"))
+    for opening in (partial(open_stores, make=False), as_they_are):
+        with pytest.raises(MissingError, match="no home of kgfs is there yet"), opening(files):
+            pass
+    assert sorted(files.home.rglob("*")) == before
+    with pytest.raises(AwayError), open_stores(bucket):
         pass
 
 

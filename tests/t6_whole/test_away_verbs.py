@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kgfs.app.binding import bind
 from kgfs.app.home import open_stores
 from kgfs.config import load
 from kgfs.ingest.keeping.ship import entries
@@ -168,6 +169,11 @@ def unheard(place: Place) -> Place:
 @pytest.mark.claim("AWAY-10")
 def test_a_graph_where_nobody_listens_is_not_waited_for_by_verbs(unheard: Place, tmp_path: Path) -> None:
     unheard.environment |= {"KGFS_GRAPH_TIMEOUT": "600"}  # longer than a command of a test may take
+    for words in (("status",), ("search", "stupa")):
+        assert "no home of kgfs is there yet" in unheard.run(*words, expect=4).stderr
+    unheard.run("ingest", written(tmp_path, 1), "--ontology", "Notes", expect=7)
+    assert "no home of kgfs is there yet" in unheard.run("status", expect=4).stderr
+    bind(load(unheard.home))
     for words in (("ingest", written(tmp_path, 1), "--ontology", "Notes"), ("status",), ("search", "stupa")):
         said = unheard.run(*words, expect=7).stderr
         assert "Connection refused" in said and "Does it listen there?" in said
