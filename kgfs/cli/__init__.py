@@ -10,11 +10,13 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 import click
 
 from kgfs import __version__
-from kgfs.errors import KgfsError
+from kgfs.cli.stdout import StdoutError, tell_errors_of_stdout
+from kgfs.errors import KgfsError, from_os_error
 
 VERBS = {
     "mount": "Mount a home as directories.",
@@ -78,8 +80,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # What kgfs makes is its user's alone, and its user's in any case: an odd mask could take the owner's own rights away.
     # Modes of what is made through a mount come with each request, masked by its maker.
     os.umask(0o077)
+    tell_errors_of_stdout()
     try:
         cli.main(args=None if arguments is None else list(arguments), prog_name="kgfs")
     except KgfsError as error:
-        click.echo(f"kgfs: {error}", err=True)
-        sys.exit(error.exit_code)
+        _end_with(error)
+    except StdoutError as error:
+        _end_with(from_os_error(error, "Writing to stdout"))
+
+
+def _end_with(error: KgfsError) -> NoReturn:
+    click.echo(f"kgfs: {error}", err=True)
+    sys.exit(error.exit_code)

@@ -10,6 +10,7 @@ import click
 
 from kgfs.app.deciding import decide_about_concepts
 from kgfs.app.home import open_stores
+from kgfs.cli.confirming import confirm
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
 from kgfs.errors import MissingError
@@ -142,7 +143,7 @@ def _decide(
         planned = plan(stores)
     if not dry_run and not yes:
         _print(planned, err=True)
-        click.confirm(question, abort=True, err=True)
+        confirm(question)
     if not dry_run:
         planned = decide_about_concepts(config, plan)
     if as_json:

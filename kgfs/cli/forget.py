@@ -11,6 +11,7 @@ import click
 
 from kgfs.app.deciding import carry_out_forgetting
 from kgfs.app.home import open_deposits, open_stores
+from kgfs.cli.confirming import confirm
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
 from kgfs.domain.documents import Name
@@ -72,7 +73,7 @@ def command(
                 _print(stores, planned)
 
         def ask() -> None:
-            click.confirm("Erase them for good?" if purge else "Forget them?", abort=True, err=True)
+            confirm("Erase them for good?" if purge else "Forget them?")
 
         planned, waiting = planned_now()
         if not (yes and waiting):

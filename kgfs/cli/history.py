@@ -35,6 +35,12 @@ def command(config: Config, path: str, as_json: bool) -> None:
         return
     for version in versions:
         mark = "*" if version["current"] else " "
-        words = (version["when"], f"{version['size']:>9}", version["sha256"][:12], version["doc_id"], version["state"])
+        words = (
+            version["when"],
+            f"{version['size']:>9}",
+            version["sha256"][:12],
+            version["doc_id"] or "-",
+            version["state"],
+        )
         why = f"  {version['decision']}: {version['reason']}" if version["decision"] else ""
         click.echo(f"{mark} {version['n']:>3}  {'  '.join(words)}{why}")

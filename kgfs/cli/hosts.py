@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from kgfs.app.home import hear, in_haste, open_stores
+from kgfs.cli.confirming import confirm
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
 from kgfs.errors import KgfsError, MissingError, TimedOutError, UnsupportedError
@@ -47,7 +48,7 @@ def command(config: Config, strike_off_: str | None, yes: bool, as_json: bool) -
             if found is None:
                 raise MissingError(f"No host has the id {strike_off_}. kgfs hosts lists them.")
             if not yes:
-                click.confirm(f"Wait no more for {found.name} ({found.id})?", abort=True, err=True)
+                confirm(f"Wait no more for {found.name} ({found.id})?")
             strike_off(stores.garage.objects, found.id)
             read_roll(config, stores)
         page = sharing_page(config)

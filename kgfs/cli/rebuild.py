@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from kgfs.app.upkeep import rebuild_home
+from kgfs.cli.confirming import confirm
 from kgfs.cli.options import count, with_config
 from kgfs.cli.progress import Bar
 from kgfs.config import Config
@@ -28,7 +29,7 @@ def command(config: Config, ontology: str, yes: bool) -> None:
     """
     what = f"of {ontology}" if ontology else "of all ontologies"
     if not yes:
-        click.confirm(f"Derive graph and index {what} anew?", abort=True, err=True)
+        confirm(f"Derive graph and index {what} anew?")
     with Bar() as bar:
         done = rebuild_home(config, ontology, lambda done, total: bar.show(done, total, "documents derived"))
     click.echo(f"{count(done, 'publication')} carried out again.", err=True)

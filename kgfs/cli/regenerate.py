@@ -8,6 +8,7 @@ import click
 
 from kgfs.app.deciding import plan_regeneration
 from kgfs.app.home import open_stores
+from kgfs.cli.confirming import confirm
 from kgfs.cli.finishing import read_owed
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import EXTRACTORS, STRATEGIES, Config
@@ -68,7 +69,7 @@ def command(
         if dry_run or not plan.documents:
             return
         if not yes:
-            click.confirm("Read them again?", abort=True, err=True)
+            confirm("Read them again?")
         reason = f"regenerated with {plan.strategy} by {plan.extractor}"
         order = Order(reason, strategy or "", extractor or "", anew=True)
         owed = owe(stores.journal, lambda: all_of(names, found), order)

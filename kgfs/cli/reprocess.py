@@ -8,6 +8,7 @@ from collections import Counter
 import click
 
 from kgfs.app.home import open_stores
+from kgfs.cli.confirming import confirm
 from kgfs.cli.finishing import read_owed
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
@@ -66,7 +67,7 @@ def command(
         if dry_run or not chosen:
             return
         if not yes:
-            click.confirm(f"Read {count(len(chosen), 'document')} again?", abort=True, err=True)
+            confirm(f"Read {count(len(chosen), 'document')} again?")
         reason = "the last reading failed" if only_failed else f"read by an ingest version before {target}"
         owe(stores.journal, choose, Order(reason))
         if not no_wait:

@@ -33,7 +33,8 @@ def command(config: Config, words: Sequence[str], ontology: str | None, limit: i
     """Show the passages that answer WORDS best, by their words and by their meaning.
 
     The same as cat <mount>/search/'WORDS'/results.md, without a mount. Meaning needs a worker that runs (kgfs mount starts
-    one); without it the full text is searched alone. Nothing found is no error: nothing is printed, and the exit code is 0.
+    one); without it the full text is searched alone. Nothing found is no error: stderr says
+    "nothing found", and the exit code is 0.
 
     \b
     Example:

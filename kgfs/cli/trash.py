@@ -8,6 +8,7 @@ import time
 import click
 
 from kgfs.app.home import open_deposits, open_stores
+from kgfs.cli.confirming import confirm
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
 from kgfs.ingest.depositing import trash
@@ -94,6 +95,6 @@ def empty(config: Config, older_than: float, dry_run: bool, yes: bool) -> None:
         if dry_run or not found:
             return
         if not yes:
-            click.confirm(f"Give up {count(len(found), 'file')}?", abort=True, err=True)
+            confirm(f"Give up {count(len(found), 'file')}?")
         emptied = trash.empty(stores, deposits.settler, before)
         click.echo(f"{count(emptied, 'file')} given up.", err=True)

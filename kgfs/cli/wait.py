@@ -31,14 +31,18 @@ class FailedDocumentsError(KgfsError):
 
 @click.command()
 @click.option(
-    "--timeout", type=float, default=0.0, metavar="SECONDS", help="Give up after this long; 0 waits for ever."
+    "--timeout",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    metavar="SECONDS",
+    help="Give up after this long; 0 waits for ever.",
 )
 @with_config
 def command(config: Config, timeout: float) -> None:
     """Wait until everything that was written has become knowledge.
 
     Asks for settling at once instead of after the quiet time. Exit codes: 0 all done (unsupported formats are not a
-    failure), 1 some documents failed, 8 timed out, 9 work is owed and no worker is alive.
+    failure), 1 some documents failed, 8 timed out while a worker is alive, 9 work is owed and no worker is alive.
 
     \b
     Example:
@@ -68,10 +72,10 @@ def _wait(config: Config, journal: Journal, timeout: float) -> None:
             now = time.monotonic()
             bar.show(found.done, found.done + found.jobs + found.unsettled, _at(found))
             if timeout and now - started > timeout:
-                goes_on = "The work goes on; wait again, or look at kgfs status."
+                still = f"Still owed after {timeout:g} s: {words_of(found)}."
                 if not worker_alive(config.run):
-                    goes_on = "No worker is alive. Start one: kgfs worker, or kgfs mount."
-                raise TimedOutError(f"Still owed after {timeout:g} s: {words_of(found)}. {goes_on}")
+                    raise NoWorkerError(f"{still} No worker is alive. Start one: kgfs worker, or kgfs mount.")
+                raise TimedOutError(f"{still} The work goes on; wait again, or look at kgfs status.")
             if worker_alive(config.run):
                 worked = now
             elif now - worked > PATIENCE:

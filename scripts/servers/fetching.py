@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-PACKAGES = {"mvn": "maven", "go": "golang-go"}
+PACKAGES = {"mvn": "maven"}
 """Those that a command comes with under another name."""
 
 

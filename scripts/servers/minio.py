@@ -11,6 +11,9 @@ from scripts.servers.fetching import fetch
 from scripts.servers.process import HOST, Running, cache, free_ports, launch, wait_for_port
 
 VERSION = "v0.0.0-20260212201848-7aac2a2c5b7c"
+GO = "1.24"
+"""What its go.mod asks for. Debian 13 has that as golang-go; the one of Debian 12, 1.19, cannot even read that file."""
+HOW_TO_GET = "https://go.dev/dl, or apt-get install golang-go from Debian 13 on"
 QUICK = ("-gcflags=all=-N -l -dwarf=false", "-ldflags=-s -w")
 """Without optimising and without what debuggers want, for a server that lives for minutes: under four minutes of one core."""
 
@@ -20,7 +23,7 @@ def install() -> Path:
     folder = cache() / f"minio-{VERSION}"
     if not (folder / "minio").exists():
         if not shutil.which("go"):
-            raise SystemExit("MinIO is built from source: install Go (golang-go, or https://go.dev/dl).")
+            raise SystemExit(f"MinIO is built from source by Go {GO} or later, which is not installed: {HOW_TO_GET}.")
         build = {**os.environ, "GOBIN": str(folder), "CGO_ENABLED": "0", "GOGC": "400"}
         what = f"github.com/minio/minio@{VERSION}"
         fetch(f"MinIO {VERSION}", ["go", "install", *QUICK, what], build, how="built from source")

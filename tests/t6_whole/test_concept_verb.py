@@ -52,8 +52,9 @@ def test_merge_and_split_through_the_shell(read_home: Place) -> None:
     assert planned["concept"] == "garbage-collector"
     assert planned["evidence"] > 0
     assert len(shown(place, "garbage-collector")) == 1, "a dry run changes nothing"
-    said = place.run("concept", "merge", "Memory", "garbage-collector", "tracing-collector", expect=1)
-    assert "Merge them?" in said.stderr and "Aborted" in said.stderr
+    said = place.run("concept", "merge", "Memory", "garbage-collector", "tracing-collector", expect=2)
+    assert "Merge them?" in said.stderr and "give --yes" in said.stderr and "Aborted" not in said.stderr
+    assert len(shown(place, "garbage-collector")) == 1
     place.run("concept", "merge", "Memory", "garbage-collector.concept", "tracing-collector.concept", "--yes")
     rows = shown(place, "garbage-collector")
     assert [row["paths"] for row in rows] == [["gc.txt"], ["tracer.txt"]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from click.testing import CliRunner
 from kgfs.cli import VERBS, cli
 from kgfs.errors import BadInputError
 from tests.t6_whole.conftest import GARBAGE, ZEN
-from tests.t6_whole.running import AUTO, PATIENCE, Place, one_line, shell, until
+from tests.t6_whole.running import AUTO, KGFS, PATIENCE, Place, one_line, shell, until
 
 
 @pytest.fixture
@@ -58,11 +59,36 @@ def test_every_verb_takes_another_home_and_configuration(verb: str, tmp_path: Pa
 
 def test_version_and_wrong_words(bare: Place) -> None:
     assert bare.run("--version").stdout.startswith("kgfs")
-    for words in (["no-such-verb"], ["mount"], ["wait", "--timeout", "soon"], ["ingest", "--ontology", "A"]):
+    for words in (
+        ["no-such-verb"],
+        ["mount"],
+        ["wait", "--timeout", "soon"],
+        ["wait", "--timeout", "-1"],
+        ["ingest", "--ontology", "A"],
+    ):
         said = bare.run(*words, expect=2)
         assert said.stdout == ""
         assert "Error: " in said.stderr
         assert "Traceback" not in said.stderr
+
+
+@pytest.mark.parametrize("words", [("config", "show", "--json"), ("config", "show"), ("--help",)])
+def test_what_cannot_be_printed_is_an_error_and_a_reader_that_goes_is_none(words: tuple[str, ...], bare: Place) -> None:
+    environment = {**os.environ, "KGFS_HOME": str(bare.home)}
+    for buffered in ({}, {"PYTHONUNBUFFERED": "1"}):
+        with open("/dev/full", "w") as full:
+            said = subprocess.run(
+                [*KGFS, *words], env=environment | buffered, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            )
+        assert said.returncode == 7
+        assert "stdout" in one_line(said.stderr)
+        nobody_reads, end = os.pipe()
+        os.close(nobody_reads)
+        with open(end, "w") as end_of_pipe:
+            gone = subprocess.run(
+                [*KGFS, *words], env=environment | buffered, stdout=end_of_pipe, stderr=subprocess.PIPE, check=False
+            )
+        assert (gone.returncode, gone.stderr) == (1, b"")
 
 
 def test_home_is_an_option_of_every_verb(tmp_path: Path, zen: Path) -> None:
@@ -198,7 +224,7 @@ def test_worker_alone_ends_on_a_signal_and_is_one_only(bare: Place, zen: Path) -
 
 def test_wait_times_out_and_says_so_when_nobody_works(bare: Place, zen: Path) -> None:
     bare.run("ingest", zen, "--ontology", "A", "--no-wait")
-    said = bare.run("wait", "--timeout", "0.5", expect=8)
+    said = bare.run("wait", "--timeout", "0.5", expect=9)
     assert "1 document" in one_line(said.stderr)
     assert "No worker is alive" in said.stderr
     said = bare.run("wait", expect=9)
@@ -274,7 +300,7 @@ def test_no_worker_foreground_and_a_busy_mount(place: Place) -> None:
     mount = place.start("mount", place.mountpoint, "--foreground", "--no-worker")
     until(lambda: os.path.ismount(place.mountpoint))
     (place.ontology("A") / "a.txt").write_text(GARBAGE)
-    place.run("wait", "--timeout", "2", expect=8)
+    place.run("wait", "--timeout", "2", expect=9)
     assert not place.status()["worker"]["alive"]
     assert place.pids() == [mount.pid]
     with open(place.mountpoint / "A/a.txt") as held:
