@@ -3,7 +3,6 @@ shows the same, which is what a rebuild makes of it."""
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import tempfile
@@ -59,15 +58,15 @@ class Sharing(Place):
 def killed_at(place: Sharing, border: str, times: int) -> Iterator[None]:
     """Who passes the border the n-th time ends there; what it had not delivered stays."""
 
-    def kill(pid: int, number: int) -> None:
+    def kill(thread: int, number: int) -> None:
         if number == signal.SIGKILL:
             place.dead = True
             raise Killed
-        real(pid, number)
+        real(thread, number)
 
-    real = os.kill
+    real = signal.pthread_kill
     ways = {border: [failpoints._Way(signal.SIGKILL, times)]}
-    with mock.patch.object(os, "kill", kill), mock.patch.object(failpoints, "_ways", ways):
+    with mock.patch.object(signal, "pthread_kill", kill), mock.patch.object(failpoints, "_ways", ways):
         try:
             with suppress(Killed):
                 yield
