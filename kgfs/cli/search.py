@@ -13,7 +13,7 @@ from kgfs.compute.patience import Patience
 from kgfs.config import Config
 from kgfs.errors import MissingError
 from kgfs.knowledge.search import LIMIT, page_of, search
-from kgfs.render.search import as_data, excerpt, marked, words_of
+from kgfs.render.search import Shown, as_data, excerpt, marked, words_of
 from kgfs.render.source import Marks
 from kgfs.stores.naming import find_ontology
 
@@ -58,5 +58,14 @@ def command(config: Config, words: Sequence[str], ontology: str | None, limit: i
     marks, wanted = Marks(config.tree.mark_start, config.tree.mark_end), words_of(asked)
     for hit in page.hits:
         section = f"  {' > '.join(hit.section_path)}" if hit.section_path else ""
-        click.echo(f"{hit.rank}. {hit.ontology}/{hit.path}:{hit.line_start}-{hit.line_end}{section}  ({hit.score:.3f})")
+        click.echo(
+            f"{hit.rank}. {hit.ontology}/{hit.path}:{hit.line_start}-{hit.line_end}{section}  ({_found_by(hit)})"
+        )
         click.echo(f"   {marked(excerpt(hit.text, wanted), wanted, marks)}".encode("utf-8", "replace").decode())
+
+
+def _found_by(hit: Shown) -> str:
+    """What says something of one hit by itself. Scores, which --json has, compare the hits of one search, so that the only
+    one has 0."""
+    words = ["words"] if hit.text_score else []
+    return ", ".join(words if hit.cosine is None else [*words, f"meaning {hit.cosine:.3f}"])

@@ -146,7 +146,7 @@ def page_of(stores: Stores, found: Found) -> tuple[ResultPage, int]:
                 note=standing.origin.note,
                 title=hit.document.source_title,
                 score=hit.score,
-                text_score=round(hit.match.text, 6),
+                text_score=float(f"{hit.match.text:.6g}"),  # of a word in most Sources it is nearly nothing, but not 0
                 cosine=hit.match.cosine,
                 doc_id=hit.document.doc_id,
                 content_hash=hit.document.content_hash,

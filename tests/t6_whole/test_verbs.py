@@ -167,6 +167,16 @@ def test_ingest_without_a_mount_reads_by_itself(bare: Place, zen: Path, tmp_path
     assert str(bare.home) in plain
 
 
+def test_what_the_only_hit_was_found_by(bare: Place, zen: Path) -> None:
+    """Its score, a distance from the mean of all hits, is 0."""
+    bare.run("ingest", zen, "--ontology", "A", env={"KGFS_MODELS_EMBEDDER": "none"})
+    said = bare.run("search", "koan").stdout.splitlines()
+    assert said[0].startswith("1. A/documents/zen.md:") and said[0].endswith("  (words)")
+    (hit,) = json.loads(bare.run("search", "koan", "--json").stdout)["hits"]
+    assert hit["text_score"] > 0
+    assert bare.run("search", "nothing of that kind").stderr.endswith("nothing found\n")
+
+
 def test_ingest_keeps_what_it_can_and_says_what_it_cannot(bare: Place, zen: Path, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
