@@ -10,11 +10,14 @@ import click
 
 from kgfs.app.home import hear, in_haste, open_stores
 from kgfs.cli.hosts import told_of, waiting
-from kgfs.cli.options import as_json, with_config
+from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
 from kgfs.knowledge.document import document_page
 from kgfs.knowledge.status import REPLICA_STANDS_STILL, STANDS_STILL, status
 from kgfs.stores.naming import find_document
+
+SHOWN = 5
+"""Files with conflicts that are named; --json has all."""
 
 
 @click.command()
@@ -55,7 +58,11 @@ def command(config: Config, words: str | None, as_json: bool) -> None:
         click.echo(f"         {note}")
     click.echo(f"owed     {found['owed']}")
     if found["conflicts"]:
-        click.echo(f"conflicts {found['conflicts']}, versions that nobody's current file is (kgfs history FILE)")
+        click.echo(f"conflicts {found['conflicts']}, written in one home after another had changed the file:")
+        for path in found["conflict_paths"][:SHOWN]:
+            click.echo(f"         {path} (kgfs history has what was written)")
+        if (more := len(found["conflict_paths"]) - SHOWN) > 0:
+            click.echo(f"         and {count(more, 'file')} more (--json)")
     if found["replica"]:
         click.echo(f"replica  {_replica(found['replica'])}")
     if found["replica_stands_still"]:

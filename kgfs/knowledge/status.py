@@ -7,11 +7,12 @@ from typing import Any
 
 import kgfs
 from kgfs.config import Config
-from kgfs.domain.documents import State
+from kgfs.domain.documents import Name, State, Version
 from kgfs.knowledge.standing import standing_of
 from kgfs.stores.graph.opening import replica_stands_still
 from kgfs.stores.hosts import host_id, known_roll
 from kgfs.stores.journal.contract_jobs import Job
+from kgfs.stores.journal.contract_names import Names
 from kgfs.stores.mount_notes import mount_notes
 from kgfs.stores.stores import Stores
 from kgfs.stores.worker_lock import worker_alive, worker_note
@@ -38,10 +39,11 @@ def status(config: Config, stores: Stores) -> dict[str, Any]:
     still works; ``stands_still`` says that one is needed for more than what is to be read. ``mounts`` are those that noted
     themselves and did not take their note back; one that was killed is not ``alive``. ``replica`` is None where the graph
     itself is read; ``replica_stands_still`` says that purges by other homes wait for one that only a mount makes anew. ``documents`` counts by state, states without any left out; ``conflicts`` the versions that were written
-    on a content which another machine had changed. ``sharing`` is None where no other home shares the garage: no server is
+    on a content which another machine had changed, ``conflict_paths`` as ONTOLOGY/PATH the files that have them. ``sharing`` is None where no other home shares the garage: no server is
     asked for it, ``as_of`` says when one was.
     """
     names = stores.journal.names
+    conflicts = names.conflicts()
     return {
         "version": kgfs.__version__,
         "home": str(config.home),
@@ -57,7 +59,8 @@ def status(config: Config, stores: Stores) -> dict[str, Any]:
         "replica_stands_still": replica_stands_still(config).exists(),
         "sharing": sharing_page(config) if stores.journal.sharing else None,
         "seq": stores.journal.seq(),
-        "conflicts": names.conflicts(),
+        "conflicts": len(conflicts),
+        "conflict_paths": sorted({_path(names, *conflict) for conflict in conflicts}),
         "documents": _by_state(names.counts()),
         "ontologies": [
             {
@@ -69,6 +72,17 @@ def status(config: Config, stores: Stores) -> dict[str, Any]:
             for ontology in names.ontologies()
         ],
     }
+
+
+def _path(names: Names, version: Version, live: Name | None) -> str:
+    """ONTOLOGY/PATH of the file that a version is of; of one that was removed, the path it had."""
+    if live is not None and (path := names.path(live.id)) is not None and (ontology := names.ontology(live.ontology)):
+        return f"{ontology.name}/{path}"
+    prefix = version.key.split("/")[1]
+    called = next(
+        (one.name for one in [*names.ontologies(), *names.removed_ontologies()] if one.prefix == prefix), prefix
+    )
+    return f"{called}/{version.path}"
 
 
 def _replica(stores: Stores) -> dict[str, Any] | None:

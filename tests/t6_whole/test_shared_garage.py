@@ -158,7 +158,17 @@ def test_both_write_one_path(hosts: tuple[Place, Place], server: Server) -> None
     until(lambda: all(len(versions_of(folder, path)) == 2 for folder in (here, there) for path in paths), SEEN)
     assert all(versions_of(folder, path) == both for folder in (here, there) for path in paths)
     assert show_the_same(here, there) and sorted(shown := tree(here)) == paths
-    assert [one.status()["conflicts"] for one in hosts] == [len(paths)] * 2
+    for one in hosts:
+        status = one.status()
+        assert status["conflicts"] == len(paths)
+        assert status["conflict_paths"] == [f"Notes/{path}" for path in paths]
+        assert all(f"Notes/{path}" in one.run("status").stdout for path in paths)
+        said = one.run("history", f"Notes/{paths[0]}").stdout.splitlines()
+        (conflict,) = (line for line in said if "conflict" in line)
+        assert conflict.split()[4:6] == ["-", "kept"]
+        assert "written in one home after another had changed it" in conflict
+    told = "".join((one.mountpoint / ".kgfs/errors.ndjson").read_text() for one in hosts)
+    assert all(f"Notes/{path}: written in one home" in told for path in paths)
     alike(hosts)
     with open_stores(load(hosts[0].home)) as stores:
         names = stores.journal.names

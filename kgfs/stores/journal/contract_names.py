@@ -107,8 +107,9 @@ class Names(Protocol):
         """Of the path's lineage, in order of n. Works for trashed names too."""
         ...
 
-    def conflicts(self) -> int:
-        """How many versions are conflicts (``journal.conflicts``), of all paths."""
+    def conflicts(self) -> list[tuple[Version, Name | None]]:
+        """The versions that are conflicts (``journal.conflicts``), of all paths, oldest first; each with the live name that now
+        continues its lineage, if any."""
         ...
 
     def version_of(self, doc_id: str) -> tuple[Version, Name | None] | None:

@@ -123,18 +123,21 @@ class SqliteNames:
         )
         return [version_from(row) for row in self._db.execute(sql, (name_id,)).fetchall()]
 
-    def conflicts(self) -> int:
-        found: int = self._db.execute("SELECT count(*) FROM version WHERE decision = 'conflict'").fetchone()[0]
-        return found
+    def conflicts(self) -> list[tuple[Version, Name | None]]:
+        sql = f"SELECT {VERSION} FROM version WHERE decision = 'conflict' ORDER BY minted_at, lineage, n"
+        found = [version_from(row) for row in self._db.execute(sql).fetchall()]
+        return [(version, self._holder(version.lineage)) for version in found]
+
+    def _holder(self, lineage: int) -> Name | None:
+        row = self._db.execute(f"SELECT {NAME} FROM name WHERE lineage = ? AND lineage != 0", (lineage,)).fetchone()
+        return name_from(row) if row else None
 
     def version_of(self, doc_id: str) -> tuple[Version, Name | None] | None:
         sql = f"SELECT {VERSION} FROM version WHERE doc_id = ? ORDER BY deposit DESC LIMIT 1"
         row = self._db.execute(sql, (doc_id,)).fetchone()
         if row is None:
             return None
-        sql = f"SELECT {NAME} FROM name WHERE lineage = ? AND lineage != 0"
-        holder = self._db.execute(sql, (row[0],)).fetchone()
-        return version_from(row), name_from(holder) if holder else None
+        return version_from(row), self._holder(row[0])
 
     def document(self, doc_id: str) -> Document | None:
         row = self._db.execute(f"SELECT {DOCUMENT} FROM document WHERE doc_id = ?", (doc_id,)).fetchone()

@@ -17,7 +17,7 @@ from typing import Any
 from kgfs.domain.documents import Name, NameKind, Place
 from kgfs.errors import KgfsError, LostLeaseError
 from kgfs.stores.journal.conflicts import DECISION
-from kgfs.stores.journal.contract_names import Names
+from kgfs.stores.journal.contract_names import Names, Trashed
 from kgfs.stores.journal.facts import (
     AttributesSet,
     ConceptsMerged,
@@ -324,19 +324,28 @@ class Rebase:
             return False
         trashed = self._names.trashed(name_id)
         path = trashed.path if trashed else self._names.path(name_id) or ""
-        why = "written here and removed elsewhere" if trashed else "written here and elsewhere, where it came first"
+        why = (
+            "written in one home after another had removed it"
+            if trashed
+            else "written in one home after another had changed it"
+        )
+        file = f"{self._ontology_called(trashed or self._names.name(name_id))}/{path}"
         is_known = self._is_conflict(name_id, sha256)
         if not is_known and self._is_missing(key):
             if key not in self._gone:
                 raise NotKeptError(key)
-            self.notes.append(f"{path}: {why}. What was written here is lost: its bytes are damaged, or gone.")
+            self.notes.append(f"{file}: {why}. What was written here is lost: its bytes are damaged, or gone.")
             return False
         if not is_known:
             self._record(ConflictKept(name_id, sha256, size, key, path, why, fact.at))
         if not (is_known and self._conflicts[name_id, sha256]):
-            self.notes.append(f"{path}: {why}. What was written here is kept as a version (kgfs history).")
+            self.notes.append(f"{file}: {why}. What was written here is kept as a version (kgfs history).")
         self._conflicts[name_id, sha256] = True
         return True
+
+    def _ontology_called(self, file: Name | Trashed | None) -> str:
+        found = self._names.ontology(file.ontology) if file else None
+        return found.name if found else file.ontology if file else ""
 
     def _is_conflict(self, name_id: int, sha256: str) -> bool:
         """Whether it became one, and stands in the history yet."""
