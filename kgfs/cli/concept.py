@@ -62,7 +62,10 @@ def merge(
     def plan(stores: Stores) -> Plan:
         return plan_merge(stores, ontology_called(stores, ontology), into, others)
 
-    _decide(config, plan, "Merge them?", dry_run=dry_run, yes=yes, as_json=as_json)
+    gone = ", ".join(dict.fromkeys(map(_folder, others)))
+    question = f"Merge {gone} into {_folder(into)}, so that {gone} goes and {_folder(into)} stays?"
+    done = f"Merged into {_folder(into)}: {gone}."
+    _decide(config, plan, lambda _: question, lambda _: done, dry_run=dry_run, yes=yes, as_json=as_json)
 
 
 @command.command()
@@ -101,7 +104,13 @@ def split(
         doc_ids = [_document(config, stores, words) for words in documents]
         return plan_split(stores, ontology_called(stores, ontology), concept, labels, doc_ids, name)
 
-    _decide(config, plan, "Split them off?", dry_run=dry_run, yes=yes, as_json=as_json)
+    def question(planned: Plan) -> str:
+        return f"Split that off {_folder(concept)}, which stays, into {_folder(planned.name)}?"
+
+    def done(planned: Plan) -> str:
+        return f"Split off {_folder(concept)}: {_folder(planned.name)}."
+
+    _decide(config, plan, question, done, dry_run=dry_run, yes=yes, as_json=as_json)
 
 
 @command.command()
@@ -136,16 +145,29 @@ def _document(config: Config, stores: Stores, words: str) -> str:
     return found.doc_id
 
 
+def _folder(name: str) -> str:
+    """As ``ls concepts`` shows it."""
+    return f"{name.removesuffix('/').removesuffix('.concept')}.concept"
+
+
 def _decide(
-    config: Config, plan: Callable[[Stores], Plan], question: str, *, dry_run: bool, yes: bool, as_json: bool
+    config: Config,
+    plan: Callable[[Stores], Plan],
+    question: Callable[[Plan], str],
+    done: Callable[[Plan], str],
+    *,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
 ) -> None:
     with open_stores(config, make=False) as stores:
         planned = plan(stores)
     if not dry_run and not yes:
         _print(planned, err=True)
-        confirm(question)
+        confirm(question(planned))
     if not dry_run:
         planned = decide_about_concepts(config, plan)
+        click.echo(done(planned), err=True)
     if as_json:
         click.echo(json.dumps(_data(planned)))
     elif dry_run or yes:

@@ -53,9 +53,11 @@ def test_merge_and_split_through_the_shell(read_home: Place) -> None:
     assert planned["evidence"] > 0
     assert len(shown(place, "garbage-collector")) == 1, "a dry run changes nothing"
     said = place.run("concept", "merge", "Memory", "garbage-collector", "tracing-collector", expect=2)
-    assert "Merge them?" in said.stderr and "give --yes" in said.stderr and "Aborted" not in said.stderr
+    question = "so that tracing-collector.concept goes and garbage-collector.concept stays?"
+    assert question in said.stderr and "give --yes" in said.stderr and "Aborted" not in said.stderr
     assert len(shown(place, "garbage-collector")) == 1
-    place.run("concept", "merge", "Memory", "garbage-collector.concept", "tracing-collector.concept", "--yes")
+    words = ("concept", "merge", "Memory", "garbage-collector.concept", "tracing-collector.concept", "--yes")
+    assert place.run(*words).stderr == "Merged into garbage-collector.concept: tracing-collector.concept.\n"
     rows = shown(place, "garbage-collector")
     assert [row["paths"] for row in rows] == [["gc.txt"], ["tracer.txt"]]
     assert "There is no concept" in one_line(
@@ -68,6 +70,7 @@ def test_merge_and_split_through_the_shell(read_home: Place) -> None:
     assert "Its labels are" in one_line(place.run(*words, "--label", "nothing", "--yes", expect=4).stderr)
     done = place.run(*words, "--document", "Memory/tracer.txt", "--label", str(rows[1]["label"]), "--yes", "--json")
     assert json.loads(done.stdout)["concept"] == "tracing-collector"
+    assert done.stderr == "Split off garbage-collector.concept: tracing-collector.concept.\n"
     assert [row["paths"] for row in shown(place, "tracing-collector")] == [["tracer.txt"]]
     assert place.run("concept", "merge", "Nothing", "a", "b", expect=4).stderr
 
@@ -77,7 +80,7 @@ def test_merge_and_split_through_the_shell(read_home: Place) -> None:
 def test_a_mount_shows_it_at_once_and_its_worker_goes_on(read_home: Place) -> None:
     place = read_home.mount()
     concepts = place.mountpoint / "Memory" / "concepts"
-    until(lambda: place.status()["worker"]["note"].get("state") == "working")
+    until(lambda: place.status()["worker"]["note"].get("state") == "idle")
     assert (concepts / "tracing-collector.concept" / "concept.md").read_text()
     before = len(list((concepts / "garbage-collector.concept" / "evidence").iterdir()))
     place.run("concept", "merge", "Memory", "garbage-collector", "tracing-collector", "--yes")
