@@ -116,13 +116,15 @@ def run_worker(
                     "tokens": compute.tokens.name,
                     "notes": list(compute.notes()),
                 }
-                lock.note({**note, "state": "working"})
+                lock.note({**note, "state": "preparing"})
+                prepare = partial(derive_vectors, config, stores, partial(embed_again, stores, compute, go_on))
+                working = partial(lock.note, {**note, "state": "working"})
                 with _answering_questions(config, stores, compute):
                     gave_way = worker.run(
                         until_idle=until_idle,
                         watch=looks,
                         give_way=lambda: place_wanted(config.run),
-                        prepare=partial(derive_vectors, config, stores, partial(embed_again, stores, compute, go_on)),
+                        prepare=_both(prepare, working),
                     )
                 ship_rest(config, stores)
                 state = "waiting for another verb" if gave_way else "stopped"

@@ -35,7 +35,8 @@ def stands_still(config: Config) -> bool:
 def status(config: Config, stores: Stores) -> dict[str, Any]:
     """Plain data. Quick, in proportion to the number of ontologies.
 
-    ``worker.note`` is what the newest worker wrote about itself, its models among it; ``worker.alive`` says whether it
+    ``worker.note`` is what the newest worker wrote about itself, its models among it, with the ``state`` idle where it
+    works and nothing is owed; ``worker.alive`` says whether it
     still works; ``stands_still`` says that one is needed for more than what is to be read. ``mounts`` are those that noted
     themselves and did not take their note back; one that was killed is not ``alive``. ``replica`` is None where the graph
     itself is read; ``replica_stands_still`` says that purges by other homes wait for one that only a mount makes anew. ``documents`` counts by state, states without any left out; ``conflicts`` the versions that were written
@@ -43,12 +44,12 @@ def status(config: Config, stores: Stores) -> dict[str, Any]:
     asked for it, ``as_of`` says when one was.
     """
     names = stores.journal.names
-    conflicts = names.conflicts()
+    conflicts, owed = names.conflicts(), stores.journal.jobs.owed()
     return {
         "version": kgfs.__version__,
         "home": str(config.home),
-        "owed": stores.journal.jobs.owed(),
-        "worker": {"alive": worker_alive(config.run), "note": worker_note(config.run)},
+        "owed": owed,
+        "worker": {"alive": worker_alive(config.run), "note": _note(config, owed)},
         "stands_still": stands_still(config),
         "mounts": [
             {"mountpoint": str(note.mountpoint), "view": note.view, "pid": note.pid, "alive": note.alive}
@@ -72,6 +73,11 @@ def status(config: Config, stores: Stores) -> dict[str, Any]:
             for ontology in names.ontologies()
         ],
     }
+
+
+def _note(config: Config, owed: int) -> dict[str, Any]:
+    note = worker_note(config.run)
+    return note | {"state": "idle"} if note.get("state") == "working" and not owed else note
 
 
 def _path(names: Names, version: Version, live: Name | None) -> str:

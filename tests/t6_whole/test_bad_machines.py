@@ -177,7 +177,7 @@ def test_a_second_worker_beside_a_mount(place: Place) -> None:
 @pytest.mark.mounted
 def test_a_worker_that_is_killed_is_started_again(place: Place) -> None:
     place.mount()
-    until(lambda: place.status()["worker"]["note"].get("state") == "working")
+    until(lambda: place.status()["worker"]["note"].get("state") == "idle")
     first = place.status()["worker"]["note"]["pid"]
     os.kill(first, signal.SIGKILL)
     (place.ontology("A") / "zen.md").write_text(ZEN)
