@@ -27,7 +27,7 @@ KEPT = "What is owed stays so, and is done when that answers again; kgfs wait wa
 def read_owed(
     config: Config, stores: Stores, settler: Settler | None = None, timeout: float = 0.0, *, begun: float | None = None
 ) -> None:
-    """Until nothing is owed: by the worker that is alive, or by being it. ``settler`` is of this process's session, if it has
+    """Until nothing is left to be read: by the worker that is alive, or by being it. ``settler`` is of this process's session, if it has
     one. Exits with 1 if documents failed meanwhile. TimedOutError ``timeout`` seconds, where that is not 0, after ``begun``
     (monotonic; else now). What a server that is away says is raised where nothing goes on, after as many attempts as a
     worker makes that ends when it is idle."""
@@ -54,14 +54,14 @@ def read_owed(
             standstill.look(owed(stores.journal))
             time.sleep(LOOK)
 
-        while not owed(stores.journal).nothing:
+        while not owed(stores.journal).nothing_to_read:
             try:
                 if owed(stores.journal).jobs:
                     run_worker(config, until_idle=True, watch=watch)
                 else:
                     stay()
             except BusyError:
-                while worker_alive(config.run) and not owed(stores.journal).nothing:
+                while worker_alive(config.run) and not owed(stores.journal).nothing_to_read:
                     stay()
     failed = stores.journal.names.counts().get(State.FAILED, 0) - start.failed
     if failed > 0:
@@ -70,7 +70,9 @@ def read_owed(
 
 
 def words_of(found: Owed) -> str:
-    return f"{count(found.jobs, 'document')}, {count(found.unsettled, 'unsettled path')}"
+    """What is owed, in words."""
+    forgettings = f", {count(found.forgettings, 'forgetting')}" if found.forgettings else ""
+    return f"{count(found.jobs, 'document')}, {count(found.unsettled, 'unsettled path')}{forgettings}"
 
 
 class _Standstill:

@@ -18,6 +18,7 @@ from kgfs.stores.naming import find_document
 
 SHOWN = 5
 """Files with conflicts that are named; --json has all."""
+ELSE_OWED = {"unsettled": "unsettled path", "forgettings": "forgetting"}
 
 
 @click.command()
@@ -56,7 +57,7 @@ def command(config: Config, words: str | None, as_json: bool) -> None:
         click.echo(f"         {STANDS_STILL}")
     for note in found["worker"]["note"].get("notes", ()):
         click.echo(f"         {note}")
-    click.echo(f"owed     {found['owed']}")
+    click.echo(f"owed     {found['owed']}{_parts(found)}")
     if found["conflicts"]:
         click.echo(f"conflicts {found['conflicts']}, written in one home after another had changed the file:")
         for path in found["conflict_paths"][:SHOWN]:
@@ -76,6 +77,12 @@ def command(config: Config, words: str | None, as_json: bool) -> None:
         states = ", ".join(f"{count} {state}" for state, count in ontology["documents"].items()) or "no documents"
         read = ", ".join(f"{count} {kind}" for kind, count in ontology["read"].items())
         click.echo(f"{ontology['name']}: {states}; {read}")
+
+
+def _parts(found: dict[str, Any]) -> str:
+    """What else than documents is owed."""
+    parts = [count(found[key], what) for key, what in ELSE_OWED.items() if found[key]]
+    return f" ({', '.join(parts)} among them)" if parts else ""
 
 
 def _print_document(page: dict[str, Any], as_json: bool) -> None:

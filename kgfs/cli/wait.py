@@ -39,7 +39,7 @@ class FailedDocumentsError(KgfsError):
 )
 @with_config
 def command(config: Config, timeout: float) -> None:
-    """Wait until everything that was written has become knowledge.
+    """Wait until everything that was written has become knowledge, and what was forgotten has left it.
 
     Asks for settling at once instead of after the quiet time. Exit codes: 0 all done (unsupported formats are not a
     failure), 1 some documents failed, 8 timed out while a worker is alive, 9 work is owed and no worker is alive.
@@ -70,7 +70,7 @@ def _wait(config: Config, journal: Journal, timeout: float) -> None:
     with Bar() as bar:
         while not (found := owed(journal)).nothing:
             now = time.monotonic()
-            bar.show(found.done, found.done + found.jobs + found.unsettled, _at(found))
+            bar.show(found.done, found.done + found.total, _at(found))
             if timeout and now - started > timeout:
                 still = f"Still owed after {timeout:g} s: {words_of(found)}."
                 if not worker_alive(config.run):
@@ -87,4 +87,4 @@ def _wait(config: Config, journal: Journal, timeout: float) -> None:
 
 def _at(found: Owed) -> str:
     working = [f"{job.doc_id} {job.stage} {job.progress:.0%}" for job in found.working]
-    return working[0] if working else f"{found.unsettled} to settle"
+    return working[0] if working else words_of(found)

@@ -20,9 +20,19 @@ class Owed:
     """Documents that could not be read; nothing is owed for them, but somebody should look."""
     unsupported: int
     done: int
+    forgettings: int = 0
+    """That were ordered and are not carried out."""
+
+    @property
+    def total(self) -> int:
+        return self.jobs + self.unsettled + self.forgettings
 
     @property
     def nothing(self) -> bool:
+        return not self.total
+
+    @property
+    def nothing_to_read(self) -> bool:
         return not self.unsettled and not self.jobs
 
 
@@ -36,4 +46,5 @@ def owed(journal: Journal) -> Owed:
         failed=counts.get(State.FAILED, 0),
         unsupported=counts.get(State.UNSUPPORTED, 0),
         done=counts.get(State.DONE, 0) + counts.get(State.GATED, 0),
+        forgettings=len(journal.names.forgettings()),
     )

@@ -8,6 +8,7 @@ from typing import Any
 import kgfs
 from kgfs.config import Config
 from kgfs.domain.documents import Name, State, Version
+from kgfs.knowledge.owed import owed
 from kgfs.knowledge.standing import standing_of
 from kgfs.stores.graph.opening import replica_stands_still
 from kgfs.stores.hosts import host_id, known_roll
@@ -35,21 +36,24 @@ def stands_still(config: Config) -> bool:
 def status(config: Config, stores: Stores) -> dict[str, Any]:
     """Plain data. Quick, in proportion to the number of ontologies.
 
-    ``worker.note`` is what the newest worker wrote about itself, its models among it, with the ``state`` idle where it
-    works and nothing is owed; ``worker.alive`` says whether it
+    ``owed`` is all that ``kgfs wait`` waits for, with ``unsettled`` paths and ``forgettings`` that are not carried out among
+    it. ``worker.note`` is what the newest worker wrote about itself, its models among it, with the ``state`` idle where it
+    works and has nothing to do; ``worker.alive`` says whether it
     still works; ``stands_still`` says that one is needed for more than what is to be read. ``mounts`` are those that noted
     themselves and did not take their note back; one that was killed is not ``alive``. ``replica`` is None where the graph
     itself is read; ``replica_stands_still`` says that purges by other homes wait for one that only a mount makes anew. ``documents`` counts by state, states without any left out; ``conflicts`` the versions that were written
     on a content which another machine had changed, ``conflict_paths`` as ONTOLOGY/PATH the files that have them. ``sharing`` is None where no other home shares the garage: no server is
     asked for it, ``as_of`` says when one was.
     """
-    names = stores.journal.names
-    conflicts, owed = names.conflicts(), stores.journal.jobs.owed()
+    names, left = stores.journal.names, owed(stores.journal)
+    conflicts = names.conflicts()
     return {
         "version": kgfs.__version__,
         "home": str(config.home),
-        "owed": owed,
-        "worker": {"alive": worker_alive(config.run), "note": _note(config, owed)},
+        "owed": left.total,
+        "unsettled": left.unsettled,
+        "forgettings": left.forgettings,
+        "worker": {"alive": worker_alive(config.run), "note": _note(config, left.jobs + left.forgettings)},
         "stands_still": stands_still(config),
         "mounts": [
             {"mountpoint": str(note.mountpoint), "view": note.view, "pid": note.pid, "alive": note.alive}

@@ -148,6 +148,34 @@ def test_what_another_process_erased_is_said_to_be_erased(two: Place) -> None:
     assert (code, "Not erased" in said) == (0, False)
 
 
+@pytest.mark.claim("WORK-5")
+def test_what_was_ordered_and_is_not_carried_out_is_owed(two: Place) -> None:
+    asked = two.start("forget", "Notes/a.md", "--yes", env={"KGFS_STOP_AT": "forgetting-owed"})
+    with asked:
+        try:
+            until(lambda: "T" in Path(f"/proc/{asked.pid}/stat").read_text().rpartition(")")[2].split()[0])
+        finally:
+            asked.kill()
+    status = two.status()
+    assert (status["owed"], status["forgettings"]) == (1, 1)
+    assert "owed     1 (1 forgetting among them)" in two.run("status").stdout
+    assert "0 documents, 0 unsettled paths, 1 forgetting" in two.run("wait", "--timeout", "0.5", expect=8).stderr
+    two.run("worker", "--until-idle")
+    two.run("wait", "--timeout", "5")
+    assert two.status()["owed"] == 0
+
+
+@pytest.mark.claim("WORK-5")
+@pytest.mark.mounted
+def test_what_waits_until_it_is_quiet_is_owed(two: Place) -> None:
+    two.mount("--no-worker", env={"KGFS_PIPELINE_SETTLE": "600"})
+    (two.mountpoint / "Notes" / "documents" / "new.md").write_text(ZEN.replace("koan", "paradox"))
+    status = two.status()
+    assert (status["owed"], status["unsettled"]) == (1, 1)
+    assert json.loads((two.mountpoint / ".kgfs" / "status.json").read_text())["owed"] == 1
+    assert "owed     1 (1 unsettled path among them)" in two.run("status").stdout
+
+
 @pytest.mark.mounted
 def test_a_dry_run_settles_nothing(two: Place) -> None:
     two.mount("--no-worker", env={"KGFS_PIPELINE_SETTLE": "600"})
