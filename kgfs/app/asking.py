@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from kgfs.config import Config
-from kgfs.errors import KgfsError
+from kgfs.errors import AWAY, KgfsError
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.graph.opening import open_graph
 from kgfs.stores.vectors.opening import open_vectors
@@ -26,20 +26,26 @@ class Asked:
     """None where it answers."""
 
 
-def asked(config: Config) -> Iterator[Asked]:
-    """Changes nothing in the home; a Neo4j server gets the constraints that it lacks. Nothing for what stands in files."""
+def asked(config: Config, seconds: float = SECONDS) -> Iterator[Asked]:
+    """Changes nothing in the home; a Neo4j server gets the constraints that it lacks. Nothing for what stands in files. One that
+    is silent is waited for so many ``seconds``."""
     with TemporaryDirectory() as elsewhere:  # the replica in the home would answer in place of the server
-        yield from _asked(replace(config, home=Path(elsewhere)))
+        yield from _asked(replace(config, home=Path(elsewhere)), seconds)
 
 
-def _asked(config: Config) -> Iterator[Asked]:
+def away(config: Config, seconds: float = SECONDS) -> KgfsError | None:
+    """What a server that is away says, the first that is. As :func:`asked`."""
+    return next((found.error for found in asked(config, seconds) if isinstance(found.error, AWAY)), None)
+
+
+def _asked(config: Config, seconds: float) -> Iterator[Asked]:
     garage, graph, vectors = config.garage_store, config.graph, config.vectors
     config.run.mkdir()
     hasty = replace(
         config,
-        garage_store=replace(garage, timeout=min(garage.timeout, SECONDS)),
-        graph=replace(graph, timeout=min(graph.timeout, SECONDS)),
-        vectors=replace(vectors, timeout=min(vectors.timeout, SECONDS)),
+        garage_store=replace(garage, timeout=min(garage.timeout, seconds)),
+        graph=replace(graph, timeout=min(graph.timeout, seconds)),
+        vectors=replace(vectors, timeout=min(vectors.timeout, seconds)),
     )
     if garage.store != "files":
         yield _answer("bucket", f"{garage.endpoint}/{garage.bucket}", lambda: _ask_garage(hasty))

@@ -6,13 +6,13 @@ import time
 
 import click
 
-from kgfs.app.asking import asked
+from kgfs.app.asking import away
 from kgfs.app.working import run_worker
 from kgfs.cli.options import count
 from kgfs.cli.progress import Bar
 from kgfs.config import Config
 from kgfs.domain.documents import State
-from kgfs.errors import AWAY, BusyError, TimedOutError
+from kgfs.errors import BusyError, TimedOutError
 from kgfs.ingest.keeping.settle import Settler
 from kgfs.knowledge.owed import Owed, owed
 from kgfs.stores.stores import Stores
@@ -94,10 +94,8 @@ class _Standstill:
             self._seen, self._asked, self._next = seen, 0, time.monotonic() + STILL
         if time.monotonic() < self._next:
             return
-        away = self._settler.away or next(
-            (found.error for found in asked(self._config) if isinstance(found.error, AWAY)), None
-        )
-        self._asked = self._asked + 1 if away else 0
+        said = self._settler.away or away(self._config)
+        self._asked = self._asked + 1 if said else 0
         self._next = time.monotonic() + STILL
-        if away and self._asked >= self._config.pipeline.max_attempts:
-            raise type(away)(f"{away} {KEPT}") from away
+        if said and self._asked >= self._config.pipeline.max_attempts:
+            raise type(said)(f"{said} {KEPT}") from said

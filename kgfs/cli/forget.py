@@ -15,13 +15,17 @@ from kgfs.cli.confirming import confirm
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
 from kgfs.domain.documents import Name
-from kgfs.errors import BadInputError, BusyError
+from kgfs.errors import BadInputError, BusyError, KgfsError
 from kgfs.ingest.life.forget import Plan, order, plan, unsettled
 from kgfs.stores.naming import Found, find_document
 from kgfs.stores.stores import Stores
 
 SHOWN = 20
 """Concepts of each kind that the plan names; --json has all."""
+NOTED = (
+    "What was asked is noted all the same: the files have left, and the rest is done by a mount or kgfs worker once that is over;"
+    " kgfs wait waits for it."
+)
 
 
 @click.command()
@@ -98,7 +102,10 @@ def command(
                 click.echo("kgfs: with what they became more names leave.", err=True)
                 ask()
         ordered = order(deposits, stores, planned)
-    became = carry_out_forgetting(config, ordered, planned)
+    try:
+        became = carry_out_forgetting(config, ordered, planned)
+    except KgfsError as error:
+        raise type(error)(f"{error} {NOTED}") from error
     done = "erased" if purge else "forgotten"
     click.echo(f"{count(len(became.forgotten), 'document')} {done}.", err=True)
     if became.standing:

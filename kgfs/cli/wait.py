@@ -6,9 +6,10 @@ import time
 
 import click
 
-from kgfs.app.home import open_stores
+from kgfs.app.asking import away
+from kgfs.app.home import HASTE, open_stores
 from kgfs.app.working import request_settling
-from kgfs.cli.finishing import words_of
+from kgfs.cli.finishing import KEPT, words_of
 from kgfs.cli.options import count, with_config
 from kgfs.cli.progress import Bar
 from kgfs.config import Config
@@ -72,17 +73,23 @@ def _wait(config: Config, journal: Journal, timeout: float) -> None:
             now = time.monotonic()
             bar.show(found.done, found.done + found.total, _at(found))
             if timeout and now - started > timeout:
-                still = f"Still owed after {timeout:g} s: {words_of(found)}."
-                if not worker_alive(config.run):
-                    raise NoWorkerError(f"{still} No worker is alive. Start one: kgfs worker, or kgfs mount.")
-                raise TimedOutError(f"{still} The work goes on; wait again, or look at kgfs status.")
+                raise _given_up(config, f"Still owed after {timeout:g} s: {words_of(found)}.")
             if worker_alive(config.run):
                 worked = now
             elif now - worked > PATIENCE:
-                raise NoWorkerError(
-                    f"Owed: {words_of(found)}; and no worker is alive. Start one: kgfs worker, or kgfs mount."
-                )
+                raise _given_up(config, f"Owed: {words_of(found)}.")
             time.sleep(LOOK)
+
+
+def _given_up(config: Config, still: str) -> KgfsError:
+    """Why nothing, or too little, goes on, as far as a server says; and what to do about it."""
+    said = away(config, HASTE)
+    if worker_alive(config.run):
+        goes_on = f"{said} {KEPT}" if said else "The work goes on; wait again, or look at kgfs status."
+        return TimedOutError(f"{still} {goes_on}")
+    if said:
+        return NoWorkerError(f"{still} No worker is alive, and one that is started cannot go on: {said}")
+    return NoWorkerError(f"{still} No worker is alive. Start one: kgfs worker, or kgfs mount.")
 
 
 def _at(found: Owed) -> str:

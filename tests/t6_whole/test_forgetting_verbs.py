@@ -159,7 +159,7 @@ def test_what_was_ordered_and_is_not_carried_out_is_owed(two: Place) -> None:
     status = two.status()
     assert (status["owed"], status["forgettings"]) == (1, 1)
     assert "owed     1 (1 forgetting among them)" in two.run("status").stdout
-    assert "0 documents, 0 unsettled paths, 1 forgetting" in two.run("wait", "--timeout", "0.5", expect=8).stderr
+    assert "0 documents, 0 unsettled paths, 1 forgetting" in two.run("wait", "--timeout", "0.5", expect=9).stderr
     two.run("worker", "--until-idle")
     two.run("wait", "--timeout", "5")
     assert two.status()["owed"] == 0
