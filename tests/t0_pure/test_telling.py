@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pytest
 
 from kgfs.cli import progress
 from kgfs.cli.progress import Steps
-from scripts.servers import fetching
+from scripts.servers import fetching, minio
 from scripts.servers.fetching import fetch
 from tests.t6_whole.running import until
 
@@ -22,6 +23,17 @@ def test_a_server_that_is_being_built(monkeypatch: pytest.MonkeyPatch, capsys: p
     assert last.startswith("A server was built in")
     with pytest.raises(SystemExit, match="A server could not be built: no such thing"):
         fetch("A server", [sys.executable, "-c", "import sys; sys.exit('no such thing')"], how="built")
+
+
+@pytest.mark.parametrize(("version", "there"), [("1.19.8", "installed is 1.19"), ("", "none is installed")])
+def test_which_go_a_server_needs(version: str, there: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(minio, "cache", lambda: tmp_path)
+    if version:
+        (tmp_path / "go").write_text(f"#!/bin/sh\necho go version go{version} linux/amd64\n")
+        (tmp_path / "go").chmod(0o700)
+    with pytest.raises(SystemExit, match=rf"Go 1\.24 or later, and {there}: .*go\.dev"):
+        minio.install()
 
 
 def test_steps_that_take_longer_than_a_moment(
