@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from kgfs.cli import VERBS, cli
 from kgfs.errors import BadInputError
 from tests.t6_whole.conftest import GARBAGE, ZEN
-from tests.t6_whole.running import AUTO, KGFS, PATIENCE, Place, one_line, shell, until
+from tests.t6_whole.running import AUTO, KGFS, PATIENCE, ROOT, Place, one_line, shell, until
 
 
 @pytest.fixture
@@ -89,6 +89,20 @@ def test_what_cannot_be_printed_is_an_error_and_a_reader_that_goes_is_none(words
                 [*KGFS, *words], env=environment | buffered, stdout=end_of_pipe, stderr=subprocess.PIPE, check=False
             )
         assert (gone.returncode, gone.stderr) == (1, b"")
+
+
+def test_make_stop_is_harmless_where_nothing_is_mounted(tmp_path: Path) -> None:
+    """And says what else keeps it from unmounting."""
+    (tmp_path / "bin").mkdir()
+    verb = tmp_path / "bin" / "kgfs"
+    words = ["make", f"--old-file={tmp_path}/.ready", "stop", f"VENV={tmp_path}", f"MOUNT={tmp_path}/mnt"]
+    (tmp_path / ".ready").touch()
+    for script, made in ((f'exec {" ".join(KGFS)} "$@"', 0), ("exit 5", 2)):
+        verb.write_text(f"#!/bin/sh\n{script}\n")
+        verb.chmod(0o700)
+        done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert done.returncode == made, done.stdout + done.stderr
+        assert made or one_line(done.stderr) == f"kgfs: {tmp_path}/mnt is not mounted."
 
 
 def test_home_is_an_option_of_every_verb(tmp_path: Path, zen: Path) -> None:
