@@ -37,7 +37,8 @@ SESSIONS_EVERY = 2.0
 """Seconds between looks of a worker whether anybody is left who started it."""
 BESIDE_MOUNTS = 5.0
 """Seconds between looks of a worker at a ledger that it shares while a mount of its home looks at it, and delivers."""
-
+LOADING = "loading models"
+"""What the note of a worker says before it has opened the home."""
 
 log = logging.getLogger("kgfs.worker")
 
@@ -91,9 +92,11 @@ def run_worker(
     compute: LocalCompute | None = None
     gave_way = True
     while gave_way and not stopped.is_set():
-        with WorkerLock(config.run) as lock:
+        with WorkerLock(config.run) as lock, _noting_the_end(config, lock):
             # Until another is loaded, vectors are by the former one's model for everybody who asks.
-            lock.note({"state": "loading models", "embedder": worker_note(config.run).get("embedder", "")})
+            # Why the former one ended before it could begin is known until this one does.
+            former = {key: worker_note(config.run).get(key, "") for key in ("embedder", "reason")}
+            lock.note({"state": LOADING, **former})
             compute = compute or LocalCompute(config.models)
             if compute.embedding_model:
                 take_place(config)
@@ -131,6 +134,18 @@ def run_worker(
                 lock.note({**note, "state": state, "seconds": clock.seconds(), "finished": worker.finished})
         while gave_way and place_wanted(config.run) and not stopped.wait(LOOK):
             pass
+
+
+@contextmanager
+def _noting_the_end(config: Config, lock: WorkerLock) -> Iterator[None]:
+    """Of a worker that ends before it begins its work: those who wait for it are told why."""
+    try:
+        yield
+    except KgfsError as error:
+        note = worker_note(config.run)
+        if note.get("state") == LOADING:
+            lock.note({**note, "state": "ended", "reason": str(error)})
+        raise
 
 
 def _beside_mounts(config: Config, stores: Stores) -> Callable[[], object]:

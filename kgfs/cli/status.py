@@ -53,6 +53,8 @@ def command(config: Config, words: str | None, as_json: bool) -> None:
         click.echo(told_of(away), err=True)
     click.echo(f"home     {found['home']}")
     click.echo(f"worker   {_worker(found['worker'])}")
+    if reason := found["worker"]["note"].get("reason"):
+        click.echo(f"         the last one ended before it could begin: {reason}")
     if found["stands_still"]:
         click.echo(f"         {STANDS_STILL}")
     for note in found["worker"]["note"].get("notes", ()):
@@ -118,7 +120,8 @@ def _print_sharing(sharing: dict[str, Any]) -> None:
 def _replica(replica: dict[str, Any]) -> str:
     if replica["away_since"] is not None:
         since = datetime.fromtimestamp(replica["away_since"]).astimezone().isoformat(timespec="seconds")
-        return f"of epoch {replica['epoch']}; the graph's server is away since {since}"
+        why = replica["away_reason"]
+        return f"of epoch {replica['epoch']}; the graph's server is away since {since}{': ' * bool(why)}{why}"
     lag = "" if replica["lag_seconds"] is None else f", as of {replica['lag_seconds']} s ago"
     return f"of epoch {replica['epoch']}{lag}"
 

@@ -17,7 +17,7 @@ from kgfs.domain.documents import State
 from kgfs.errors import KgfsError, NoWorkerError, TimedOutError
 from kgfs.knowledge.owed import Owed, owed
 from kgfs.stores.journal.contract import Journal
-from kgfs.stores.worker_lock import worker_alive
+from kgfs.stores.worker_lock import why_it_ended, worker_alive
 
 LOOK = 0.1
 PATIENCE = 10.0
@@ -84,11 +84,12 @@ def _wait(config: Config, journal: Journal, timeout: float) -> None:
 def _given_up(config: Config, still: str) -> KgfsError:
     """Why nothing, or too little, goes on, as far as a server says; and what to do about it."""
     said = away(config, HASTE)
+    ended = str(said or why_it_ended(config.run))
     if worker_alive(config.run):
         goes_on = f"{said} {KEPT}" if said else "The work goes on; wait again, or look at kgfs status."
         return TimedOutError(f"{still} {goes_on}")
-    if said:
-        return NoWorkerError(f"{still} No worker is alive, and one that is started cannot go on: {said}")
+    if ended:
+        return NoWorkerError(f"{still} No worker is alive, and one that is started cannot go on: {ended}")
     return NoWorkerError(f"{still} No worker is alive. Start one: kgfs worker, or kgfs mount.")
 
 

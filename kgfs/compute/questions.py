@@ -21,6 +21,7 @@ from typing import Any
 from kgfs.compute.patience import SLICE, Patience
 from kgfs.errors import BadInputError, KgfsError, NoWorkerError, StoreError, TimedOutError, from_os_error
 from kgfs.failpoints import slowly
+from kgfs.stores.worker_lock import why_it_ended
 
 NAME = "questions.sock"
 LONGEST = 1 << 20
@@ -49,7 +50,9 @@ def ask(run: Path, question: Message, patience: Patience) -> Any:
                 asker.sendall(line)
             said = _heard(asker, patience)
         except (FileNotFoundError, ConnectionRefusedError) as error:
-            raise NoWorkerError("No worker listens to questions. Start one: kgfs worker, or kgfs mount") from error
+            ended = why_it_ended(run)
+            what = f"The last one ended: {ended}" if ended else "Start one: kgfs worker, or kgfs mount"
+            raise NoWorkerError(f"No worker listens to questions. {what}") from error
         except TimeoutError as error:
             raise TimedOutError("The worker takes no questions at the moment.") from error
         except OSError as error:

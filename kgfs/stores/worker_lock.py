@@ -55,3 +55,8 @@ def worker_note(run: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     return note
+
+
+def why_it_ended(run: Path) -> str:
+    """What kept the newest worker from beginning its work, as long as none has begun since; '' where nothing did."""
+    return str(worker_note(run).get("reason", ""))

@@ -125,6 +125,7 @@ def test_while_the_server_is_away_reading_goes_on(mortal: Path, tmp_path: Path) 
         until(lambda: replica.lag().away_since is not None)
         time.sleep(2.5)
         [line] = errors.read().splitlines()
+        assert replica.lag().away_reason == json.loads(line)["message"]
         assert json.loads(line)["where"] == "replica", "one line an outage, not one a look"
         assert replica.document(A) is not None
         assert replica.lag().seconds > 2

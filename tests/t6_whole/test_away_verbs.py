@@ -179,6 +179,28 @@ def test_a_graph_where_nobody_listens_is_not_waited_for_by_verbs(unheard: Place,
         assert "Connection refused" in said and "Does it listen there?" in said
 
 
+@pytest.mark.claim("WORK-6")
+def test_why_no_worker_could_begin_is_told_by_those_who_miss_one(place: Place, tmp_path: Path) -> None:
+    place.environment |= QUICK
+    place.run("ingest", written(tmp_path, 1), "--ontology", "Notes", "--no-wait")
+    (tmp_path / "password").write_text("secret")
+    unheard = {
+        "KGFS_GRAPH_STORE": "neo4j",
+        "KGFS_GRAPH_URI": "bolt://127.0.0.1:1",
+        "KGFS_GRAPH_PASSWORD_FILE": str(tmp_path / "password"),
+        "KGFS_GRAPH_TIMEOUT": "1",
+    }
+    place.run("worker", env=unheard, expect=7)
+    assert "the last one ended before it could begin: bolt://127.0.0.1:1" in place.run("status").stdout
+    assert (
+        "No worker listens to questions. The last one ended: bolt://127.0.0.1:1" in place.run("search", "stupa").stderr
+    )
+    assert "cannot go on: bolt://127.0.0.1:1" in place.run("wait", "--timeout", "0.5", expect=9).stderr
+    place.run("worker", "--until-idle")
+    assert "bolt://" not in place.run("status").stdout
+    assert "Start one: kgfs worker" in place.run("search", "stupa").stderr
+
+
 @pytest.mark.claim("AWAY-10")
 @pytest.mark.parametrize("verb", ["mount", "worker"])
 def test_a_graph_where_nobody_listens_yet_is_waited_for(unheard: Place, verb: str) -> None:

@@ -269,6 +269,8 @@ def test_a_wrong_password_under_a_mount(served: Place, secret: Path, guest: str)
     said = served.run("wait", "--timeout", "3", expect=None).stderr  # the worker may be starting anew just then
     assert "1 document, 0 unsettled paths, 1 forgetting" in said and refused in said
     assert served.status()["documents"].get("failed", 0) == 0
+    assert refused in served.status()["replica"]["away_reason"]
+    assert refused in served.run("status").stdout
 
     secret.write_text(right)
     served.wait()

@@ -273,3 +273,5 @@ class Lag:
     """How long ago reads were known to see all that the server had; None where this process does not know."""
     away_since: float | None
     """Unix time since when the server cannot be followed; None while it can."""
+    away_reason: str = ""
+    """What it, or what failed in its place, said then."""

@@ -112,7 +112,7 @@ class Replica(GraphReads):
 
     def lag(self) -> Lag:
         seconds = None if self._current_at is None else time.time() - self._current_at
-        return Lag(self.epoch(), self._server_epoch, seconds, self._outage.since())
+        return Lag(self.epoch(), self._server_epoch, seconds, self._outage.since(), self._outage.reason())
 
     # ---------------------------------------------------------------------------------- done by the server
 

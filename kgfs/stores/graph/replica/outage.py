@@ -17,7 +17,11 @@ class Outage:
 
     def begins(self, error: BaseException) -> None:
         try:
-            os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            note = os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_WRONLY, 0o600)
+            try:
+                os.write(note, str(error).encode("utf-8", "replace"))
+            finally:
+                os.close(note)
         except FileExistsError:
             return
         except OSError:
@@ -26,6 +30,13 @@ class Outage:
 
     def ends(self) -> None:
         self._path.unlink(missing_ok=True)
+
+    def reason(self) -> str:
+        """What was met first; '' while all is well."""
+        try:
+            return self._path.read_text("utf-8", "replace")
+        except FileNotFoundError:
+            return ""
 
     def since(self) -> float | None:
         """Unix time, None while all is well."""
