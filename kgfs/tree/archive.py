@@ -221,10 +221,9 @@ def shown(stores: Stores, doc_id: str) -> DocumentRow:
 
 
 def has_original(stores: Stores, document: Document) -> bool:
-    """What no file has any more may have left the garage with the trash: that is asked, which may wait for a server, only
-    of what nothing promises."""
-    key = document.key
-    return not document.removed_at or stores.journal.promises(key) or stores.garage.objects.exists(key)
+    """What no file has any more, and nothing promises, has left the garage with the trash, or is about to. The garage is not
+    asked: whoever looks at a folder would wait for its server, and with them the whole mount."""
+    return not document.removed_at or stores.journal.promises(document.key)
 
 
 def is_original(row: DocumentRow) -> bool:

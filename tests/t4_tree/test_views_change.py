@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from kgfs.errors import (
     StoreError,
     TimedOutError,
 )
+from kgfs.ingest.depositing import trash
 from kgfs.tree.node import AttrChange, File, Folder, Link
 from tests.t4_tree.library import ME, Library, library_at, read
 
@@ -137,18 +139,22 @@ def test_when_the_last_name_goes_the_archive_answers_until_it_is_forgotten(libra
 
 
 @pytest.mark.claim("AWAY-2")
-def test_what_is_in_the_trash_is_listed_without_a_word_to_the_garage(
-    library: Library, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("emptied", [False, True], ids=["in the trash", "emptied"])
+def test_what_no_file_has_any_more_is_listed_without_a_word_to_the_garage(
+    library: Library, monkeypatch: pytest.MonkeyPatch, emptied: bool
 ) -> None:
     """It would be asked by the event loop, and the whole mount wait where it is silent."""
     document = library.document("Zen/documents/zen.txt")
     folder(library, "Zen/documents").remove_file("zen.txt")
+    if emptied:
+        trash.empty(library.stores, library.world.deposits.settler, time.time_ns())
 
     def silent(key: str) -> NoReturn:
         raise TimedOutError("The bucket is silent.")
 
     monkeypatch.setattr(library.stores.garage.objects, "exists", silent)
-    assert "original" in library.names(f"Zen/archive/{document.doc_id}")
+    names = library.names(f"Zen/archive/{document.doc_id}")
+    assert ("original" in names) is not emptied and "metadata.json" in names
 
 
 def test_nodes_held_from_before_say_that_their_thing_is_gone(library: Library) -> None:
