@@ -165,6 +165,19 @@ def test_what_was_ordered_and_is_not_carried_out_is_owed(two: Place) -> None:
     assert two.status()["owed"] == 0
 
 
+@pytest.mark.claim("GONE-7")
+def test_what_a_killed_verb_left_is_carried_out_by_the_worker_that_was_there(two: Place) -> None:
+    with two.start("worker") as worker:
+        try:
+            until(lambda: two.status()["worker"]["note"].get("state") == "idle")
+            two.run("forget", "Notes/a.md", "--yes", env={"KGFS_FAIL_AT": "forgetting-owed"}, expect=-signal.SIGKILL)
+            two.run("wait", "--timeout", "60")
+            assert (two.status()["forgettings"], worker.poll()) == (0, None)
+            assert states(two) == {"Notes": {"done": 1, "trashed": 1}}
+        finally:
+            worker.terminate()
+
+
 @pytest.mark.claim("WORK-5")
 @pytest.mark.mounted
 def test_what_waits_until_it_is_quiet_is_owed(two: Place) -> None:

@@ -216,16 +216,17 @@ def test_a_purge_leaves_what_it_leaves_in_an_embedded_home(served: Place, neo4j_
 def test_what_is_wrong_with_the_settings_is_said(served: Place, secret: Path, neo4j_place: Server) -> None:
     secret.write_text("not the word")
     told = served.run("status", expect=4)
-    served.run("ingest", Path(__file__), "--ontology", "Zen", expect=7)
-    refused = served.run("status", expect=7)
+    ingest = ("ingest", Path(__file__), "--ontology", "Zen")
+    refused = served.run(*ingest, expect=7)
     assert "KGFS_GRAPH_PASSWORD_FILE" in refused.stderr
     shown = served.run("config", "show")
     for said in (told, refused, shown):
         assert "not the word" not in said.stdout + said.stderr
         assert neo4j_place.password not in said.stdout + said.stderr
     secret.unlink()
-    assert "password_file" in served.run("status", expect=3).stderr
-    assert "uri" in served.run("status", expect=3, env={"KGFS_GRAPH_URI": ""}).stderr
+    assert "password_file" in served.run(*ingest, expect=3).stderr
+    assert "uri" in served.run(*ingest, expect=3, env={"KGFS_GRAPH_URI": ""}).stderr
+    served.run("status", expect=4)
     assert "kgfs.graph" not in shown.stderr
 
 

@@ -10,6 +10,7 @@ others read ahead of it (``turns``).
 from __future__ import annotations
 
 import logging
+import math
 import os
 import threading
 import time
@@ -79,6 +80,8 @@ class Worker:
         """What a server that is waited for said last."""
         self._tried = 0
         """How often it has been asked since."""
+        self._ordered: dict[str, float] = {}
+        """When what is ordered to be forgotten is taken for left by who ordered it."""
 
     def stop(self) -> None:
         """Let the documents in work go (their leases are given back) and return from ``run``."""
@@ -122,7 +125,9 @@ class Worker:
                         self._step_aside()
                         self._stopping.wait(RETRY)
                     watch()
-                    if idle:
+                    if idle and self._is_left_ordered():
+                        prepared = self._prepare(lambda: None)
+                    elif idle:
                         if until_idle and not self._pipeline.stores.journal.jobs.owed():
                             self._turns.keep_up(now=True)
                             return False
@@ -131,6 +136,16 @@ class Worker:
                 for claim in claims:
                     self._give_back(claim)
         return False
+
+    def _is_left_ordered(self) -> bool:
+        """Whether a forgetting waits that its verb noted and does not carry out: it was killed, or a server was away. Each is
+        said once, so what fails for good is not tried for ever."""
+        now = time.monotonic()
+        orders = [owed.order for owed in self._pipeline.stores.journal.names.forgettings()]
+        self._ordered = {order: self._ordered.get(order, now + RETRY) for order in orders}
+        left = [order for order, at in self._ordered.items() if at <= now]
+        self._ordered |= dict.fromkeys(left, math.inf)
+        return bool(left)
 
     def _prepare(self, prepare: Callable[[], None]) -> bool:
         """Do what comes before all documents; whether nothing of it waits for a server."""
