@@ -377,7 +377,7 @@ def purged_by(there: Host, path: str) -> None:
     purge._erase_objects(there.config, there.stores, name.doc_id)
     done = ForgettingDone("order", (name.doc_id,), "orphans", True, "commit", (), "redaction", 6)
     there.deposits.record(done)
-    purge.conclude(there.config, there.stores)
+    purge.conclude(there.config, there.stores, {"order"})
 
 
 @pytest.mark.claim("SHARE-7")

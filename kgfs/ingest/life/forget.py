@@ -195,13 +195,15 @@ def carry_out(config: Config, stores: Stores) -> int:
     if any(one.purge for one in owed):
         Settler(config, stores).sweep()
     lost: KgfsError | None = None
+    done = set[str]()
     for one in owed:
         try:
             _carry_out(config, stores, one)
+            done.add(one.order)
         except (MissingError, RotError) as error:
             lost = error
     if any(one.purge for one in owed):
-        conclude(config, stores)
+        conclude(config, stores, done)
         _read_again(stores, [doc_id for one in owed if one.purge for doc_id in one.doc_ids])
     if lost is not None:
         raise lost

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import asdict
 
 from kgfs.config import Config
@@ -19,7 +19,6 @@ from kgfs.ingest.keeping.giving_up import GivingUp
 from kgfs.ingest.keeping.quarantine import erase, erase_lines
 from kgfs.ingest.keeping.settle import Settler
 from kgfs.ingest.life.survivors import hide_names, load_renaming, name_anew
-from kgfs.ingest.life.survivors import key_of as key_of_renaming
 from kgfs.ingest.reading.kin import alike
 from kgfs.ingest.reading.records import fingerprint_of
 from kgfs.ingest.sharing.exchange import Exchange
@@ -125,16 +124,17 @@ def key_of_redaction(order: str) -> str:
     return f"redactions/{order}.json"
 
 
-def conclude(config: Config, stores: Stores) -> None:
+def conclude(config: Config, stores: Stores, done: Container[str]) -> None:
     """Where homes share the garage: what was erased is gone for good once the ledger has the purge, and is back where another home
-    has deposited the same bytes before that. Delivers what was done; away, it is concluded by the next who empties the trash."""
+    has deposited the same bytes before that. Delivers what was done; away, it is concluded by the next who empties the trash.
+    ``done`` are the orders that were just carried out. How what survives is called stays planned: the graph has it so."""
     if stores.journal.sharing:
         Exchange(config, stores).deliver()
         with Settler(config, stores).alone():
             GivingUp(stores, config).conclude()
-            for owed in stores.journal.names.forgettings():  # what is left of it is made from what is back
-                for key in (key_of_redaction(owed.order), key_of_renaming(owed.order)):
-                    stores.garage.objects.delete(key)
+            for owed in stores.journal.names.forgettings():
+                if owed.order in done:  # it was refused: what is left of it is made from what is back
+                    stores.garage.objects.delete(key_of_redaction(owed.order))
 
 
 def _erase_objects(config: Config, stores: Stores, doc_id: str) -> None:

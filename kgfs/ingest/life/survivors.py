@@ -64,7 +64,8 @@ def name_anew(stores: Stores, owed: Forgetting, concept_ids: Sequence[str]) -> R
     """Plan it for those of these concepts that need it, keep the plan, carry it out. The documents have left the graph;
     what was read of them is still kept. May be repeated."""
     objects = stores.garage.objects
-    if not objects.exists(key_of(owed.order)):
+    if not _is_begun(stores, owed.order):
+        objects.delete(key_of(owed.order))
         planned, decisions = _planned(stores, owed, concept_ids)
         if planned == NOTHING:
             return NOTHING
@@ -80,6 +81,12 @@ def name_anew(stores: Stores, owed: Forgetting, concept_ids: Sequence[str]) -> R
         stores.vectors.delete(Filter(kind="concept", items=former))
         stores.vectors.upsert(founded_rows(stores, renaming, stores.vectors.model))
     return renaming
+
+
+def _is_begun(stores: Stores, order: str) -> bool:
+    """Whether the graph has something of a plan that is kept. One of which it has nothing, for it was derived anew since, say, is made
+    for how things stand now."""
+    return any(stores.graph.concept(became) is not None for _, became in load_renaming(stores, order).concepts)
 
 
 def say_in_graph(stores: Stores, commit_id: str, renaming: Renaming, at: int) -> None:

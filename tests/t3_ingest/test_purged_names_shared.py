@@ -1,0 +1,160 @@
+"""Concepts that purged documents had named, where homes share the garage and a purge is not carried out at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from kgfs.compute.contract import Compute
+from kgfs.compute.engine import LocalEngine
+from kgfs.domain.documents import Document
+from kgfs.errors import RotError
+from kgfs.ingest.life import forget
+from kgfs.ingest.life.rebuild import rebuild_graph
+from kgfs.ingest.reading.clock import StageClock
+from kgfs.ingest.working.pipeline import Pipeline
+from kgfs.stores.garage.memory import MemoryGarage
+from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.naming import find_document
+from tests.t3_ingest.test_exchange import Host, garage, host
+from tests.t3_ingest.test_given_up import hook, met
+from tests.t4_tree.library import reading_of
+from tests.t6_whole.knowledge_of import knowledge_in
+
+__all__ = ["garage"]
+
+FOUNDER = b"The quxhall is a house. The quxhall uses bees.\n"
+SURVIVOR = b"The abbey is a house of monks. The abbey keeps bees. Bees make honey.\n"
+SAID = {"quxhall": "The quxhall is a house."}
+SAID_ELSEWHERE = {"abbey": "The abbey is a house of monks.", "bees": "Bees make honey."}
+
+
+@contextmanager
+def home(where: Path, garage: MemoryGarage) -> Iterator[Host]:
+    made = host(where, garage)
+    made.config.logs.mkdir(parents=True)
+    made.stores = replace(made.stores, graph=SqliteGraph(made.config.graph_db))
+    with closing(made):
+        yield made
+
+
+@pytest.fixture
+def here(tmp_path: Path, garage: MemoryGarage) -> Iterator[Host]:
+    with home(tmp_path / "here", garage) as made:
+        made.ontology()
+        made.exchange()
+        yield made
+
+
+@pytest.fixture
+def there(tmp_path: Path, garage: MemoryGarage, here: Host) -> Iterator[Host]:
+    with home(tmp_path / "there", garage) as made:
+        made.exchange()
+        yield made
+
+
+def told(at: Host, path: str, content: bytes, said: Mapping[str, str], **forms: str) -> Document:
+    """Deposited and read, as what is ``said`` of each label, and another form that labels have."""
+    known = at.journal.names.resolve(at.ontology().id, path)
+    if known is None:
+        at.file(path, content)
+    else:
+        at.write(known.id, content)
+    at.settle()
+    found = at.journal.names.resolve(at.ontology().id, path)
+    document = at.journal.names.document(found.doc_id) if found else None
+    assert document is not None
+    reading = reading_of(document, path, content, {label: [quote] for label, quote in said.items()})
+    concepts = tuple(replace(one, forms=(one.label, forms.get(one.label, one.label))) for one in reading.concepts)
+    reading = replace(reading, concepts=concepts)
+    objects = at.stores.garage.objects
+    objects.put(reading.key, reading.encode())
+    engine = LocalEngine(cast(Compute, None), objects)
+    Pipeline(at.config, at.stores, cast(Compute, None), StageClock(), engine).publish(document, reading, lambda: None)
+    return document
+
+
+def ordered(at: Host, *paths: str) -> None:
+    targets = [find_document(at.stores, at.config.run, f"Notes/documents/{path}") for path in paths]
+    forget.order(at.deposits, at.stores, forget.plan(at.stores, targets, "orphans", purge=True))
+    at.exchange()
+
+
+def names(at: Host) -> list[str]:
+    return sorted(concept.name for concept in at.stores.graph.concepts(at.ontology().id))
+
+
+def traces(at: Host, word: bytes) -> list[str]:
+    objects = at.stores.garage.objects
+    return [key for key, _ in objects.keys("") if word in objects.get(key).lower()]
+
+
+def rebuilt_is_the_same(at: Host) -> None:
+    at.exchange()
+    before = knowledge_in(at.stores)
+    rebuild_graph(at.stores)
+    assert knowledge_in(at.stores) == before
+
+
+@pytest.mark.claim("GONE-6", "GONE-7", "GONE-9")
+def test_a_purge_that_failed_after_it_named_what_survives_goes_on_with_these_names(
+    here: Host, garage: MemoryGarage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told(here, "a.txt", FOUNDER, SAID, quxhall="abbey")
+    before = told(here, "b.txt", SURVIVOR, SAID_ELSEWHERE)
+    told(here, "b.txt", SURVIVOR + b"More.\n", {"abbey": "The abbey keeps bees."})
+    ((rotten, _),) = garage.objects.keys(f"decisions/{before.doc_id}/")
+    ordered(here, "a.txt")
+    get = garage.objects.get
+
+    def damaged(key: str, start: int = 0, length: int | None = None) -> bytes:
+        if key == rotten:
+            raise RotError(f"{key}: its bytes are others.")
+        return get(key, start, length)
+
+    with monkeypatch.context() as patch, pytest.raises(RotError):
+        patch.setattr(garage.objects, "get", damaged)
+        forget.carry_out(here.config, here.stores)
+    assert names(here) == ["abbey"] and here.journal.names.forgettings()
+    assert forget.carry_out(here.config, here.stores) == 1
+    assert names(here) == ["abbey"]
+    assert traces(here, b"quxhall") == []
+    rebuilt_is_the_same(here)
+
+
+@pytest.mark.logs("ForgettingDone was not carried out")
+@pytest.mark.claim("GONE-6", "GONE-7", "GONE-9")
+def test_what_is_left_of_an_order_goes_on_with_the_names_that_were_given_when_another_home_deposits_some_of_it(
+    here: Host, there: Host, garage: MemoryGarage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told(here, "a.txt", FOUNDER, SAID, quxhall="abbey")
+    told(here, "b.txt", SURVIVOR, SAID_ELSEWHERE)
+    back = told(here, "c.txt", b"Wax burns.\n", {"wax": "Wax burns."})
+    met(here, there)
+    ordered(here, "a.txt", "c.txt")
+    met(there, here)
+    again: list[int] = []
+
+    def deposited() -> None:
+        if not again:
+            again.append(there.file("again.txt", b"Wax burns.\n").id)
+            there.settle()
+            there.exchange()
+
+    with monkeypatch.context() as patch:
+        hook(patch, garage, "sources/", deposited, "before")
+        forget.carry_out(here.config, here.stores)
+    here.exchange()
+    (left,) = here.journal.names.forgettings()
+    assert back.doc_id not in left.doc_ids and left.doc_ids
+    assert forget.carry_out(here.config, here.stores) == 1
+    met(here, there)
+    assert here.read_at("again.txt") == b"Wax burns.\n"
+    assert "abbey" in names(here) and "quxhall" not in names(here)
+    assert traces(here, b"quxhall") == []
+    rebuilt_is_the_same(here)
