@@ -261,6 +261,7 @@ def seen(journal: Journal) -> dict[str, Any]:
             names.lineages(doc_id),
         )
     out["trash"] = [names.trash(), names.forgettings(), journal.unheld()]
+    out["unheld"] = [journal.unheld(journal.unheld()[::2]), journal.unheld(["sources/P/other.txt"]), journal.unheld([])]
     out["promised"] = [list(journal.promised()), journal.left_inbox(), names.removed_ontologies()]
     out["unsettled"] = names.unsettled(quiet_before=1 << 62)
     out["jobs"] = [replace(job, lease_until=0) for job in journal.jobs.all()]

@@ -182,6 +182,29 @@ def test_who_settles_does_not_wait_for_all_that_is_given_up(
     assert kept(here) == [there.row(new.id).key]
 
 
+def test_of_what_is_given_up_each_is_looked_at_a_few_times_however_many_there_are(
+    here: Host, there: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [here.file(f"{n}.txt", b"content %d" % n) for n in range(40)]:
+        here.settle()
+        here.deposits.remove(name.id)
+    empty(here.stores, here.deposits.settler)
+    met(here, there)
+    looked: list[str] = []
+    unheld = there.journal.unheld
+
+    def counted(*asked: Sequence[str]) -> list[str]:
+        found = unheld(*asked)
+        looked.extend(found)
+        return found
+
+    monkeypatch.setattr(there.journal, "unheld", counted)
+    monkeypatch.setattr("kgfs.ingest.depositing.trash.GIVEN_UP_AT_ONCE", 2)
+    drop_unheld(there.stores, there.deposits.settler)
+    assert unheld() == [] == kept(there)
+    assert len(set(looked)) == 40 and len(looked) <= 2 * 40
+
+
 def given_up_by(there: Host, path: str, content: bytes) -> str:
     """An original that ``there`` deposited, removed and gave up, which it alone knew of."""
     name = there.file(path, content)

@@ -124,8 +124,7 @@ def drop_unheld(stores: Stores, settler: Settler, between: Callable[[], None] = 
     for some in portions(journal.unheld(), GIVEN_UP_AT_ONCE):
         between()
         with settler.alone():
-            unheld = set(journal.unheld())
-            keys = [key for key in some if key in unheld]
+            keys = journal.unheld(some)
             if giving is None:
                 for key in keys:
                     objects.delete(key)

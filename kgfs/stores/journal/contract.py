@@ -86,9 +86,9 @@ class Journal(Protocol):
         """Only contents that no live name has with place ``inbox`` go; others are left."""
         ...
 
-    def unheld(self) -> list[str]:
-        """Keys of originals that no name, version or trash promises any more and whose objects may be there still. Ask
-        while nobody settles."""
+    def unheld(self, among: Sequence[str] | None = None) -> list[str]:
+        """Keys of originals that no name, version or trash promises any more and whose objects may be there still, in order.
+        Ask while nobody settles. With ``among`` only those of these keys; quick where they are few."""
         ...
 
     def drop_unheld(self, keys: Sequence[str]) -> None:

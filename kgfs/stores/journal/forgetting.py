@@ -79,18 +79,21 @@ def drop_history(db: sqlite3.Connection, lineage: int) -> set[str]:
     return {doc_id for (doc_id,) in gone}
 
 
-def unheld(db: sqlite3.Connection) -> list[str]:
-    """Keys of originals that nothing promises any more, of those that were noted; while the graph shows a document it
-    wants its original, unless its Text was kept for it."""
+def unheld(db: sqlite3.Connection, among: Sequence[str] | None) -> list[str]:
+    """Keys of originals that nothing promises any more, of those that were noted, and are ``among`` these if there are any
+    given; while the graph shows a document it wants its original, unless its Text was kept for it."""
     sql = (
         "SELECT key FROM unheld WHERE NOT EXISTS (SELECT 1 FROM version WHERE version.key = unheld.key)"
         " AND NOT EXISTS (SELECT 1 FROM trash WHERE trash.key = unheld.key)"
         " AND NOT EXISTS (SELECT 1 FROM name WHERE name.key = unheld.key AND name.place = 'garage')"
         " AND NOT EXISTS (SELECT 1 FROM document WHERE document.key = unheld.key AND shown"
         " AND (NOT EXISTS (SELECT 1 FROM tombstone WHERE tombstone.doc_id = document.doc_id)"
-        " OR EXISTS (SELECT 1 FROM forgetting_document pending WHERE pending.doc_id = document.doc_id))) ORDER BY key"
+        " OR EXISTS (SELECT 1 FROM forgetting_document pending WHERE pending.doc_id = document.doc_id)))"
     )
-    return [key for (key,) in db.execute(sql).fetchall()]
+    if among is None:
+        return [key for (key,) in db.execute(f"{sql} ORDER BY key").fetchall()]
+    sql += " AND key IN (SELECT value FROM json_each(?)) ORDER BY key"
+    return [key for (key,) in db.execute(sql, (json.dumps(among),)).fetchall()]
 
 
 # -------------------------------------------------------------------------------------------------- forgetting

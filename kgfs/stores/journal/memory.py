@@ -89,7 +89,7 @@ class MemoryJournal:
         needed = {entry.name.sha256 for entry in tables.names.values() if entry.name.place is Place.INBOX}
         return sorted(set(tables.inbox) - needed)
 
-    def unheld(self) -> list[str]:
+    def unheld(self, among: Sequence[str] | None = None) -> list[str]:
         tables = self.tables
         held = {version.key for version, _ in tables.versions.values()} | {gone.key for gone in tables.trash.values()}
         held |= {entry.name.key for entry in tables.names.values() if entry.name.place is Place.GARAGE}
@@ -99,7 +99,8 @@ class MemoryJournal:
             for doc_id, document in tables.documents.items()
             if tables.shown[doc_id] and (doc_id not in tables.tombstones or doc_id in pending)
         }
-        return sorted(tables.unheld - held)
+        noted = tables.unheld if among is None else tables.unheld.intersection(among)
+        return sorted(noted - held)
 
     def drop_unheld(self, keys: Sequence[str]) -> None:
         with self.writing() as tables:

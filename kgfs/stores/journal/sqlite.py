@@ -104,8 +104,8 @@ class SqliteJournal:
         )
         self._writer.run(lambda db: db.executemany(sql, [(sha256,) for sha256 in sha256s]), synced=False)
 
-    def unheld(self) -> list[str]:
-        return forgetting.unheld(self._readers.mine())
+    def unheld(self, among: Sequence[str] | None = None) -> list[str]:
+        return forgetting.unheld(self._readers.mine(), among)
 
     def scrub(self) -> None:
         db = sqlite3.connect(self._path, timeout=BUSY_SECONDS, isolation_level=None)
