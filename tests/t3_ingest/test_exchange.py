@@ -125,6 +125,36 @@ def test_delivering_ends_though_others_write_on(
         assert garage.ledger.last_seq() == recorded
 
 
+def test_what_was_done_while_the_garage_was_away_is_read_a_few_times_however_much_it_is(
+    here: Host, there: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for n in range(60):
+        here.file(f"{n}.txt", b"content %d" % n)
+    here.settle()
+    journal, read = here.journal, 0
+    unshipped, facts = journal.unshipped, journal.facts
+    done = len(unshipped(1 << 62)[1])
+
+    def counted_unshipped(limit: int = 1000) -> tuple[int, list[bytes]]:
+        nonlocal read
+        first, entries = unshipped(limit)
+        read += len(entries)
+        return first, entries
+
+    def counted_facts(after: int, limit: int = 1000, *, confirmed: bool = False) -> Any:
+        nonlocal read
+        found = facts(after, limit, confirmed=confirmed)
+        read += len(found or ())
+        return found
+
+    monkeypatch.setattr(journal, "unshipped", counted_unshipped)
+    monkeypatch.setattr(journal, "facts", counted_facts)
+    monkeypatch.setattr("kgfs.ingest.sharing.exchange.AT_ONCE", 10)
+    here.exchange.deliver()
+    assert read <= 3 * done
+    assert not unshipped()[1] and not any(here.stores.garage.objects.keys(WAITING))
+
+
 def same(here: Host, there: Host) -> None:
     for one in (here, there, here):
         one.exchange.meet()

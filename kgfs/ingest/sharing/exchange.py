@@ -23,6 +23,7 @@ from kgfs.failpoints import border
 from kgfs.ingest.keeping.place import keep_again
 from kgfs.ingest.keeping.ship import ship_once
 from kgfs.ingest.sharing.acknowledge import acknowledge
+from kgfs.ingest.sharing.later import Later
 from kgfs.ingest.sharing.obey import is_obeyed, note_purges, obey, purged_contents
 from kgfs.ingest.sharing.waiting import find_waiting, put_waiting, take_away
 from kgfs.stores.aside import step_aside
@@ -136,6 +137,7 @@ class Exchange:
             if patience != FOREVER and self._silence and self._silence[0] > begun:
                 raise TimedOutError(self._silence[1])
             due = self._stores.journal.seq()  # beside writers it would never end
+            later = Later(self._stores.journal)
             while overtaken < ATTEMPTS:
                 first, entries = self._stores.journal.unshipped(AT_ONCE)
                 if not entries:
@@ -158,7 +160,7 @@ class Exchange:
                 lost = self._keep_again(entries)
                 try:
                     # Who is killed behind it finds them delivered, and goes on here.
-                    self._take_waiting_away(entries, self._stores.journal.unshipped(1 << 62)[1][len(entries) :])
+                    self._take_waiting_away(entries, later, first + len(entries) - 1)
                 finally:
                     self._follow(list(enumerate(entries, first)))
                 border("confirmed")
@@ -204,7 +206,7 @@ class Exchange:
             if isinstance(fact, (VersionMinted, Settled)) and fact.sha256:
                 self._put.setdefault(fact.id, set()).add(fact.sha256)  # it may wait, too, since it was settled
         news = self._stores.garage.ledger.replay(first - 1)
-        own = set(tail)
+        own, later = set(tail), Later(self._stores.journal)
         # Each time the tail is carried over whole: of a long one as many at once, so that it is not as often as it is long.
         while entries := list(islice(news, max(AT_ONCE, len(tail)))):
             note_purges(self._config, self._stores, [entry for _, entry in entries if entry not in own])
@@ -213,7 +215,7 @@ class Exchange:
             self._follow(entries)
             border("followed")
             self._tell_lost(lost)
-            self._take_waiting_away(delivered, self._stores.journal.unshipped(1 << 62)[1])
+            self._take_waiting_away(delivered, later, self._stores.journal.unshipped(1)[0] - 1)
         self._obeyed_at = time.monotonic()
         obey(self._config, self._stores)
 
@@ -300,23 +302,29 @@ class Exchange:
             if self._stores.journal.promises(key):
                 self._errors.add("sharing", StoreError(f"The garage has lost {key}. Run kgfs restore-garage."))
 
-    def _take_waiting_away(self, entries: Sequence[bytes], later: Sequence[bytes]) -> None:
+    def _take_waiting_away(self, entries: Sequence[bytes], later: Later, last: int) -> None:
         """Of what was settled or removed here, as the ledger knows now; what was written after that waits on, and so does what
-        is delivered ``later``: until the ledger has that it is counted on, another home may give up where it was brought."""
+        is delivered ``later``, behind the fact ``last``: until the ledger has that it is counted on, another home may give up
+        where it was brought."""
         since: dict[int, set[str]] = {}
-        for fact in map(decode, filter(_has_content, later)):
-            if isinstance(fact, (ContentKept, VersionMinted, Settled)) and fact.sha256:
-                since.setdefault(fact.id, set()).add(fact.sha256)
-        was_behind, self._is_behind = self._is_behind, True  # should the garage be away meanwhile
+        needless: dict[tuple[int, str], None] = {}
         for fact in map(decode, reversed(entries)):
             if isinstance(fact, ContentKept):
                 since.setdefault(fact.id, set()).add(fact.sha256)
-            elif isinstance(fact, (VersionMinted, Settled)):
+                continue
+            about = {name_id: self._put.get(name_id, set()) for name_id in leaving(fact)}
+            if isinstance(fact, (VersionMinted, Settled)):
                 # By another process of this home, perhaps.
-                own = {fact.sha256} if fact.sha256 else set()
-                self._take_away(fact.id, (own | self._put.get(fact.id, set())) - since.get(fact.id, set()))
-            for name_id in leaving(fact):
-                self._take_away(name_id, self._put.get(name_id, set()) - since.get(name_id, set()))
+                about = {fact.id: self._put.get(fact.id, set()) | ({fact.sha256} if fact.sha256 else set())}
+            for name_id, contents in about.items():
+                needless |= dict.fromkeys((name_id, one) for one in contents - since.get(name_id, set()))
+        if not needless:
+            return
+        was_behind, self._is_behind = self._is_behind, True  # should the garage be away meanwhile
+        later.look(last)
+        for name_id, content in needless:
+            if not later.speaks_of(name_id, content, last):
+                self._take_away(name_id, {content})
         self._is_behind = was_behind
 
     def _has_left_some(self) -> bool:
@@ -350,11 +358,6 @@ class Exchange:
             put.discard(sha256)
         if not put:
             self._put.pop(name_id, None)
-
-
-def _has_content(entry: bytes) -> bool:
-    """Quick."""
-    return b'"sha256":' in entry
 
 
 def shipping(config: Config, stores: Stores, exchange: Exchange | None = None) -> Callable[[], object]:
