@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from kgfs.config import Config
 from kgfs.errors import AWAY, KgfsError
 from kgfs.stores.garage.opening import open_garage
-from kgfs.stores.graph.opening import open_graph
+from kgfs.stores.graph.opening import glance_at_graph, open_graph
 from kgfs.stores.vectors.opening import open_vectors
 
 SECONDS = 10.0
@@ -26,19 +26,20 @@ class Asked:
     """None where it answers."""
 
 
-def asked(config: Config, seconds: float = SECONDS) -> Iterator[Asked]:
-    """Changes nothing in the home; a Neo4j server gets the constraints that it lacks. Nothing for what stands in files. One that
-    is silent is waited for so many ``seconds``."""
+def asked(config: Config, haste: float | None = None) -> Iterator[Asked]:
+    """Changes nothing in the home; a Neo4j server gets the constraints that it lacks. Nothing for what stands in files. With
+    ``haste`` one that is silent is waited for so many seconds, and Neo4j is asked once, and to read only."""
     with TemporaryDirectory() as elsewhere:  # the replica in the home would answer in place of the server
-        yield from _asked(replace(config, home=Path(elsewhere)), seconds)
+        yield from _asked(replace(config, home=Path(elsewhere)), haste)
 
 
-def away(config: Config, seconds: float = SECONDS) -> KgfsError | None:
+def away(config: Config, haste: float | None = None) -> KgfsError | None:
     """What a server that is away says, the first that is. As :func:`asked`."""
-    return next((found.error for found in asked(config, seconds) if isinstance(found.error, AWAY)), None)
+    return next((found.error for found in asked(config, haste) if isinstance(found.error, AWAY)), None)
 
 
-def _asked(config: Config, seconds: float) -> Iterator[Asked]:
+def _asked(config: Config, haste: float | None) -> Iterator[Asked]:
+    seconds = SECONDS if haste is None else haste
     garage, graph, vectors = config.garage_store, config.graph, config.vectors
     config.run.mkdir()
     hasty = replace(
@@ -50,7 +51,7 @@ def _asked(config: Config, seconds: float) -> Iterator[Asked]:
     if garage.store != "files":
         yield _answer("bucket", f"{garage.endpoint}/{garage.bucket}", lambda: _ask_garage(hasty))
     if graph.store != "sqlite":
-        yield _answer("graph", graph.uri, lambda: open_graph(hasty).close())
+        yield _answer("graph", graph.uri, lambda: _ask_graph(hasty, haste is not None))
     if vectors.store != "sqlite":
         yield _answer("vectors", vectors.url, lambda: _ask_vectors(hasty))
 
@@ -66,6 +67,13 @@ def _answer(what: str, where: str, ask: Callable[[], None]) -> Asked:
 def _ask_garage(config: Config) -> None:
     with closing(open_garage(config, cached=False)) as garage:
         garage.objects.exists("sources/asked")
+
+
+def _ask_graph(config: Config, at_a_glance: bool) -> None:
+    if at_a_glance:
+        glance_at_graph(config)
+    else:
+        open_graph(config).close()
 
 
 def _ask_vectors(config: Config) -> None:

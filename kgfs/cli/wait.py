@@ -17,7 +17,7 @@ from kgfs.domain.documents import State
 from kgfs.errors import KgfsError, NoWorkerError, TimedOutError
 from kgfs.knowledge.owed import Owed, owed
 from kgfs.stores.journal.contract import Journal
-from kgfs.stores.worker_lock import why_it_ended, worker_alive
+from kgfs.stores.worker_lock import told_of_the_last, worker_alive
 
 LOOK = 0.1
 PATIENCE = 10.0
@@ -73,24 +73,32 @@ def _wait(config: Config, journal: Journal, timeout: float) -> None:
             now = time.monotonic()
             bar.show(found.done, found.done + found.total, _at(found))
             if timeout and now - started > timeout:
-                raise _given_up(config, f"Still owed after {timeout:g} s: {words_of(found)}.")
+                raise _timed_out(config, f"Still owed after {timeout:g} s: {words_of(found)}.")
             if worker_alive(config.run):
                 worked = now
             elif now - worked > PATIENCE:
-                raise _given_up(config, f"Owed: {words_of(found)}.")
+                said = away(config, HASTE)
+                if not worker_alive(config.run):  # else one began while the servers were asked
+                    raise _no_worker(config, f"Owed: {words_of(found)}.", said)
             time.sleep(LOOK)
 
 
-def _given_up(config: Config, still: str) -> KgfsError:
-    """Why nothing, or too little, goes on, as far as a server says; and what to do about it."""
+def _timed_out(config: Config, still: str) -> KgfsError:
+    """Why too little goes on, as far as a server says; and what to do about it."""
     said = away(config, HASTE)
-    ended = str(said or why_it_ended(config.run))
-    if worker_alive(config.run):
-        goes_on = f"{said} {KEPT}" if said else "The work goes on; wait again, or look at kgfs status."
-        return TimedOutError(f"{still} {goes_on}")
-    if ended:
-        return NoWorkerError(f"{still} No worker is alive, and one that is started cannot go on: {ended}")
-    return NoWorkerError(f"{still} No worker is alive. Start one: kgfs worker, or kgfs mount.")
+    if not worker_alive(config.run):
+        return _no_worker(config, still, said)
+    goes_on = f"{said} {KEPT}" if said else "The work goes on; wait again, or look at kgfs status."
+    return TimedOutError(f"{still} {goes_on}")
+
+
+def _no_worker(config: Config, still: str, said: KgfsError | None) -> NoWorkerError:
+    """``said`` is what a server says that is away now. What the last worker met may have passed since."""
+    if said:
+        return NoWorkerError(f"{still} No worker is alive, and one that is started cannot go on: {said}")
+    return NoWorkerError(
+        f"{still} No worker is alive. Start one: kgfs worker, or kgfs mount.{told_of_the_last(config.run)}"
+    )
 
 
 def _at(found: Owed) -> str:

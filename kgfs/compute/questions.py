@@ -21,7 +21,7 @@ from typing import Any
 from kgfs.compute.patience import SLICE, Patience
 from kgfs.errors import BadInputError, KgfsError, NoWorkerError, StoreError, TimedOutError, from_os_error
 from kgfs.failpoints import slowly
-from kgfs.stores.worker_lock import why_it_ended
+from kgfs.stores.worker_lock import told_of_the_last
 
 NAME = "questions.sock"
 LONGEST = 1 << 20
@@ -50,8 +50,8 @@ def ask(run: Path, question: Message, patience: Patience) -> Any:
                 asker.sendall(line)
             said = _heard(asker, patience)
         except (FileNotFoundError, ConnectionRefusedError) as error:
-            ended = why_it_ended(run)
-            what = f"The last one ended: {ended}" if ended else "Start one: kgfs worker, or kgfs mount"
+            last = told_of_the_last(run)
+            what = f"Start one: kgfs worker, or kgfs mount{'.' * bool(last)}{last}"
             raise NoWorkerError(f"No worker listens to questions. {what}") from error
         except TimeoutError as error:
             raise TimedOutError("The worker takes no questions at the moment.") from error

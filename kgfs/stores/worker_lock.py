@@ -57,6 +57,8 @@ def worker_note(run: Path) -> dict[str, Any]:
     return note
 
 
-def why_it_ended(run: Path) -> str:
-    """What kept the newest worker from beginning its work, as long as none has begun since; '' where nothing did."""
-    return str(worker_note(run).get("reason", ""))
+def told_of_the_last(run: Path) -> str:
+    """A sentence, after a space, on what kept the newest worker from beginning its work, as long as none has begun since; ''
+    where nothing did. What that was may have passed."""
+    reason = worker_note(run).get("reason", "")
+    return f" The last one ended before it could begin: {reason}" if reason else ""

@@ -192,10 +192,9 @@ def test_why_no_worker_could_begin_is_told_by_those_who_miss_one(place: Place, t
     }
     place.run("worker", env=unheard, expect=7)
     assert "the last one ended before it could begin: bolt://127.0.0.1:1" in place.run("status").stdout
-    assert (
-        "No worker listens to questions. The last one ended: bolt://127.0.0.1:1" in place.run("search", "stupa").stderr
-    )
-    assert "cannot go on: bolt://127.0.0.1:1" in place.run("wait", "--timeout", "0.5", expect=9).stderr
+    ended = "The last one ended before it could begin: bolt://127.0.0.1:1"
+    assert f"Start one: kgfs worker, or kgfs mount. {ended}" in place.run("search", "stupa").stderr
+    assert f"Start one: kgfs worker, or kgfs mount. {ended}" in place.run("wait", "--timeout", "0.5", expect=9).stderr
     place.run("worker", "--until-idle")
     assert "bolt://" not in place.run("status").stdout
     assert "Start one: kgfs worker" in place.run("search", "stupa").stderr

@@ -54,6 +54,13 @@ def open_graph(config: Config, *, mounted: bool = False, later: bool = False, ha
     return _connecting(config)()
 
 
+def glance_at_graph(config: Config) -> None:
+    """AwayError or TimedOutError where the graph's server is not there, lets nobody in, or says nothing within graph.timeout.
+    Nothing is written. Only for a graph on a server."""
+    with closing(_origin(config)) as origin:
+        origin.standing()
+
+
 def copy_graph(
     config: Config,
     progress: Callable[[int, int], None] = lambda done, total: None,

@@ -1,0 +1,77 @@
+"""When ``kgfs wait`` gives up, and what it says then."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kgfs.app.asking import away
+from kgfs.cli import wait
+from kgfs.config import Config, Graph
+from kgfs.errors import AWAY, NoWorkerError
+from kgfs.stores.worker_lock import WorkerLock
+from kgfs.tree.node import Folder
+from tests.t4_tree.library import ME, Library, library_at
+
+NOTE = "Zen/documents/note.txt"
+ENDED = "bolt://127.0.0.1:1: nobody listens there."
+
+
+@pytest.fixture
+def owing(home: Path) -> Iterator[Library]:
+    """A path waits until it is quiet."""
+    with library_at(home) as library:
+        library.root.make_folder("Zen", 0o755, ME)
+        library.write(NOTE, b"Zen is a school.\n")
+        yield library
+
+
+@pytest.mark.claim("WORK-6")
+def test_a_worker_that_begins_while_the_servers_are_asked_is_waited_for(
+    owing: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, journal = owing.world.config, owing.stores.journal
+    with ExitStack() as working:
+
+        def meanwhile(config: Config, haste: float) -> None:
+            working.enter_context(WorkerLock(config.run))
+            documents = owing.node("Zen/documents")
+            assert isinstance(documents, Folder)
+            documents.remove_file("note.txt")
+
+        monkeypatch.setattr(wait, "PATIENCE", 0.0)
+        monkeypatch.setattr(wait, "away", meanwhile)
+        wait._wait(config, journal, 0.0)
+
+
+@pytest.mark.claim("WORK-6")
+def test_why_the_last_worker_ended_is_not_said_to_keep_another_from_beginning(
+    owing: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server may be back."""
+    config = owing.world.config
+    with WorkerLock(config.run) as lock:
+        lock.note({"state": "ended", "reason": ENDED})
+    monkeypatch.setattr(wait, "PATIENCE", 0.0)
+    with pytest.raises(NoWorkerError) as told:
+        wait._wait(config, owing.stores.journal, 0.0)
+    assert "Start one: kgfs worker" in str(told.value) and str(told.value).endswith(f"before it could begin: {ENDED}")
+    assert "cannot go on" not in str(told.value)
+
+
+@pytest.mark.claim("WORK-6")
+def test_a_graphs_server_that_is_silent_is_waited_for_no_longer_than_said(owing: Library, tmp_path: Path) -> None:
+    (tmp_path / "password").write_text("secret")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        uri = f"bolt://127.0.0.1:{silent.getsockname()[1]}"
+        graph = Graph(store="neo4j", uri=uri, password_file=str(tmp_path / "password"), timeout=600)
+        begun = time.monotonic()
+        said = away(replace(owing.world.config, graph=graph), 1.0)
+        assert isinstance(said, AWAY) and uri in str(said)
+        assert time.monotonic() - begun < 3
