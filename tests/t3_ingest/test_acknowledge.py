@@ -13,6 +13,7 @@ from kgfs.ingest.sharing import acknowledge as acknowledging
 from kgfs.ingest.sharing.exchange import shipping
 from kgfs.knowledge.status import sharing_page, status
 from kgfs.stores.graph.memory import MemoryGraph
+from kgfs.stores.graph.opening import replica_stands_still
 from kgfs.stores.hosts import HOSTS, host_id, read_roll, strike_off
 from kgfs.stores.journal.facts import ForgettingDone, ForgettingOwed
 from kgfs.stores.notes import write_note
@@ -115,6 +116,26 @@ def test_what_a_copy_may_still_have_that_nobody_brings_on_is_not_said_to_be_gone
     there.config.replica_db.unlink()
     exchanged(there)
     assert shown(here)["purges"] == []
+    assert not status(there.config, there.stores)["replica_stands_still"]
+
+
+@pytest.mark.claim("SHARE-8")
+def test_a_copy_that_nobody_brings_on_is_told_of_only_while_a_purge_waits_for_it(here: Host, there: Host) -> None:
+    there.config = replace(there.config, graph=replace(there.config.graph, store="neo4j", uri="bolt://localhost"))
+    there.config.replica_db.write_bytes(b"of before")
+    here.file("c.txt", b"c")
+    exchanged(here)
+    for _ in range(2):  # the first time it says that it is there
+        exchanged(there)
+        assert not status(there.config, there.stores)["replica_stands_still"]
+    purged(here)
+    exchanged(there)
+    assert status(there.config, there.stores)["replica_stands_still"]
+    there.config.replica_db.unlink()
+    exchanged(there)
+    replica_stands_still(there.config).touch()  # as it was left where none waited
+    here.file("b.txt", b"b")
+    exchanged(here, there)
     assert not status(there.config, there.stores)["replica_stands_still"]
 
 

@@ -52,11 +52,15 @@ def _has_obeyed(config: Config, stores: Stores, purges: list[int], own: Host | N
     """Whether nothing of what was purged up to a fact is left here, as far as is known for certain."""
     if not is_obeyed(config):
         return False
-    if own is not None and not any(own.followed < purge <= followed for purge in purges):
+    note = replica_stands_still(config)
+    waits = any((own.followed if own is not None else 0) < purge <= followed for purge in purges)
+    if own is not None and not waits:
+        note.unlink(missing_ok=True)
         return True
-    lag, note = stores.graph.lag(), replica_stands_still(config)
+    lag = stores.graph.lag()
     if lag is None and config.graph.store != "sqlite" and config.replica_db.exists():
-        note.touch(mode=0o600)
+        if waits:
+            note.touch(mode=0o600)
         return (
             False  # a copy that only a mount brings up to date, or is just making anew, may still have what was purged
         )
