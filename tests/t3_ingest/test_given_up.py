@@ -14,10 +14,11 @@ from kgfs.ingest.depositing.trash import drop_unheld, empty
 from kgfs.ingest.life import purge
 from kgfs.ingest.life.forget import carry_out
 from kgfs.ingest.mending.repair import repair
-from kgfs.ingest.sharing.exchange import Exchange
+from kgfs.ingest.sharing import acknowledge as acknowledging
+from kgfs.ingest.sharing.exchange import Exchange, shipping
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.garage.memory import MemoryGarage
-from kgfs.stores.hosts import host_id
+from kgfs.stores.hosts import host_id, read_roll
 from kgfs.stores.journal.facts import ForgettingDone, ForgettingOwed
 from kgfs.stores.waiting import LEAVING, WAITING
 from tests.t3_ingest.test_exchange import LARGE, Host, garage, here, there
@@ -517,6 +518,35 @@ def test_a_purge_that_was_killed_leaves_nothing(
     met(here, there)
     give_up(here)
     assert kept(here) == [] and not garage.objects.exists(reading)
+
+
+@pytest.mark.claim("GONE-6", "SHARE-8")
+@pytest.mark.parametrize("is_settling", [False, True])
+def test_a_purge_that_was_killed_is_said_to_be_obeyed_only_when_nothing_stands_aside(
+    here: Host, there: Host, garage: MemoryGarage, monkeypatch: pytest.MonkeyPatch, is_settling: bool
+) -> None:
+    monkeypatch.setattr(acknowledging, "EVERY", 0.0)
+    for one in (here, there):
+        shipping(one.config, one.stores)()
+    _, reading = purging(here, there, LARGE)
+
+    def killed(name: str) -> None:
+        if name == "forgetting-done":
+            raise KilledError
+
+    with monkeypatch.context() as patch, pytest.raises(KilledError):
+        patch.setattr("kgfs.ingest.life.forget.border", killed)
+        carry_out(here.config, here.stores)
+    if is_settling:
+        with here.deposits.settler.alone():
+            shipping(here.config, here.stores)()
+        (purged,) = read_roll(here.config, here.stores).purges
+        assert host_id(here.config) in [one.id for one in read_roll(here.config, here.stores).waits_for(purged)]
+        assert kept(here)
+    shipping(here.config, here.stores)()
+    assert kept(here) == [] and not garage.objects.exists(reading)
+    (purged,) = read_roll(here.config, here.stores).purges
+    assert [one.id for one in read_roll(here.config, here.stores).waits_for(purged)] == [host_id(there.config)]
 
 
 def purging(here: Host, there: Host, content: bytes) -> tuple[str, str]:

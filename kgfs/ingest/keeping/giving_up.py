@@ -5,8 +5,9 @@ A copy of each stands aside until it is certain that nobody does.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 
 from kgfs.config import Config
 from kgfs.errors import KgfsError, MissingError, RotError
@@ -23,7 +24,7 @@ AT_ONCE = 8
 
 
 class GivingUp:
-    """Of one home, whose caller keeps everybody in it from settling."""
+    """Of one home, whose caller keeps everybody in it from settling, but for :meth:`conclude`, which does so by ``alone``."""
 
     def __init__(self, stores: Stores, config: Config) -> None:
         self._stores = stores
@@ -32,18 +33,26 @@ class GivingUp:
         self.aside = f"{LEAVING}{host_id(config)}/"
         """Before the key of an original that is set aside."""
 
-    def conclude(self) -> None:
+    def has_left_some(self) -> bool:
+        """Whether something stands aside."""
+        return any(True for _ in self._stores.garage.objects.keys(self.aside))
+
+    def conclude(self, alone: Callable[[], AbstractContextManager[None]]) -> bool:
         """Put back what stands aside and is counted on by now, and let go of the rest: what was taken out, and what one had set
-        aside that was killed. While it is not certain yet that a purge holds, nothing is done."""
-        if is_purge_unconfirmed(self._stores):
-            return
-        objects, needless = self._stores.garage.objects, list[str]()
-        for left in [key for key, _ in objects.keys(self.aside)]:
-            key = left.removeprefix(self.aside)
-            if not _may_be_wanted(self._stores, left, key) or self.bring_back(key):
-                needless.append(left)
-        with ThreadPoolExecutor(AT_ONCE, "kgfs-giving-up") as several:
-            list(several.map(objects.delete, needless))
+        aside that was killed. While it is not certain yet that a purge holds, nothing is done, and False returned."""
+        objects = self._stores.garage.objects
+        left = [key for key, _ in objects.keys(self.aside)]
+        with alone(), ThreadPoolExecutor(AT_ONCE, "kgfs-giving-up") as several:
+            if is_purge_unconfirmed(self._stores):
+                return False
+            keys = [key.removeprefix(self.aside) for key in left]
+            needless = [
+                key
+                for copy, key in zip(left, keys, strict=True)
+                if not _may_be_wanted(self._stores, copy, key) or self.bring_back(key)
+            ]
+            list(several.map(objects.delete, [self.aside + key for key in needless]))
+        return True
 
     def take_out(self, keys: Sequence[str]) -> None:
         """Delete what is purged, originals and what was made of them; :meth:`conclude` ends that once the ledger has the

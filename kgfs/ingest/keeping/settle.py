@@ -28,7 +28,7 @@ from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.contract import Sums
 from kgfs.stores.journal.facts import Fact, ReadingOwed, Settled, VersionMinted
 from kgfs.stores.journal.sharing.follow import ELSEWHERE
-from kgfs.stores.locks import locked
+from kgfs.stores.locks import alone, locked
 from kgfs.stores.stores import Stores
 from kgfs.stores.waiting import waiting_key
 
@@ -129,6 +129,13 @@ class Settler:
         self._config.run.mkdir(mode=0o700, parents=True, exist_ok=True)
         step_aside()  # who has the lock may be putting something in a bucket
         with locked(self._config.run / "settle.lock"):
+            yield
+
+    @contextmanager
+    def alone_at_once(self) -> Iterator[None]:
+        """The same for one who does not wait: BusyError where somebody decides."""
+        self._config.run.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with alone(self._config.run / "settle.lock", "Files are being settled. Try again later."):
             yield
 
     def sweep(self) -> int:

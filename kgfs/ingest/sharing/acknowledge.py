@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 
 from kgfs.config import Config
-from kgfs.errors import AWAY
+from kgfs.errors import AWAY, BusyError
 from kgfs.ingest.keeping.followed import graph_note, read_note
+from kgfs.ingest.keeping.giving_up import GivingUp
+from kgfs.ingest.keeping.settle import Settler
 from kgfs.ingest.sharing.obey import is_obeyed
 from kgfs.stores.graph.opening import replica_stands_still
 from kgfs.stores.hosts import Host, host_id, read_roll, say
@@ -21,9 +23,9 @@ AT_LEAST = 3600.0
 
 def acknowledge(config: Config, stores: Stores) -> None:
     """To be called often, with all that is known delivered and followed. A purge is obeyed when nothing of SHARE-7 is left to
-    be erased and the home's replica of the graph has gone past it; where the graph is the home's own, when it was derived
-    without it, and scrubbed, so how far that has followed is what is said. Until then no more is said than before, nor while
-    the graph's server is away; by who never said anything, that it is there and has obeyed nothing. Raises what the garage raises.
+    be erased, nothing stands aside that this home has purged, and the home's replica of the graph has gone past it; where the
+    graph is the home's own, when it was derived without it, and scrubbed, so how far that has followed is what is said. Until
+    then no more is said than before, nor while the graph's server is away; by who never said anything, that it is there and has obeyed nothing. Raises what the garage raises.
     """
     looked = config.run / "acknowledged"  # not the roll's time, which who asks for it often would keep fresh
     if looked.exists() and 0 <= time.time() - looked.stat().st_mtime < EVERY:
@@ -57,6 +59,8 @@ def _has_obeyed(config: Config, stores: Stores, purges: list[int], own: Host | N
     if own is not None and not waits:
         note.unlink(missing_ok=True)
         return True
+    if not _is_concluded(config, stores):
+        return False
     lag = stores.graph.lag()
     if lag is None and config.graph.store != "sqlite" and config.replica_db.exists():
         if waits:
@@ -72,6 +76,18 @@ def _has_obeyed(config: Config, stores: Stores, purges: list[int], own: Host | N
     except AWAY:
         return False
     return True
+
+
+def _is_concluded(config: Config, stores: Stores) -> bool:
+    """Whether nothing of this home's own purges stands aside any more: who was killed behind one, or met a bucket that was away,
+    has left it there. It is concluded here where nobody settles just now."""
+    giving = GivingUp(stores, config)
+    if not giving.has_left_some():
+        return True
+    try:
+        return giving.conclude(Settler(config, stores).alone_at_once)
+    except BusyError:
+        return False
 
 
 def _derived(config: Config, stores: Stores, known: int) -> int:
