@@ -34,6 +34,7 @@ LONG, SHORT, TERM = 600.0, 0.3, 3.0
 """Seconds: a holder has its say within TERM also where much else is done."""
 NO_BUCKET = pytest.mark.parametrize("leases", ["memory", "neo4j", "objects in memory"], indirect=True)
 """What is renewed in time is in memory what it is in a bucket, where each sign of life takes several requests."""
+FENCE = "MATCH (l:Lease {graph: $graph, what: 'a'}) SET l.locked = true REMOVE l.locked RETURN l"
 ZEN, BUDDHA = Doc("a" * 16, [Told("Zen", 2)]), Doc("b" * 16, [Told("Buddha")])
 
 
@@ -135,6 +136,51 @@ def test_what_could_not_be_released_is_released_later(
             again = holding.take("a")
             assert again is not None and again.token > first.token and holding.holds(again)
         assert taken(leases, "b").token > other.token
+
+
+def test_one_that_could_not_be_released_and_is_anothers_now_is_said_to_be_held(
+    neo4j_place: Place, tmp_path: Path
+) -> None:
+    """Also while the other writes under it, for longer than anybody waits for a lease."""
+    from neo4j import GraphDatabase
+
+    from kgfs.stores.graph.neo4j.graph import Neo4jGraph
+
+    secret = tmp_path / "password"
+    secret.write_text(neo4j_place.password)
+    place = replace(own(neo4j_place), password_file=secret)
+    with closing(Neo4jGraph(place)) as graph, ExitStack() as stack:
+        leases = stack.enter_context(closing(graph.leases(30.0)))
+        holding = stack.enter_context(closing(Holding(graph.leases(5.0), LONG)))
+        first = holding.take("a")
+        assert first is not None
+        secret.write_text("not the word")
+        holding.release(first)
+        secret.write_text(neo4j_place.password)
+        leases.release(first)  # as if it had run out
+        other = taken(leases)
+        driver = stack.enter_context(GraphDatabase.driver(place.uri, auth=(place.user, neo4j_place.password)))
+        with driver.session() as session, session.begin_transaction() as writing:
+            assert writing.run(FENCE, graph=place.namespace).single()
+            assert holding.take("a") is None
+            writing.rollback()
+        assert not leases.renew(other, LONG)
+
+
+def test_what_could_not_be_released_is_forgotten_when_it_ran_out(neo4j_place: Place, tmp_path: Path) -> None:
+    """To try it for ever would keep those that are held from being renewed, each time."""
+    from kgfs.stores.graph.neo4j.graph import Neo4jGraph
+
+    secret = tmp_path / "password"
+    secret.write_text(neo4j_place.password)
+    place = replace(own(neo4j_place), password_file=secret)
+    with closing(Neo4jGraph(place)) as graph, closing(Holding(graph.leases(5.0), TERM)) as holding:
+        lease = holding.take("a")
+        assert lease is not None
+        secret.write_text("not the word")
+        holding.release(lease)
+        assert list(holding._left) == [lease]
+        until(lambda: not holding._left)
 
 
 @NO_BUCKET
@@ -247,14 +293,13 @@ def test_one_whose_holder_is_writing_under_it_is_held_and_no_server_is_away(neo4
     from kgfs.stores.graph.neo4j.graph import Neo4jGraph
 
     place = own(neo4j_place)
-    fence = "MATCH (l:Lease {graph: $graph, what: 'a'}) SET l.locked = true REMOVE l.locked RETURN l"
     with closing(Neo4jGraph(place)) as graph, ExitStack() as stack:
         leases, hasty = (stack.enter_context(closing(graph.leases(patience))) for patience in (30.0, 5.0))
         holding = stack.enter_context(closing(Holding(hasty, LONG)))
         first = taken(leases)
         driver = stack.enter_context(GraphDatabase.driver(place.uri, auth=(place.user, place.password)))
         with driver.session() as session, session.begin_transaction() as writing:
-            assert writing.run(fence, graph=place.namespace).single()
+            assert writing.run(FENCE, graph=place.namespace).single()
             assert hasty.take("a", "another", LONG) is None
             assert holding.take("a", urgent=True) is None
             writing.rollback()

@@ -6,6 +6,7 @@ import logging
 import os
 import platform
 import threading
+import time
 
 from kgfs.errors import KgfsError, LostLeaseError
 from kgfs.stores.leases.contract import Lease, Leases
@@ -26,8 +27,9 @@ class Holding:
         self._holder = f"{platform.node()} {os.getpid()}"
         self._held: dict[Lease, bool] = {}
         """Whether somebody else asked for it urgently."""
-        self._left: set[Lease] = set()
-        """Not held any more, and not released yet, as far as is known: nobody else has them until they run out."""
+        self._left: dict[Lease, float] = {}
+        """Not held any more, and not released yet, as far as is known; and when they have run out, by the clock here. Until then
+        nobody else may have them; afterwards another may, and be writing under it: to tell of it again would wait for that."""
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="kgfs-leases", daemon=True)
@@ -35,8 +37,7 @@ class Holding:
 
     def take(self, what: str, *, urgent: bool = False) -> Lease | None:
         """Held until it is released, or lost. None where another has it. ``urgent`` and errors as of ``Leases``."""
-        for left in [left for left in list(self._left) if left.what == what]:
-            self._give_back(left)
+        self._give_back_left(what)  # where that fails, another may have it by now: who gives leases knows
         lease = self._leases.take(what, self._holder, self._seconds, urgent=urgent)
         if lease is not None:
             with self._lock:
@@ -79,14 +80,18 @@ class Holding:
 
     def _give_back(self, lease: Lease) -> None:
         with self._lock:
-            self._left.add(lease)
+            self._left.setdefault(lease, time.monotonic() + self._seconds)
         self._leases.release(lease)
         with self._lock:
-            self._left.discard(lease)
+            self._left.pop(lease, None)
 
-    def _give_back_left(self) -> None:
-        """The first that cannot be says that the others cannot."""
-        for lease in list(self._left):
+    def _give_back_left(self, what: str | None = None) -> None:
+        """All, or that of ``what``. The first that cannot be says that the others cannot. Those that ran out are forgotten."""
+        with self._lock:
+            now = time.monotonic()
+            self._left = {lease: until for lease, until in self._left.items() if now < until}
+            left = [lease for lease in self._left if what is None or lease.what == what]
+        for lease in left:
             try:
                 self._give_back(lease)
             except Exception as error:  # noqa: BLE001 - as in _renew
@@ -95,9 +100,9 @@ class Holding:
 
     def _keep(self) -> None:
         while not self._closing.wait(self._seconds / RENEWALS):
-            self._give_back_left()
             for lease in list(self._held):
                 self._renew(lease)
+            self._give_back_left()  # may wait for long
 
     def _renew(self, lease: Lease) -> None:
         try:
