@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import pytest
 
 from kgfs.errors import LostLeaseError, TimedOutError
 from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.leases.bucket import LEASES, BucketLeases
 from kgfs.stores.leases.contract import Lease
+from kgfs.stores.leases.holding import Holding
 
 
 def taken(leases: BucketLeases) -> Lease:
@@ -54,3 +57,24 @@ def test_a_renewal_that_took_too_long_is_none(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(holder, "_mark", slowly)
     with pytest.raises(LostLeaseError):
         holder.renew(lease, 10)
+
+
+def test_what_could_not_be_released_is_released_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else all others wait until it runs out."""
+    objects = MemoryGarage().objects
+    leases, other = BucketLeases(objects), BucketLeases(objects)
+
+    def silent(what: str, token: int, said: str) -> None:
+        raise TimedOutError("no answer in time")
+
+    with closing(Holding(leases, 600)) as holding:
+        first, second = holding.take("a"), holding.take("b")
+        assert first is not None and second is not None
+        with monkeypatch.context() as away:
+            away.setattr(leases, "_mark", silent)
+            for lease in (first, second):
+                holding.release(lease)
+        assert other.take("a", "another", 600) is other.take("b", "another", 600) is None
+        again = holding.take("a")
+        assert again is not None and again.token > first.token
+    assert other.take("b", "another", 600) is not None

@@ -107,10 +107,10 @@ class BucketLeases:
         return LostLeaseError(f"The lease of '{lease.what}' ran out: another machine may have it now.")
 
     def release(self, lease: Lease) -> None:
-        with self._lock:
-            held = self._held.pop(lease, None)
-        if held is not None:
+        if lease in self._held:
             self._mark(lease.what, lease.token, _OVER)
+            with self._lock:  # only now: where the mark could not be put, it is released once more
+                self._held.pop(lease, None)
 
     def close(self) -> None:
         return
