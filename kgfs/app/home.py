@@ -16,6 +16,7 @@ from kgfs.errors import (
     BusyError,
     KgfsError,
     MissingError,
+    RotError,
     StoreError,
     TimedOutError,
     from_os_error,
@@ -210,18 +211,25 @@ def model_in_use(config: Config, stores: Stores) -> str:
 def derive_vectors(config: Config, stores: Stores, embed_again: Callable[[], object] = lambda: None) -> None:
     """Make the vectors anew from what is kept, where they were lost, are another model's, or were half made by one that was
     killed. One process does, others wait; ``embed_again`` is called before, and nobody waits for it. AwayError and
-    TimedOutError as their server has it."""
+    TimedOutError as their server has it. MissingError or RotError, once, where what is kept of a document is lost, when all
+    others have theirs: it gets them when it is read again."""
     if stores.vectors is None:
         return
     if not stores.vectors.complete():
         embed_again()
+    lost: KgfsError | None = None
     with locked(config.run / RESTORING):
         known = any(stores.journal.names.counts().values())
         with _begun(config.run / "vectors.rebuilding", known and not stores.vectors.complete()) as due:
             if due:
                 from kgfs.ingest.life.rebuild import rebuild_vectors
 
-                rebuild_vectors(stores)
+                try:
+                    rebuild_vectors(stores)
+                except (MissingError, RotError) as error:
+                    lost = error
+    if lost is not None:
+        raise lost
 
 
 def _restore(config: Config, stores: Stores, *, derive: bool, later: bool, patience: float = FOREVER) -> None:

@@ -127,7 +127,8 @@ def run_worker(
                         until_idle=until_idle,
                         watch=looks,
                         give_way=lambda: place_wanted(config.run),
-                        prepare=_both(prepare, working),
+                        prepare=prepare,
+                        begin=working,
                     )
                 ship_rest(config, stores)
                 state = "waiting for another verb" if gave_way else "stopped"

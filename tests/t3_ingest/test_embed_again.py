@@ -13,13 +13,18 @@ import numpy.typing as npt
 import pytest
 
 from kgfs.app.home import derive_vectors, open_deposits, open_stores
-from kgfs.config import Config, load
-from kgfs.errors import LostLeaseError
+from kgfs.app.working import run_worker
+from kgfs.config import Config, Models, load
+from kgfs.errors import LostLeaseError, MissingError
 from kgfs.ingest.life.embed_again import embed_again
 from kgfs.ingest.life.rebuild import rebuild
+from kgfs.stores.garage.opening import open_garage
+from kgfs.stores.naming import find_document
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter, Row
+from kgfs.stores.worker_lock import worker_note
 from tests.peers.homes import EMBEDDED, SERVERS_AND_VECTORS
+from tests.t3_ingest.test_own_vectors import ingest
 from tests.t3_ingest.test_worker import TEXT, Counting, deposit, documents, work
 
 pytestmark = [pytest.mark.peers(EMBEDDED, "qdrant-wire"), pytest.mark.lifecycle("qdrant-wire", SERVERS_AND_VECTORS)]
@@ -153,3 +158,46 @@ def remove(config: Config, stores: Stores, name: str) -> None:
     found = next(child for child in stores.journal.names.children(root) if child.name == name)
     with open_deposits(config, stores) as (deposits, _):
         deposits.remove(found.id)
+
+
+@pytest.mark.claim("VEC-4")
+def test_another_model_takes_over_though_the_reading_of_one_document_is_lost(config: Config, before: Keyed) -> None:
+    compute = Embedding(model="two")
+    with open_stores(config, vectors_of="two", vectors_later=True) as stores:
+        assert stores.vectors is not None
+        lost = find_document(stores, config.run, "Test/documents/b.txt")
+        for key in [key for key, _ in stores.garage.objects.keys(f"readings/{lost.doc_id}/")]:
+            stores.garage.objects.delete(key)
+        with pytest.raises(MissingError, match="The garage has lost readings/"):
+            switch(config, stores, compute)
+        found = keyed(rows(stores))
+        assert stores.vectors.complete() and found.keys() < before.keys()
+        assert {row.doc_id for row in rows(stores) if row.kind == "source"} == {
+            one.doc_id for one in documents(stores) if one.doc_id != lost.doc_id
+        }
+        switch(config, stores, compute)
+        assert keyed(rows(stores)) == found, "what is lost is told once, and not looked for at each start"
+
+
+@pytest.mark.models
+@pytest.mark.peers(EMBEDDED)
+@pytest.mark.logs("recover MissingError: The garage has lost readings/")
+def test_a_worker_whose_vectors_lack_a_lost_reading_says_that_it_works_and_derives_them_once(
+    home: Path, tmp_path: Path
+) -> None:
+    config = Config(home=home, models=Models(extractor="statistics"))
+    ingest(
+        config,
+        tmp_path,
+        a="A root set is a form of memory. The root set uses a memory.",
+        b="A cell is a form of graph.",
+    )
+    objects = open_garage(config).objects
+    objects.delete(next(key for key, _ in objects.keys("readings/")))
+    for path in config.vectors_db.parent.glob(f"{config.vectors_db.name}*"):
+        path.unlink()
+    states: list[str] = []
+    for _ in range(2):
+        run_worker(config, until_idle=True, watch=lambda: states.append(worker_note(config.run)["state"]))
+    assert states and set(states) == {"working"}
+    assert config.errors_log.read_bytes().count(b"recover") == 1

@@ -81,7 +81,7 @@ def rebuild_graph(stores: Stores, progress: Progress = lambda done, total: None,
 
 def rebuild_vectors(stores: Stores, ontology: str = "") -> None:
     """As ``rebuild``, with a graph that is complete. Nothing without a store of vectors. MissingError or RotError where what is
-    kept of a document is lost, when all others have their rows."""
+    kept of a document is lost, when all others have their rows and these are in use."""
     if stores.vectors is None:
         return
     if ontology:
@@ -94,10 +94,10 @@ def rebuild_vectors(stores: Stores, ontology: str = "") -> None:
     replayed.carry_out()
     look_again(stores, sorted(replayed.documents), replayed.founded)
     border("vectors-derived")
-    if replayed.lost is not None:
-        raise replayed.lost
     if not ontology:
         stores.vectors.conclude()
+    if replayed.lost is not None:
+        raise replayed.lost
 
 
 # ------------------------------------------------------------------------------------------------ graph

@@ -94,11 +94,12 @@ class Worker:
         watch: Callable[[], None] = lambda: None,
         give_way: Callable[[], bool] = lambda: False,
         prepare: Callable[[], None] = lambda: None,
+        begin: Callable[[], None] = lambda: None,
     ) -> bool:
         """Work until stopped; with ``until_idle`` until nothing is owed, or until a server has been away for too long: what
         it says is raised then, and the work stays owed. ``watch`` is called after each look, also in vain. Whether it ended because
         ``give_way`` asked for that, which is asked before each look. ``prepare`` is called before anything is claimed,
-        again and again while a server that it needs is away."""
+        again and again while a server that it needs is away, and ``begin`` when that is over, also where it failed."""
         claims: list[_Claim] = []
         self._pipeline.stores.journal.jobs.free()
         prepared = False
@@ -113,7 +114,9 @@ class Worker:
                         raise self._away
                     idle = False
                     try:
-                        prepared = prepared or self._prepare(prepare)
+                        if not prepared and self._prepare(prepare):
+                            prepared = True
+                            begin()
                         idle = prepared and not self._look(claims, pool)
                     except AWAY as error:
                         self._waits_for(error)
@@ -149,17 +152,17 @@ class Worker:
 
     def _prepare(self, prepare: Callable[[], None]) -> bool:
         """Do what comes before all documents; whether nothing of it waits for a server."""
-        try:
-            prepare()
-            self._turns.prepare()
-        except LostLeaseError:  # somebody wants the place, or it ends
-            return False
-        except AWAY as error:
-            self._waits_for(error)
-            self._stopping.wait(RETRY)
-            return False
-        except KgfsError as error:
-            self._errors.add("recover", error)
+        for step in (prepare, self._turns.prepare):
+            try:
+                step()
+            except LostLeaseError:  # somebody wants the place, or it ends
+                return False
+            except AWAY as error:
+                self._waits_for(error)
+                self._stopping.wait(RETRY)
+                return False
+            except KgfsError as error:
+                self._errors.add("recover", error)
         self._away = None
         return True
 
