@@ -372,6 +372,44 @@ def test_who_is_killed_while_giving_up_goes_on(
         assert here.read_at("again.txt") == there.read_at("again.txt") == LARGE
 
 
+@pytest.mark.claim("SHARE-5")
+@pytest.mark.logs("kgfs history")
+def test_what_another_home_counts_on_stays_though_who_was_giving_it_up_goes_on_before_it_learns_of_that(
+    here: Host, there: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was a conflict, so no Document vouches for it."""
+    name = here.file("a.txt", b"mine")
+    here.settle()
+    here.exchange()
+    there.file("a.txt", LARGE)
+    there.settle()
+    met(there, here)
+    here.deposits.remove(name.id)
+    met(here, there)
+    empty(there.stores, there.deposits.settler)
+    met(there, here)
+    keys = there.journal.unheld()
+    assert len(keys) == 2
+
+    def counted_on(name: str) -> None:
+        if name == "original-aside":
+            here.file("again.txt", LARGE)
+            here.settle()
+            here.exchange()
+        elif name == "original-gone":
+            raise KilledError
+
+    with monkeypatch.context() as patch, pytest.raises(KilledError):
+        patch.setattr("kgfs.ingest.keeping.giving_up.border", counted_on)
+        give_up(there)
+    assert not any(there.stores.garage.objects.exists(key) for key in keys)
+    give_up(there)
+    met(here, there)
+    assert here.read_at("again.txt") == there.read_at("again.txt") == LARGE
+    give_up(there)
+    assert kept(here) == [here.key_at("again.txt")]
+
+
 @pytest.mark.claim("SHARE-7")
 def test_a_purge_takes_what_a_killed_one_was_giving_up(
     here: Host, there: Host, garage: MemoryGarage, monkeypatch: pytest.MonkeyPatch

@@ -17,6 +17,7 @@ from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.hosts import host_id
 from kgfs.stores.journal.encoding import decode
 from kgfs.stores.journal.facts import ForgettingDone
+from kgfs.stores.journal.following import confirmed
 from kgfs.stores.stores import Stores
 from kgfs.stores.waiting import LEAVING
 
@@ -46,11 +47,9 @@ class GivingUp:
             if is_purge_unconfirmed(self._stores):
                 return False
             keys = [key.removeprefix(self.aside) for key in left]
-            needless = [
-                key
-                for copy, key in zip(left, keys, strict=True)
-                if not _may_be_wanted(self._stores, copy, key) or self.bring_back(key)
-            ]
+            wanted = _wanted(self._stores, keys, confirmed(self._stores.journal))
+            wanted |= {k for k, copy in zip(keys, left, strict=True) if _may_be_wanted(self._stores, copy, k)}
+            needless = [key for key in keys if key not in wanted or self.bring_back(key)]
             list(several.map(objects.delete, [self.aside + key for key in needless]))
         return True
 
@@ -119,12 +118,10 @@ def is_purge_unconfirmed(stores: Stores) -> bool:
 
 
 def _may_be_wanted(stores: Stores, left: str, key: str) -> bool:
-    """Not where the document was purged since."""
+    """Where a Document vouches for it: not where that was purged since."""
     top, _, rest = key.partition("/")
     if top != "sources":
         return stores.journal.names.document(rest.partition("/")[0]) is not None
-    if stores.journal.promises(key):
-        return True
     try:
         sha256 = stores.garage.objects.stat(left).sha256
     except (MissingError, RotError):
