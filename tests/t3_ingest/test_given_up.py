@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from threading import Thread
 from time import sleep
+from typing import Any
 
 import pytest
 
-from kgfs.domain.documents import Name
+from kgfs.domain.documents import Name, Ontology
 from kgfs.errors import TimedOutError
 from kgfs.ingest.depositing.trash import drop_unheld, empty
+from kgfs.ingest.keeping.identify import Identity, identity
 from kgfs.ingest.life import purge
 from kgfs.ingest.life.forget import carry_out
 from kgfs.ingest.mending.repair import repair
@@ -272,6 +274,21 @@ def test_a_version_that_was_written_over_before_it_was_delivered_stays(here: Hos
     assert not here.stores.garage.objects.exists(key)
     met(here, there)
     assert there.stores.garage.objects.get(key) == LARGE
+
+
+def test_what_is_removed_while_it_is_settled_is_not_put_to_wait(here: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone, stays = here.file("a.txt", b"gone"), here.file("b.txt", b"stays")
+
+    def removed(ontology: Ontology, path: str, *about: Any) -> Identity:
+        if path == "a.txt":
+            here.deposits.remove(gone.id)
+            here.journal.drop_inbox([gone.sha256])
+        return identity(ontology, path, *about)
+
+    monkeypatch.setattr("kgfs.ingest.keeping.settle.identity", removed)
+    here.settle()
+    here.exchange()
+    assert kept(here) == [here.row(stays.id).key]
 
 
 def test_what_is_settled_while_what_is_left_is_taken_away_goes_on_waiting(

@@ -222,6 +222,10 @@ class Settler:
         return settled
 
 
+_Small = dict[str, tuple[bytes, Sums]]
+"""By key: contents that are put in the garage together, once it is decided that they are counted on."""
+
+
 class _Batch:
     """Decisions on their way to the journal. Two about the same bytes, or about the same history, never share a batch:
     the second depends on the first being true."""
@@ -235,7 +239,7 @@ class _Batch:
         self._before: dict[int, Name] = {}
         self._bytes: set[tuple[str, str]] = set()
         self._lineages: set[int] = set()
-        self._small: dict[str, tuple[bytes, Sums]] = {}
+        self._small: _Small = {}
 
     def add(self, seen: Name, *, again: bool, force: bool) -> Decision | None:
         """None if there is nothing to decide (any more)."""
@@ -259,13 +263,14 @@ class _Batch:
         decision = decide(name, path, newest, document, n=n, now=now, trash_days=self._trash_days, force=force)
         if decision.action in (Action.NONE, Action.SKIP) and name.settled:
             return decision
+        small: _Small = {}
         try:
             if name.sha256 and not name.settled and self._stores.journal.sharing:
-                self._wait_too(name)
+                self._wait_too(name, small)
             facts: list[Fact] = [
-                self._minted(name, path, decision, document, n, now)
+                self._minted(name, path, decision, document, n, now, small)
                 if decision.mints
-                else self._settled(name, decision, document, now)
+                else self._settled(name, decision, document, now, small)
             ]
         except KgfsError:
             if _same_bytes(names.name(name.id), name):
@@ -274,6 +279,7 @@ class _Batch:
         if decision.action is Action.REPROCESS and document is not None and (force or not decision.mints):
             run = secrets.token_hex(8) if force else ""
             facts.append(ReadingOwed(document.doc_id, decision.reason, now, run=run))
+        self._small |= small
         self._facts[name.id] = tuple(facts)
         self._before[name.id] = name
         self._bytes.add((name.ontology, name.sha256))
@@ -301,21 +307,21 @@ class _Batch:
             if name_id not in self.refused:
                 self._copies.leave(name)
 
-    def _settled(self, name: Name, decision: Decision, document: Document | None, now: int) -> Settled:
+    def _settled(self, name: Name, decision: Decision, document: Document | None, now: int, small: _Small) -> Settled:
         place, key = name.place, name.key
         if place in (Place.INBOX, Place.SPOOL):
             place, key = Place.GARAGE, self._key_without_document(name, document)
-            self._bring_home(name, key)
+            self._bring_home(name, key, small)
         return Settled(name.id, place, key, decision.reason, now, name.sha256, decision.action.value)
 
     def _minted(
-        self, name: Name, path: str, decision: Decision, document: Document | None, n: int, now: int
+        self, name: Name, path: str, decision: Decision, document: Document | None, n: int, now: int, small: _Small
     ) -> VersionMinted:
         ontology = self._stores.journal.names.ontology(name.ontology)
         if ontology is None:
             raise MissingError(f"The ontology of '{name.name}' is gone.")
         who = identity(ontology, path, name.sha256, document)
-        self._bring_home(name, who.key)
+        self._bring_home(name, who.key, small)
         return VersionMinted(
             id=name.id,
             ontology=name.ontology,
@@ -339,24 +345,24 @@ class _Batch:
             raise MissingError(f"The ontology of '{name.name}' is gone.")
         return garage_key_of(ontology.prefix, name.sha256, extension_of(name.name))
 
-    def _wait_too(self, name: Name) -> None:
+    def _wait_too(self, name: Name, together: _Small) -> None:
         """Another home may give up the original that is counted on from now on, until the ledger has it that it is: one
         that was promised before, or one that nobody has yet, which another deposits, removes, and empties its trash, all
         before this home has delivered that it counts on it."""
         small = small_here(self._stores, name)
         if small is not None:
-            self._small[waiting_key(name.id, name.sha256)] = small
+            together[waiting_key(name.id, name.sha256)] = small
             return
         sums = self._copies.remembered(name.sha256)
         wait_too(self._stores, self._copies.spool, name, sums)
         if sums is not None:
             self._copies.remember(sums)
 
-    def _bring_home(self, name: Name, key: str) -> None:
+    def _bring_home(self, name: Name, key: str, together: _Small) -> None:
         if name.place is Place.INBOX:
             small = small_of(self._stores, name, key)
             if small is not None:
-                self._small[key] = small
+                together[key] = small
             return
         bring_home(self._stores, self._copies.spool, name, key, self._copies.remembered(name.sha256))
 
