@@ -21,8 +21,10 @@ LOOK = 2.0
 """Seconds that who waits for a lock waits before it looks, and between two looks."""
 GAP = 3 * LOOK
 """No more is counted for the time between two looks: while the server or who looks stood still, nobody could be heard."""
-LEAST = 5.0
-"""Seconds that anybody may be silent: a busy machine works something out between two requests, or a wire loses some."""
+LEAST = 12.0
+"""Seconds that anybody may be silent: a busy machine works something out between two requests, or a wire loses some. While one
+works something out under a lease, it is known only by its renewals; one that waits for what its own transaction has locked stays
+the same for as long as who renews is patient (5 s with a short lease), and up to 2 s until the server ends it."""
 
 Row = Mapping[str, Any]
 Ask = Callable[[str, dict[str, Any]], Row | None]
