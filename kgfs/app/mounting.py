@@ -190,7 +190,7 @@ def run_garage_mount(config: Config, mountpoint: Path, *, allow_other: bool = Fa
     from kgfs.tree.garage_news import GarageNews
     from kgfs.tree.vfs import Vfs, space_of
 
-    options = fuse.MountOptions(allow_other=allow_other, read_only=True)
+    options = fuse.MountOptions(allow_other=allow_other, read_only=True, waits=config.garage_store.store != "files")
     where = fuse.check(mountpoint, options)
     errors = ErrorLog(config.errors_log)
     with open_stores(config, make=False) as stores:

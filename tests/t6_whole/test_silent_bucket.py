@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.fuse.connection import CONTROL
+from kgfs.fuse import probe
+from kgfs.fuse.connection import AT_ONCE, CONTROL
 from scripts.servers import process
 from tests.logs import AWAY
 from tests.peers.buckets import need
@@ -159,3 +160,15 @@ def test_many_read_so_much_that_the_kernel_reads_ahead(control: None, far: Place
             assert read_anew(documents / "large.txt") == content("large.txt")
             assert not any(one.done() for one in waiting)
         assert [one.result() for one in waiting] == [content(name) for name in awaited]
+
+
+@pytest.mark.claim("AWAY-2")
+@pytest.mark.root
+def test_as_many_may_wait_under_the_garage_as_it_is_kept(control: None, far: Place, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(content("a.txt"))
+    far.run("ingest", tmp_path / "a.txt", "--ontology", "Notes", "--no-wait")
+    far.mount("--view", "garage")
+    mounted = probe.mount_at(far.mountpoint)
+    assert mounted is not None
+    allowed = CONTROL / mounted.device.partition(":")[2] / "max_background"
+    until(lambda: int(allowed.read_text()) == AT_ONCE, 10)
