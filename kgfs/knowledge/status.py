@@ -33,8 +33,9 @@ def stands_still(config: Config) -> bool:
     return config.garage_store.shared and config.graph.store == "sqlite" and not worker_alive(config.run)
 
 
-def status(config: Config, stores: Stores) -> dict[str, Any]:
-    """Plain data. Quick, in proportion to the number of ontologies.
+def status(config: Config, stores: Stores, *, named: int = -1) -> dict[str, Any]:
+    """Plain data. Quick, in proportion to the number of ontologies, and of the conflicts whose files are ``named``, the newest
+    of them; all below 0.
 
     ``owed`` is all that ``kgfs wait`` waits for, with ``unsettled`` paths and ``forgettings`` that are not carried out among
     it. ``worker.note`` is what the newest worker wrote about itself, its models among it, with the ``state`` idle where it
@@ -46,7 +47,6 @@ def status(config: Config, stores: Stores) -> dict[str, Any]:
     asked for it, ``as_of`` says when one was.
     """
     names, left = stores.journal.names, owed(stores.journal)
-    conflicts = names.conflicts()
     return {
         "version": kgfs.__version__,
         "home": str(config.home),
@@ -64,8 +64,8 @@ def status(config: Config, stores: Stores) -> dict[str, Any]:
         "replica_stands_still": replica_stands_still(config).exists(),
         "sharing": sharing_page(config) if stores.journal.sharing else None,
         "seq": stores.journal.seq(),
-        "conflicts": len(conflicts),
-        "conflict_paths": sorted({_path(names, *conflict) for conflict in conflicts}),
+        "conflicts": names.conflict_count(),
+        "conflict_paths": sorted({_path(names, *conflict) for conflict in names.conflicts(named)}),
         "documents": _by_state(names.counts()),
         "ontologies": [
             {

@@ -17,6 +17,8 @@ from kgfs.tree.node import FILE_MODE, Attr, File, Handle, Node, Rendered, inode_
 from kgfs.tree.world import World
 
 NAME = ".kgfs"
+NAMED = 10
+"""Of so many conflicts, the newest, ``status.json`` names the files; it is made anew whenever ``.kgfs/`` is listed."""
 
 
 class StatusFolder(DerivedFolder):
@@ -52,7 +54,7 @@ class StatusFolder(DerivedFolder):
 
 
 def status_json(world: World) -> bytes:
-    return json_page(status(world.config, world.stores))
+    return json_page(status(world.config, world.stores, named=NAMED))
 
 
 class LiveFile(File):

@@ -260,6 +260,7 @@ def seen(journal: Journal) -> dict[str, Any]:
             names.suppressed(concepts, doc_id),
             names.lineages(doc_id),
         )
+    out["conflicts"] = [names.conflicts(), names.conflicts(2), names.conflict_count()]
     out["trash"] = [names.trash(), names.forgettings(), journal.unheld()]
     out["unheld"] = [journal.unheld(journal.unheld()[::2]), journal.unheld(["sources/P/other.txt"]), journal.unheld([])]
     out["promised"] = [list(journal.promised()), journal.left_inbox(), names.removed_ontologies()]

@@ -107,9 +107,13 @@ class Names(Protocol):
         """Of the path's lineage, in order of n. Works for trashed names too."""
         ...
 
-    def conflicts(self) -> list[tuple[Version, Name | None]]:
-        """The versions that are conflicts (``journal.conflicts``), of all paths, oldest first; each with the live name that now
-        continues its lineage, if any."""
+    def conflicts(self, limit: int = -1) -> list[tuple[Version, Name | None]]:
+        """The versions that are conflicts (``journal.conflicts``), of all paths, newest first; each with the live name that now
+        continues its lineage, if any. All where ``limit`` is below 0."""
+        ...
+
+    def conflict_count(self) -> int:
+        """How many versions are conflicts. Quick."""
         ...
 
     def version_of(self, doc_id: str) -> tuple[Version, Name | None] | None:

@@ -88,11 +88,15 @@ class MemoryNames:
         trashed = self._tables.trash.get(name_id)
         return self._tables.history(entry.lineage if entry else trashed.lineage if trashed else 0)
 
-    def conflicts(self) -> list[tuple[Version, Name | None]]:
+    def conflicts(self, limit: int = -1) -> list[tuple[Version, Name | None]]:
         found = [version for version, _ in self._tables.versions.values() if version.decision == "conflict"]
-        found.sort(key=lambda version: (version.minted_at, version.lineage, version.n))
+        found.sort(key=lambda version: (version.minted_at, version.lineage, version.n), reverse=True)
+        found = found if limit < 0 else found[:limit]
         holders = [self._tables.holder(version.lineage) for version in found]
         return [(version, holder.name if holder else None) for version, holder in zip(found, holders, strict=True)]
+
+    def conflict_count(self) -> int:
+        return sum(version.decision == "conflict" for version, _ in self._tables.versions.values())
 
     def version_of(self, doc_id: str) -> tuple[Version, Name | None] | None:
         found = [(deposit, version) for version, deposit in self._tables.versions.values() if version.doc_id == doc_id]

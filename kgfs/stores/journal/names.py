@@ -123,10 +123,15 @@ class SqliteNames:
         )
         return [version_from(row) for row in self._db.execute(sql, (name_id,)).fetchall()]
 
-    def conflicts(self) -> list[tuple[Version, Name | None]]:
-        sql = f"SELECT {VERSION} FROM version WHERE decision = 'conflict' ORDER BY minted_at, lineage, n"
-        found = [version_from(row) for row in self._db.execute(sql).fetchall()]
+    def conflicts(self, limit: int = -1) -> list[tuple[Version, Name | None]]:
+        order = "ORDER BY minted_at DESC, lineage DESC, n DESC LIMIT ?"
+        sql = f"SELECT {VERSION} FROM version WHERE decision = 'conflict' {order}"
+        found = [version_from(row) for row in self._db.execute(sql, (limit,)).fetchall()]
         return [(version, self._holder(version.lineage)) for version in found]
+
+    def conflict_count(self) -> int:
+        count: int = self._db.execute("SELECT count(*) FROM version WHERE decision = 'conflict'").fetchone()[0]
+        return count
 
     def _holder(self, lineage: int) -> Name | None:
         row = self._db.execute(f"SELECT {NAME} FROM name WHERE lineage = ? AND lineage != 0", (lineage,)).fetchone()
