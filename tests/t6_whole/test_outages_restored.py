@@ -45,7 +45,7 @@ def test_how_things_stand_is_told_while_the_graph_is_silent(place: Place, server
         assert found["documents"] == {"done": 1} and found["replica"]["away_since"] is not None
         told = json.loads(place.run("status", "--json", "Notes/zen.md", env=hasty).stdout)
         assert (told["state"], told["reading"]["shown"]) == ("done", True)
-    assert place.status()["replica"]["away_since"] is None
+    until(lambda: place.status()["replica"]["away_since"] is None)  # one that went on just now may be slow to answer
 
 
 @pytest.mark.claim("AWAY-6", "GRAPH-2")
