@@ -208,6 +208,27 @@ def test_of_what_is_given_up_each_is_looked_at_a_few_times_however_many_there_ar
     assert len(set(looked)) == 40 and len(looked) <= 2 * 40
 
 
+def test_who_settles_does_not_wait_for_all_that_stands_aside(
+    here: Host, garage: MemoryGarage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    aside = f"{LEAVING}{host_id(here.config)}/"
+    for n in range(10):
+        garage.objects.put(f"{aside}sources/Notes/{n:032x}.txt", b"content %d" % n)
+    new = here.file("new.txt", b"new")
+    here.exchange()
+    seen: list[tuple[int, bool]] = []
+
+    def between() -> None:
+        here.settle()
+        seen.append((len(list(garage.objects.keys(aside))), here.row(new.id).settled))
+
+    monkeypatch.setattr("kgfs.ingest.keeping.giving_up.CONCLUDED_AT_ONCE", 4, raising=False)
+    drop_unheld(here.stores, here.deposits.settler, between)
+    assert seen == [(10, True), (6, True), (2, True)]
+    here.exchange()
+    assert kept(here) == [here.row(new.id).key]
+
+
 def given_up_by(there: Host, path: str, content: bytes) -> str:
     """An original that ``there`` deposited, removed and gave up, which it alone knew of."""
     name = there.file(path, content)

@@ -119,7 +119,7 @@ def drop_unheld(stores: Stores, settler: Settler, between: Callable[[], None] = 
     journal, objects = stores.journal, stores.garage.objects
     giving = GivingUp(stores, settler.config) if journal.sharing else None
     if giving is not None:
-        giving.conclude(settler.alone)
+        giving.conclude(settler.alone, between)
     for some in portions(journal.unheld(), GIVEN_UP_AT_ONCE):
         between()
         with settler.alone():

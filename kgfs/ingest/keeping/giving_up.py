@@ -18,10 +18,15 @@ from kgfs.stores.hosts import host_id
 from kgfs.stores.journal.encoding import decode
 from kgfs.stores.journal.facts import ForgettingDone
 from kgfs.stores.journal.following import confirmed
+from kgfs.stores.portions import portions
 from kgfs.stores.stores import Stores
 from kgfs.stores.waiting import LEAVING
 
 AT_ONCE = 8
+CONCLUDED_AT_ONCE = 64
+"""Objects that stand aside and are put back, or let go of, while nobody settles."""
+
+_PURGE = ForgettingDone.__name__.encode()
 
 
 class GivingUp:
@@ -38,20 +43,29 @@ class GivingUp:
         """Whether something stands aside."""
         return any(True for _ in self._stores.garage.objects.keys(self.aside))
 
-    def conclude(self, alone: Callable[[], AbstractContextManager[None]]) -> bool:
+    def conclude(
+        self, alone: Callable[[], AbstractContextManager[None]], between: Callable[[], None] = lambda: None
+    ) -> bool:
         """Put back what stands aside and is counted on by now, and let go of the rest: what was taken out, and what one had set
-        aside that was killed. While it is not certain yet that a purge holds, nothing is done, and False returned."""
-        objects = self._stores.garage.objects
-        left = [key for key, _ in objects.keys(self.aside)]
-        with alone(), ThreadPoolExecutor(AT_ONCE, "kgfs-giving-up") as several:
-            if is_purge_unconfirmed(self._stores):
-                return False
-            keys = [key.removeprefix(self.aside) for key in left]
-            wanted = _wanted(self._stores, keys, confirmed(self._stores.journal))
-            wanted |= {k for k, copy in zip(keys, left, strict=True) if _may_be_wanted(self._stores, copy, k)}
+        aside that was killed. While it is not certain yet that a purge holds, nothing is done, and False returned. Whoever wants
+        to settle waits for one portion at most; ``between`` is called before each."""
+        left = [key.removeprefix(self.aside) for key, _ in self._stores.garage.objects.keys(self.aside)]
+        for keys in portions(left, CONCLUDED_AT_ONCE):
+            between()
+            with alone():
+                if is_purge_unconfirmed(self._stores):
+                    return False
+                self._conclude(keys)
+        return True
+
+    def _conclude(self, keys: Sequence[str]) -> None:
+        stores, objects = self._stores, self._stores.garage.objects
+        with ThreadPoolExecutor(AT_ONCE, "kgfs-giving-up") as several:
+            wanted = _wanted(stores, keys, confirmed(stores.journal))
+            vouched = several.map(lambda key: _may_be_wanted(stores, self.aside + key, key), keys)
+            wanted |= {key for key, is_vouched in zip(keys, vouched, strict=True) if is_vouched}
             needless = [key for key in keys if key not in wanted or self.bring_back(key)]
             list(several.map(objects.delete, [self.aside + key for key in needless]))
-        return True
 
     def take_out(self, keys: Sequence[str]) -> None:
         """Delete what is purged, originals and what was made of them; :meth:`conclude` ends that once the ledger has the
@@ -112,9 +126,8 @@ def _wanted(stores: Stores, keys: Sequence[str], known: int) -> set[str]:
 
 def is_purge_unconfirmed(stores: Stores) -> bool:
     """Whether one was carried out that the ledger has not got yet."""
-    return any(
-        isinstance(fact, ForgettingDone) and fact.purge for fact in map(decode, stores.journal.unshipped(1 << 62)[1])
-    )
+    told = (decode(entry) for entry in stores.journal.unshipped(1 << 62)[1] if _PURGE in entry)
+    return any(isinstance(fact, ForgettingDone) and fact.purge for fact in told)
 
 
 def _may_be_wanted(stores: Stores, left: str, key: str) -> bool:
