@@ -528,6 +528,29 @@ def test_what_was_delivered_unheard_and_purged_by_another_home_is_not_made_again
     assert kept(here) == [] and here.journal.names.resolve(here.ontology().id, "a.txt") is None
 
 
+@pytest.mark.claim("SHARE-7")
+@pytest.mark.parametrize("content", [b"small", LARGE])
+def test_what_another_home_purges_just_when_it_is_delivered_is_not_made_again(
+    here: Host, there: Host, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    here.file("a.txt", content)
+    here.settle()
+
+    with monkeypatch.context() as patch:
+
+        def purged(name: str) -> None:
+            if name == "delivered":
+                patch.undo()
+                there.exchange()
+                purged_by(there, "a.txt")
+                there.exchange()
+
+        patch.setattr("kgfs.ingest.sharing.exchange.border", purged)
+        here.exchange.deliver()
+    met(here, there)
+    assert kept(here) == [] and here.journal.names.resolve(here.ontology().id, "a.txt") is None
+
+
 @pytest.mark.logs("ForgettingDone was not carried out")
 @pytest.mark.claim("GONE-7")
 @pytest.mark.parametrize("content", [b"small", LARGE])

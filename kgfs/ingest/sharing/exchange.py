@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -157,7 +157,7 @@ class Exchange:
                     due = self._stores.journal.seq()
                     continue
                 border("delivered")
-                lost = self._keep_again(entries)
+                lost = self._keep_again(entries, first)
                 try:
                     # Who is killed behind it finds them delivered, and goes on here.
                     self._take_waiting_away(entries, later, first + len(entries) - 1)
@@ -211,7 +211,7 @@ class Exchange:
         while entries := list(islice(news, max(AT_ONCE, len(tail)))):
             note_purges(self._config, self._stores, [entry for _, entry in entries if entry not in own])
             delivered = [entry for _, entry in entries if entry in own]  # by an attempt that was cut off
-            lost = self._keep_again(delivered, self._purged_since(first, delivered))
+            lost = self._keep_again(delivered, first)
             self._follow(entries)
             border("followed")
             self._tell_lost(lost)
@@ -275,25 +275,29 @@ class Exchange:
         self._sure.add(waiting_key(fact.id, fact.sha256))
         self._put.setdefault(fact.id, set()).add(fact.sha256)
 
-    def _keep_again(self, entries: Sequence[bytes], purged: Container[str] = ()) -> list[str]:
+    def _keep_again(self, entries: Sequence[bytes], first: int) -> list[str]:
         """Before these are known to be delivered, so that a kill in between costs nothing. Keys of originals of which nothing
-        is left. ``purged`` are contents that others have purged since these were delivered."""
+        is left. Not of contents that others have purged since, as the ledger has it behind the fact ``first``, which was
+        delivered with these or before."""
         lost: list[str] = []
+        purged: set[str] | None = None
         for fact in map(decode, entries):
             if isinstance(fact, (Settled, ContentKept)) and fact.place != Place.GARAGE:
                 continue
             if not isinstance(fact, (VersionMinted, ConflictKept, Settled, ContentKept)):
                 continue
-            if not fact.sha256 or fact.sha256 in purged:
+            if not fact.sha256 or self._stores.garage.objects.exists(fact.key):
                 continue
-            if not keep_again(self._stores, self._config.spool, fact.id, fact.sha256, fact.key):
+            if purged is None:
+                purged = self._purged_since(first)
+            if fact.sha256 not in purged and not keep_again(
+                self._stores, self._config.spool, fact.id, fact.sha256, fact.key
+            ):
                 lost.append(fact.key)
         return lost
 
-    def _purged_since(self, first: int, delivered: Sequence[bytes]) -> set[str]:
-        """Contents that others have purged, as the ledger has it from the fact ``first`` on, which is one of ``delivered``."""
-        if not delivered:
-            return set()
+    def _purged_since(self, first: int) -> set[str]:
+        """Contents that others have purged, as the ledger has it from the fact ``first`` on."""
         return purged_contents(self._stores, [entry for _, entry in self._stores.garage.ledger.replay(first - 1)])
 
     def _tell_lost(self, keys: Sequence[str]) -> None:
