@@ -10,6 +10,7 @@ import logging
 import os
 from contextlib import suppress
 from pathlib import Path
+from threading import BoundedSemaphore
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -34,6 +35,9 @@ _NOT_OF_INSTANCES = (
 """Variables that name another giver of keys, who is asked instead."""
 CONNECTIONS = 32
 """Kept open to the server; more may be open for a while."""
+BRIEFLY = 1.0
+"""Seconds that a request waits for one of them at most. While the server is silent all are taken for long: it is waited for by
+everybody at once then, not by some after the others."""
 
 
 class KeyFiles(Provider):
@@ -96,12 +100,22 @@ class _Patience(Retry):
         return super().increment(method, url, response, error, _pool, _stacktrace)
 
 
-class _Counting(urllib3.PoolManager):
-    """Counts what is asked; its retries once."""
+class _Pool(urllib3.PoolManager):
+    """Counts what is asked; its retries once. Has as many asked at once as connections are kept, while they are answered soon: a
+    connection of one more would be opened for its request alone."""
+
+    def __init__(self, **words: Any) -> None:
+        super().__init__(**words)
+        self._free = BoundedSemaphore(CONNECTIONS)
 
     def urlopen(self, method: str, url: str, redirect: bool = True, **words: Any) -> urllib3.BaseHTTPResponse:  # type: ignore[override]
         asked["garage"] += 1
-        return super().urlopen(method, url, redirect, **words)
+        free = self._free.acquire(timeout=BRIEFLY)
+        try:
+            return super().urlopen(method, url, redirect, **words)
+        finally:
+            if free:
+                self._free.release()
 
 
 def client_of(place: Place) -> Minio:
@@ -109,7 +123,7 @@ def client_of(place: Place) -> Minio:
     parts = urlsplit(place.endpoint)
     # Each retry would be a warning of its own; who asked is told how it ended.
     logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)
-    pool = _Counting(
+    pool = _Pool(
         timeout=Timeout(connect=place.timeout / 3, read=place.timeout),
         maxsize=CONNECTIONS,
         cert_reqs="CERT_REQUIRED",
