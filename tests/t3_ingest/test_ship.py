@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from kgfs.errors import AwayError, StoreError
+from kgfs.errors import AwayError, FullError, StoreError
 from kgfs.ingest.depositing import chores as chores_module
 from kgfs.ingest.depositing.chores import Chores
 from kgfs.ingest.keeping.settle import BATCH
@@ -159,6 +160,43 @@ def test_what_cannot_be_shipped_is_told_once_while_it_lasts(desk: Desk, monkeypa
         assert errors.read().count(b"The bucket is away.") == told
         away = False
         chores()
+    desk.config.errors_log.unlink()
+
+
+def test_what_cannot_be_settled_while_the_trash_is_emptied_is_told_once_while_it_lasts(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chores_module, "TRASH_EVERY", 0.0)
+    errors, request = ErrorLog(desk.config.errors_log), desk.config.run / "settle.request"
+    chores = Chores(desk.stores, desk.deposits.settler, errors, request, trash_days=0, ship=lambda: None)
+    empty, run_once, full = chores_module.trash.empty, desk.deposits.settler.run_once, True
+    emptying = False
+
+    def emptied(*about: Any) -> int:
+        nonlocal emptying
+        emptying = True
+        try:
+            return empty(*about)
+        finally:
+            emptying = False
+
+    def settle(*about: Any, **more: Any) -> int:
+        if emptying and full:
+            raise FullError("The disk is full.")
+        return run_once(*about, **more)
+
+    monkeypatch.setattr(chores_module.trash, "empty", emptied)
+    monkeypatch.setattr(desk.deposits.settler, "run_once", settle)
+    for told in (1, 2):
+        for number in range(3):
+            removed = desk.file(f"{told}-{number}.txt", b"%d %d" % (told, number))
+            desk.deposits.settler.settle([removed])
+            desk.deposits.remove(removed.id)
+            chores()
+        assert errors.read().count(b"The disk is full.") == told
+        full = False
+        chores()
+        full = True
     desk.config.errors_log.unlink()
 
 

@@ -49,6 +49,8 @@ class Chores:
         self._next_ship = 0.0
         self._ship_failed = False
         """Whether the last attempt did."""
+        self._settling_failed = False
+        """Whether it did while the trash was emptied, in this call."""
         self._trash_days = trash_days
         self._next_trash = 0.0
         self._next_room = 0.0
@@ -57,12 +59,13 @@ class Chores:
     def __call__(self) -> None:
         if time.monotonic() < self._resting_until:
             return
+        self._settling_failed = False
         try:
             self._leave_room()
             self._settle()
             self._ship()
             self._empty_trash()
-            if not self._ship_failed:
+            if not (self._ship_failed or self._settling_failed):
                 self._trouble.over()
         except KgfsError as error:
             self._trouble.met(error)
@@ -99,6 +102,7 @@ class Chores:
         try:
             self._settle()
         except KgfsError as error:
+            self._settling_failed = True
             self._trouble.met(error)
         self._ship_meanwhile()
 

@@ -35,7 +35,7 @@ def are_behind(config: Config, stores: Stores) -> bool:
 def follow_vectors(config: Config, stores: Stores, bound: int) -> None:
     """Bring the vectors to that fact of the ledger, which the graph must have: what was :func:`confirmed` before it was looked
     at, since other processes of the home learn of more at any time. A note holds how far they were brought: without it, or
-    they are made anew, without asking a model. Each fact may be done twice. MissingError or RotError, once, where what is kept
+    where the ledger does not tell what came then, they are made anew, without asking a model. Each fact may be done twice. MissingError or RotError, once, where what is kept
     of a document is lost, when all else is done: it gets its rows when it is read again, or ``kgfs check`` misses them."""
     assert stores.vectors is not None
     note, upto = vectors_note(config, stores.vectors.model), _brought(config, stores.vectors)
