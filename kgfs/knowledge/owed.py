@@ -46,5 +46,5 @@ def owed(journal: Journal) -> Owed:
         failed=counts.get(State.FAILED, 0),
         unsupported=counts.get(State.UNSUPPORTED, 0),
         done=counts.get(State.DONE, 0) + counts.get(State.GATED, 0),
-        forgettings=len(journal.names.forgettings()),
+        forgettings=journal.names.forgettings_count(),
     )

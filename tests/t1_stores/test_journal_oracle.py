@@ -262,6 +262,7 @@ def seen(journal: Journal) -> dict[str, Any]:
         )
     out["conflicts"] = [names.conflicts(), names.conflicts(2), names.conflict_count()]
     out["trash"] = [names.trash(), names.forgettings(), journal.unheld()]
+    assert names.forgettings_count() == len(names.forgettings())
     out["unheld"] = [journal.unheld(journal.unheld()[::2]), journal.unheld(["sources/P/other.txt"]), journal.unheld([])]
     out["promised"] = [list(journal.promised()), journal.left_inbox(), names.removed_ontologies()]
     out["unsettled"] = names.unsettled(quiet_before=1 << 62)

@@ -144,7 +144,7 @@ class Together:
         from kgfs.ingest.matching.concepts import is_word_owed
 
         stores = self._pipeline.stores
-        if (stores.journal.names.forgettings() or is_word_owed(stores)) and self.publisher() is None:
+        if (stores.journal.names.forgettings_count() or is_word_owed(stores)) and self.publisher() is None:
             time.sleep(LOOK)
             raise LostLeaseError("Another machine changes the graph.")
 

@@ -184,6 +184,10 @@ class Names(Protocol):
         """Those that are owed, oldest first."""
         ...
 
+    def forgettings_count(self) -> int:
+        """How many those are. Quick, however many documents they are of."""
+        ...
+
     def tombstoned(self, doc_id: str) -> bool:
         """Whether it was forgotten with cascade ``none``: its knowledge stays, though no file has it."""
         ...

@@ -169,6 +169,9 @@ class MemoryNames:
     def forgettings(self) -> list[Forgetting]:
         return sorted(self._tables.forgettings.values(), key=lambda owed: (owed.at, owed.order))
 
+    def forgettings_count(self) -> int:
+        return len(self._tables.forgettings)
+
     def tombstoned(self, doc_id: str) -> bool:
         return doc_id in self._tables.tombstones
 

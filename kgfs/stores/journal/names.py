@@ -210,6 +210,10 @@ class SqliteNames:
     def forgettings(self) -> list[Forgetting]:
         return forgetting.owed(self._db)
 
+    def forgettings_count(self) -> int:
+        count: int = self._db.execute("SELECT count(*) FROM forgetting").fetchone()[0]
+        return count
+
     def tombstoned(self, doc_id: str) -> bool:
         return self._db.execute("SELECT 1 FROM tombstone WHERE doc_id = ?", (doc_id,)).fetchone() is not None
 
