@@ -20,6 +20,7 @@ from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.journal.facts import ForgettingDone, ForgettingOwed
 from kgfs.stores.naming import find_document
 from tests.t3_ingest.test_exchange import Host, garage, host
 from tests.t3_ingest.test_given_up import hook, met
@@ -101,13 +102,11 @@ def rebuilt_is_the_same(at: Host) -> None:
     assert knowledge_in(at.stores) == before
 
 
-@pytest.mark.claim("GONE-6", "GONE-7", "GONE-9")
-def test_a_purge_that_failed_after_it_named_what_survives_goes_on_with_these_names(
-    here: Host, garage: MemoryGarage, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def purge_failed(here: Host, garage: MemoryGarage, monkeypatch: pytest.MonkeyPatch) -> Document:
+    """After it had named anew what survives, a concept of the document that is returned."""
     told(here, "a.txt", FOUNDER, SAID, quxhall="abbey")
     before = told(here, "b.txt", SURVIVOR, SAID_ELSEWHERE)
-    told(here, "b.txt", SURVIVOR + b"More.\n", {"abbey": "The abbey keeps bees."})
+    survivor = told(here, "b.txt", SURVIVOR + b"More.\n", {"abbey": "The abbey keeps bees."})
     ((rotten, _),) = garage.objects.keys(f"decisions/{before.doc_id}/")
     ordered(here, "a.txt")
     get = garage.objects.get
@@ -121,6 +120,30 @@ def test_a_purge_that_failed_after_it_named_what_survives_goes_on_with_these_nam
         patch.setattr(garage.objects, "get", damaged)
         forget.carry_out(here.config, here.stores)
     assert names(here) == ["abbey"] and here.journal.names.forgettings()
+    return survivor
+
+
+@pytest.mark.claim("GONE-7")
+def test_a_purge_that_failed_goes_on_though_what_survived_is_purged_meanwhile(
+    here: Host, garage: MemoryGarage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    survivor = purge_failed(here, garage, monkeypatch)
+    told(here, "c.txt", b"An abbey stands on the hill.\n", {"abbey": "An abbey stands on the hill."})
+    here.stores.graph.forget("gone", [survivor.doc_id], 5)
+    named = tuple(name.id for name in here.journal.names.names_of(survivor.doc_id))
+    here.deposits.record(ForgettingOwed("other", named, (survivor.doc_id,), "all", True, (), (), 5))
+    here.deposits.record(ForgettingDone("other", (survivor.doc_id,), "all", True, "gone", (), "redaction", 5))
+    here.exchange()
+    assert here.journal.names.document(survivor.doc_id) is None
+    assert forget.carry_out(here.config, here.stores) == 1
+    assert here.journal.names.forgettings() == [] and names(here) == ["abbey"]
+
+
+@pytest.mark.claim("GONE-6", "GONE-7", "GONE-9")
+def test_a_purge_that_failed_after_it_named_what_survives_goes_on_with_these_names(
+    here: Host, garage: MemoryGarage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    purge_failed(here, garage, monkeypatch)
     assert forget.carry_out(here.config, here.stores) == 1
     assert names(here) == ["abbey"]
     assert traces(here, b"quxhall") == []

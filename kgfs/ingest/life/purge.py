@@ -64,7 +64,8 @@ def purge(config: Config, stores: Stores, owed: Forgetting) -> tuple[str, tuple[
         erase_lines(log, owed.doc_ids)
     erase(config, owed.doc_ids, hashes)
     border("scrubbed")
-    return key, renaming.decisions
+    known = stores.journal.names.document  # not what is purged since the plan was made
+    return key, tuple(one for one in renaming.decisions if known(one.split("/")[1]) is not None)
 
 
 def decided_about(stores: Stores, doc_id: str) -> tuple[set[str], dict[str, RelationshipRow]]:
