@@ -143,8 +143,8 @@ class Worker:
     def _is_left_ordered(self) -> bool:
         """Whether a forgetting waits that its verb noted and does not carry out: it was killed, or a server was away. Each is
         said once, so what fails for good is not tried for ever."""
-        now = time.monotonic()
-        orders = [owed.order for owed in self._pipeline.stores.journal.names.forgettings()]
+        now, names = time.monotonic(), self._pipeline.stores.journal.names
+        orders = [owed.order for owed in names.forgettings()] if names.forgettings_count() else []
         self._ordered = {order: self._ordered.get(order, now + RETRY) for order in orders}
         left = [order for order, at in self._ordered.items() if at <= now]
         self._ordered |= dict.fromkeys(left, math.inf)
