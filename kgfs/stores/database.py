@@ -19,9 +19,7 @@ from urllib.parse import quote
 from kgfs.errors import BadInputError, BusyError, FullError, KgfsError, StoreError, from_os_error
 from kgfs.stores.migrations import bring_up, format_of, newest
 from kgfs.stores.pacing import STEPS, Pacing
-
-BUSY_SECONDS = 30.0
-"""How long a writer waits for the writers of other processes before it gives up with BusyError."""
+from kgfs.stores.wal import BUSY_SECONDS, use_wal
 
 _DRIVER_ERRORS = (sqlite3.Error, UnicodeEncodeError, UnicodeDecodeError)
 """UnicodeDecodeError: damaged text that SQLite quotes when it complains."""
@@ -63,7 +61,7 @@ class Database:
 
     def _prepare(self, schema: str, base: int, migrations: Sequence[str]) -> None:
         with self.translated():
-            if self._writer.execute("PRAGMA journal_mode=WAL").fetchone()[0] != "wal":
+            if not use_wal(self._writer):
                 raise StoreError(
                     f"{self._path}: this file system cannot share a database. Put the home on a local disk."
                 )

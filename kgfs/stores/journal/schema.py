@@ -9,10 +9,10 @@ from typing import Any
 
 from kgfs.errors import FullError, StoreError, from_os_error
 from kgfs.stores.migrations import bring_up, newest
+from kgfs.stores.wal import BUSY_SECONDS, use_wal
 
 VERSION = 1
 """The format that SCHEMA makes. It is never changed; what is added is a migration."""
-BUSY_SECONDS = 30.0
 WAL_BYTES_KEPT = 64 << 20
 WAL_PAGES = 64_000
 """From which a writer copies the WAL to the database itself, should nobody have done it beside the writers."""
@@ -342,7 +342,7 @@ def prepare(path: Path, *, durable: bool) -> sqlite3.Connection:
 
 def _fill(db: sqlite3.Connection) -> int:
     """Make the tables if there are none, and add what an older file lacks; the format it has then."""
-    db.execute("PRAGMA journal_mode=WAL")
+    use_wal(db)
     db.execute("BEGIN IMMEDIATE")
     try:
         version = bring_up(db, SCHEMA, VERSION, MIGRATIONS)

@@ -12,7 +12,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kgfs.errors import StoreError
-from kgfs.stores.database import BUSY_SECONDS, scrub
+from kgfs.stores.database import scrub
 from kgfs.stores.journal import fold, forgetting
 from kgfs.stores.journal.checks import Before, check
 from kgfs.stores.journal.contract import Pending
@@ -28,6 +28,7 @@ from kgfs.stores.journal.sharing.follow import ELSEWHERE, changed_elsewhere, fol
 from kgfs.stores.journal.sharing.undo import FactNumber, install, installed
 from kgfs.stores.journal.syncing import WalSync
 from kgfs.stores.journal.writer import Work, Writer
+from kgfs.stores.wal import BUSY_SECONDS
 
 KEPT_ENTRIES = 10_000
 """Entries that stay for the change feed after the ledger has them."""

@@ -14,8 +14,9 @@ from typing import Generic, TypeVar
 from kgfs.errors import StoreError
 from kgfs.stores.journal.contract import Pending
 from kgfs.stores.journal.pending import Durable
-from kgfs.stores.journal.schema import BUSY_SECONDS, typed
+from kgfs.stores.journal.schema import typed
 from kgfs.stores.journal.syncing import WalSync
+from kgfs.stores.wal import BUSY_SECONDS
 
 BULK_KIB = 256 << 10
 MOMENT = 0.002
