@@ -127,8 +127,9 @@ def key_of_redaction(order: str) -> str:
 
 def conclude(config: Config, stores: Stores, done: Container[str]) -> None:
     """Where homes share the garage: what was erased is gone for good once the ledger has the purge, and is back where another home
-    has deposited the same bytes before that. Delivers what was done; away, or killed, it is concluded by the next who empties the trash, or tells the others of the purge.
-    ``done`` are the orders that were just carried out. How what survives is called stays planned: the graph has it so."""
+    has deposited the same bytes before that. Delivers what was done; away, or killed, it is concluded by the next who empties the
+    trash, or tells the others of the purge. ``done`` are the orders that were just carried out. How what survives is called
+    stays planned: the graph has it so."""
     if stores.journal.sharing:
         Exchange(config, stores).deliver()
         GivingUp(stores, config).conclude(Settler(config, stores).alone)

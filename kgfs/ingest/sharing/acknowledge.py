@@ -25,7 +25,8 @@ def acknowledge(config: Config, stores: Stores) -> None:
     """To be called often, with all that is known delivered and followed. A purge is obeyed when nothing of SHARE-7 is left to
     be erased, nothing stands aside that this home has purged, and the home's replica of the graph has gone past it; where the
     graph is the home's own, when it was derived without it, and scrubbed, so how far that has followed is what is said. Until
-    then no more is said than before, nor while the graph's server is away; by who never said anything, that it is there and has obeyed nothing. Raises what the garage raises.
+    then no more is said than before, nor while the graph's server is away; by who never said anything, that it is there and has
+    obeyed nothing. Raises what the garage raises.
     """
     looked = config.run / "acknowledged"  # not the roll's time, which who asks for it often would keep fresh
     if looked.exists() and 0 <= time.time() - looked.stat().st_mtime < EVERY:

@@ -121,6 +121,9 @@ class Worker:
                     except AWAY as error:
                         self._waits_for(error)
                         self._stopping.wait(RETRY)
+                    except LostLeaseError as error:  # while a turn began: it had waited for as long as that lasts
+                        log.info("the turn is another's by now: %s", error)
+                        self._stopping.wait(LOOK)
                     except KgfsError as error:  # the journal itself, by a full disk: what is held waits here
                         self._errors.add("worker", error)
                         if self._turns.shared:
