@@ -46,14 +46,18 @@ def _ways_told() -> dict[str, list[_Way]]:
 
 
 _ways = _ways_told()
+_counting = threading.Lock()
+"""Threads that pass a border together are counted one by one, so that one of them is the n-th."""
 _slow, _, _seconds = os.environ.get("KGFS_SLOW_AT", "").partition(":")
 
 
 def border(name: str) -> None:
     """The process has just passed this border of a stage."""
     for way in _ways.get(name, ()):
-        way.left -= 1
-        if way.left == 0:
+        with _counting:
+            way.left -= 1
+            reached = way.left == 0
+        if reached:
             # To this thread, which else goes on for a moment where it is another that the signal reaches.
             signal.pthread_kill(threading.get_ident(), way.sent)
 
