@@ -10,7 +10,7 @@ import json
 from contextlib import closing
 
 from kgfs.config import Config
-from kgfs.errors import BadInputError, from_os_error
+from kgfs.errors import BadInputError, MissingError, from_os_error
 from kgfs.stores.journal.contract import Journal
 from kgfs.stores.journal.following import confirmed
 from kgfs.stores.journal.sqlite import SqliteJournal
@@ -27,7 +27,7 @@ REMEDY = (
 )
 
 
-def is_there(config: Config) -> bool:
+def _is_there(config: Config) -> bool:
     """Whether the home was ever opened, or keeps anything. One that could not be opened the first time has folders and empty
     databases, which are no home: what they would be bound to is not known. Asks no server."""
     if _noted(config) or any(path.is_file() for path in config.garage.rglob("*")):
@@ -36,6 +36,14 @@ def is_there(config: Config) -> bool:
         return False
     with closing(SqliteJournal(config.front_db)) as journal:
         return journal.seq() > 0
+
+
+def refuse_nothing(config: Config) -> None:
+    """MissingError where no home is."""
+    if not _is_there(config):
+        raise MissingError(
+            f"{config.home}: no home of kgfs is there yet. kgfs mount and kgfs ingest make one; --home or KGFS_HOME name another."
+        )
 
 
 def refuse_others(config: Config) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from kgfs.app.binding import bind, is_bound, is_there, refuse_others, refuse_strange
+from kgfs.app.binding import bind, is_bound, refuse_nothing, refuse_others, refuse_strange
 from kgfs.config import Config
 from kgfs.errors import (
     AWAY,
@@ -71,7 +71,7 @@ def open_stores(
     another than the configuration says.
     """
     if not make:
-        _refuse_nothing(config)
+        refuse_nothing(config)
     make_home(config)
     with ExitStack() as stack:
         garage, journal = open_garage(config), SqliteJournal(config.front_db)
@@ -122,7 +122,7 @@ def hear(config: Config, stores: Stores) -> KgfsError | None:
 @contextmanager
 def as_they_are(config: Config) -> Iterator[Stores]:
     """The stores of a home for one who looks for damage: nothing is derived, unless a database is gone altogether."""
-    _refuse_nothing(config)
+    refuse_nothing(config)
     graph_is_there = config.graph.store != "sqlite" or config.graph_db.exists()
     if not (config.front_db.exists() and graph_is_there):
         # An original that the graph is derived from may lack: just what is looked for.
@@ -169,13 +169,6 @@ def make_home(config: Config) -> None:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise from_os_error(error, f"{folder}: cannot be made (--home or KGFS_HOME name another home)") from error
-
-
-def _refuse_nothing(config: Config) -> None:
-    if not is_there(config):
-        raise MissingError(
-            f"{config.home}: no home of kgfs is there yet. kgfs mount and kgfs ingest make one; --home or KGFS_HOME name another."
-        )
 
 
 def _surely_its_own(config: Config, stores: Stores, *, silent: bool = False) -> bool:

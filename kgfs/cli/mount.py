@@ -12,13 +12,13 @@ from pathlib import Path
 
 import click
 
-from kgfs.app.binding import is_there
+from kgfs.app.binding import refuse_nothing
 from kgfs.app.home import make_home
 from kgfs.app.mounting import prepare_mount, run_garage_mount, run_mount
 from kgfs.cli.options import with_config
 from kgfs.cli.progress import Bar, Steps
 from kgfs.config import Config
-from kgfs.errors import BadInputError, MachineError, MissingError
+from kgfs.errors import BadInputError, MachineError
 from kgfs.fuse import probe
 from kgfs.fuse.mount import MountOptions, check
 from kgfs.fuse.probe import Standing
@@ -67,8 +67,8 @@ def command(
     """
     if view == GARAGE and no_worker:
         raise BadInputError("--no-worker says nothing about the garage view: it never starts one.")
-    if view == GARAGE and not is_there(config):
-        raise MissingError(f"{config.home}: no home of kgfs is there yet. kgfs mount and kgfs ingest make one.")
+    if view == GARAGE:
+        refuse_nothing(config)
     if not ready_fd and _mounted_already(config, mountpoint, view):
         click.echo(f"{mountpoint}: this home is mounted there already.", err=True)
         return

@@ -57,6 +57,19 @@ def give_up(host: Host) -> None:
     drop_unheld(host.stores, host.deposits.settler)
 
 
+def give_up_while(host: Host, monkeypatch: pytest.MonkeyPatch, at: str, other: Host) -> None:
+    """At that border of it the other one settles and delivers."""
+
+    def deposited(name: str) -> None:
+        if name == at:
+            other.settle()
+            other.exchange()
+
+    with monkeypatch.context() as patch:
+        patch.setattr("kgfs.ingest.keeping.giving_up.border", deposited)
+        give_up(host)
+
+
 def kept(host: Host) -> list[str]:
     return [key for key, _ in host.stores.garage.objects.keys("") if key.startswith(("sources/", WAITING, LEAVING))]
 
@@ -111,15 +124,7 @@ def test_what_a_third_home_deleted_and_another_deposited_anew_stays(
     key = unheld_by(there, here, content)
     garage.objects.delete(key)
     here.file("again.txt", content)
-
-    def deposited(name: str) -> None:
-        if name == "original-aside":
-            here.settle()
-            here.exchange()
-
-    with monkeypatch.context() as patch:
-        patch.setattr("kgfs.ingest.keeping.giving_up.border", deposited)
-        give_up(there)
+    give_up_while(there, monkeypatch, "original-aside", here)
     met(here, there)
     assert here.read_at("again.txt") == there.read_at("again.txt") == content
     give_up(there)

@@ -14,7 +14,7 @@ from kgfs.stores.garage.s3.names import object_name
 from kgfs.stores.garage.s3.objects import SENT
 from tests.peers.buckets import S3, Server
 from tests.t3_ingest.test_exchange import Host, host
-from tests.t3_ingest.test_given_up import give_up, kept, met, unheld_by
+from tests.t3_ingest.test_given_up import give_up, give_up_while, kept, met, unheld_by
 
 CONTENTS = [b"small", random.Random(5).randbytes(SENT), random.Random(6).randbytes(SENT + 1)]
 """The last one is copied by the server."""
@@ -50,15 +50,7 @@ def test_an_original_goes_unless_another_home_deposits_it_meanwhile(
     key = unheld_by(there, here, content)
     if at:
         here.file("again.txt", content)
-
-    def deposited(name: str) -> None:
-        if name == at:
-            here.settle()
-            here.exchange()
-
-    with monkeypatch.context() as patch:
-        patch.setattr("kgfs.ingest.keeping.giving_up.border", deposited)
-        give_up(there)
+    give_up_while(there, monkeypatch, at, here)
     met(here, there)
     give_up(there)
     assert kept(here) == kept(there) == ([key] if at else [])

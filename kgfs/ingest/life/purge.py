@@ -132,8 +132,9 @@ def conclude(config: Config, stores: Stores, done: Container[str]) -> None:
     stays planned: the graph has it so."""
     if stores.journal.sharing:
         Exchange(config, stores).deliver()
-        GivingUp(stores, config).conclude(Settler(config, stores).alone)
-        with Settler(config, stores).alone():
+        settler = Settler(config, stores)
+        GivingUp(stores, config).conclude(settler.alone)
+        with settler.alone():
             for owed in stores.journal.names.forgettings():
                 if owed.order in done:  # it was refused: what is left of it is made from what is back
                     stores.garage.objects.delete(key_of_redaction(owed.order))
@@ -151,8 +152,9 @@ def _erase_objects(config: Config, stores: Stores, doc_id: str) -> None:
         giving = GivingUp(stores, config)
         others = [key for key in others if not key.startswith(giving.aside)]
         giving.take_out(keys)
-        keys = []
-    for key in (*keys, *others):
+    else:
+        others += keys
+    for key in others:
         objects.delete(key)
 
 

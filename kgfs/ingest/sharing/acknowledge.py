@@ -35,12 +35,14 @@ def acknowledge(config: Config, stores: Stores) -> None:
     followed = confirmed(stores.journal)
     roll = read_roll(config, stores)
     own = next((host for host in roll.hosts if host.id == host_id(config)), None)
+    said = own.followed if own is not None else 0
     if config.graph.store == "sqlite":
-        followed = max(_derived(config, stores, followed), own.followed if own else 0)
+        followed = max(_derived(config, stores, followed), said)
     if own is not None and _is_said(own, followed):
         return
-    if not _has_obeyed(config, stores, [purge.fact for purge in roll.purges], own, followed):
-        followed = own.followed if own is not None else 0
+    waits = any(said < purge.fact <= followed for purge in roll.purges)
+    if not _has_obeyed(config, stores, waits=waits, is_new=own is None):
+        followed = said
         if own is not None and _is_said(own, followed):
             return
     say(config, stores.garage.objects, followed)
@@ -51,13 +53,13 @@ def _is_said(own: Host, followed: int) -> bool:
     return own.followed == followed and time.time() - own.said_at < AT_LEAST
 
 
-def _has_obeyed(config: Config, stores: Stores, purges: list[int], own: Host | None, followed: int) -> bool:
-    """Whether nothing of what was purged up to a fact is left here, as far as is known for certain."""
+def _has_obeyed(config: Config, stores: Stores, *, waits: bool, is_new: bool) -> bool:
+    """Whether nothing of what was purged is left here, as far as is known for certain. ``waits``: for a purge this home has not
+    said so of yet; ``is_new``: it never said anything."""
     if not is_obeyed(config):
         return False
     note = replica_stands_still(config)
-    waits = any((own.followed if own is not None else 0) < purge <= followed for purge in purges)
-    if own is not None and not waits:
+    if not (waits or is_new):
         note.unlink(missing_ok=True)
         return True
     if not _is_concluded(config, stores):
@@ -66,9 +68,8 @@ def _has_obeyed(config: Config, stores: Stores, purges: list[int], own: Host | N
     if lag is None and config.graph.store != "sqlite" and config.replica_db.exists():
         if waits:
             note.touch(mode=0o600)
-        return (
-            False  # a copy that only a mount brings up to date, or is just making anew, may still have what was purged
-        )
+        # A copy that only a mount brings up to date, or is just making anew, may still have what was purged.
+        return False
     note.unlink(missing_ok=True)
     if lag is not None and lag.away_since is not None:
         return False  # deliveries do not wait for the graph's server
