@@ -20,7 +20,7 @@ from tests.logs import homes_below, undeclared
 from tests.peers.buckets import minio_server, seaweedfs_server  # noqa: F401 - fixtures
 from tests.peers.fixtures import qdrant_url, qdrant_wire_url  # noqa: F401 - fixtures
 from tests.peers.homes import home_in, peers_of
-from tests.peers.knowledge_server import mortal, mortal_folder, neo4j_place  # noqa: F401 - fixtures
+from tests.peers.knowledge_server import guest, mortal, mortal_folder, neo4j_place  # noqa: F401 - fixtures
 from tests.peers.naming import _peers_named, name_peers  # noqa: F401 - a fixture
 from tests.required import missing
 

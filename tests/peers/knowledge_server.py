@@ -6,9 +6,11 @@ import fcntl
 import glob
 import importlib.util
 import os
+import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,6 +50,20 @@ def neo4j_place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     with _one_more(folder, -1) as users:
         if users == 0:
             process.end(folder, 0)
+
+
+@pytest.fixture
+def guest(neo4j_place: Place) -> Iterator[Place]:
+    """A user of the test's own, with the same password: who says a wrong one three times is shut out for a while, and with it
+    all tests that are the same user."""
+    from neo4j import GraphDatabase
+
+    name = f"guest{secrets.token_hex(4)}"
+    made = f"CREATE USER {name} SET PASSWORD $password CHANGE NOT REQUIRED"
+    with GraphDatabase.driver(neo4j_place.address(), auth=(neo4j_place.user, neo4j_place.password)) as driver:
+        driver.execute_query(made, password=neo4j_place.password, database_="system")
+        yield replace(neo4j_place, user=name)
+        driver.execute_query(f"DROP USER {name}", database_="system")
 
 
 @pytest.fixture(scope="session")

@@ -309,11 +309,34 @@ def carry(
 # ------------------------------------------------------------------------------- settings, secrets
 
 
-def test_a_wrong_password_names_the_setting_and_not_the_secret(neo4j_place: Place) -> None:
+def test_a_wrong_password_names_the_setting_and_not_the_secret(guest: Place) -> None:
     with pytest.raises(StoreError, match="password_file") as told:
-        opened(replace(neo4j_place, password="my secret word"))
+        opened(replace(guest, password="my secret word"))
     assert "my secret word" not in str(told.value)
-    assert "my secret word" not in repr(replace(neo4j_place, password="my secret word"))
+    assert "my secret word" not in repr(replace(guest, password="my secret word"))
+
+
+def test_who_has_an_old_password_does_not_shut_out_those_who_have_the_new_one(guest: Place, tmp_path: Path) -> None:
+    """By default the server lets nobody in under a user, for some seconds, after three wrong ones."""
+    secret = tmp_path / "password"
+    secret.write_text(guest.password)
+    with closing(opened(replace(guest, password_file=secret))) as old:
+        secret.write_text("an old one")
+        for _ in range(8):
+            with pytest.raises(AwayError, match=f"does not let '{guest.user}' in"):
+                old.epoch()
+        with closing(opened(guest)) as current:
+            current.epoch()
+        secret.write_text(guest.password)
+        old.epoch()
+
+
+def test_who_is_shut_out_is_told_of_the_others(guest: Place) -> None:
+    for _ in range(3):
+        with pytest.raises(AwayError, match="password_file"):
+            opened(replace(guest, password="my secret word"))
+    with pytest.raises(AwayError, match=f"does not let '{guest.user}' in for some seconds"):
+        opened(guest)
 
 
 def test_a_server_that_is_not_there_is_named(neo4j_place: Place) -> None:

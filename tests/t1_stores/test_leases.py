@@ -113,15 +113,15 @@ def test_who_holds_it_learns_that_another_wants_it_urgently(leases: Leases) -> N
 
 
 def test_what_could_not_be_released_is_released_later(
-    neo4j_place: Place, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    guest: Place, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A password that was wrong meanwhile: before it is taken again, and in the end at the latest. Else nobody has it until it runs
     out."""
     from kgfs.stores.graph.neo4j.graph import Neo4jGraph
 
     secret = tmp_path / "password"
-    secret.write_text(neo4j_place.password)
-    place = replace(own(neo4j_place), password_file=secret)
+    secret.write_text(guest.password)
+    place = replace(own(guest), password_file=secret)
     with closing(Neo4jGraph(place)) as graph, closing(graph.leases(30.0)) as leases:
         with closing(Holding(graph.leases(30.0), LONG)) as holding:
             first, other = holding.take("a"), holding.take("b")
@@ -130,7 +130,7 @@ def test_what_could_not_be_released_is_released_later(
                 secret.write_text("not the word")
                 for lease in (first, other):
                     holding.release(lease)
-                secret.write_text(neo4j_place.password)
+                secret.write_text(guest.password)
             assert caplog.text.count("not released") == 2
             assert leases.take("a", "another", LONG) is leases.take("b", "another", LONG) is None
             again = holding.take("a")
@@ -138,17 +138,15 @@ def test_what_could_not_be_released_is_released_later(
         assert taken(leases, "b").token > other.token
 
 
-def test_one_that_could_not_be_released_and_is_anothers_now_is_said_to_be_held(
-    neo4j_place: Place, tmp_path: Path
-) -> None:
+def test_one_that_could_not_be_released_and_is_anothers_now_is_said_to_be_held(guest: Place, tmp_path: Path) -> None:
     """Also while the other writes under it, for longer than anybody waits for a lease."""
     from neo4j import GraphDatabase
 
     from kgfs.stores.graph.neo4j.graph import Neo4jGraph
 
     secret = tmp_path / "password"
-    secret.write_text(neo4j_place.password)
-    place = replace(own(neo4j_place), password_file=secret)
+    secret.write_text(guest.password)
+    place = replace(own(guest), password_file=secret)
     with closing(Neo4jGraph(place)) as graph, ExitStack() as stack:
         leases = stack.enter_context(closing(graph.leases(30.0)))
         holding = stack.enter_context(closing(Holding(graph.leases(5.0), LONG)))
@@ -156,10 +154,10 @@ def test_one_that_could_not_be_released_and_is_anothers_now_is_said_to_be_held(
         assert first is not None
         secret.write_text("not the word")
         holding.release(first)
-        secret.write_text(neo4j_place.password)
+        secret.write_text(guest.password)
         leases.release(first)  # as if it had run out
         other = taken(leases)
-        driver = stack.enter_context(GraphDatabase.driver(place.uri, auth=(place.user, neo4j_place.password)))
+        driver = stack.enter_context(GraphDatabase.driver(place.uri, auth=(place.user, guest.password)))
         with driver.session() as session, session.begin_transaction() as writing:
             assert writing.run(FENCE, graph=place.namespace).single()
             assert holding.take("a") is None
@@ -167,13 +165,13 @@ def test_one_that_could_not_be_released_and_is_anothers_now_is_said_to_be_held(
         assert not leases.renew(other, LONG)
 
 
-def test_what_could_not_be_released_is_forgotten_when_it_ran_out(neo4j_place: Place, tmp_path: Path) -> None:
+def test_what_could_not_be_released_is_forgotten_when_it_ran_out(guest: Place, tmp_path: Path) -> None:
     """To try it for ever would keep those that are held from being renewed, each time."""
     from kgfs.stores.graph.neo4j.graph import Neo4jGraph
 
     secret = tmp_path / "password"
-    secret.write_text(neo4j_place.password)
-    place = replace(own(neo4j_place), password_file=secret)
+    secret.write_text(guest.password)
+    place = replace(own(guest), password_file=secret)
     with closing(Neo4jGraph(place)) as graph, closing(Holding(graph.leases(5.0), TERM)) as holding:
         lease = holding.take("a")
         assert lease is not None

@@ -76,10 +76,10 @@ def test_a_web_server_is_told_as_none(caplog: pytest.LogCaptureFixture) -> None:
 
 @pytest.mark.parametrize("wrong", ["password", "scheme"])
 def test_who_asks_who_is_there_or_speaks_tls_is_not_looked_at(
-    neo4j_place: Place, monkeypatch: pytest.MonkeyPatch, wrong: str
+    guest: Place, monkeypatch: pytest.MonkeyPatch, wrong: str
 ) -> None:
     monkeypatch.setattr(speaking, "answers_as_another", pytest.fail)
-    place = replace(neo4j_place, timeout=5.0)
+    place = replace(guest, timeout=5.0)
     if wrong == "password":
         place = replace(place, password="another secret word")
     else:

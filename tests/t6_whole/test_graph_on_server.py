@@ -8,7 +8,6 @@ import secrets
 import shutil
 import signal
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -213,7 +212,8 @@ def test_a_purge_leaves_what_it_leaves_in_an_embedded_home(served: Place, neo4j_
     assert walked(served.mountpoint / "Notes") == expected
 
 
-def test_what_is_wrong_with_the_settings_is_said(served: Place, secret: Path, neo4j_place: Server) -> None:
+def test_what_is_wrong_with_the_settings_is_said(served: Place, secret: Path, guest: Server) -> None:
+    served.environment["KGFS_GRAPH_USER"] = guest.user
     secret.write_text("not the word")
     told = served.run("status", expect=4)
     ingest = ("ingest", Path(__file__), "--ontology", "Zen")
@@ -222,7 +222,7 @@ def test_what_is_wrong_with_the_settings_is_said(served: Place, secret: Path, ne
     shown = served.run("config", "show")
     for said in (told, refused, shown):
         assert "not the word" not in said.stdout + said.stderr
-        assert neo4j_place.password not in said.stdout + said.stderr
+        assert guest.password not in said.stdout + said.stderr
     secret.unlink()
     assert "password_file" in served.run(*ingest, expect=3).stderr
     assert "uri" in served.run(*ingest, expect=3, env={"KGFS_GRAPH_URI": ""}).stderr
@@ -230,26 +230,13 @@ def test_what_is_wrong_with_the_settings_is_said(served: Place, secret: Path, ne
     assert "kgfs.graph" not in shown.stderr
 
 
-@pytest.fixture
-def guest(neo4j_place: Server) -> Iterator[str]:
-    """A user with the same password: who says a wrong one three times is shut out for a while."""
-    from neo4j import GraphDatabase
-
-    name = f"guest{secrets.token_hex(4)}"
-    made = f"CREATE USER {name} SET PASSWORD $password CHANGE NOT REQUIRED"
-    with GraphDatabase.driver(neo4j_place.address(), auth=(neo4j_place.user, neo4j_place.password)) as driver:
-        driver.execute_query(made, password=neo4j_place.password, database_="system")
-        yield name
-        driver.execute_query(f"DROP USER {name}", database_="system")
-
-
 @pytest.mark.mounted
 @pytest.mark.slow
 @pytest.mark.logs("does not let")
 @pytest.mark.claim("AWAY-1", "AWAY-2", "AWAY-4", "SECRET-1")
-def test_a_wrong_password_under_a_mount(served: Place, secret: Path, guest: str) -> None:
+def test_a_wrong_password_under_a_mount(served: Place, secret: Path, guest: Server) -> None:
     # A worker that makes room for a verb while the word is wrong ends without giving back its lease, which has to run out then.
-    served.environment |= {"KGFS_GRAPH_USER": guest, "KGFS_PIPELINE_LEASE": "60"}
+    served.environment |= {"KGFS_GRAPH_USER": guest.user, "KGFS_PIPELINE_LEASE": "60"}
     served.mount()
     documents = served.ontology("Zen") / "documents"
     concepts = documents.parent / "concepts"
@@ -261,10 +248,10 @@ def test_a_wrong_password_under_a_mount(served: Place, secret: Path, guest: str)
     secret.write_text("not the word")
     (documents / "garbage.txt").write_text(GARBAGE)
     errors = served.mountpoint / ".kgfs/errors.ndjson"
-    until(lambda: f"does not let '{guest}' in" in errors.read_text())
+    until(lambda: f"does not let '{guest.user}' in" in errors.read_text())
     assert walked(concepts) == before
     assert (documents / "garbage.txt").read_text() == GARBAGE
-    refused = f"does not let '{guest}' in"
+    refused = f"does not let '{guest.user}' in"
     said = served.run("forget", "Zen/more.md", "--yes", expect=7).stderr
     assert refused in said and "is noted all the same" in said
     said = served.run("wait", "--timeout", "3", expect=None).stderr  # the worker may be starting anew just then

@@ -89,12 +89,10 @@ _MADE_BY_ANOTHER = (
     "Neo.ClientError.Schema.ConstraintAlreadyExists",
 )
 _VANISHED = "Neo.ClientError.Statement.EntityNotFound"
-_SHUT_OUT = (
-    "Neo.ClientError.Security.AuthenticationRateLimit",
-    "Neo.ClientError.Security.CredentialsExpired",
-)
-"""Told of otherwise than a wrong password: the next one too, after three that were wrong, for some seconds; one that is to be
-changed first."""
+_SHUT_OUT = "Neo.ClientError.Security.AuthenticationRateLimit"
+"""After three wrong passwords, for some seconds, the right one too."""
+_TO_BE_CHANGED = "Neo.ClientError.Security.CredentialsExpired"
+"""A right one that is to be changed first."""
 
 
 class Speaking:
@@ -368,7 +366,13 @@ def _steady(work: Callable[[ManagedTransaction], Answer]) -> Callable[[ManagedTr
 
 
 def ours(place: Place, error: Exception) -> KgfsError:
-    if isinstance(error, AuthError) or (isinstance(error, Neo4jError) and (error.code or "").startswith(_SHUT_OUT)):
+    code = error.code if isinstance(error, Neo4jError) else None
+    if code == _SHUT_OUT:
+        return AwayError(
+            f"{place.uri}: Neo4j does not let '{place.user}' in for some seconds: it was told wrong passwords, from here or"
+            " elsewhere. If it goes on, look at [graph] user and password_file of each machine."
+        )
+    if isinstance(error, AuthError) or code == _TO_BE_CHANGED:
         return AwayError(
             f"{place.uri}: Neo4j does not let '{place.user}' in. Set [graph] user and password_file, or KGFS_GRAPH_USER"
             " and KGFS_GRAPH_PASSWORD_FILE."
