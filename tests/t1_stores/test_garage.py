@@ -202,11 +202,12 @@ def test_keys_are_listed_in_order(
     cut: int,
 ) -> None:
     folder = tmp_path_factory.mktemp("keys")
-    objects = garage_of(kind, folder, request).objects
-    for key in keys:
-        objects.put(key, key.encode())
-    for start in (prefix, prefix[:cut], *(key[:-1] for key in keys)):
-        assert list(objects.keys(start)) == sorted((key, len(key)) for key in keys if key.startswith(start))
+    with closing(garage_of(kind, folder, request)) as garage:
+        objects = garage.objects
+        for key in keys:
+            objects.put(key, key.encode())
+        for start in (prefix, prefix[:cut], *(key[:-1] for key in keys)):
+            assert list(objects.keys(start)) == sorted((key, len(key)) for key in keys if key.startswith(start))
     shutil.rmtree(folder)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -154,6 +155,17 @@ def until(true: Callable[[], Any], seconds: float = 120.0) -> None:
     while not true():
         assert time.monotonic() < deadline, "it did not come to pass"
         time.sleep(0.05)
+
+
+def drop_cache(home: Path) -> None:
+    """A mount may still be writing into it."""
+    cache = home / "cache"
+
+    def dropped() -> bool:
+        shutil.rmtree(cache, ignore_errors=True)
+        return not cache.exists()
+
+    until(dropped)
 
 
 def one_line(said: str) -> str:

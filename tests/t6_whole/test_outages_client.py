@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,7 @@ from tests.logs import AWAY
 from tests.peers.buckets import need
 from tests.t6_whole.knowledge_of import knowledge_of
 from tests.t6_whole.outages import TIMEOUT, Peer, corpus, errno_of, minted, read_anew, within
-from tests.t6_whole.running import Place, until
+from tests.t6_whole.running import Place, drop_cache, until
 
 pytestmark = [pytest.mark.mounted, pytest.mark.slow]
 
@@ -62,7 +61,7 @@ def test_keys_that_are_taken_no_more(far: Place, bucket: Peer, tmp_path: Path) -
     with within(2):
         assert (documents / "note-000.txt").read_bytes() == (source / "note-000.txt").read_bytes()
         assert (documents / "before.txt").read_text() == "A stupa is a mound.\n"
-    shutil.rmtree(far.home / "cache")
+    drop_cache(far.home)
     with within(2 * TIMEOUT):
         assert errno_of(lambda: read_anew(documents / "before.txt")) in (errno.EIO, errno.ETIMEDOUT)
     errors = far.mountpoint / ".kgfs/errors.ndjson"

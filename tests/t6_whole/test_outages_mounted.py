@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +15,7 @@ from tests.peers.buckets import need
 from tests.peers.fixtures import need_qdrant_wire
 from tests.t6_whole.knowledge_of import knowledge_of
 from tests.t6_whole.outages import TIMEOUT, Peer, corpus, errno_of, minted, read_anew, wait, within
-from tests.t6_whole.running import Place, until
+from tests.t6_whole.running import Place, drop_cache, until
 
 pytestmark = [pytest.mark.mounted, pytest.mark.slow]
 
@@ -103,7 +102,7 @@ def test_killed_and_started_again(far: Place, undisturbed: Place, peers: dict[st
         (documents / "meanwhile.txt").rename(documents / "later.txt")
         assert (documents / "later.txt").read_text() == MEANWHILE
     if "seaweedfs" in peers:
-        shutil.rmtree(far.home / "cache")
+        drop_cache(far.home)
         with within(2 * TIMEOUT):
             assert errno_of(lambda: read_anew(documents / "first-000.txt")) in (errno.EIO, errno.ETIMEDOUT)
     far.run("wait", "--timeout", "3", expect=8)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -22,7 +21,7 @@ from tests.logs import AWAY
 from tests.peers.buckets import need
 from tests.stopping import stopped
 from tests.t6_whole.outages import Peer, read_anew
-from tests.t6_whole.running import QUICK, Place, until
+from tests.t6_whole.running import QUICK, Place, drop_cache, until
 
 pytestmark = [pytest.mark.mounted, pytest.mark.slow]
 
@@ -76,7 +75,7 @@ def begun(far: Place, source: Path, names: list[str], cached: list[str]) -> Path
     for name in (*names, *cached):
         (source / name).write_bytes(content(name))
     far.run("ingest", *sorted(source.iterdir()), "--ontology", "Notes", "--no-wait")
-    shutil.rmtree(far.home / "cache")
+    drop_cache(far.home)
     far.mount("--no-worker")
     documents = far.mountpoint / "Notes/documents"
     (documents / "first.txt").write_bytes(b"The first change waits until the ledger was asked.\n")

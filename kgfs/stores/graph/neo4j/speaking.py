@@ -7,7 +7,6 @@ here is therefore asked between two looks at the graph's epoch and asked again w
 from __future__ import annotations
 
 import logging
-import ssl
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import copy
@@ -26,12 +25,9 @@ from neo4j import (
 from neo4j.exceptions import (
     AuthError,
     ClientError,
-    ConfigurationError,
     DriverError,
     IncompleteCommit,
     Neo4jError,
-    ServiceUnavailable,
-    SessionExpired,
     TransientError,
 )
 
@@ -40,6 +36,7 @@ from kgfs.stores.graph.neo4j.bookmarks import Kept
 from kgfs.stores.graph.neo4j.entering import Entering
 from kgfs.stores.graph.neo4j.patience import Patience
 from kgfs.stores.graph.neo4j.place import WRITING, Place
+from kgfs.stores.graph.neo4j.refusals import ENDED, below, ours, refused_by_us
 from kgfs.stores.graph.neo4j.still import LOOK, Still, signed
 from kgfs.stores.graph.neo4j.strangers import answers_as_another
 from kgfs.stores.servers import asked
@@ -50,7 +47,6 @@ logging.getLogger("neo4j").setLevel(logging.CRITICAL)
 log = logging.getLogger("kgfs.graph")
 
 Answer = TypeVar("Answer")
-Met = TypeVar("Met", bound=BaseException)
 Row = Mapping[str, Any]
 Fence = Callable[[ManagedTransaction], AbstractContextManager[None]]
 """What is done in a transaction is done within it; it may raise one of our errors, and ask something before and after."""
@@ -76,23 +72,12 @@ LOOKING = 6 * 3600.0
 _AT_ONCE, _AS_USUAL = -1, 1000
 """How many rows the server sends before it waits to be asked for more. While it waits a question is not over; of one that holds
 locks it is to be known whether its owner goes on asking."""
-_TIMED_OUT = (
-    "Neo.ClientError.Transaction.TransactionTimedOut",
-    "Neo.ClientError.Transaction.LockClientStopped",
-)
-"""The second is what a transaction hears that waited for a lock when its time was up."""
-_ENDED = "Neo.ClientError.Transaction.Terminated"
-"""What a transaction hears that somebody ended: most often because we stood still, see ``still``."""
 _MADE_BY_ANOTHER = (
     "Neo.ClientError.Schema.EquivalentSchemaRuleAlreadyExists",
     "Neo.ClientError.Schema.IndexAlreadyExists",
     "Neo.ClientError.Schema.ConstraintAlreadyExists",
 )
 _VANISHED = "Neo.ClientError.Statement.EntityNotFound"
-_SHUT_OUT = "Neo.ClientError.Security.AuthenticationRateLimit"
-"""After three wrong passwords, for some seconds, the right one too."""
-_TO_BE_CHANGED = "Neo.ClientError.Security.CredentialsExpired"
-"""A right one that is to be changed first."""
 
 
 class Speaking:
@@ -145,7 +130,7 @@ class Speaking:
                 except IncompleteCommit:
                     continue  # nobody knows whether it was done; the work finds out
                 except ClientError as error:
-                    if error.code != _ENDED:
+                    if error.code != ENDED:
                         raise
                     # It was not done, for we stood still. Whether we may do it now the fence finds out.
             return written()
@@ -216,7 +201,7 @@ class Speaking:
         try:
             self._driver.verify_connectivity()
         except (DriverError, Neo4jError) as error:
-            if not error.is_retryable() or _refused_by_us(error) or _below(error, ConnectionRefusedError):
+            if not error.is_retryable() or refused_by_us(error) or below(error, ConnectionRefusedError):
                 raise
 
     def one(self, statement: str, **words: Any) -> Row | None:
@@ -363,57 +348,3 @@ def _steady(work: Callable[[ManagedTransaction], Answer]) -> Callable[[ManagedTr
             raise
 
     return carried_out
-
-
-def ours(place: Place, error: Exception) -> KgfsError:
-    code = error.code if isinstance(error, Neo4jError) else None
-    if code == _SHUT_OUT:
-        return AwayError(
-            f"{place.uri}: Neo4j does not let '{place.user}' in for some seconds: it was told wrong passwords, from here or"
-            " elsewhere. If it goes on, look at [graph] user and password_file of each machine."
-        )
-    if isinstance(error, AuthError) or code == _TO_BE_CHANGED:
-        return AwayError(
-            f"{place.uri}: Neo4j does not let '{place.user}' in. Set [graph] user and password_file, or KGFS_GRAPH_USER"
-            " and KGFS_GRAPH_PASSWORD_FILE."
-        )
-    if isinstance(error, Neo4jError):
-        if (error.code or "").startswith(_TIMED_OUT):
-            return TimedOutError(f"{place.uri}: Neo4j does not answer within {place.timeout:g} s ([graph] timeout).")
-        if error.code == _ENDED:
-            return TimedOutError(f"{place.uri}: the transaction was ended from elsewhere. Trying again can succeed.")
-        if isinstance(error, TransientError):
-            return TimedOutError(f"{place.uri}: Neo4j is too busy ({error.code}). Trying again can succeed.")
-        if (error.code or "").endswith("DatabaseNotFound"):
-            return StoreError(f"{place.uri}: there is no database '{place.database}'. Set [graph] database.")
-        return StoreError(f"{place.uri}: Neo4j refuses: {error.code}: {error.message}")
-    if isinstance(error, ConfigurationError):
-        return StoreError(f"{place.uri}: the connection cannot be set up: {error}")
-    if certificate := _refused_by_us(error):
-        return StoreError(
-            f"{place.uri}: the certificate is not trusted: {certificate.verify_message}. Set graph.ca_file to that of its"
-            " authority, or graph.uri to a name that it is for."
-        )
-    if isinstance(error, (ServiceUnavailable, SessionExpired, OSError)):
-        return AwayError(f"{place.uri}: Neo4j cannot be reached ({_plain(error)}). Does it listen there?")
-    return StoreError(f"{place.uri}: {type(error).__name__}: {_plain(error)}")
-
-
-def _refused_by_us(error: BaseException) -> ssl.SSLCertVerificationError | None:
-    return _below(error, ssl.SSLCertVerificationError)
-
-
-def _below(error: BaseException | None, kind: type[Met]) -> Met | None:
-    """The driver tells of what went wrong below it by causes alone; of a cluster, of all members at once."""
-    if error is None or isinstance(error, kind):
-        return error
-    below = error.exceptions if isinstance(error, BaseExceptionGroup) else (error.__cause__ or error.__context__,)
-    return next((met for one in below if (met := _below(one, kind))), None)
-
-
-def _plain(error: BaseException) -> str:
-    """What lies deepest, which the driver only says that it follows from: a refused connection, a name that nobody knows."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    lines = str(error).splitlines()
-    return lines[0] if lines else type(error).__name__
