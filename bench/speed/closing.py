@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from statistics import median
 
 from bench.speed.result import ON_SERVERS, Row, against
 from bench.speed.sizes import MB, Bench
@@ -18,26 +19,35 @@ from bench.speed.writing import writable
 CLOSINGS = 1000
 """Samples of close() at least, for a 99th percentile."""
 
+TURNS = 3
+"""At most: each takes half a minute."""
+
+Taken = tuple[tuple[float, float], tuple[float, float]]
+"""Two 99th percentiles, of close() and of fsync(), idle; and the same while a text is committed."""
+
 
 def close(bench: Bench) -> Iterator[Row]:
     """The 99th percentile of close() of a small file, idle and while a large text is being committed; and that of
     fsync() of a file beside the mount, which shows what the disk itself makes of such company."""
-    found = {side: _idle_and_busy(bench, side) for side in bench.homes}
+    found: dict[str, list[Taken]] = {side: [] for side in bench.homes}
+    for _ in range(min(bench.samples, TURNS)):
+        for side, taken in found.items():
+            taken.append(_idle_and_busy(bench, side))
     work = f"p99 of close() while a {bench.text // MB} MB text is committed"
     if bench.servers:
-        yield against(work, ON_SERVERS, {side: [busy[0]] for side, (_, busy) in found.items()})
-    idle, busy = found[bench.sides[0]]
+        yield against(work, ON_SERVERS, {side: [busy[0] for _, busy in taken] for side, taken in found.items()})
+    taken = found[bench.sides[0]]
+    idle, busy = ([median(kind) for kind in zip(*part, strict=True)] for part in zip(*taken, strict=True))
     yield Row(
         f"{work}, against idle",
-        busy[0] / idle[0],
+        median(busy[0] / idle[0] for idle, busy in taken),
         3.0,
         note=f"idle {idle[0] * 1e3:.2f} ms, busy {busy[0] * 1e3:.2f} ms; fsync beside the mount"
         f" {idle[1] * 1e3:.2f} ms, {busy[1] * 1e3:.2f} ms",
     )
 
 
-def _idle_and_busy(bench: Bench, side: str) -> tuple[tuple[float, float], tuple[float, float]]:
-    """99th percentiles of (close, fsync), idle and while a text is committed."""
+def _idle_and_busy(bench: Bench, side: str) -> Taken:
     with bench.mounted(side, None) as mount:
         folders = writable(mount), mount.path.with_name("plain")
         folders[1].mkdir()

@@ -10,6 +10,8 @@ from bench.speed.homes import Size, home_of, home_on_servers
 from bench.speed.mounts import FLOOR, KGFS, SERVERS, Mounted, mounted
 
 MB = 1 << 20
+MEMORY = 1024 * MB
+"""Bytes that a sample may fill of the kernel's pages, beside a large file that it reads or writes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,8 @@ from bench.settled import settle
 from bench.speed.homes import write_big
 from bench.speed.mounts import FLOOR, SERVERS, Mounted
 from bench.speed.result import ON_SERVERS, Row, against, seconds
-from bench.speed.sizes import MB, Bench
+from bench.speed.sizes import MB, MEMORY, Bench
 from bench.speed.timing import call, cpu_note, increase, timed
-
-MEMORY = 1024 * MB
-"""Bytes that a sample may fill of the kernel's pages, beside a large file that it writes."""
 
 
 def cp_one(bench: Bench) -> Iterator[Row]:

@@ -348,7 +348,7 @@ def test_a_server_that_is_not_there_is_named(neo4j_place: Place) -> None:
 
 def test_a_database_that_is_not_there_is_named(neo4j_place: Place) -> None:
     with pytest.raises(StoreError, match="nowhere"):
-        opened(replace(neo4j_place, database="nowhere", timeout=2.0))
+        opened(replace(neo4j_place, database="nowhere", timeout=20.0))
 
 
 def test_namespaces_are_apart(neo4j_place: Place) -> None:
@@ -455,7 +455,7 @@ def test_who_looks_for_faults_is_not_held_by_a_server_that_fell_silent(neo4j_pla
     with (
         closing(Losing(urlsplit(place.uri).port or 0)) as wire,
         closing(opened(replace(place, uri=f"bolt://127.0.0.1:{wire.port}"))) as first,
-        closing(opened(replace(place, uri=f"bolt://127.0.0.1:{wire.port}", timeout=5.0))) as graph,
+        closing(opened(replace(place, uri=f"bolt://127.0.0.1:{wire.port}", timeout=12.0))) as graph,
     ):
         publish(first, ZEN)
         assert graph.faults() == []
@@ -463,7 +463,7 @@ def test_who_looks_for_faults_is_not_held_by_a_server_that_fell_silent(neo4j_pla
             begun = time.monotonic()
             with pytest.raises(TimedOutError):
                 graph.faults()
-        assert time.monotonic() - begun < 30.0
+        assert time.monotonic() - begun < 60.0
 
 
 def test_a_reader_that_stands_still_holds_nothing_on_the_server_without_end(

@@ -144,4 +144,4 @@ def test_while_the_server_is_away_reading_goes_on(mortal: Path, tmp_path: Path) 
         publish(oracle, ZEN)
         publish(oracle, WAY)
         assert replica.concepts(ONTOLOGY) == oracle.concepts(ONTOLOGY)
-    assert len(errors.read().splitlines()) == 1
+    assert len(errors.read().splitlines()) in (1, 2), "one an outage; one that just started may be silent once more"

@@ -30,7 +30,7 @@ from tests.t6_whole.running import until
 if TYPE_CHECKING:
     from kgfs.stores.graph.neo4j.place import Place
 
-LONG, SHORT, TERM = 600.0, 0.3, 3.0
+LONG, SHORT, TERM = 600.0, 0.3, 6.0
 """Seconds: a holder has its say within TERM also where much else is done."""
 NO_BUCKET = pytest.mark.parametrize("leases", ["memory", "neo4j", "objects in memory"], indirect=True)
 """What is renewed in time is in memory what it is in a bucket, where each sign of life takes several requests."""

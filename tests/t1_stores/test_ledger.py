@@ -280,7 +280,7 @@ def test_kills_lose_nothing_acknowledged(tmp_path: Path) -> None:
         said = [process.stdout.readline().strip() for _ in range(12)]
         time.sleep(chance.uniform(0.0, 0.1))
         process.kill()
-        said += process.communicate(timeout=30)[0].splitlines()
+        said += process.communicate(timeout=300)[0].splitlines()
         told = [int(line) for line in said if line.isdigit()]
         ledger = SegmentLedger(tmp_path)
         last = ledger.last_seq()

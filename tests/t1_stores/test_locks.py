@@ -109,11 +109,17 @@ def test_whoever_waits_for_so_long_has_it_as_soon_as_it_is_given_back(tmp_path: 
     path = tmp_path / "lock"
     descriptor = take(path)
     assert descriptor is not None
-    back = threading.Timer(0.05, os.close, [descriptor])
+    given_back = threading.Event()
+
+    def give_back() -> None:
+        given_back.set()
+        os.close(descriptor)
+
+    back = threading.Timer(0.05, give_back)
     back.start()
     with locked_within(path, 600) as ours:
         assert ours
-        assert not back.is_alive() or back.finished.is_set()
+        assert given_back.is_set()
         assert take(path) is None
     back.join()
 

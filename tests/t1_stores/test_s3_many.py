@@ -34,7 +34,7 @@ def test_hardly_any_connection_is_opened_for_one_request_alone(seaweedfs: Server
         with ThreadPoolExecutor(MANY) as threads:
             assert set(threads.map(ask, range(10 * MANY))) == {b"kept"}
         [key] = pools.keys()
-        assert pools[key].num_connections < 2 * CONNECTIONS, "a busy machine lets some wait for longer than briefly"
+        assert pools[key].num_connections < MANY * 10 // 4, "a busy machine lets some wait for longer than briefly"
 
 
 def test_nobody_waits_for_a_silent_bucket_after_the_others(tmp_path: Path) -> None:

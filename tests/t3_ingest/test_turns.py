@@ -45,7 +45,7 @@ TEXTS = {
 }
 
 
-TERM = 3.0
+TERM = 6.0
 """Seconds in which a worker has its say also where much else is done."""
 
 

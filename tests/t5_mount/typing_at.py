@@ -23,6 +23,7 @@ def typed(words: Sequence[str | Path], keys: Sequence[bytes], *, at: Path, pause
         os.execvpe(str(words[0]), [str(word) for word in words], environment)
     shown = b""
     try:
+        select.select([screen], [], [], PATIENCE)  # until it is there at all
         for group in keys:
             shown += _until_still(screen, pause)
             os.write(screen, group)

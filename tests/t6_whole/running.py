@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -128,14 +129,17 @@ class Place:
         pids = self.pids()
         assert pids, "nothing to kill"
         for pid in pids:
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         until(lambda: not self.pids())
 
     def close(self) -> None:
         if os.path.ismount(self.mountpoint):
             self.run("umount", self.mountpoint, "--lazy", expect=None)
         for pid in self.pids():
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        until(lambda: not self.pids())
         subprocess.run(["fusermount3", "-u", "-z", "-q", str(self.mountpoint)], check=False, capture_output=True)
 
 

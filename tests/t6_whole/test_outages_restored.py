@@ -73,7 +73,7 @@ def test_a_graph_that_is_away_and_one_of_yesterday(place: Place, server: Peer, t
     assert "away since" in place.run("status").stdout
     (notes / "documents/garbage.txt").write_text(GARBAGE)
     assert (notes / "documents/garbage.txt").read_text() == GARBAGE
-    assert replica_errors(place) == noted + 1
+    assert noted < replica_errors(place) <= noted + 2
     server.start()
     until(lambda: away_since(place) is None)
     wait(place)

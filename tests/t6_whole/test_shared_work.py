@@ -24,7 +24,7 @@ from tests.t6_whole.sharing import COUNT, corpus, known
 if TYPE_CHECKING:
     from kgfs.stores.graph.neo4j.place import Place as Neo4j
 
-LEASE = "4"
+LEASE = "10"
 PATIENCE = 200.0
 """Seconds for who waits behind one that stands still, perhaps in the middle of a transaction. The server would end that after
 ten times graph.timeout, which is 300."""

@@ -143,7 +143,7 @@ def control() -> Iterator[None]:
         return
     subprocess.run(["mount", "-t", "fusectl", "none", CONTROL], check=True)
     yield
-    subprocess.run(["umount", CONTROL], check=True)
+    subprocess.run(["umount", "--lazy", CONTROL], check=True)
 
 
 @pytest.mark.claim("AWAY-2")

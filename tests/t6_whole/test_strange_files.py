@@ -153,17 +153,18 @@ def test_200_megabytes_in_one_line(place: Place) -> None:
             file.write(words)
     assert peak(mount) - before < 64 * MIB
     assert path.stat().st_size == 200 * MIB
-    until(lambda: xattr(path, "state") in ("queued", "working"), 30)
+    until(lambda: xattr(path, "state") in ("queued", "working"))
     with open(path, "rb") as file:
         for _ in range(200):
             assert file.read(MIB) == words
         assert file.read(1) == b""
     assert peak(mount) - before < 64 * MIB
+    until(lambda: place.status()["worker"]["note"].get("pid"))
     time.sleep(3)  # for the worker to begin with it
     worker = peak(place.status()["worker"]["note"]["pid"])
     assert worker < 2000 * MIB, "models, bytes, text and offsets; 920 were measured"
     path.unlink()
-    until(lambda: place.status()["owed"] == 0, 60)
+    until(lambda: place.status()["owed"] == 0)
     assert place.status()["worker"]["alive"]
     (root / "documents/after.md").write_text(ZEN)
     place.wait()

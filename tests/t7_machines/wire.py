@@ -35,6 +35,7 @@ def run(left: str, right: str) -> None:
     by_name = dict(zip((left, right), ends, strict=True))
     waiting: list[tuple[float, int, str, bytes]] = []
     delay, loss, cut, count = 0.0, 0.0, False, 0
+    chance = random.Random(7)
     selector = selectors.DefaultSelector()
     for end in ends:
         selector.register(end, selectors.EVENT_READ)
@@ -58,7 +59,7 @@ def run(left: str, right: str) -> None:
                 print("done", flush=True)
             else:
                 frame = key.fileobj.recv(LARGEST)  # type: ignore[union-attr]
-                if not cut and random.random() >= loss:
+                if not cut and chance.random() >= loss:
                     count += 1
                     heapq.heappush(waiting, (time.monotonic() + delay, count, ends[key.fileobj], frame))  # type: ignore[index]
         while waiting and waiting[0][0] <= time.monotonic():
