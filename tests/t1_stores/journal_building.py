@@ -5,11 +5,14 @@ from __future__ import annotations
 import errno
 import os
 import threading
+from collections.abc import Callable
+from itertools import count
 
 from kgfs.domain.documents import Name, Place
 from kgfs.domain.identity import doc_id_of, new_id
 from kgfs.stores.journal import facts as f
 from kgfs.stores.journal.contract import Journal
+from kgfs.stores.journal.sqlite import SqliteJournal
 
 SECOND = 1_000_000_000
 
@@ -34,9 +37,24 @@ class Disk:
             raise OSError(errno.EIO, "Input/output error")
 
 
-def folder_below(root: int, name: str) -> f.FolderMade:
+def loops(journal: SqliteJournal, work: Callable[[], object]) -> int:
+    """How often SQLite goes round in its loops for that, on the connection that writes and on that of this thread: about once
+    for each row that it looks at, whatever becomes of it."""
+    rounds = count()
+    connections = journal._writer._db, journal._readers.mine()
+    for db in connections:
+        db.set_progress_handler(lambda: next(rounds) < 0, 1)
+    try:
+        work()
+    finally:
+        for db in connections:
+            db.set_progress_handler(None, 1)
+    return next(rounds)
+
+
+def folder_below(root: int, name: str, ontology: str = "id-P") -> f.FolderMade:
     """In the ontology of a :class:`Hand`, where the fact itself matters."""
-    return f.FolderMade(new_id(), "id-P", root, name, 0o755, 0, 0, 1)
+    return f.FolderMade(new_id(), ontology, root, name, 0o755, 0, 0, 1)
 
 
 class Hand:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import cast
 
 import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
@@ -14,11 +15,11 @@ from kgfs.domain.names import MAX_NAME_BYTES, decode_name, encode_name
 from kgfs.errors import LostLeaseError
 from kgfs.stores.journal import facts as f
 from kgfs.stores.journal.encoding import decode
-from kgfs.stores.journal.following import following
+from kgfs.stores.journal.following import confirmed, following
 from kgfs.stores.journal.sharing.rebase import NotKeptError
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.waiting import waiting_key
-from tests.t1_stores.journal_building import Hand
+from tests.t1_stores.journal_building import Hand, folder_below, loops
 from tests.t1_stores.test_journal_oracle import OPS, SECOND, Life, tables
 
 
@@ -753,6 +754,37 @@ def test_who_followed_the_feed_into_what_was_renumbered_looks_anew(two: Two) -> 
     assert two.here.journal.facts(followed) is None
     assert [type(fact).__name__ for _, fact in two.here.journal.facts(known) or ()] == ["FileMade", "ContentKept"] * 2
     assert two.here.journal.facts(two.here.journal.seq()) == []
+
+
+def test_what_is_delivered_costs_as_much_however_much_is_not_delivered_yet(two: Two) -> None:
+    """Else a tail that is delivered portion after portion costs the square of what it has."""
+    journal = cast(SqliteJournal, two.here.journal)
+
+    def portion() -> None:
+        first, entries = journal.unshipped(10)
+        journal.follow(list(enumerate(entries, first)))
+        assert confirmed(journal) == first + 9
+
+    def behind(facts: int) -> int:
+        journal.record(*(folder_below(two.here.root, f"{journal.seq()}-{number}") for number in range(facts)))
+        return loops(journal, portion)
+
+    few = behind(100)
+    assert few > 10 and behind(2000) < few + 100
+
+
+def test_what_others_had_overtaken_is_told_of_once_though_a_portion_before_it_was_delivered(two: Two) -> None:
+    name = two.here.file("a", "old")
+    two.meet()
+    two.there.write(name, "theirs")
+    two.meet()
+    two.here.folder("before")
+    two.here.record(f.ContentKept(name, "late", 4, Place.SPOOL, "s", 7, two.here.tick(), base="old"))
+    told = two.log.deliver(two.here.journal, 1)  # type: ignore[arg-type]
+    told += two.here.journal.follow([], two.log.kept)  # before that portion is delivered
+    assert ["kgfs history" in line for line in told] == [True]
+    assert two.tree() == {"a": "theirs", "before/": ""} and two.history("a") == [("conflict", "late")]
+    assert two.meet() == []
 
 
 def test_a_fact_that_was_not_accepted_is_taken_back(two: Two) -> None:

@@ -20,6 +20,7 @@ from kgfs.app.home import open_deposits
 from kgfs.config import Config
 from kgfs.config import Garage as GarageSettings
 from kgfs.domain.documents import Name
+from kgfs.domain.identity import new_id
 from kgfs.errors import AwayError, BadInputError, BusyError, StoreError, TimedOutError
 from kgfs.ingest.depositing.deposit import Deposits
 from kgfs.ingest.depositing.trash import empty
@@ -37,10 +38,12 @@ from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.graph.sqlite import SqliteGraph, build_aside, built_beside
 from kgfs.stores.journal.encoding import decode
 from kgfs.stores.journal.facts import ContentKept, ForgettingDone, ForgettingOwed, SettingChanged, TrashRestored
+from kgfs.stores.journal.sharing.follow import OVERDUE
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.locks import locked
 from kgfs.stores.stores import Stores
 from kgfs.stores.waiting import WAITING
+from tests.t1_stores.journal_building import folder_below, loops
 from tests.t1_stores.test_journal_oracle import tables
 from tests.t3_ingest.depositing import Desk
 from tests.t6_whole.running import until
@@ -153,6 +156,49 @@ def test_what_was_done_while_the_garage_was_away_is_read_a_few_times_however_muc
     here.exchange.deliver()
     assert read <= 3 * done
     assert not unshipped()[1] and not any(here.stores.garage.objects.keys(WAITING))
+
+
+def test_delivering_costs_as_much_for_each_fact_however_many_are_delivered(
+    here: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kgfs.ingest.sharing.exchange.AT_ONCE", 10)
+    journal = here.stores.journal
+    assert isinstance(journal, SqliteJournal)
+
+    def deliver(portions: int) -> int:
+        for _ in range(portions):
+            journal.record(
+                *(folder_below(here.ontology().root, f"{new_id():x}", here.ontology().id) for _ in range(10))
+            )
+        spent = loops(journal, here.exchange.deliver)
+        assert not journal.unshipped()[1]
+        return spent // portions
+
+    assert deliver(80) < 2 * deliver(8)
+
+
+@pytest.mark.logs("kgfs history")
+@pytest.mark.claim("SHARE-3")
+def test_what_others_had_overtaken_is_a_conflict_in_whatever_portion_it_is_delivered(
+    here: Host, there: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kgfs.ingest.sharing.exchange.AT_ONCE", 2)
+    name = here.file("a.txt", b"old")
+    same(here, there)
+    file = here.deposits.open(name.id, write=True)
+    there.write(name.id, b"theirs")
+    there.exchange()
+    here.exchange.pull()
+    for number in range(5):
+        here.deposits.make_file(here.ontology().root, f"{number}.txt", 0o644, 0, 0)
+    file.write(0, b"new")
+    file.flush()
+    file.release()
+    assert any(OVERDUE in entry for entry in here.journal.unshipped()[1])
+    here.exchange.deliver()
+    assert not any(OVERDUE in entry for _, entry in here.stores.garage.ledger.replay())
+    assert ("conflict", b"new") in here.history("a.txt") and here.read_at("a.txt") == b"theirs"
+    same(here, there)
 
 
 def same(here: Host, there: Host) -> None:

@@ -160,7 +160,10 @@ class Journal(Protocol):
         recorded anew behind them, changed where it must be. Then ``facts`` knows no one who followed it further than
         they. What people should know of that, a line each. ``kept`` are keys of contents (``stores.waiting``) that the
         garage has: NotKeptError, with nothing done, where one is wanted that it does not have. ``gone`` are keys of
-        contents that were looked for, on this machine and in the garage, before this was called: nobody had them."""
+        contents that were looked for, on this machine and in the garage, before this was called: nobody had them.
+        Where nothing comes in between it looks at no more of what is unshipped than there are entries. Without any it looks at
+        all of it for contents that were overtaken when they were recorded (``base``), and gives those their place: ask so
+        before one is delivered."""
         ...
 
     def withdraw(self, fact: Fact) -> bool:

@@ -37,16 +37,18 @@ def follow(
     entries = [(seq, body) for seq, body in entries if seq > upto]
     if entries and entries[0][0] != upto + 1:
         raise StoreError(f"The ledger goes on with entry {entries[0][0]} where {upto + 1} is known here.")
-    tail: list[Row] = _tail(db, upto)
-    ours = _ours(db, tail, entries)
-    same = len(ours)
-    if all(body == row[1] for (_, body, _), row in zip(ours, tail, strict=False)):
-        undo.confirm(db, upto + same)
-        upto, ours = upto + same, []
-    tail, foreign = tail[same:], entries[same:]
+    # Only the part of the tail that they face: who delivers a long one tells of portion after portion.
+    facing = _tail(db, upto, len(entries))
+    ours = _ours(db, facing, entries)
+    behind, foreign = upto + len(ours), entries[len(ours) :]
+    if all(body == own for (_, body, _), (_, own, _) in zip(ours, facing, strict=False)):
+        undo.confirm(db, behind)
+        upto, ours = behind, []
     notes: list[str] = []
-    if ours or foreign or any(OVERDUE in body for _, body, _ in tail):
-        notes = _carried(db, number, tail, upto, ours, foreign, kept, gone).notes
+    if ours or foreign or not entries:
+        tail = _tail(db, behind)
+        if ours or foreign or any(OVERDUE in body for _, body, _ in tail):
+            notes = _carried(db, number, tail, upto, ours, foreign, kept, gone).notes
     # Where others' facts came first nothing of what was sent with other numbers can have been taken.
     db.execute("DELETE FROM withdrawn WHERE ? OR seq <= (SELECT upto FROM shipped)", (bool(foreign),))
     return notes
@@ -87,8 +89,10 @@ def changed_elsewhere(db: sqlite3.Connection) -> int:
     return int(db.execute("SELECT changed_elsewhere FROM shipped").fetchone()[0])
 
 
-def _tail(db: sqlite3.Connection, upto: int) -> list[Row]:
-    return db.execute("SELECT seq, body, session FROM entry WHERE seq > ? ORDER BY seq", (upto,)).fetchall()
+def _tail(db: sqlite3.Connection, upto: int, limit: int = -1) -> list[Row]:
+    """All of it, or the first ``limit`` facts."""
+    sql = "SELECT seq, body, session FROM entry WHERE seq > ? ORDER BY seq LIMIT ?"
+    return db.execute(sql, (upto, limit)).fetchall()
 
 
 def _carried(
