@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import cast
@@ -17,6 +18,7 @@ from kgfs.stores.journal import facts as f
 from kgfs.stores.journal.encoding import decode
 from kgfs.stores.journal.following import confirmed, following
 from kgfs.stores.journal.sharing.rebase import NotKeptError
+from kgfs.stores.journal.sharing.tail import Tail
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.waiting import waiting_key
 from tests.t1_stores.journal_building import Hand, folder_below, loops
@@ -771,6 +773,19 @@ def test_what_is_delivered_costs_as_much_however_much_is_not_delivered_yet(two: 
 
     few = behind(100)
     assert few > 10 and behind(2000) < few + 100
+
+
+def test_what_was_made_and_removed_in_passing_is_known_without_looking_at_all_that_was() -> None:
+    """It is asked about each name that was made."""
+    made = [f.FolderMade(number, "id-P", 1, f"{number}", 0o755, 0, 0, 1) for number in range(2, 2002)]
+    tail = Tail([*made, *(f.Removed(fact.id, 2) for fact in made[:-1])])
+    tracemalloc.start()
+    try:
+        asked = [tail.in_passing(fact.id) for fact in made[-2:]]
+        _, memory = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert asked == [True, False] and memory < 10_000
 
 
 def test_what_others_had_overtaken_is_told_of_once_though_a_portion_before_it_was_delivered(two: Two) -> None:

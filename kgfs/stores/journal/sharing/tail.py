@@ -71,7 +71,7 @@ class Tail:
 
     def in_passing(self, name_id: int) -> bool:
         """Whether it was made, and removed from where it was made."""
-        return name_id in self._made & self._removed - self._moved
+        return name_id in self._made and name_id in self._removed and name_id not in self._moved
 
     def made(self, name_id: int) -> bool:
         """Whether no other home knows that name yet, if it is there under that id."""
