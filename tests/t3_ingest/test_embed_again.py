@@ -181,6 +181,7 @@ def test_another_model_takes_over_though_the_reading_of_one_document_is_lost(con
 
 @pytest.mark.models
 @pytest.mark.peers(EMBEDDED)
+@pytest.mark.files("removes the file of the vectors")
 @pytest.mark.logs("recover MissingError: The garage has lost readings/")
 def test_a_worker_whose_vectors_lack_a_lost_reading_says_that_it_works_and_derives_them_once(
     home: Path, tmp_path: Path
