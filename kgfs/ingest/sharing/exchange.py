@@ -209,7 +209,7 @@ class Exchange:
         own, later = set(tail), Later(self._stores.journal)
         # Each time the tail is carried over whole: of a long one as many at once, so that it is not as often as it is long.
         while entries := list(islice(news, max(AT_ONCE, len(tail)))):
-            note_purges(self._config, self._stores, [entry for _, entry in entries if entry not in own])
+            note_purges(self._config, self._stores, [entry for _, entry in entries if entry not in own], tail)
             delivered = [entry for _, entry in entries if entry in own]  # by an attempt that was cut off
             lost = self._keep_again(delivered, first)
             self._follow(entries)
@@ -217,7 +217,7 @@ class Exchange:
             self._tell_lost(lost)
             self._take_waiting_away(delivered, later, self._stores.journal.unshipped(1)[0] - 1)
         self._obeyed_at = time.monotonic()
-        obey(self._config, self._stores)
+        obey(self._config, self._stores, self._put, self._take_away)
 
     def _follow(self, entries: Sequence[tuple[int, bytes]]) -> None:
         """What is to be kept and nobody has is told as lost: a home that waited for it would stand still for ever, and could
@@ -263,8 +263,7 @@ class Exchange:
 
     def _is_found(self, key: str, entries: Sequence[bytes]) -> bool:
         """Whether the garage has a content that these speak of, and that is not here any more."""
-        contents = [fact for fact in map(decode, entries) if isinstance(fact, ContentKept)]
-        for fact in contents:
+        for fact in (fact for fact in map(decode, entries) if isinstance(fact, ContentKept)):
             if waiting_key(fact.id, fact.sha256) == key and self._is_had(find_waiting, fact):
                 self._is_put(fact)
                 return True

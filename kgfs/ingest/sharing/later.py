@@ -2,8 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from kgfs.stores.journal.contract import Journal
+from kgfs.stores.journal.encoding import decode
 from kgfs.stores.journal.facts import ContentKept, Settled, VersionMinted
+
+Waiting = tuple[int, str]
+"""By name and SHA-256: a content that may wait in the garage to be settled."""
+
+_OF_CONTENTS = (ContentKept, VersionMinted, Settled)
+
+
+def spoken_of(entries: Iterable[bytes]) -> set[Waiting]:
+    """The contents that these facts give to names."""
+    facts = map(decode, entries)
+    return {(fact.id, fact.sha256) for fact in facts if isinstance(fact, _OF_CONTENTS) and fact.sha256}
 
 
 class Later:
@@ -11,7 +25,7 @@ class Later:
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self._last: dict[tuple[int, str], int] = {}
+        self._last: dict[Waiting, int] = {}
         """By name and content (SHA-256): the number of the last fact that speaks of it."""
         self._upto = -1
         """The last fact that was read."""
@@ -26,7 +40,7 @@ class Later:
             if not news:
                 return
             for number, fact in news:
-                if isinstance(fact, (ContentKept, VersionMinted, Settled)) and fact.sha256:
+                if isinstance(fact, _OF_CONTENTS) and fact.sha256:
                     self._last[fact.id, fact.sha256] = number
             self._upto = news[-1][0]
 

@@ -7,7 +7,8 @@ until all is done, so a kill in between costs nothing.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from kgfs.config import Config
@@ -15,6 +16,7 @@ from kgfs.errors import from_os_error
 from kgfs.failpoints import border
 from kgfs.ingest.keeping.content import is_held
 from kgfs.ingest.keeping.quarantine import erase, erase_lines
+from kgfs.ingest.sharing.later import Waiting, spoken_of
 from kgfs.stores.garage.s3.cache import Cache
 from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.graph.opening import drop_copy_begun
@@ -24,15 +26,24 @@ from kgfs.stores.journal.encoding import decode
 from kgfs.stores.journal.facts import ForgettingDone, VersionMinted
 from kgfs.stores.notes import write_note
 from kgfs.stores.stores import Stores
-from kgfs.stores.waiting import WAITING
 
 _PURGE = ForgettingDone.__name__.encode()
 _VERSION = VersionMinted.__name__.encode()
 
 
-def note_purges(config: Config, stores: Stores, entries: Iterable[bytes]) -> None:
-    """Before these facts of other hosts are folded."""
-    _note_more(config, _purges(stores, list(entries)))
+@dataclass(frozen=True, slots=True)
+class _Noted:
+    doc_ids: Sequence[str] = ()
+    sha256s: Sequence[str] = ()
+    waiting: Sequence[Waiting] = ()
+
+
+def note_purges(config: Config, stores: Stores, entries: Iterable[bytes], tail: Sequence[bytes]) -> None:
+    """Before these facts of other hosts are folded. ``tail`` are those that this host has not delivered: what of it is purged,
+    nothing speaks of any more then."""
+    purged = _purges(stores, list(entries))
+    sha256s = set(purged.values())
+    _note_more(config, purged, [found for found in sorted(spoken_of(tail)) if found[1] in sha256s] if purged else ())
 
 
 def purged_contents(stores: Stores, entries: Iterable[bytes]) -> set[str]:
@@ -75,41 +86,50 @@ def _known(stores: Stores, doc_ids: set[str]) -> dict[str, str]:
     return {document.doc_id: document.sha256 for document in found if document is not None}
 
 
-def _note_more(config: Config, purged: Mapping[str, str]) -> None:
+def _note_more(config: Config, purged: Mapping[str, str], waiting: Sequence[Waiting] = ()) -> None:
     if not purged:
         return
     known = _noted(config)
     if known is not None:  # else all that the ledger tells of is to be obeyed anyway
-        about = {"doc_ids": [*known["doc_ids"], *purged], "sha256s": [*known["sha256s"], *purged.values()]}
-        write_note(_note(config), about, durable=True)
+        about = _Noted((*known.doc_ids, *purged), (*known.sha256s, *purged.values()), (*known.waiting, *waiting))
+        write_note(_note(config), asdict(about), durable=True)
         border("purge-noted")
 
 
-def obey(config: Config, stores: Stores) -> None:
+def obey(
+    config: Config, stores: Stores, put: Mapping[int, set[str]], take_away: Callable[[int, set[str]], None]
+) -> None:
     """Erase what was noted: in inbox, spool, quarantine, logs, the cache of contents and what a killed derivation, or copying
     of a graph, left, and every trace in the names database. May be done twice. BusyError where others read that without end; then it stays noted,
     as it does while a derivation lives, which may have begun before. What somebody has written
-    since, of the same bytes, is a deposit of its own and stays."""
+    since, of the same bytes, is a deposit of its own and stays.
+
+    Of what waits in the garage this host takes away what it has ``put`` there itself (by name), before it knew. Of the rest nobody can
+    tell here whether another host has deposited it anew, and is about to deliver that; it has heard of the purge then, or it
+    will, and takes away what is its own as well."""
     if not _note(config).exists():
         return
     known = _noted(config)
     if known is None:
         purged = _minted(_told(stores), _purged(_told(stores)))
-        known = {"doc_ids": list(purged), "sha256s": list(purged.values())}
-    stores.journal.drop_inbox(known["sha256s"])
+        known = _Noted(list(purged), list(purged.values()))
+    stores.journal.drop_inbox(known.sha256s)
     for path in config.spool.glob("*-*"):
-        if is_held(path) or _sha256(path) not in known["sha256s"]:
+        if is_held(path) or _sha256(path) not in known.sha256s:
             continue
         if path.name not in set(working_copies(config.front_db)):
             path.unlink(missing_ok=True)
-    for key in [key for key, _ in stores.garage.objects.keys(WAITING)]:
-        if key.rpartition(".")[2] in known["sha256s"] and not _is_wanted(stores, key):
-            stores.garage.objects.delete(key)  # put there before this host knew
+    own = {(name_id, sha256) for name_id in list(put) for sha256 in put.get(name_id, set()).intersection(known.sha256s)}
+    own.update(known.waiting)
+    awaited = spoken_of(stores.journal.unshipped(1 << 62)[1]) if own else set()
+    for name_id, sha256 in sorted(own - awaited):
+        if not _has(stores, name_id, sha256):
+            take_away(name_id, {sha256})
     if config.garage_cache.exists():
         Cache(config.garage_cache, 1).clear()
     for log in (config.errors_log, config.logs / "worker.log"):
-        erase_lines(log, known["doc_ids"])
-    erase(config, known["doc_ids"], known["sha256s"])
+        erase_lines(log, known.doc_ids)
+    erase(config, known.doc_ids, known.sha256s)
     stores.journal.scrub()
     drop_copy_begun(config)
     if remove_left_aside(built_beside(config.graph_db)):
@@ -126,11 +146,9 @@ def _sha256(path: Path) -> str:
         raise from_os_error(error, f"Reading the working copy {path}") from error
 
 
-def _is_wanted(stores: Stores, key: str) -> bool:
-    """Whether a version, or a file that is not settled, has what waits there."""
-    name_id, _, sha256 = key.removeprefix(WAITING).partition(".")
-    name = stores.journal.names.name(int(name_id, 16))
-    return (name is not None and name.sha256 == sha256) or stores.journal.promises(key)
+def _has(stores: Stores, name_id: int, sha256: str) -> bool:
+    name = stores.journal.names.name(name_id)
+    return name is not None and name.sha256 == sha256
 
 
 def is_obeyed(config: Config) -> bool:
@@ -142,12 +160,14 @@ def _note(config: Config) -> Path:
     return config.home / "purged.json"
 
 
-def _noted(config: Config) -> dict[str, list[str]] | None:
-    """None where it cannot be read, after a power loss with a version that did not wait for it to be durable."""
+def _noted(config: Config) -> _Noted | None:
+    """None where it cannot be read, after a power loss with a version that did not wait for it to be durable. Of an earlier
+    version it tells nothing of what waits."""
     try:
         found = json.loads(_note(config).read_text())
-        return {"doc_ids": list(found["doc_ids"]), "sha256s": list(found["sha256s"])}
+        waiting = [(int(name_id), str(sha256)) for name_id, sha256 in found.get("waiting", ())]
+        return _Noted(list(found["doc_ids"]), list(found["sha256s"]), waiting)
     except FileNotFoundError:
-        return {"doc_ids": [], "sha256s": []}
-    except (ValueError, LookupError, TypeError):
+        return _Noted()
+    except (ValueError, LookupError, TypeError, AttributeError):
         return None

@@ -1,0 +1,193 @@
+"""Bytes that were purged, and are deposited anew by who has heard of that, while another home only just hears of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kgfs.ingest.sharing.exchange import Exchange
+from kgfs.ingest.sharing.obey import is_obeyed
+from kgfs.stores.garage.contract import Sums
+from kgfs.stores.garage.memory import MemoryGarage
+from kgfs.stores.graph.sqlite import build_aside, built_beside
+from kgfs.stores.journal.facts import ContentKept, Fact
+from kgfs.stores.waiting import WAITING, waiting_key
+from tests.t3_ingest.test_exchange import LARGE, Host, garage, here, host, there
+from tests.t3_ingest.test_given_up import KilledError, given_up_by, kept, met, purged_by
+
+__all__ = ["garage", "here", "there"]
+
+
+@pytest.fixture
+def third(tmp_path: Path, garage: MemoryGarage, there: Host) -> Iterator[Host]:
+    made = host(tmp_path / "third", garage)
+    made.exchange()
+    yield made
+    made.session.close()
+    made.stores.journal.close()
+
+
+def purged(there: Host, here: Host, third: Host, content: bytes) -> None:
+    """By ``there``; ``here`` has heard of it, and ``third`` has not."""
+    there.file("b.txt", content)
+    there.settle()
+    met(there, here, third)
+    purged_by(there, "b.txt")
+    met(here, there)
+    assert here.journal.names.resolve(here.ontology().id, "b.txt") is None
+
+
+def while_it_waits(monkeypatch: pytest.MonkeyPatch, host: Host, do: Callable[[], object]) -> None:
+    """``host`` delivers; in between, its bytes are in the garage, and its facts are not."""
+    done: list[object] = []
+
+    def at(name: str) -> None:
+        if name == "waiting-put" and not done:
+            done.append(name)
+            do()
+
+    with monkeypatch.context() as patch:
+        patch.setattr("kgfs.ingest.sharing.exchange.border", at)
+        host.exchange.deliver()
+    assert done
+
+
+@pytest.mark.claim("SHARE-1", "SHARE-7")
+@pytest.mark.parametrize("content", [b"small", LARGE])
+def test_what_is_deposited_anew_is_read_by_all_though_a_third_home_obeys_the_purge_just_then(
+    here: Host, there: Host, third: Host, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    purged(there, here, third, content)
+    here.file("again.txt", content)
+    while_it_waits(monkeypatch, here, third.exchange)
+    met(there, third)
+    assert there.read_at("again.txt") == third.read_at("again.txt") == content
+    here.settle()
+    met(here, there, third)
+    assert kept(here) == [here.key_at("again.txt")]
+
+
+@pytest.mark.claim("SHARE-3", "SHARE-7")
+@pytest.mark.logs("kgfs history")
+@pytest.mark.parametrize("content", [b"small", LARGE])
+def test_what_is_deposited_anew_and_becomes_a_conflict_stays_though_a_third_home_obeys_the_purge_just_then(
+    here: Host, there: Host, third: Host, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    name = here.file("a.txt", b"before")
+    here.settle()
+    met(here, third)
+    purged(there, here, third, content)
+    here.write(name.id, content)
+
+    def overtaken() -> None:
+        third.write(name.id, b"theirs")
+        third.exchange()
+
+    while_it_waits(monkeypatch, here, overtaken)
+    met(here, there, third)
+    here.deposits.settler.sweep()
+    for one in (here, there, third):
+        assert ("conflict", content) in one.history("a.txt") and one.read_at("a.txt") == b"theirs"
+
+
+@pytest.mark.claim("SHARE-5", "SHARE-7")
+@pytest.mark.parametrize("content", [b"small", LARGE])
+def test_what_is_settled_anew_stays_though_a_third_home_obeys_the_purge_and_another_gives_the_same_up(
+    here: Host, there: Host, third: Host, content: bytes
+) -> None:
+    purged(there, here, third, content)
+    ours = here.file("again.txt", content)
+    here.settle()
+    third.exchange()
+    key = given_up_by(there, "c.txt", content)
+    met(here, there, third)
+    assert here.row(ours.id).key == key
+    assert here.read(ours.id) == there.read_at("again.txt") == third.read_at("again.txt") == content
+    assert kept(here) == [key]
+
+
+@pytest.mark.claim("SHARE-7")
+@pytest.mark.logs("purged elsewhere")
+@pytest.mark.parametrize("content", [b"small", LARGE])
+def test_what_a_home_had_put_before_it_heard_is_taken_away_though_it_is_killed_on_the_way(
+    here: Host, there: Host, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    here.file("a.txt", content)
+    there.file("b.txt", content)
+    there.settle()
+    there.exchange()
+    purged_by(there, "b.txt")
+
+    def killed(name: str) -> None:
+        if name == "followed":
+            raise KilledError
+
+    with monkeypatch.context() as patch, pytest.raises(KilledError):
+        patch.setattr("kgfs.ingest.sharing.exchange.border", killed)
+        here.exchange()
+    assert len(kept(here)) == 1, "nothing speaks of it any more"
+    Exchange(here.config, here.stores)()
+    assert kept(here) == []
+
+
+@pytest.mark.claim("SHARE-7")
+@pytest.mark.parametrize("content", [b"small", LARGE])
+def test_what_was_written_over_before_the_purge_goes_with_it(here: Host, there: Host, content: bytes) -> None:
+    name = here.file("a.txt", content)
+    here.exchange()
+    here.write(name.id, b"newer")
+    there.file("b.txt", content)
+    there.settle()
+    there.exchange()
+    purged_by(there, "b.txt")
+    here.exchange()
+    assert kept(here) == [waiting_key(name.id, here.row(name.id).sha256)]
+
+
+@pytest.mark.claim("SHARE-2", "SHARE-7")
+@pytest.mark.parametrize("at", ["put", "recorded"])
+def test_what_is_closed_is_in_the_bucket_though_a_purge_that_could_not_be_obeyed_yet_is_just_then(
+    tmp_path: Path, garage: MemoryGarage, there: Host, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    """A derivation that lives has it obeyed again and again, beside those who wait for the bucket."""
+    strict = host(tmp_path / "strict", garage, durability="shared")
+    exchange = strict.deposits.exchange
+    exchange.meet()
+    there.file("b.txt", LARGE)
+    there.settle()
+    met(there, strict)
+    built = build_aside(built_beside(strict.config.graph_db))
+    purged_by(there, "b.txt")
+    exchange.meet()
+    assert not is_obeyed(strict.config)
+    monkeypatch.setattr("kgfs.ingest.sharing.exchange.OBEY_AGAIN", 0.0)
+    put, record, looked = garage.objects.put, strict.journal.record, list[str]()
+
+    def puts(key: str, content: bytes | Path, sums: Sums | None = None, **more: Any) -> Sums:
+        found = put(key, content, sums, **more)
+        if key.startswith(WAITING) and at == "put" and not looked:
+            looked.append(at)
+            exchange.look()
+        return found
+
+    def recorded(*facts: Fact, **more: Any) -> None:
+        if isinstance(facts[0], ContentKept) and at == "recorded" and not looked:
+            looked.append(at)
+            exchange.look()
+        record(*facts, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(garage.objects, "put", puts)
+        patch.setattr(strict.journal, "record", recorded)
+        again = strict.file("again.txt", LARGE)
+    assert looked and kept(strict) == [waiting_key(again.id, again.sha256)]
+    built.close()
+    exchange.look()
+    assert is_obeyed(strict.config) and kept(strict) == [waiting_key(again.id, again.sha256)]
+    met(there)
+    assert there.read_at("again.txt") == LARGE
+    strict.session.close()
+    strict.stores.journal.close()
