@@ -477,11 +477,15 @@ def purged_by(there: Host, path: str) -> None:
     """A file that ``there`` knows, with its document; as ``kgfs forget --purge`` has it of one that was not read yet."""
     name = there.journal.names.resolve(there.ontology().id, path)
     assert name is not None and name.doc_id
-    there.deposits.record(ForgettingOwed("order", (name.id,), (name.doc_id,), "orphans", True, (), (), 5))
+    purged_of(there, name.doc_id, name.id)
+
+
+def purged_of(there: Host, doc_id: str, *names: int) -> None:
+    """A Document, with these of its names."""
+    there.deposits.record(ForgettingOwed("order", names, (doc_id,), "orphans", True, (), (), 5))
     there.exchange()
-    purge._erase_objects(there.config, there.stores, name.doc_id)
-    done = ForgettingDone("order", (name.doc_id,), "orphans", True, "commit", (), "redaction", 6)
-    there.deposits.record(done)
+    purge._erase_objects(there.config, there.stores, doc_id)
+    there.deposits.record(ForgettingDone("order", (doc_id,), "orphans", True, "commit", (), "redaction", 6))
     purge.conclude(there.config, there.stores, {"order"})
 
 

@@ -12,11 +12,12 @@ from kgfs.ingest.sharing.exchange import Exchange
 from kgfs.ingest.sharing.obey import is_obeyed
 from kgfs.stores.garage.contract import Sums
 from kgfs.stores.garage.memory import MemoryGarage
+from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.graph.sqlite import build_aside, built_beside
 from kgfs.stores.journal.facts import ContentKept, Fact
 from kgfs.stores.waiting import WAITING, waiting_key
 from tests.t3_ingest.test_exchange import LARGE, Host, garage, here, host, there
-from tests.t3_ingest.test_given_up import KilledError, given_up_by, kept, met, purged_by
+from tests.t3_ingest.test_given_up import KilledError, give_up, given_up_by, kept, met, purged_by, purged_of
 
 __all__ = ["garage", "here", "there"]
 
@@ -191,3 +192,38 @@ def test_what_is_closed_is_in_the_bucket_though_a_purge_that_could_not_be_obeyed
     assert there.read_at("again.txt") == LARGE
     strict.session.close()
     strict.stores.journal.close()
+
+
+@pytest.mark.claim("SHARE-1", "SHARE-5")
+@pytest.mark.logs("kgfs history")
+@pytest.mark.parametrize("content", [b"small", LARGE])
+def test_what_waits_to_be_settled_stays_though_a_conflict_with_the_same_bytes_was_purged_and_is_given_up(
+    here: Host, there: Host, third: Host, content: bytes
+) -> None:
+    """Of a history out of which something is purged the conflicts go too."""
+    name = here.file("a.txt", b"before")
+    here.settle()
+    met(here, there, third)
+    before = here.row(name.id).doc_id
+    here.write(name.id, b"ours")
+    there.write(name.id, content)
+    met(here, there, third)
+    here.settle()
+    met(here, there, third)
+    conflict = waiting_key(name.id, sums_of(content).sha256)
+    assert ("conflict", content) in third.history("a.txt") and third.stores.garage.objects.exists(conflict)
+    purged_of(there, before)
+    met(there, here, third)
+    assert third.journal.unheld() == [conflict]
+    here.write(name.id, content)
+    met(here, there, third)
+    give_up(third)
+    assert third.read_at("a.txt") == there.read_at("a.txt") == content
+    here.settle()
+    met(here, there, third)
+    for one in (here, there, third):
+        give_up(one)
+        assert one.journal.unheld() == []
+    assert third.read_at("a.txt") == content and kept(here) == sorted(
+        version.key for version in here.journal.names.versions(name.id)
+    )

@@ -16,11 +16,11 @@ from kgfs.ingest.keeping.place import duplicate
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.hosts import host_id
 from kgfs.stores.journal.encoding import decode
-from kgfs.stores.journal.facts import ForgettingDone
+from kgfs.stores.journal.facts import ContentKept, ForgettingDone
 from kgfs.stores.journal.following import confirmed
 from kgfs.stores.portions import portions
 from kgfs.stores.stores import Stores
-from kgfs.stores.waiting import LEAVING
+from kgfs.stores.waiting import LEAVING, WAITING, is_awaited, waiting_key
 
 AT_ONCE = 8
 CONCLUDED_AT_ONCE = 64
@@ -119,9 +119,16 @@ class GivingUp:
 
 def _wanted(stores: Stores, keys: Sequence[str], known: int) -> set[str]:
     """Those that are promised, or that the ledger speaks of behind the fact ``known``: nothing promises one anew without a
-    fact that names it."""
-    news = b"\n".join(entry for _, entry in stores.garage.ledger.replay(known))
-    return {key for key in keys if key.encode() in news or stores.journal.promises(key)}
+    fact that names it. What was a conflict may be a file's again, which waits to be settled; such facts name file and
+    content."""
+    entries = [entry for _, entry in stores.garage.ledger.replay(known)]
+    news = b"\n".join(entries)
+    wanted = {key for key in keys if key.encode() in news or stores.journal.promises(key)}
+    if waiting := {key for key in keys if key.startswith(WAITING)}:
+        written = (fact for fact in map(decode, entries) if isinstance(fact, ContentKept))
+        wanted |= waiting.intersection(waiting_key(fact.id, fact.sha256) for fact in written)
+        wanted |= {key for key in waiting if is_awaited(stores.journal, key)}
+    return wanted
 
 
 def is_purge_unconfirmed(stores: Stores) -> bool:
