@@ -24,7 +24,9 @@ def waiting_key(name_id: int, sha256: str) -> str:
 
 def copies_leaving(objects: Objects, key: str) -> list[str]:
     """Of an original: those that homes set aside which give it up."""
-    return [left for left, _ in objects.keys(LEAVING) if left.endswith(f"/{key}")]
+    # However much stands aside, what is asked is as many things as there are homes.
+    copies = [f"{LEAVING}{home}{key}" for home in objects.names(LEAVING.removesuffix("/"))]
+    return [copy for copy in copies if objects.exists(copy)]
 
 
 def is_awaited(journal: Journal, key: str) -> bool:

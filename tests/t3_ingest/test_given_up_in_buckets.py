@@ -9,9 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from kgfs.ingest.keeping.giving_up import GivingUp
 from kgfs.stores.garage.s3.garage import S3Garage
 from kgfs.stores.garage.s3.names import object_name
 from kgfs.stores.garage.s3.objects import SENT
+from kgfs.stores.hosts import host_id
+from kgfs.stores.waiting import LEAVING
 from tests.peers.buckets import S3, Server
 from tests.t3_ingest.test_exchange import Host, host
 from tests.t3_ingest.test_given_up import give_up, give_up_while, kept, met, unheld_by
@@ -78,3 +81,16 @@ def test_what_is_rotten_stays_to_be_looked_at(hosts: tuple[Host, Host], content:
         return
     assert kept(there) == [key] == there.journal.unheld()
     assert key.encode() in there.config.errors_log.read_bytes()
+
+
+@pytest.mark.claim("SHARE-5")
+def test_what_one_home_has_set_aside_is_had_by_another_that_purges_it(hosts: tuple[Host, Host], content: bytes) -> None:
+    here, there = hosts
+    key = unheld_by(there, here, content)
+    objects = there.stores.garage.objects
+    objects.put(f"{LEAVING}{host_id(there.config)}/{key}", content)
+    objects.delete(key)
+    GivingUp(here.stores, here.config).take_out([], [key])
+    assert kept(there) == [f"{LEAVING}{host_id(here.config)}/{key}"]
+    assert GivingUp(there.stores, there.config).bring_back(key)
+    assert here.stores.garage.objects.get(key) == content

@@ -8,16 +8,27 @@ from typing import Any
 
 import pytest
 
+from kgfs.ingest.life.forget import carry_out
 from kgfs.ingest.sharing.exchange import Exchange
 from kgfs.ingest.sharing.obey import is_obeyed
 from kgfs.stores.garage.contract import Sums
 from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.graph.sqlite import build_aside, built_beside
-from kgfs.stores.journal.facts import ContentKept, Fact
+from kgfs.stores.journal.facts import ContentKept, Fact, ForgettingOwed
 from kgfs.stores.waiting import WAITING, waiting_key
 from tests.t3_ingest.test_exchange import LARGE, Host, garage, here, host, there
-from tests.t3_ingest.test_given_up import KilledError, give_up, given_up_by, kept, met, purged_by, purged_of
+from tests.t3_ingest.test_given_up import (
+    BORDERS,
+    KilledError,
+    give_up,
+    given_up_by,
+    kept,
+    met,
+    purged_by,
+    purged_of,
+    unheld_by,
+)
 
 __all__ = ["garage", "here", "there"]
 
@@ -227,3 +238,48 @@ def test_what_waits_to_be_settled_stays_though_a_conflict_with_the_same_bytes_wa
     assert third.read_at("a.txt") == content and kept(here) == sorted(
         version.key for version in here.journal.names.versions(name.id)
     )
+
+
+@pytest.mark.claim("SHARE-5")
+@pytest.mark.logs("ForgettingDone was not carried out")
+@pytest.mark.parametrize("killed", [False, True])
+@pytest.mark.parametrize("content", [b"small", LARGE])
+def test_what_is_deposited_anew_stays_though_one_home_gives_it_up_and_another_purges_it_just_then(
+    here: Host, there: Host, third: Host, monkeypatch: pytest.MonkeyPatch, content: bytes, killed: bool
+) -> None:
+    """All that is left of it is what the one has set aside, when the other comes."""
+    key = unheld_by(there, here, content)
+    document = here.journal.names.document_with(here.ontology().id, sums_of(content).sha256)
+    assert document is not None
+    here.deposits.record(ForgettingOwed("0123456789abcdef", (), (document.doc_id,), "orphans", True, (), (), 5))
+    met(here, there, third)
+    third.file("again.txt", content)
+    third.settle()
+    seen: list[str] = []
+
+    def at(name: str) -> None:
+        seen.append(name)
+        if name == "original-aside":
+            third.exchange()
+        elif name == "original-gone" and not killed:
+            carry_out(here.config, here.stores)
+        elif name == "original-gone":
+            with monkeypatch.context() as patch, pytest.raises(KilledError):
+                patch.setattr("kgfs.ingest.life.purge.border", erased)
+                carry_out(here.config, here.stores)
+
+    def erased(name: str) -> None:
+        if name == "erased":
+            raise KilledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("kgfs.ingest.keeping.giving_up.border", at)
+        give_up(there)
+    assert seen == list(BORDERS)
+    met(here, there, third)
+    carry_out(here.config, here.stores)
+    met(here, there, third)
+    assert here.read_at("again.txt") == there.read_at("again.txt") == third.read_at("again.txt") == content
+    for one in (here, there, third):
+        give_up(one)
+    assert kept(here) == [key]

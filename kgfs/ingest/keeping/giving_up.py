@@ -20,7 +20,7 @@ from kgfs.stores.journal.facts import ContentKept, ForgettingDone
 from kgfs.stores.journal.following import confirmed
 from kgfs.stores.portions import portions
 from kgfs.stores.stores import Stores
-from kgfs.stores.waiting import LEAVING, WAITING, is_awaited, waiting_key
+from kgfs.stores.waiting import LEAVING, WAITING, copies_leaving, is_awaited, waiting_key
 
 AT_ONCE = 8
 CONCLUDED_AT_ONCE = 64
@@ -67,13 +67,27 @@ class GivingUp:
             needless = [key for key in keys if key not in wanted or self.bring_back(key)]
             list(several.map(objects.delete, [self.aside + key for key in needless]))
 
-    def take_out(self, keys: Sequence[str]) -> None:
-        """Delete what is purged, originals and what was made of them; :meth:`conclude` ends that once the ledger has the
-        purge, or another home has made it void by depositing the same bytes first. Who does so later finds the originals gone, as
-        :meth:`give_up` tells. What is rotten is not to come back."""
+    def take_out(self, made: Sequence[str], originals: Sequence[str]) -> None:
+        """Delete what is purged: ``originals``, with what other homes have set aside of them, and what was ``made`` of them.
+        :meth:`conclude` ends that once the ledger has the purge, or another home has made it void by depositing the same bytes
+        first. Who does so later finds the originals gone, as :meth:`give_up` tells. What is rotten is not to come back."""
+        keys = [*made, *originals]
         with ThreadPoolExecutor(AT_ONCE, "kgfs-giving-up") as several:
             found = dict(zip(keys, several.map(self._set_aside, keys), strict=True))
             list(several.map(self._stores.garage.objects.delete, [key for key in keys if found[key] is not False]))
+            list(several.map(self._take_over, originals))
+
+    def _take_over(self, key: str) -> None:
+        """What other homes have set aside of an original stands aside here: it may be all that is left."""
+        for copy in self._set_aside_elsewhere(key):
+            try:
+                self._is_made(copy, self.aside + key)
+            except RotError as error:
+                self._errors.add("trash", error, key=copy)
+            self._stores.garage.objects.delete(copy)
+
+    def _set_aside_elsewhere(self, key: str) -> list[str]:
+        return [copy for copy in copies_leaving(self._stores.garage.objects, key) if not copy.startswith(self.aside)]
 
     def give_up(self, keys: Sequence[str], known: int) -> None:
         """Delete those that nothing promised when the ledger was known up to the fact ``known``. Another home may count on one
@@ -100,7 +114,10 @@ class GivingUp:
     def bring_back(self, key: str) -> bool:
         """Whether the original is there as it was; else it is told as lost."""
         try:
-            if duplicate(self._stores, self._config.spool, self.aside + key, key):
+            if self._is_made(self.aside + key, key):
+                return True
+            # A purge by another home took over what stood aside here.
+            if any(self._is_made(copy, key) for copy in self._set_aside_elsewhere(key)):
                 return True
             lost: KgfsError = MissingError(f"{key}: it is counted on again, and the copy that was set aside is gone.")
         except RotError as error:
@@ -108,10 +125,13 @@ class GivingUp:
         self._errors.add("trash", lost, key=key)
         return False
 
+    def _is_made(self, present: str, key: str) -> bool:
+        return duplicate(self._stores, self._config.spool, present, key)
+
     def _set_aside(self, key: str) -> bool | None:
         """False where it is absent, None where it is rotten, which is told."""
         try:
-            return duplicate(self._stores, self._config.spool, key, self.aside + key)
+            return self._is_made(key, self.aside + key)
         except RotError as error:
             self._errors.add("trash", error, key=key)
             return None

@@ -144,17 +144,12 @@ def _erase_objects(config: Config, stores: Stores, doc_id: str) -> None:
     objects, names = stores.garage.objects, stores.journal.names
     document = names.document(doc_id)
     keys = [key for kind in OWN for key, _ in objects.keys(f"{kind}/{doc_id}/")]
-    others: list[str] = []
-    if document is not None and not names.names_at(document.key):
-        keys.append(document.key)
-        others = copies_leaving(objects, document.key)
+    originals = [document.key] if document is not None and not names.names_at(document.key) else []
     if stores.journal.sharing:
-        giving = GivingUp(stores, config)
-        others = [key for key in others if not key.startswith(giving.aside)]
-        giving.take_out(keys)
-    else:
-        others += keys
-    for key in others:
+        GivingUp(stores, config).take_out(keys, originals)
+        return
+    copies = [copy for key in originals for copy in copies_leaving(objects, key)]
+    for key in copies + keys + originals:
         objects.delete(key)
 
 
