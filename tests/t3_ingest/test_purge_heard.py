@@ -283,3 +283,34 @@ def test_what_is_deposited_anew_stays_though_one_home_gives_it_up_and_another_pu
     for one in (here, there, third):
         give_up(one)
     assert kept(here) == [key]
+
+
+@pytest.mark.claim("SHARE-5")
+@pytest.mark.parametrize("content", [b"small", LARGE])
+def test_what_is_given_up_when_it_is_counted_on_is_made_again_though_the_same_bytes_are_purged_elsewhere(
+    here: Host, there: Host, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    """In another ontology, where they are another Document."""
+    key = unheld_by(there, here, content)
+    other = there.file("b.txt", content, there.ontology("Other").root)
+    there.settle()
+    met(there, here)
+    here.file("again.txt", content)
+    here.settle()
+    give_up(there)
+    assert not there.stores.garage.objects.exists(key)
+    doc_id = there.row(other.id).doc_id
+
+    def at(name: str) -> None:
+        if name == "delivered":
+            patch.undo()
+            there.exchange()
+            purged_of(there, doc_id, other.id)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("kgfs.ingest.sharing.exchange.border", at)
+        here.exchange.deliver()
+    met(here, there)
+    assert here.journal.names.document(doc_id) is None
+    assert here.read_at("again.txt") == there.read_at("again.txt") == content
+    assert kept(here) == [key]

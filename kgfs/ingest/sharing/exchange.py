@@ -24,7 +24,7 @@ from kgfs.ingest.keeping.place import keep_again
 from kgfs.ingest.keeping.ship import ship_once
 from kgfs.ingest.sharing.acknowledge import acknowledge
 from kgfs.ingest.sharing.later import Later
-from kgfs.ingest.sharing.obey import is_obeyed, note_purges, obey, purged_contents
+from kgfs.ingest.sharing.obey import is_obeyed, note_purges, obey, purged_originals
 from kgfs.ingest.sharing.waiting import find_waiting, put_waiting, take_away
 from kgfs.stores.aside import step_aside
 from kgfs.stores.error_log import ErrorLog
@@ -276,8 +276,8 @@ class Exchange:
 
     def _keep_again(self, entries: Sequence[bytes], first: int) -> list[str]:
         """Before these are known to be delivered, so that a kill in between costs nothing. Keys of originals of which nothing
-        is left. Not of contents that others have purged since, as the ledger has it behind the fact ``first``, which was
-        delivered with these or before."""
+        is left. Not of those that others have purged since, as the ledger has it behind the fact ``first``, which was delivered
+        with these or before."""
         lost: list[str] = []
         purged: set[str] | None = None
         for fact in map(decode, entries):
@@ -288,16 +288,12 @@ class Exchange:
             if not fact.sha256 or self._stores.garage.objects.exists(fact.key):
                 continue
             if purged is None:
-                purged = self._purged_since(first)
-            if fact.sha256 not in purged and not keep_again(
+                purged = purged_originals(self._stores, first - 1)
+            if fact.key not in purged and not keep_again(
                 self._stores, self._config.spool, fact.id, fact.sha256, fact.key
             ):
                 lost.append(fact.key)
         return lost
-
-    def _purged_since(self, first: int) -> set[str]:
-        """Contents that others have purged, as the ledger has it from the fact ``first`` on."""
-        return purged_contents(self._stores, [entry for _, entry in self._stores.garage.ledger.replay(first - 1)])
 
     def _tell_lost(self, keys: Sequence[str]) -> None:
         """Not of those that were given up since, or purged: nothing promises them."""

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from kgfs.config import Config
+from kgfs.domain.documents import Document
 from kgfs.errors import from_os_error
 from kgfs.failpoints import border
 from kgfs.ingest.keeping.content import is_held
@@ -41,17 +42,26 @@ class _Noted:
 def note_purges(config: Config, stores: Stores, entries: Iterable[bytes], tail: Sequence[bytes]) -> None:
     """Before these facts of other hosts are folded. ``tail`` are those that this host has not delivered: what of it is purged,
     nothing speaks of any more then."""
-    purged = _purges(stores, list(entries))
+    purged = _sha256s(_purges(stores, list(entries)))
     sha256s = set(purged.values())
     _note_more(config, purged, [found for found in sorted(spoken_of(tail)) if found[1] in sha256s] if purged else ())
 
 
-def purged_contents(stores: Stores, entries: Iterable[bytes]) -> set[str]:
-    """The SHA-256 of what is purged by these facts, which are not folded yet."""
-    return set(_purges(stores, list(entries)).values())
+def purged_originals(stores: Stores, after: int) -> set[str]:
+    """The keys of what is purged, as the ledger has it behind the fact ``after``, by facts which are not folded yet. The same
+    bytes are another original where they are another Document's."""
+    return {found.key for found in _purges(stores, [entry for _, entry in stores.garage.ledger.replay(after)]).values()}
 
 
-def _purges(stores: Stores, entries: Sequence[bytes]) -> dict[str, str]:
+_Purged = Mapping[str, VersionMinted | Document]
+"""By ``doc_id``: what tells its original."""
+
+
+def _sha256s(purged: _Purged) -> dict[str, str]:
+    return {doc_id: found.sha256 for doc_id, found in purged.items()}
+
+
+def _purges(stores: Stores, entries: Sequence[bytes]) -> _Purged:
     purged = _purged(entries)
     return {**_minted(entries, purged), **_known(stores, purged)} if purged else {}
 
@@ -64,7 +74,7 @@ def noting_purges(config: Config, stores: Stores, entries: Iterator[tuple[int, b
         purged |= _purged([entry])
         yield seq, entry
     if purged:
-        _note_more(config, _minted(_told(stores), purged))
+        _note_more(config, _sha256s(_minted(_told(stores), purged)))
 
 
 def _told(stores: Stores) -> Iterator[bytes]:
@@ -76,14 +86,14 @@ def _purged(entries: Iterable[bytes]) -> set[str]:
     return {doc_id for fact in facts if isinstance(fact, ForgettingDone) and fact.purge for doc_id in fact.doc_ids}
 
 
-def _minted(entries: Iterable[bytes], doc_ids: set[str]) -> dict[str, str]:
+def _minted(entries: Iterable[bytes], doc_ids: set[str]) -> dict[str, VersionMinted]:
     facts = (decode(entry) for entry in entries if _VERSION in entry)
-    return {fact.doc_id: fact.sha256 for fact in facts if isinstance(fact, VersionMinted) and fact.doc_id in doc_ids}
+    return {fact.doc_id: fact for fact in facts if isinstance(fact, VersionMinted) and fact.doc_id in doc_ids}
 
 
-def _known(stores: Stores, doc_ids: set[str]) -> dict[str, str]:
+def _known(stores: Stores, doc_ids: set[str]) -> dict[str, Document]:
     found = [stores.journal.names.document(doc_id) for doc_id in sorted(doc_ids)]
-    return {document.doc_id: document.sha256 for document in found if document is not None}
+    return {document.doc_id: document for document in found if document is not None}
 
 
 def _note_more(config: Config, purged: Mapping[str, str], waiting: Sequence[Waiting] = ()) -> None:
@@ -111,7 +121,7 @@ def obey(
         return
     known = _noted(config)
     if known is None:
-        purged = _minted(_told(stores), _purged(_told(stores)))
+        purged = _sha256s(_minted(_told(stores), _purged(_told(stores))))
         known = _Noted(list(purged), list(purged.values()))
     stores.journal.drop_inbox(known.sha256s)
     for path in config.spool.glob("*-*"):
