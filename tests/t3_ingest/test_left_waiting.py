@@ -15,6 +15,8 @@ from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.hosts import host_id, say, strike_off
 from kgfs.stores.waiting import WAITING, waiting_key
 from tests.t3_ingest.test_exchange import LARGE, Host, garage, here, host, there
+from tests.t3_ingest.test_given_up import met
+from tests.t3_ingest.test_purge_heard import while_it_waits
 
 __all__ = ["garage", "here", "there"]
 
@@ -138,3 +140,31 @@ def test_what_a_home_set_aside_that_shares_no_more_is_removed_unless_it_is_neede
     assert [damage.what for damage in left(here)] == [needed]
     assert strike_off(objects, host_id(here.config))
     assert [damage.what for damage in left(here)] == sorted([needed, own])
+
+
+@pytest.mark.claim("SHARE-3")
+@pytest.mark.logs("kgfs history")
+@pytest.mark.parametrize("content", [b"small", LARGE])
+def test_a_conflict_has_its_bytes_though_another_home_wrote_the_same_and_had_taken_them_away(
+    here: Host, there: Host, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    """Where they wait is called by the file and the content, so it is one place for both."""
+    name = here.file("a.txt", b"before")
+    here.settle()
+    met(here, there)
+    there.write(name.id, content)
+
+    def written_over() -> None:
+        here.write(name.id, content)
+        here.exchange()
+        here.write(name.id, b"newer")
+        here.exchange()
+        here.settle()
+        for _ in range(2):
+            here.exchange()
+        assert waits(here) == []
+
+    while_it_waits(monkeypatch, there, written_over)
+    met(there, here)
+    for one in (here, there):
+        assert ("conflict", content) in one.history("a.txt") and one.read_at("a.txt") == b"newer"

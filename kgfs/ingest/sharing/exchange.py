@@ -23,7 +23,7 @@ from kgfs.failpoints import border
 from kgfs.ingest.keeping.place import keep_again
 from kgfs.ingest.keeping.ship import ship_once
 from kgfs.ingest.sharing.acknowledge import acknowledge
-from kgfs.ingest.sharing.later import Later
+from kgfs.ingest.sharing.later import Later, spoken_of
 from kgfs.ingest.sharing.obey import is_obeyed, note_purges, obey, purged_originals
 from kgfs.ingest.sharing.waiting import find_waiting, put_waiting, take_away
 from kgfs.stores.aside import step_aside
@@ -206,10 +206,14 @@ class Exchange:
             if isinstance(fact, (VersionMinted, Settled)) and fact.sha256:
                 self._put.setdefault(fact.id, set()).add(fact.sha256)  # it may wait, too, since it was settled
         news = self._stores.garage.ledger.replay(first - 1)
-        own, later = set(tail), Later(self._stores.journal)
+        own, mine, later = set(tail), spoken_of(tail), Later(self._stores.journal)
         # Each time the tail is carried over whole: of a long one as many at once, so that it is not as often as it is long.
         while entries := list(islice(news, max(AT_ONCE, len(tail)))):
-            note_purges(self._config, self._stores, [entry for _, entry in entries if entry not in own], tail)
+            foreign = [entry for _, entry in entries if entry not in own]
+            if mine and (both := mine & spoken_of(foreign)):  # others may have taken it away since
+                self._sure.difference_update(waiting_key(*one) for one in both)
+                self._put_waiting(tail)
+            note_purges(self._config, self._stores, foreign, tail)
             delivered = [entry for _, entry in entries if entry in own]  # by an attempt that was cut off
             lost = self._keep_again(delivered, first)
             self._follow(entries)
