@@ -18,7 +18,7 @@ from kgfs.errors import KgfsError, LostLeaseError, MachineError
 from kgfs.ingest.depositing.chores import Chores
 from kgfs.ingest.keeping.sessions import alive_sessions
 from kgfs.ingest.keeping.settle import Settler
-from kgfs.ingest.sharing.exchange import meeting, shipping
+from kgfs.ingest.sharing.exchange import Exchange, meeting, shipping
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.graph.opening import wait_for_server
@@ -106,7 +106,9 @@ def run_worker(
                 closing(_engine(config, compute, stores)) as engine,
                 taking_turns(pipeline := Pipeline(config, stores, compute, clock, engine), meeting(config)) as turns,
             ):
-                chores = chores_of(config, stores, Settler(config, stores), ship=_beside_mounts(config, stores))
+                exchange = Exchange(config, stores)
+                settler = Settler(config, stores, left_waiting=exchange.left_waiting)
+                chores = chores_of(config, stores, settler, ship=_beside_mounts(config, stores, exchange))
                 go_on = partial(_go_on, config, stopped)
                 worker = Worker(pipeline, ErrorLog(config.errors_log), chores, turns)
                 stop = _both(stopped.set, worker.stop)
@@ -130,7 +132,7 @@ def run_worker(
                         prepare=prepare,
                         begin=working,
                     )
-                ship_rest(config, stores)
+                ship_rest(config, stores, exchange)
                 state = "waiting for another verb" if gave_way else "stopped"
                 lock.note({**note, "state": state, "seconds": clock.seconds(), "finished": worker.finished})
         while gave_way and place_wanted(config.run) and not stopped.wait(LOOK):
@@ -149,9 +151,9 @@ def _noting_the_end(config: Config, lock: WorkerLock) -> Iterator[None]:
         raise
 
 
-def _beside_mounts(config: Config, stores: Stores) -> Callable[[], object]:
+def _beside_mounts(config: Config, stores: Stores, exchange: Exchange) -> Callable[[], object]:
     """How a worker gets facts to the ledger, and others' from it: what a mount does it leaves to the mount."""
-    ship = shipping(config, stores)
+    ship = shipping(config, stores, exchange)
     if not stores.journal.sharing:
         return ship
     shipped = -BESIDE_MOUNTS

@@ -142,6 +142,39 @@ def test_what_a_home_set_aside_that_shares_no_more_is_removed_unless_it_is_neede
     assert [damage.what for damage in left(here)] == sorted([needed, own])
 
 
+@pytest.mark.claim("SHARE-9")
+@pytest.mark.parametrize("delivered", [False, True])
+@pytest.mark.parametrize(("content", "at"), [(b"small", "garage-put"), (LARGE, "garage-put"), (LARGE, "waits-too")])
+@pytest.mark.parametrize("since", ["removed", "written"])
+def test_nothing_waits_of_what_is_removed_or_written_while_it_is_settled(
+    here: Host, there: Host, monkeypatch: pytest.MonkeyPatch, content: bytes, at: str, delivered: bool, since: str
+) -> None:
+    name, exchange, done = here.file("a.txt", content), here.deposits.exchange, list[str]()
+
+    def changed(border: str) -> None:
+        if border == at and not done:
+            done.append(border)
+            if since == "removed":
+                here.deposits.remove(name.id)
+            else:
+                here.write(name.id, b"newer")
+            if delivered:
+                exchange()
+
+    with monkeypatch.context() as patch:
+        patch.setattr("kgfs.ingest.keeping.place.border", changed)
+        here.settle()
+    assert done
+    for _ in range(2):
+        exchange()
+        here.settle()
+    for _ in range(2):
+        exchange()
+    assert waits(here) == []
+    there.exchange()
+    assert since == "removed" or there.read_at("a.txt") == b"newer"
+
+
 @pytest.mark.claim("SHARE-3")
 @pytest.mark.logs("kgfs history")
 @pytest.mark.parametrize("content", [b"small", LARGE])

@@ -62,7 +62,7 @@ class Deposits:
         self.exchange = Exchange(config, stores)
         if config.garage_store.durability == "shared":
             self.copies.elsewhere = self.exchange
-        self.settler = Settler(config, stores, session, self.copies)
+        self.settler = Settler(config, stores, session, self.copies, self.exchange.left_waiting)
         self._stores = stores
         self._names = stores.journal.names
         self.recent = RecentNames(stores.journal)

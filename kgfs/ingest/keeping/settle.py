@@ -42,15 +42,22 @@ AWAY_RETRY = 2 * 10**9
 
 class Settler:
     """``session`` is this process's own, whose open files ``copies`` knows; without one only what dead sessions left
-    is settled. Any number of threads."""
+    is settled. ``left_waiting`` is told of name and content (SHA-256) where homes share the garage and that may wait there for
+    nobody. Any number of threads."""
 
     def __init__(
-        self, config: Config, stores: Stores, session: str | None = None, copies: WorkingCopies | None = None
+        self,
+        config: Config,
+        stores: Stores,
+        session: str | None = None,
+        copies: WorkingCopies | None = None,
+        left_waiting: Callable[[int, str], None] = lambda name_id, sha256: None,
     ) -> None:
         self._config = config
         self._stores = stores
         self._session = session
         self._copies = copies or WorkingCopies(stores, config.spool, session or "none")
+        self._left_waiting = left_waiting
         self._errors = ErrorLog(config.errors_log)
         self._failed: dict[int, int] = {}
         self.away: KgfsError | None = None
@@ -111,7 +118,7 @@ class Settler:
     def decide(self, names: Sequence[Name], *, again: bool = False, force: bool = False) -> dict[int, Decision]:
         """As ``settle``, for a caller that is :meth:`alone`."""
         decided: dict[int, Decision] = {}
-        batch = _Batch(self._stores, self._copies, self._config.tree.trash_days)
+        batch = _Batch(self._stores, self._copies, self._config.tree.trash_days, self._left_waiting)
         for name in names:
             if decision := batch.add(name, again=again, force=force):
                 decided[name.id] = decision
@@ -230,11 +237,14 @@ class _Batch:
     """Decisions on their way to the journal. Two about the same bytes, or about the same history, never share a batch:
     the second depends on the first being true."""
 
-    def __init__(self, stores: Stores, copies: WorkingCopies, trash_days: int) -> None:
+    def __init__(
+        self, stores: Stores, copies: WorkingCopies, trash_days: int, left_waiting: Callable[[int, str], None]
+    ) -> None:
         self.refused: set[int] = set()
         self._stores = stores
         self._copies = copies
         self._trash_days = trash_days
+        self._left_waiting = left_waiting
         self._facts: dict[int, tuple[Fact, ...]] = {}
         self._before: dict[int, Name] = {}
         self._bytes: set[tuple[str, str]] = set()
@@ -275,6 +285,7 @@ class _Batch:
         except KgfsError:
             if _same_bytes(names.name(name.id), name):
                 raise
+            self._tell_left(name)
             return None  # written or removed meanwhile, and the bytes given up
         if decision.action is Action.REPROCESS and document is not None and (force or not decision.mints):
             run = secrets.token_hex(8) if force else ""
@@ -304,7 +315,9 @@ class _Batch:
                     self.refused.add(name_id)
         border("settled")
         for name_id, name in before.items():
-            if name_id not in self.refused:
+            if name_id in self.refused:
+                self._tell_left(name)
+            else:
                 self._copies.leave(name)
 
     def _settled(self, name: Name, decision: Decision, document: Document | None, now: int, small: _Small) -> Settled:
@@ -357,6 +370,10 @@ class _Batch:
         wait_too(self._stores, self._copies.spool, name, sums)
         if sums is not None:
             self._copies.remember(sums)
+
+    def _tell_left(self, name: Name) -> None:
+        if name.sha256 and not name.settled and self._stores.journal.sharing:
+            self._left_waiting(name.id, name.sha256)
 
     def _bring_home(self, name: Name, key: str, together: _Small) -> None:
         if name.place is Place.INBOX:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -23,7 +24,7 @@ from kgfs.failpoints import border
 from kgfs.ingest.keeping.place import keep_again
 from kgfs.ingest.keeping.ship import ship_once
 from kgfs.ingest.sharing.acknowledge import acknowledge
-from kgfs.ingest.sharing.later import Later, spoken_of
+from kgfs.ingest.sharing.later import Later, Waiting, spoken_of
 from kgfs.ingest.sharing.obey import is_obeyed, note_purges, obey, purged_originals
 from kgfs.ingest.sharing.waiting import find_waiting, put_waiting, take_away
 from kgfs.stores.aside import step_aside
@@ -63,6 +64,8 @@ class Exchange:
         """Keys of those that wait there for certain: who else of this home had the turn since may have taken some away."""
         self._brought: set[str] = set()
         """Keys of those that are being put there beside whoever has the turn, but for what that one has taken away since."""
+        self._left = deque[Waiting]()
+        """What others of this process put there that nobody may need."""
         self._rotten: set[str] = set()
         """Keys of those whose bytes are damaged, as was told."""
         self._is_behind = False
@@ -113,6 +116,10 @@ class Exchange:
                     self._sure.discard(key)
         finally:
             self._brought.discard(key)
+
+    def left_waiting(self, name_id: int, sha256: str) -> None:
+        """What was put there to be settled may not be needed: the name was removed, or written, meanwhile. Quick."""
+        self._left.append((name_id, sha256))
 
     def accept(self, fact: ContentKept) -> None:
         """Deliver a fact that was just recorded, or take it back and raise: AwayError, TimedOutError, StoreError; within twice
@@ -332,13 +339,17 @@ class Exchange:
 
     def _has_left_some(self) -> bool:
         """Whether something may wait in the garage that this process put there and nobody needs. Quick."""
-        if not self._put:
-            return False
-        return self._is_behind or (self._lock.exists() and self._lock.read_bytes() != self._mark)
+        if self._left or self._is_behind or not self._put:
+            return bool(self._left or self._put)
+        return self._lock.exists() and self._lock.read_bytes() != self._mark
 
     def _take_left_away(self) -> None:
         """The same of all that this process put, where another one of this home delivered what was done to it; everything
         is delivered."""
+        while self._left:
+            name_id, sha256 = self._left.popleft()
+            self._put.setdefault(name_id, set()).add(sha256)
+            self._is_behind = True
         if not self._is_behind:
             return
         journal = self._stores.journal
