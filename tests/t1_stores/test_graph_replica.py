@@ -27,7 +27,7 @@ from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.reading import GraphReads
 from kgfs.stores.graph.replica import filling, opening
 from kgfs.stores.graph.replica.feeder import fed
-from kgfs.stores.graph.replica.file import is_usable
+from kgfs.stores.graph.replica.file import FORMAT, is_usable
 from kgfs.stores.graph.replica.graph import Replica, being_made
 from kgfs.stores.graph.replica.opening import make_replica, open_replica
 from kgfs.stores.graph.replica.outage import Outage
@@ -183,7 +183,25 @@ def test_one_that_was_killed_goes_on_where_it_was(
         assert shown(replica) == shown(graph)
 
 
-def test_a_file_of_another_format_is_made_anew(place: Place, graph: Neo4jGraph, tmp_path: Path) -> None:
+def test_a_file_of_another_schema_is_filled_anew(place: Place, graph: Neo4jGraph, tmp_path: Path) -> None:
+    """Whole or half filled, and though no epoch passed since: what stands in it is not taken for the server's word."""
+    publish(graph, ZEN)
+    path = tmp_path / "replica.sqlite"
+    copied(place, path).close()
+    for file, other in ((path, FORMAT + 1), (being_made(path), FORMAT - 1)):
+        path.rename(file)
+        with closing(sqlite3.connect(file)) as former:
+            former.execute("UPDATE document SET source_title = 'of another schema'")
+            former.execute(f"PRAGMA user_version = {other}")
+            former.commit()
+        assert not is_usable(file)
+        with closing(copied(place, path)) as replica:
+            assert shown(replica) == shown(graph)
+        assert is_usable(path)
+        assert not being_made(path).exists()
+
+
+def test_a_file_that_is_no_database_is_made_anew(place: Place, graph: Neo4jGraph, tmp_path: Path) -> None:
     publish(graph, ZEN)
     path = tmp_path / "replica.sqlite"
     path.write_bytes(b"SQLite format 4, perhaps" * 100)
