@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import json
 import os
+import pty
+import re
 import secrets
 import shutil
 import signal
+import subprocess
+import threading
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from kgfs.app.home import open_stores
+from kgfs.cli.progress import WIDTH
 from kgfs.config import load
 from kgfs.stores.graph.opening import open_graph
 from tests.t1_stores.graph_building import Doc, Told, publish
 from tests.t1_stores.graph_stores import on_server
 from tests.t6_whole.conftest import GARBAGE, ZEN
 from tests.t6_whole.knowledge_of import knowledge_in
-from tests.t6_whole.running import QUICK, Place, until
+from tests.t6_whole.running import KGFS, PATIENCE, QUICK, Place, until
+from tests.t6_whole.starting import ROOT
 from tests.t6_whole.test_purge import ingest, told, traces
 
 if TYPE_CHECKING:
@@ -80,6 +86,58 @@ def test_documents_are_read_found_rebuilt_and_forgotten(served: Place, tmp_path:
     served.run("check")
     served.run("forget", "Zen/zen.md", "--yes")
     assert set(read(served).values()) == {0}
+
+
+def on_terminal(place: Place, *words: str | os.PathLike[str]) -> str:
+    """What a verb says to a terminal."""
+    screen, terminal = pty.openpty()
+    environment = os.environ | place.environment | {"KGFS_HOME": str(place.home)}
+    process = subprocess.Popen(
+        [*KGFS, *words], env=environment, cwd=ROOT, stdin=terminal, stdout=terminal, stderr=terminal
+    )
+    os.close(terminal)
+    hanging = threading.Timer(PATIENCE, process.kill)
+    hanging.start()
+    said = b""
+    with open(screen, "rb", buffering=0) as read, suppress(OSError):  # EIO: nobody has the terminal any more
+        while more := read.read(4096):
+            said += more
+    ended = process.wait()
+    hanging.cancel()
+    assert ended == 0, said
+    return said.decode()
+
+
+@pytest.mark.mounted
+@pytest.mark.slow
+@pytest.mark.claim("GRAPH-5")
+def test_the_first_mount_shows_how_much_is_copied_and_status_how_old_it_is(served: Place, tmp_path: Path) -> None:
+    (tmp_path / "zen.md").write_text(ZEN)
+    served.run("ingest", tmp_path / "zen.md", "--ontology", "Zen")
+    assert not (served.home / "replica.sqlite").exists()
+    assert served.status()["replica"] is None
+    total = sum(read(served).values())
+
+    said = on_terminal(served, "mount", served.mountpoint)
+    bars = re.findall(r"\r\x1b\[K\[(#*)(\.*)\] (\d+)/(\d+) rows of the graph copied", said)
+    rows = [int(done) for _, _, done, _ in bars]
+    assert {int(of) for *_, of in bars} == {total}
+    assert rows == sorted(rows)
+    assert rows[0] == 0 and rows[-1] == total and len(set(rows)) > 2
+    assert all(len(full) == WIDTH * int(done) // total for full, _, done, _ in bars)
+    assert all(len(full + empty) == WIDTH for full, empty, *_ in bars)
+    assert said.endswith("\r\x1b[K"), "the line is free again"
+
+    before = time.monotonic()
+    replica = served.status()["replica"]
+    assert 0 <= replica["lag_seconds"] <= time.monotonic() - before
+    assert replica["epoch"] == replica["server_epoch"] > 0
+    [line] = [line for line in served.run("status").stdout.splitlines() if line.startswith("replica ")]
+    assert re.fullmatch(rf"replica  of epoch {replica['epoch']}, as of \d+\.\d s ago", line), line
+    known = json.loads((served.mountpoint / ".kgfs/status.json").read_text())["replica"]
+    assert 0 <= known["lag_seconds"] < 60, "of a mount, which follows on"
+    served.umount()
+    assert "rows of the graph" not in on_terminal(served, "mount", served.mountpoint), "it is copied once"
 
 
 def walked(tree: Path) -> dict[str, tuple[object, ...]]:
