@@ -41,6 +41,8 @@ class Server:
     name: str
     module: ModuleType
     folder: Path
+    region: str = ""
+    """The only one it takes, where it was told of one."""
 
     @property
     def place(self) -> Place:
@@ -50,6 +52,7 @@ class Server:
             endpoint=f"{'https' if certificates else 'http'}://127.0.0.1:{port}",
             bucket="kgfs",
             prefix=f"{self.name}/{next(_numbers)}",
+            region=self.region,
             access_key_file=self.folder / "access_key",
             secret_key_file=self.folder / "secret_key",
             ca_file=certificates / "ca.crt" if certificates else None,
@@ -79,10 +82,10 @@ def need(name: str) -> None:
         missing(name, f"it is not installed (python -m scripts.servers install {name})")
 
 
-def started(name: str, folder: Path) -> Iterator[Server]:
+def started(name: str, folder: Path, region: str = "") -> Iterator[Server]:
     need(name)
     folder.mkdir(exist_ok=True)
-    server = Server(name, S3[name], folder)
+    server = Server(name, S3[name], folder, region)
     server.start()
     try:
         yield server

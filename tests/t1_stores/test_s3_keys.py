@@ -15,11 +15,12 @@ from minio.error import S3Error
 
 from kgfs.errors import AwayError, FullError, KgfsError
 from kgfs.stores.garage.contract import BLOCK
+from kgfs.stores.garage.s3.bucket import Bucket
 from kgfs.stores.garage.s3.garage import S3Garage
 from kgfs.stores.garage.s3.objects import PART
 from kgfs.stores.garage.s3.place import Place
 from kgfs.stores.garage.s3.speaking import spoken
-from tests.peers.buckets import Server
+from tests.peers.buckets import S3, Server, started
 from tests.peers.instance import instance
 from tests.peers.lending import Lender, lending, without_keys, write
 from tests.t1_stores.test_ledger import entries, numbered
@@ -194,6 +195,49 @@ def test_keys_that_may_only_read_are_told_and_read(place: Place, admin: MinioAdm
         admin.add_service_account(access_key="looker", secret_key="looker-secret")
         garage.objects.put("later", b"zen")
         assert garage.ledger.append(2, entries(2, 2)) == 2
+
+
+def test_another_region_is_told_and_the_right_one_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that was told of one, for else it takes any. What is asked for alone is refused without a word of the reason."""
+    monkeypatch.setenv("MINIO_REGION", "eu-west-3")
+    for server in started("minio", tmp_path / "minio", "eu-west-3"):
+        right = server.place
+        with closing(S3Garage(right, tmp_path / "none", 0)) as garage:
+            garage.objects.put("short", b"zen")
+            assert garage.ledger.append(1, entries(1, 1)) == 1
+        with closing(S3Garage(replace(right, region="us-east-1"), tmp_path / "none", 0)) as garage:
+            for ask in (
+                lambda: garage.objects.put("later", b"zen"),
+                lambda: garage.objects.put("long", bytes(PART + 1)),
+                lambda: garage.objects.get("short"),
+                lambda: garage.objects.stat("short"),
+                lambda: garage.objects.names(),
+                lambda: list(garage.objects.keys()),
+                lambda: garage.objects.delete("short"),
+                lambda: garage.ledger.last_seq(),
+                lambda: garage.ledger.append(2, entries(2, 2)),
+            ):
+                with pytest.raises(AwayError, match=r"refuses .*\bregion .*garage\.region"):
+                    ask()
+        # Where none is set the server is asked for that of a bucket; of one that is to be made there is nobody to ask.
+        new = replace(right, bucket="new")
+        with (
+            closing(S3Garage(replace(new, region=""), tmp_path / "none", 0)) as garage,
+            pytest.raises(AwayError, match=r"Set garage\.region"),
+        ):
+            garage.objects.put("short", b"zen")
+        for place in (replace(right, region=""), right, new):
+            with closing(S3Garage(place, tmp_path / "none", 0)) as garage:
+                garage.objects.put("later", b"zen")
+                assert garage.objects.names() == ["later"] if place is new else ["later", "short"]
+
+
+@pytest.mark.parametrize("kind", [*S3])
+def test_a_server_that_was_told_of_no_region_takes_any(kind: str, request: pytest.FixtureRequest) -> None:
+    server: Server = request.getfixturevalue(kind)
+    with closing(Bucket(replace(server.place, region="eu-west-3"))) as bucket:
+        assert bucket.put("zen", b"zen", {})
+        assert bucket.get("zen")[1] == b"zen"
 
 
 @pytest.mark.parametrize(
