@@ -16,6 +16,7 @@ import pytest
 from kgfs.app.moving import goal_of, migrate_home, plan_migration
 from kgfs.config import load
 from kgfs.errors import BadInputError, BusyError
+from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.graph.sqlite import SqliteGraph
 from tests.peers.buckets import Server
 from tests.t6_whole.conftest import GARBAGE, ZEN
@@ -58,6 +59,12 @@ def moved(tmp_path: Path) -> Iterator[Place]:
     found.mountpoint.mkdir()
     yield found
     found.close()
+
+
+def records_of(home: Path) -> dict[str, bytes]:
+    """What extractors answered, ever: whoever asks one again keeps that under another key, for the time of it stands in it."""
+    with closing(open_garage(load(home))) as garage:
+        return {key: garage.objects.get(key) for key, _ in garage.objects.keys("records/")}
 
 
 def clean(place: Place) -> bool:
@@ -104,7 +111,7 @@ def test_settings_that_would_name_another_file_in_the_new_home_are_refused(home:
 
 @pytest.mark.claim("MOVE-2")
 def test_killed_at_any_border_it_goes_on(filled: Place, moved: Place, tmp_path: Path) -> None:
-    before = knowledge_of(filled.home)
+    before, records = knowledge_of(filled.home), records_of(filled.home)
     words = ("migrate", "--to", tmp_path / "plain.toml", "--into", moved.home)
     for border in BORDERS:
         filled.run(*words, expect=-9, env={"KGFS_FAIL_AT": f"migrate-{border}"})
@@ -113,7 +120,10 @@ def test_killed_at_any_border_it_goes_on(filled: Place, moved: Place, tmp_path: 
         )
     filled.run(*words)
     assert knowledge_of(moved.home) == knowledge_of(filled.home) == before
+    assert records_of(moved.home) == records_of(filled.home) == records != {}, "nothing is extracted again"
     assert clean(moved)
+    moved.run("worker", "--until-idle")
+    assert records_of(moved.home) == records, "nor is anything owed"
     assert not (moved.home / "run/migrating").exists()
 
 
@@ -252,7 +262,8 @@ def test_from_any_stores_to_any(
     filled: Place, tmp_path: Path, request: pytest.FixtureRequest, ways: tuple[str, str]
 ) -> None:
     """From files to the first, and from there to the second: another server, another graph on the same one."""
-    known, at = knowledge_of(filled.home), filled
+    known, records, at = knowledge_of(filled.home), records_of(filled.home), filled
+    assert records
     for way in ways:
         garage, graph = way.split("-")
         settings = PLAIN if garage == "files" else PLAIN + bucket_settings(request.getfixturevalue(garage))
@@ -262,6 +273,7 @@ def test_from_any_stores_to_any(
         goal = Place(tmp_path / way, tmp_path / "unused", dict(QUICK))
         at.run("migrate", "--to", tmp_path / f"{way}.toml", "--into", goal.home)
         assert knowledge_of(goal.home) == known
+        assert records_of(goal.home) == records, "nothing is extracted again"
         assert clean(goal)
         at = goal
 
@@ -280,7 +292,8 @@ def test_to_servers_and_back(place: Place, moved: Place, servers: Path, tmp_path
     place.wait()
     (documents / "zen.md").write_text(ZEN + "\nZazen is sitting.\n")
     place.wait()
-    before, known = contents(place.mountpoint), knowledge_of(place.home)
+    before, known, records = contents(place.mountpoint), knowledge_of(place.home), records_of(place.home)
+    assert records
     place.umount()
 
     out = ("migrate", "--to", servers, "--into", far.home)
@@ -288,6 +301,7 @@ def test_to_servers_and_back(place: Place, moved: Place, servers: Path, tmp_path
         place.run(*out, expect=-9, env={"KGFS_FAIL_AT": border})
     place.run(*out)
     assert knowledge_of(far.home) == known
+    assert records_of(far.home) == records, "nothing is extracted again"
     assert vectors_in(far.home) == vectors_in(place.home) != []
     assert not any(path.is_file() for path in (far.home / "garage").rglob("*")), "nothing is kept in files"
     assert "not empty" in place.run("migrate", "--to", servers, "--into", tmp_path / "other", expect=5).stderr
@@ -301,6 +315,8 @@ def test_to_servers_and_back(place: Place, moved: Place, servers: Path, tmp_path
     assert vectors_in(moved.home) == vectors_in(place.home)
     moved.mount()
     assert contents(moved.mountpoint) == before
+    moved.wait()
+    assert records_of(moved.home) == records
     assert clean(moved)
 
 
