@@ -226,14 +226,18 @@ def derive_vectors(config: Config, stores: Stores, embed_again: Callable[[], obj
 
 
 def _restore(config: Config, stores: Stores, *, derive: bool, later: bool, patience: float = FOREVER) -> None:
-    """Derive what is missing: names from the ledger, the graph from the Readings. One process does, others wait. ``later``:
-    where something is known here, no server is asked for more. AWAY where the bucket is and the home is not known without it
-    or, for one whose ``patience`` has an end, in any case; BusyError where another process is at it for longer than that."""
+    """Derive what is missing: names from the ledger, the graph from the Readings. One process does, others wait. ``later``, of a home
+    that knows something and shares its garage with no other: no server is asked, unless the graph shows nothing and a document
+    was read. AWAY where the bucket is and the home is not known without it or, for one whose ``patience`` has an end, in any
+    case; BusyError where another process is at it for longer than that."""
     with locked_within(config.run / RESTORING, patience) as ours:
         if not ours:
             raise BusyError(f"{config.home}: another process has been opening it for longer than {patience:g} s.")
-        if not (later and stores.graph.epoch()):
-            _ask_ledger(config, stores, patience)
+        # Purged documents are not known here. Whether the graph had only such, and was lost, those ask who change it, and are
+        # never ``later``; there is nothing of them to be shown.
+        if later and (stores.graph.epoch() or not stores.journal.names.any_read()):
+            return
+        _ask_ledger(config, stores, patience)
         # Also where no document is left: names and numbers that purged ones had are given to nothing else.
         if derive and _graph_lost(stores):
             from kgfs.ingest.life.rebuild import rebuild_graph  # numpy and more: only where something is to be rebuilt

@@ -303,8 +303,10 @@ def test_emptying_a_file_takes_its_document_away(hand: Hand) -> None:
 def test_documents_are_counted_by_state_and_listed_in_pages(journal: Journal, hand: Hand) -> None:
     ids = [hand.mint(hand.file(name, content)) for name, content in zip("abcd", "vwxy", strict=True)]
     elsewhere = hand.mint(hand.file("a", "v", hand.ontology("Q")))
+    assert not hand.names.any_read()
     hand.read(ids[0])
     hand.fail(ids[1])
+    assert hand.names.any_read()
     assert dict(hand.names.counts("id-P")) == {State.DONE: 1, State.FAILED: 1, State.QUEUED: 2}
     assert dict(hand.names.counts()) == {State.DONE: 1, State.FAILED: 1, State.QUEUED: 3}
     job = journal.jobs.claim("w", 60)
@@ -559,3 +561,13 @@ def test_what_persons_say_of_concepts_replaces_the_decisions_of_the_documents(jo
     for unknown in (("id-Q", keys), ("id-P", ("decisions/unknown/r-1.json",))):
         with pytest.raises(MissingError):
             hand.record(f.ConceptSplit(unknown[0], "into", "one", unknown[1], (), (), "c3", hand.tick()))
+
+
+def test_a_document_counts_as_read_until_it_is_purged(hand: Hand) -> None:
+    file, doc_id = hand.document("a", "x")
+    hand.mint(hand.file("b", "y"))
+    for purge, names in ((False, (file,)), (True, ())):
+        hand.record(f.ForgettingOwed(f"order {purge}", names, (doc_id,), "orphans", purge, (), (), hand.tick()))
+        assert hand.names.any_read()
+        hand.record(f.ForgettingDone(f"order {purge}", (doc_id,), "orphans", purge, "commit", (), "", hand.tick()))
+        assert hand.names.any_read() is not purge

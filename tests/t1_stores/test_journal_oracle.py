@@ -235,7 +235,7 @@ class Life:
 def seen(journal: Journal) -> dict[str, Any]:
     """All that a journal answers, as plain data."""
     names = journal.names
-    out: dict[str, Any] = {"ontologies": names.ontologies(), "counts": dict(names.counts())}
+    out: dict[str, Any] = {"ontologies": names.ontologies(), "counts": dict(names.counts()), "read": names.any_read()}
     todo = [ontology.root for ontology in names.ontologies()]
     doc_ids = set()
     out["searches"] = [names.saved_searches(ontology) for ontology in ("", "ontology-P", "ontology-Q")]

@@ -126,3 +126,8 @@ def read_anew(path: Path) -> bytes:
     with path.open("rb") as file:
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
         return file.read()
+
+
+def cached_bytes(home: Path) -> int:
+    """That are on the disk: a mount writes them some time after it gave them out."""
+    return sum(path.stat().st_size for path in (home / "cache").glob("*/*"))

@@ -8,7 +8,9 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -21,7 +23,9 @@ from kgfs.stores.graph.replica.file import open_file
 from kgfs.stores.journal.facts import OntologyMade
 from kgfs.stores.journal.sqlite import SqliteJournal
 from tests.logs import AWAY
-from tests.peers.buckets import Server
+from tests.peers.buckets import Server, started
+from tests.t6_whole.conftest import ZEN
+from tests.t6_whole.outages import cached_bytes, read_anew
 from tests.t6_whole.running import QUICK, ROOT, Place, one_line, until
 
 NOBODY = "127.0.0.1:9"
@@ -51,14 +55,18 @@ def far(place: Place) -> Place:
     )
     config = load(place.home)
     config.run.mkdir()
-    with closing(open_file(config.replica_db)) as copy, copy.write(durable=True) as connection:
-        connection.execute("UPDATE meta SET value = 7 WHERE name = 'epoch'")
+    show_epoch(place, 7)
     with closing(SqliteJournal(config.front_db)) as journal:
         journal.record(
             OntologyMade("0" * 16, "Notes", "Notes", new_id(), 0o700, os.getuid(), os.getgid(), time.time_ns())
         )
     place.environment |= QUICK
     return place
+
+
+def show_epoch(place: Place, epoch: int) -> None:
+    with closing(open_file(load(place.home).replica_db)) as copy, copy.write(durable=True) as connection:
+        connection.execute("UPDATE meta SET value = ? WHERE name = 'epoch'", (epoch,))
 
 
 @pytest.mark.claim("AWAY-7")
@@ -72,7 +80,9 @@ def test_no_client_is_loaded_to_open_a_home_that_was_mounted_before(far: Place) 
 @pytest.mark.mounted
 @pytest.mark.logs(AWAY)
 @pytest.mark.claim("AWAY-2", "AWAY-7")
-def test_a_mount_answers_while_no_server_does(far: Place) -> None:
+@pytest.mark.parametrize("epoch", [7, 0])
+def test_a_mount_answers_while_no_server_does(far: Place, epoch: int) -> None:
+    show_epoch(far, epoch)
     far.mount("--no-worker")
     written = far.mountpoint / "Notes" / "documents" / "zen.txt"
     written.write_text("A koan is a riddle.\n")
@@ -166,3 +176,77 @@ def test_a_mount_of_names_that_are_an_older_copy_ends(place: Place, seaweedfs: S
     assert undelivered.exists()
     log = place.home / "log" / "mount.log"
     until(lambda: "older copy" in log.read_text())
+
+
+@pytest.fixture
+def bucket(tmp_path: Path) -> Iterator[Server]:
+    """A bucket's server of its own: others are not to notice that it goes."""
+    yield from started("seaweedfs", tmp_path / "seaweedfs")
+
+
+def lose_graph(place: Place) -> None:
+    for path in place.home.glob("graph.sqlite*"):
+        path.unlink()
+
+
+def epoch_of(place: Place) -> int:
+    with open_stores(load(place.home)) as stores:
+        return stores.graph.epoch()
+
+
+@pytest.mark.mounted
+@pytest.mark.logs(AWAY)
+@pytest.mark.claim("AWAY-2", "AWAY-3", "AWAY-7")
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_home_of_which_nothing_was_read_is_mounted_while_the_bucket_is_away(
+    place: Place, bucket: Server, killed: bool
+) -> None:
+    on_bucket(place, bucket)
+    place.mount("--no-worker")
+    documents = place.ontology("Notes") / "documents"
+    (documents / "zen.md").write_text(ZEN)
+    until(lambda: not place.status()["unsettled"])
+    assert read_anew(documents / "zen.md") == ZEN.encode()
+    until(lambda: cached_bytes(place.home) >= len(ZEN))
+    place.kill() if killed else place.umount()
+    bucket.end()
+
+    place.mount("--no-worker")
+    assert (documents / "zen.md").read_text() == ZEN
+    (documents / "torii.txt").write_text("A torii is a gate.\n")
+    place.umount()
+    assert place.run("search", "koan").returncode == 0
+    place.mount()
+    assert sorted(os.listdir(documents)) == ["torii.txt", "zen.md"]
+    bucket.start()
+    place.wait()
+    concepts = os.listdir(documents.parent / "concepts")
+    assert any("koan" in name for name in concepts) and any("torii" in name for name in concepts)
+    place.umount()
+    assert "0 findings" in place.run("check", "--deep").stderr
+
+
+@pytest.mark.mounted
+@pytest.mark.logs(AWAY)
+@pytest.mark.claim("AWAY-7")
+def test_a_graph_that_was_lost_is_not_taken_for_an_empty_one(place: Place, bucket: Server) -> None:
+    on_bucket(place, bucket)
+    place.run("ingest", place.home / "zen.txt", "--ontology", "Notes")
+    shown = epoch_of(place)
+    lose_graph(place)
+    bucket.end()
+    for words in (("mount", place.mountpoint, "--no-worker"), ("search", "koan")):
+        assert "cannot be reached" in place.run(*words, expect=7).stderr
+    bucket.start()
+    place.mount("--no-worker")
+    assert any("koan" in name for name in os.listdir(place.mountpoint / "Notes" / "concepts"))
+    assert epoch_of(place) == shown
+
+    place.run("forget", place.mountpoint / "Notes" / "documents" / "zen.txt", "--purge", "--yes")
+    place.umount()
+    lose_graph(place)
+    bucket.end()
+    place.mount("--no-worker")  # there is nothing to be shown
+    assert not os.listdir(place.mountpoint / "Notes" / "concepts")
+    bucket.start()
+    assert epoch_of(place) > 0, "names and numbers of what was purged are given to nothing else"

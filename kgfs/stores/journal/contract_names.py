@@ -139,6 +139,11 @@ class Names(Protocol):
         """Documents by state, of one ontology or all. Not a scan."""
         ...
 
+    def any_read(self) -> bool:
+        """Whether a Document that is known here was ever published, shown or not: what was purged is not known. Walks over
+        the documents while none was."""
+        ...
+
     def predecessors(self, doc_id: str) -> list[str]:
         """Documents shown by the graph that were an earlier version of a path whose newest version is ``doc_id``, and
         that are no live path's newest version any more: what a publication of ``doc_id`` must take out. Of the same

@@ -129,6 +129,9 @@ class MemoryNames:
         documents = [self.document(doc_id) for doc_id in self._tables.documents]
         return Counter(item.state for item in documents if item and ontology_id in ("", item.ontology))
 
+    def any_read(self) -> bool:
+        return any(document.reading for document in self._tables.documents.values())
+
     def predecessors(self, doc_id: str) -> list[str]:
         return self._tables.predecessors(doc_id)
 

@@ -185,6 +185,9 @@ class SqliteNames:
         counted[State.QUEUED] = counted.get(State.QUEUED, 0) - counted[State.WORKING]
         return {state: number for state, number in counted.items() if number}
 
+    def any_read(self) -> bool:
+        return bool(self._db.execute("SELECT EXISTS (SELECT 1 FROM document WHERE reading != '')").fetchone()[0])
+
     # -------------------------------------------------------------------------------- trash, forgetting
 
     def trash(self, after: int = 0, limit: int = 1000, removed_before: int = 2**63 - 1) -> list[Trashed]:
