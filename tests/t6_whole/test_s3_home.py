@@ -13,7 +13,8 @@ from tests.logs import AWAY
 from tests.peers.buckets import S3, Server, started
 from tests.t5_mount.mounting import STATISTICS
 from tests.t6_whole.conftest import GARBAGE, ZEN
-from tests.t6_whole.running import Place
+from tests.t6_whole.outages import cached_bytes, read_anew
+from tests.t6_whole.running import Place, drop_cache, until
 
 LONG = "\n\n".join(f"Paragraph {n} says {random.Random(n).random()}." for n in range(60_000))
 
@@ -82,6 +83,29 @@ def test_a_home_in_a_bucket(far: Place, server: Server) -> None:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
     far.mount()
     assert tree(documents.parent) == after, "everything comes from the bucket"
+
+
+@pytest.mark.claim("BUCKET-3", "AWAY-2")
+@pytest.mark.mounted
+@pytest.mark.logs(AWAY)
+def test_what_a_killed_mount_had_read_is_read_from_the_cache(far: Place, server: Server) -> None:
+    """A kill costs nothing of what was cached before it."""
+    contents = {"zen.md": ZEN.encode(), "long.bin": b"\0" + LONG.encode()}
+    far.mount()
+    documents = far.ontology("Zen") / "documents"
+    for name, content in contents.items():
+        (documents / name).write_bytes(content)
+    far.wait()
+    far.umount()
+    drop_cache(far.home)
+
+    far.mount("--no-worker")
+    assert {name: read_anew(documents / name) for name in contents} == contents
+    until(lambda: cached_bytes(far.home) >= sum(map(len, contents.values())))
+    far.kill()
+    server.end()
+    far.mount("--no-worker")
+    assert {name: read_anew(documents / name) for name in contents} == contents
 
 
 def test_no_verb_shows_a_key(far: Place, server: Server) -> None:
