@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from scripts.servers.process import HOST, Running, free_ports, launch, wait_for_port
+from scripts.servers.s3 import certified
 
 ROOT = Path(__file__).parents[2]
 
@@ -23,6 +24,11 @@ def start(folder: Path, ports: tuple[int, ...]) -> Running:
         "PYTHONPATH": str(ROOT),
         "QDRANT__SERVICE__API_KEY": key.read_text() if (key := _key(folder)).exists() else "",
     }
+    if certificates := certified(folder):
+        env |= {
+            "QDRANT__TLS__CERT": str(certificates / "public.crt"),
+            "QDRANT__TLS__KEY": str(certificates / "private.key"),
+        }
     note = launch(folder, [program, *words], [port], env)
     wait_for_port(folder, note, port)
     return note
@@ -30,7 +36,8 @@ def start(folder: Path, ports: tuple[int, ...]) -> Running:
 
 def settings(folder: Path, ports: tuple[int, ...]) -> str:
     key = f'api_key_file = "{_key(folder)}"\n' if _key(folder).exists() else ""
-    return f'[vectors]\nstore = "qdrant"\nurl = "http://{HOST}:{ports[0]}"\n{key}'
+    scheme = "https" if certified(folder) else "http"
+    return f'[vectors]\nstore = "qdrant"\nurl = "{scheme}://{HOST}:{ports[0]}"\n{key}'
 
 
 def _key(folder: Path) -> Path:

@@ -13,6 +13,7 @@ import hashlib
 import json
 import logging
 import re
+import ssl
 import threading
 import uuid
 from collections.abc import Iterator, Sequence
@@ -84,7 +85,7 @@ class QdrantVectors:
                 auth=Key(place.api_key, place.api_key_file),
                 timeout=max(1, round(place.timeout)),
                 check_compatibility=False,
-                verify=str(place.ca_file) if place.ca_file else True,
+                verify=_trusted(place.ca_file) if place.ca_file else True,
             )
 
     @property
@@ -285,6 +286,15 @@ class QdrantVectors:
 
     def _spoken(self) -> AbstractContextManager[None]:
         return _spoken(self._place.url)
+
+
+def _trusted(file: Path) -> ssl.SSLContext:
+    """By which those certificates are trusted, and none besides."""
+    try:
+        return ssl.create_default_context(cafile=file)
+    except OSError as error:
+        reason = "it has no certificate that can be read" if isinstance(error, ssl.SSLError) else error.strerror
+        raise BadInputError(f"vectors.ca_file: {file} cannot be used: {reason}.") from error
 
 
 class _NoCollectionError(StoreError):

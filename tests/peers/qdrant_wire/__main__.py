@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import ssl
 import threading
 import time
 from collections.abc import Callable
@@ -24,6 +25,8 @@ VERSION = "1.18.0"
 """The server whose interface this is."""
 KEY = "QDRANT__SERVICE__API_KEY"
 """The server's own variable for the key that it wants; without one it wants none."""
+CERTIFICATE, PRIVATE = "QDRANT__TLS__CERT", "QDRANT__TLS__KEY"
+"""Its own variables for the files of its certificate and of the key to that; without them it speaks no TLS."""
 Answer = Callable[[Engine, str, Any], Any]
 
 
@@ -108,6 +111,11 @@ def main() -> None:
     engine = Engine(arguments.folder)
     server = ThreadingHTTPServer(("127.0.0.1", arguments.port), handler(engine, os.environ.get(KEY, "")))
     server.daemon_threads = True
+    if certificate := os.environ.get(CERTIFICATE):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, os.environ[PRIVATE])
+        # A connection's own thread shakes hands: who only looks whether the port is taken holds up nobody else.
+        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=server.shutdown).start())
     print(server.server_address[1], flush=True)
     server.serve_forever()
