@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from collections.abc import Callable
+from collections.abc import Collection
 from pathlib import Path
 
-from neo4j import Bookmarks, GraphDatabase
 from neo4j.api import BookmarkManager
+
+from kgfs.stores.locks import locked
 
 
 class Kept:
@@ -16,40 +15,46 @@ class Kept:
     is: a server that stands alone always shows what it was told."""
 
     def __init__(self, path: Path | None) -> None:
-        self._path = path
-        self.manager = _manager(path)
+        self.manager = Shared(path) if path else None
 
     def forget(self) -> None:
-        """A server that was restored to an earlier day would be waited for until it has done as much again."""
-        if self._path:
-            self._path.unlink(missing_ok=True)
-            self.manager = _manager(self._path)
+        """A server that was restored to an earlier day would be waited for until it has done as much again. Forgotten for all
+        processes."""
+        if self.manager:
+            self.manager.forget()
 
 
-def _manager(path: Path | None) -> BookmarkManager | None:
-    if path is None:
-        return None
-    return GraphDatabase.bookmark_manager(bookmarks_supplier=lambda: read(path), bookmarks_consumer=writer(path))
+class Shared(BookmarkManager):
+    """The bookmarks in a file, and nowhere else; from any thread of any process of this machine. A transaction takes away those
+    that it began with, for it waited for what they speak of, and leaves those of others: so there are never more than
+    transactions at a time. After a power failure the file may be missing: who reads then asks without bookmarks, and
+    sees what has reached the member it asks."""
 
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = path.with_name(f"{path.name}.lock")
 
-def read(path: Path) -> Bookmarks:
-    try:
-        return Bookmarks.from_raw_values(path.read_text("utf-8").split())
-    except FileNotFoundError:
-        return Bookmarks.from_raw_values([])
+    def get_bookmarks(self) -> set[str]:
+        try:
+            return set(self._path.read_text("utf-8").split())
+        except FileNotFoundError:
+            return set()
 
+    def update_bookmarks(self, previous_bookmarks: Collection[str], new_bookmarks: Collection[str]) -> None:
+        """The file is replaced, so that nobody reads half of it."""
 
-def writer(path: Path) -> Callable[[Bookmarks], None]:
-    """Replaces the file, so that nobody reads half of it. After a power failure it may be missing: who reads then asks
-    without bookmarks, and sees what has reached the member it asks."""
+        def merged(known: set[str]) -> set[str]:
+            return known - set(previous_bookmarks) | set(new_bookmarks)
 
-    def write(bookmarks: Bookmarks) -> None:
-        values = bookmarks.raw_values
-        if values <= read(path).raw_values:
+        known = self.get_bookmarks()
+        if not new_bookmarks or merged(known) == known:  # nothing was committed meanwhile
             return
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write("\n".join(sorted(values)))
-        Path(temporary).replace(path)
+        with locked(self._lock):
+            new = self._path.with_name(f"{self._path.name}.new")
+            new.touch(0o600)
+            new.write_text("\n".join(sorted(merged(self.get_bookmarks()))), "utf-8")
+            new.replace(self._path)
 
-    return write
+    def forget(self) -> None:
+        with locked(self._lock):
+            self._path.unlink(missing_ok=True)
