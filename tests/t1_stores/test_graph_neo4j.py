@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import os
 import signal
 import socket
@@ -32,6 +31,7 @@ from tests.peers.losing import Losing
 from tests.required import missing
 from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, cid, prepared, publish
 from tests.t1_stores.graph_stores import on_server, own
+from tests.t1_stores.test_graph_bookmarks import put_ahead
 
 if TYPE_CHECKING:
     from kgfs.stores.graph.neo4j.graph import Neo4jGraph
@@ -385,10 +385,7 @@ def test_a_server_that_was_restored_is_not_waited_for(neo4j_place: Place, tmp_pa
     place = replace(own(neo4j_place), bookmarks=noted)
     with closing(opened(place)) as graph:
         publish(graph, ZEN)
-    kind, _, value = noted.read_text().partition(":")
-    known = base64.b64decode(value + "==")
-    later = known[:19] + b"\xca\x7f\xff\xff\xff\x90"  # the database's id, and the number of its last transaction
-    noted.write_text(f"{kind}:{base64.b64encode(later).decode()}")
+    put_ahead(noted)
     with closing(Origin(replace(place, timeout=5.0))) as origin:
         with pytest.raises(TimedOutError):
             origin.standing()

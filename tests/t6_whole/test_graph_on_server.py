@@ -21,9 +21,11 @@ import pytest
 from kgfs.app.home import open_stores
 from kgfs.cli.progress import WIDTH
 from kgfs.config import load
-from kgfs.stores.graph.opening import open_graph
+from kgfs.errors import TimedOutError
+from kgfs.stores.graph.opening import _place, open_graph
 from tests.t1_stores.graph_building import Doc, Told, publish
 from tests.t1_stores.graph_stores import on_server
+from tests.t1_stores.test_graph_bookmarks import put_ahead
 from tests.t6_whole.conftest import GARBAGE, ZEN
 from tests.t6_whole.knowledge_of import knowledge_in
 from tests.t6_whole.running import KGFS, PATIENCE, QUICK, Place, until
@@ -138,6 +140,33 @@ def test_the_first_mount_shows_how_much_is_copied_and_status_how_old_it_is(serve
     assert 0 <= known["lag_seconds"] < 60, "of a mount, which follows on"
     served.umount()
     assert "rows of the graph" not in on_terminal(served, "mount", served.mountpoint), "it is copied once"
+
+
+@pytest.mark.mounted
+@pytest.mark.slow
+def test_a_home_that_may_ask_any_member_of_a_cluster_asks_with_bookmarks(served: Place, tmp_path: Path) -> None:
+    """A server that stands alone tells the driver that it is its own cluster."""
+    from kgfs.stores.graph.neo4j.origin import Origin
+
+    served.environment["KGFS_GRAPH_URI"] = served.environment["KGFS_GRAPH_URI"].replace("bolt:", "neo4j:")
+    config = load(served.home, environ=served.environment | {"KGFS_GRAPH_TIMEOUT": "5"})
+    noted = config.run / "graph.bookmarks"
+    (tmp_path / "zen.md").write_text(ZEN)
+    served.run("ingest", tmp_path / "zen.md", "--ontology", "Zen")
+    before = noted.read_text()
+    served.mount()
+    (served.mountpoint / "Zen" / "documents" / "more.txt").write_text(MORE)
+    served.wait()
+    until(lambda: any("telescope" in name for name in os.listdir(served.mountpoint / "Zen" / "concepts")))
+    served.umount()
+    assert noted.read_text() != before
+
+    put_ahead(noted)
+    with closing(Origin(_place(config))) as origin:
+        with pytest.raises(TimedOutError):
+            origin.standing()
+        until(lambda: not noted.exists())
+    assert read(served)["documents"] == 2
 
 
 def walked(tree: Path) -> dict[str, tuple[object, ...]]:
