@@ -85,7 +85,7 @@ def _take_password(folder: Path, port: int) -> None:
     while True:
         try:
             with GraphDatabase.driver(uri, auth=("neo4j", password)) as driver:
-                driver.execute_query("RETURN 1", database_="neo4j")
+                driver.execute_query("RETURN 1")  # in its default database, whatever that is called
                 return
         except (ServiceUnavailable, ClientError, AuthError) as error:
             if time.monotonic() > deadline:
