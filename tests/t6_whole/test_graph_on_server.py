@@ -321,7 +321,7 @@ def test_what_is_wrong_with_the_settings_is_said(served: Place, secret: Path, gu
 @pytest.mark.slow
 @pytest.mark.logs("does not let")
 @pytest.mark.claim("AWAY-1", "AWAY-2", "AWAY-4", "SECRET-1")
-def test_a_wrong_password_under_a_mount(served: Place, secret: Path, guest: Server) -> None:
+def test_a_wrong_password_under_a_mount(served: Place, secret: Path, guest: Server, tmp_path: Path) -> None:
     # A worker that makes room for a verb while the word is wrong ends without giving back its lease, which has to run out then.
     served.environment |= {"KGFS_GRAPH_USER": guest.user, "KGFS_PIPELINE_LEASE": "60"}
     served.mount()
@@ -353,9 +353,17 @@ def test_a_wrong_password_under_a_mount(served: Place, secret: Path, guest: Serv
     assert not any("telescope" in name for name in os.listdir(concepts))
     assert served.status()["documents"] == {"done": 2, "trashed": 1}
     served.umount()
+    assert "0 findings" in served.run("check", "--deep").stderr
     for path in served.home.rglob("*"):
         told = path.read_bytes() if path.is_file() else b""
         assert b"not the word" not in told and right.encode() not in told
+
+    undisturbed = Place(tmp_path / "undisturbed", tmp_path / "none", dict(QUICK))
+    for name, content in (("zen.md", ZEN), ("more.md", MORE), ("garbage.txt", GARBAGE)):
+        (tmp_path / name).write_text(content)
+        undisturbed.run("ingest", tmp_path / name, "--ontology", "Zen")
+    undisturbed.run("forget", "Zen/more.md", "--yes")
+    assert knowledge_of(served) == knowledge_of(undisturbed)
 
 
 def test_a_server_that_is_away_is_named_within_the_time(served: Place) -> None:

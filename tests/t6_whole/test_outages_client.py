@@ -39,9 +39,18 @@ def far(place: Place, bucket: Peer) -> Place:
     return place
 
 
+@pytest.fixture
+def undisturbed(far: Place, tmp_path: Path) -> Iterator[Place]:
+    """For the same documents, in the same order, in files."""
+    found = Place(tmp_path / "undisturbed", tmp_path / "mnt-undisturbed", dict(far.environment))
+    found.mountpoint.mkdir()
+    yield found
+    found.close()
+
+
 @pytest.mark.claim("AWAY-4")
 @pytest.mark.logs(REFUSED, AWAY)
-def test_keys_that_are_taken_no_more(far: Place, bucket: Peer, tmp_path: Path) -> None:
+def test_keys_that_are_taken_no_more(far: Place, undisturbed: Place, bucket: Peer, tmp_path: Path) -> None:
     """The server has other keys from now on: those of the home are what expired ones are."""
     source = corpus(tmp_path / "source", 10, "note")
     far.mount()
@@ -80,6 +89,16 @@ def test_keys_that_are_taken_no_more(far: Place, bucket: Peer, tmp_path: Path) -
     for secret in (*keys.values(), *fresh.values()):
         for path in far.home.rglob("*"):
             assert not path.is_file() or secret.strip().encode() not in path.read_bytes()
+
+    undisturbed.mount()
+    documents = undisturbed.ontology("Notes") / "documents"
+    (documents / "before.txt").write_text("A stupa is a mound.\n")
+    undisturbed.wait()
+    assert subprocess.run(["cp", "-r", f"{source}/.", documents], check=False).returncode == 0
+    undisturbed.wait()
+    undisturbed.umount()
+    assert minted(far.home) == minted(undisturbed.home)
+    assert knowledge_of(far.home) == knowledge_of(undisturbed.home)
 
 
 @pytest.fixture
