@@ -463,6 +463,33 @@ def test_who_looks_for_faults_is_not_held_by_a_server_that_fell_silent(neo4j_pla
         assert time.monotonic() - begun < 60.0
 
 
+@pytest.mark.claim("MACH-5")
+def test_a_connection_that_was_dropped_without_a_word_while_idle_is_no_more_than_a_server_that_is_silent(
+    neo4j_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who works tries again after that; of anything else a document would be given up in the end."""
+    from kgfs.stores.graph.neo4j.place import Place
+
+    options = Place.options
+    monkeypatch.setattr(Place, "options", lambda self: options(self) | {"liveness_check_timeout": 0.5})
+    place = own(neo4j_place)
+    with closing(Losing(urlsplit(place.uri).port or 0)) as wire:
+        patient = replace(place, uri=f"bolt://127.0.0.1:{wire.port}")
+        with closing(opened(patient)) as first, closing(opened(replace(patient, timeout=12.0))) as graph:
+            publish(first, ZEN)
+            assert graph.epoch() == 1
+            time.sleep(1.0)
+            dropped, told = wire.forget(), []
+            assert dropped > 1
+            while len(told) < dropped:
+                try:
+                    assert graph.epoch() == 1
+                    break
+                except TimedOutError as error:
+                    told.append(str(error))
+            assert told and wire.swallowed, "one that was idle was asked first"
+
+
 def test_a_reader_that_stands_still_holds_nothing_on_the_server_without_end(
     neo4j_place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:

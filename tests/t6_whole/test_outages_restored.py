@@ -6,18 +6,19 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
 from scripts.servers import process
 from tests.logs import AWAY
+from tests.peers.losing import Losing
 from tests.stopping import stopped as standing_still
 from tests.t6_whole.conftest import GARBAGE, ZEN
 from tests.t6_whole.knowledge_of import knowledge_of
-from tests.t6_whole.outages import Peer, minted, wait
-from tests.t6_whole.running import CONSTANTS, QUICK, Place, until
+from tests.t6_whole.outages import TIMEOUT, Peer, minted, wait, within
+from tests.t6_whole.running import CONSTANTS, LET_GO_SOON, QUICK, Place, until
 from tests.t6_whole.test_graph_on_server import walked
 
 pytestmark = [pytest.mark.mounted, pytest.mark.slow]
@@ -94,6 +95,45 @@ def test_a_graph_that_is_away_and_one_of_yesterday(place: Place, server: Peer, t
     assert knowledge_of(place.home) == known
     assert len(minted(place.home)) == 2
     assert "0 findings" in place.run("check", "--deep").stderr
+
+
+@pytest.mark.claim("AWAY-1", "AWAY-2", "AWAY-4", "GRAPH-2", "MACH-5")
+@pytest.mark.logs(AWAY)
+def test_a_server_that_ends_behind_connections_that_look_open(place: Place, server: Peer, tmp_path: Path) -> None:
+    """Neither the mount nor its worker hears that it ended, nor that another has its place: their connections say nothing more."""
+    place.environment |= QUICK | LET_GO_SOON
+    port = process.ports_before(server.folder)[0]
+    settings = server.settings().replace("timeout = 20", f"timeout = {TIMEOUT}")
+    with closing(Losing(port)) as wire:
+        (place.home / "config.toml").write_text(settings.replace(f":{port}", f":{wire.port}"))
+        place.mount()
+        notes = place.ontology("Notes")
+        (notes / "documents/zen.md").write_text(ZEN)
+        wait(place)
+        until(lambda: os.listdir(notes / "concepts"), 60)
+        assert wire.forget() > 1, "the mount's and the worker's"
+        server.kill()
+        server.start()
+
+        with within(2):  # for the first time, so not from the kernel's memory; who asks a server waits for longer
+            meanwhile = walked(notes)
+            (notes / "documents/garbage.txt").write_text(GARBAGE)
+            assert (notes / "documents/garbage.txt").read_text() == GARBAGE
+        assert sum(name.endswith("source.txt") for name in meanwhile) > 3
+        wait(place)
+        until(lambda: "reference-counting.concept" in os.listdir(notes / "concepts"), 60)
+        until(lambda: away_since(place) is None)
+        assert wire.swallowed, "they were asked on"
+        meanwhile.pop("about.md")
+        assert meanwhile.items() <= walked(notes).items()
+        place.umount()
+        assert "0 findings" in place.run("check", "--deep").stderr
+        known = knowledge_of(place.home)
+    undisturbed = Place(tmp_path / "undisturbed", tmp_path / "none", dict(QUICK))
+    for name, content in (("zen.md", ZEN), ("garbage.txt", GARBAGE)):
+        (tmp_path / name).write_text(content)
+        undisturbed.run("ingest", tmp_path / name, "--ontology", "Notes")
+    assert known == knowledge_of(undisturbed.home)
 
 
 def away_since(place: Place) -> object:

@@ -30,6 +30,9 @@ _SHUT_OUT = "Neo.ClientError.Security.AuthenticationRateLimit"
 """After three wrong passwords, for some seconds, the right one too."""
 _TO_BE_CHANGED = "Neo.ClientError.Security.CredentialsExpired"
 """A right one that is to be changed first."""
+_NO_CONNECTION = "failed to obtain a connection from the pool"
+"""What the driver says, in whatever kind of error its version has for that, when its time is up before it has one that answers: it
+asks one that was idle for long whether it is still good, which one that was dropped without a word never says."""
 
 
 def ours(place: Place, error: Exception) -> KgfsError:
@@ -44,6 +47,8 @@ def ours(place: Place, error: Exception) -> KgfsError:
             f"{place.uri}: Neo4j does not let '{place.user}' in. Set [graph] user and password_file, or KGFS_GRAPH_USER"
             " and KGFS_GRAPH_PASSWORD_FILE."
         )
+    if _NO_CONNECTION in str(error):
+        return TimedOutError(f"{place.uri}: Neo4j does not answer within {place.timeout:g} s ([graph] timeout).")
     if isinstance(error, Neo4jError):
         if (error.code or "").startswith(_TIMED_OUT):
             return TimedOutError(f"{place.uri}: Neo4j does not answer within {place.timeout:g} s ([graph] timeout).")
