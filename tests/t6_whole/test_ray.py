@@ -16,8 +16,10 @@ import pytest
 
 from kgfs.app.home import open_stores
 from kgfs.config import load
+from tests.peers.homes import lifecycle
 from tests.required import missing
 from tests.t6_whole.knowledge_of import knowledge_of
+from tests.t6_whole.running import LET_GO_SOON
 
 pytestmark = pytest.mark.slow
 
@@ -85,6 +87,14 @@ def others(worker: int, home: Path) -> set[int]:
         except OSError:
             continue  # it ended, or is another user's
     return found
+
+
+def seen_of(pid: int) -> bytes:
+    """The command line and the environment of a process; nothing of one that ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes() + b"\0" + Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return b""
 
 
 def listening(pids: Iterable[int]) -> set[tuple[str, int]]:
@@ -158,30 +168,37 @@ def test_a_cluster_of_this_machine_listens_on_loopback_alone_to_who_has_its_toke
     assert {(env["RAY_AUTH_MODE"], env["RAY_USAGE_STATS_ENABLED"]) for env in environments} == {("token", "0")}
 
 
-def test_a_killed_coordinator_loses_no_record_and_leaves_no_process(
+@lifecycle
+def test_a_killed_coordinator_loses_no_record_leaves_no_process_and_shows_no_token(
     home: Path, documents: list[str], tmp_path: Path
 ) -> None:
     wanted = tmp_path / "undisturbed"
     assert kgfs(wanted, "ingest", *documents, "--ontology", "Test", **STATISTICS) == 0
-    assert kgfs(home, "ingest", *documents, "--ontology", "Test", "--no-wait", **ON_RAY) == 0
-    worker = started(home, "worker", "--until-idle", **ON_RAY, KGFS_FAIL_AT="decided:2")
+    assert kgfs(home, "ingest", *documents, "--ontology", "Test", "--no-wait", **ON_RAY, **LET_GO_SOON) == 0
+    worker = started(home, "worker", "--until-idle", **ON_RAY, **LET_GO_SOON, KGFS_FAIL_AT="decided:2")
     cluster: set[int] = set()
+    shown = b""
     while worker.poll() is None:
-        cluster |= others(worker.pid, home)
+        cluster |= (now := others(worker.pid, home))
+        shown += b"".join(map(seen_of, {worker.pid, *now}))
         time.sleep(0.2)
-    worker.communicate()
-    assert worker.returncode == -signal.SIGKILL
+    _, said = worker.communicate()
+    assert worker.returncode == -signal.SIGKILL, said
     assert len(cluster) > 2
+    token = (home.parent / ".ray/auth_token").read_bytes().strip()
+    assert len(token) > 30 and b"gcs_server" in shown
+    assert token not in shown
     until = time.monotonic() + 180
     while others(worker.pid, home) and time.monotonic() < until:
         time.sleep(0.2)
     assert not [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in others(worker.pid, home)]
     kept = fingerprints(home)
     assert kept
-    assert kgfs(home, "worker", "--until-idle", **ON_RAY) == 0
+    assert kgfs(home, "worker", "--until-idle", **ON_RAY, **LET_GO_SOON) == 0
     after = fingerprints(home)
     assert len(after) == len(set(after)) and set(kept) <= set(after)
     assert knowledge_of(home) == knowledge_of(wanted)
+    assert not [path for path in home.rglob("*") if path.is_file() and token in path.read_bytes()]
 
 
 def test_a_worker_that_is_asked_to_end_gives_its_documents_back(home: Path, documents: list[str]) -> None:
