@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import base64
+import errno
+import os
 import re
+import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -14,6 +18,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kgfs.errors import AwayError, FullError, StoreError
+from tests.required import missing
 from tests.t1_stores.graph_stores import own
 from tests.t6_whole.running import ROOT
 
@@ -151,3 +157,108 @@ def test_what_one_process_forgets_no_other_asks_for(tmp_path: Path) -> None:
     one.forget()
     one.forget()
     assert set(other.manager.get_bookmarks()) == set()
+
+
+# ------------------------------------------------------------------------- a file that cannot be written or read
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 64 KiB."""
+    point = tmp_path / "small"
+    point.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=64k,mode=700", "kgfs-test", str(point)]
+    if os.geteuid() != 0 or shutil.which("mount") is None or subprocess.run(command, capture_output=True).returncode:
+        missing("tmpfs", "a small tmpfs cannot be mounted here")
+    yield point
+    subprocess.run(["umount", str(point)], check=True)
+
+
+def fill(disk: Path) -> Path:
+    """A file that leaves no room for the bytes of another, only for its name."""
+    ballast = disk / "ballast"
+    with ballast.open("wb", buffering=0) as file, pytest.raises(OSError) as met:
+        while True:
+            file.write(bytes(4096))
+    assert met.value.errno == errno.ENOSPC
+    return ballast
+
+
+def test_a_full_disk_is_said_with_the_file_and_what_was_known_stays(small_disk: Path) -> None:
+    from kgfs.stores.graph.neo4j.bookmarks import Kept
+
+    path = small_disk / "bookmarks"
+    manager = Kept(path).manager
+    assert manager
+    manager.update_bookmarks(set(), {"before"})
+    ballast = fill(small_disk)
+    with pytest.raises(FullError, match=re.escape(str(path))):
+        manager.update_bookmarks({"before"}, {"after"})
+    assert set(manager.get_bookmarks()) == {"before"}
+    ballast.unlink()
+    manager.update_bookmarks({"before"}, {"after"})
+    assert set(manager.get_bookmarks()) == {"after"}
+
+
+def test_a_folder_that_is_none_is_said_with_the_file(tmp_path: Path) -> None:
+    from kgfs.stores.graph.neo4j.bookmarks import Kept
+
+    path = tmp_path / "file" / "bookmarks"
+    path.parent.write_text("")
+    kept = Kept(path)
+    assert kept.manager
+    for call in (kept.manager.get_bookmarks, lambda: kept.manager.update_bookmarks(set(), {"new"}), kept.forget):
+        with pytest.raises(StoreError, match=re.escape(str(path))) as met:
+            call()
+        assert met.value.errno == errno.ENOTDIR and not isinstance(met.value, AwayError)
+
+
+def test_bytes_that_are_no_text_are_no_bookmarks(tmp_path: Path) -> None:
+    from kgfs.stores.graph.neo4j.bookmarks import Kept
+
+    path = tmp_path / "bookmarks"
+    path.write_bytes(b"FB:\xff\xfe")
+    manager = Kept(path).manager
+    assert manager
+    assert set(manager.get_bookmarks()) == set()
+    manager.update_bookmarks(set(), {"new"})
+    assert set(manager.get_bookmarks()) == {"new"}
+
+
+def test_a_write_that_was_done_while_the_disk_was_full_says_so_and_is_found_done(
+    neo4j_place: Place, small_disk: Path
+) -> None:
+    """The server is not blamed, and goes on being asked over the same connections when there is room again."""
+    from neo4j import ManagedTransaction
+
+    from kgfs.stores.graph.neo4j.speaking import Speaking
+
+    alone = own(neo4j_place)
+    place = replace(alone, bookmarks=small_disk / "bookmarks")
+    said = re.escape(f"{place.bookmarks}: no space left on the device")
+    done: list[bool] = []
+
+    def work(tx: ManagedTransaction) -> None:
+        found = tx.run("MATCH (n:Noted {of: $of}) RETURN count(n) AS n", of=place.namespace).single(strict=True)
+        done.append(found["n"] == 1)
+        if not done[-1]:
+            tx.run("CREATE (:Noted {by: 'us', of: $of})", of=place.namespace).consume()
+
+    count = "MATCH (n:Noted {of: $of}) RETURN count(n) AS n"
+    more = "CREATE (n:Noted {by: 'us', of: $of}) RETURN n.by AS by"
+    with closing(Speaking(place)) as ours, closing(Speaking(alone)) as other:
+        ballast = fill(small_disk)
+        with pytest.raises(FullError, match=said):
+            ours.write(work)
+        assert (found := other.one(count, of=place.namespace)) and found["n"] == 1
+        with pytest.raises(FullError, match=said):
+            ours.once(work, writes=True)
+        with pytest.raises(FullError, match=said):
+            ours.write_one(more, place.timeout, of=place.namespace)
+        assert (found := other.one(count, of=place.namespace)) and found["n"] == 2
+        with pytest.raises(FullError, match=said):
+            ours.one(count, of=place.namespace)
+        ballast.unlink()
+        assert (found := ours.one(count, of=place.namespace)) and found["n"] == 2
+    assert done == [False, True]
+    assert place.bookmarks and place.bookmarks.read_text()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from neo4j.api import BookmarkManager
 
+from kgfs.errors import from_os_error
 from kgfs.stores.locks import locked
 
 
@@ -28,17 +30,22 @@ class Shared(BookmarkManager):
     """The bookmarks in a file, and nowhere else; from any thread of any process of this machine. A transaction takes away those
     that it began with, for it waited for what they speak of, and leaves those of others: so there are never more than
     transactions at a time. After a power failure the file may be missing: who reads then asks without bookmarks, and
-    sees what has reached the member it asks."""
+    sees what has reached the member it asks.
+
+    FullError or StoreError, with the file's name, where the disk does not take it; the file is as before. The driver notes a
+    bookmark after its transaction was committed: who meets one of them there does the same again, and finds it done."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = path.with_name(f"{path.name}.lock")
 
     def get_bookmarks(self) -> set[str]:
-        try:
-            return set(self._path.read_text("utf-8").split())
-        except FileNotFoundError:
-            return set()
+        """None where the file holds no text, which nobody here wrote: the next bookmark replaces it."""
+        with self._named():
+            try:
+                return set(self._path.read_text("utf-8").split())
+            except (FileNotFoundError, UnicodeDecodeError):
+                return set()
 
     def update_bookmarks(self, previous_bookmarks: Collection[str], new_bookmarks: Collection[str]) -> None:
         """The file is replaced, so that nobody reads half of it."""
@@ -49,12 +56,20 @@ class Shared(BookmarkManager):
         known = self.get_bookmarks()
         if not new_bookmarks or merged(known) == known:  # nothing was committed meanwhile
             return
-        with locked(self._lock):
+        with self._named(), locked(self._lock):
             new = self._path.with_name(f"{self._path.name}.new")
             new.touch(0o600)
             new.write_text("\n".join(sorted(merged(self.get_bookmarks()))), "utf-8")
             new.replace(self._path)
 
     def forget(self) -> None:
-        with locked(self._lock):
+        with self._named(), locked(self._lock):
             self._path.unlink(missing_ok=True)
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """An OSError as ours: as it is, the driver's caller would take it for one of the server's."""
+        try:
+            yield
+        except OSError as error:
+            raise from_os_error(error, str(self._path)) from error
