@@ -12,6 +12,7 @@ from kgfs.knowledge.check.kept import in_garage
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.garage.contract import Sums
 from kgfs.stores.garage.memory import MemoryGarage
+from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.hosts import host_id, say, strike_off
 from kgfs.stores.waiting import WAITING, waiting_key
 from tests.t3_ingest.test_exchange import LARGE, Host, garage, here, host, there
@@ -201,3 +202,45 @@ def test_a_conflict_has_its_bytes_though_another_home_wrote_the_same_and_had_tak
     met(there, here)
     for one in (here, there):
         assert ("conflict", content) in one.history("a.txt") and one.read_at("a.txt") == b"newer"
+
+
+@pytest.mark.claim("SHARE-3")
+@pytest.mark.logs("kgfs history")
+@pytest.mark.parametrize("left", [False, True])
+@pytest.mark.parametrize("content", [b"small", LARGE])
+def test_a_conflict_has_its_bytes_though_it_is_delivered_while_another_home_takes_the_same_away(
+    here: Host, there: Host, monkeypatch: pytest.MonkeyPatch, content: bytes, left: bool
+) -> None:
+    """``left``: that had been left for another time."""
+    name = here.file("a.txt", b"before")
+    here.settle()
+    met(here, there)
+    there.write(name.id, content)
+    there.exchange._put_waiting(there.journal.unshipped(1000)[1])
+    here.write(name.id, content)
+    here.exchange()
+    here.write(name.id, b"newer")
+    here.exchange()
+    here.settle()
+    if left:
+        Exchange(here.config, here.stores)()  # another process of this home
+        monkeypatch.setattr(here.exchange, "look", there.exchange)  # just behind it
+        here.exchange()
+        monkeypatch.undo()
+    else:
+        done: list[str] = []
+
+        def at(border: str) -> None:
+            if border == "delivered" and not done:
+                done.append(border)
+                there.exchange()
+
+        with monkeypatch.context() as patch:
+            patch.setattr("kgfs.ingest.sharing.exchange.border", at)
+            here.exchange()
+        assert done
+    for one in (here, there, here):
+        one.exchange()
+    for one in (here, there):
+        assert ("conflict", content) in one.history("a.txt") and one.read_at("a.txt") == b"newer"
+    assert waits(here) == [waiting_key(name.id, sums_of(content).sha256)]

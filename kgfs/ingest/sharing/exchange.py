@@ -92,6 +92,8 @@ class Exchange:
         """The same without trusting that nothing was done: what was delivered before this was called is known here."""
         self.pull()
         self.deliver()
+        if self._has_left_some():  # others were there meanwhile
+            self()
 
     def pull(self, patience: float = FOREVER) -> None:
         """Fold what others have delivered. TimedOutError where other processes of this home are at it for longer than
@@ -315,7 +317,7 @@ class Exchange:
     def _take_waiting_away(self, entries: Sequence[bytes], later: Later, last: int) -> None:
         """Of what was settled or removed here, as the ledger knows now; what was written after that waits on, and so does what
         is delivered ``later``, behind the fact ``last``: until the ledger has that it is counted on, another home may give up
-        where it was brought."""
+        where it was brought. Where others have delivered something behind ``last``, that is to be known first."""
         since: dict[int, set[str]] = {}
         needless: dict[tuple[int, str], None] = {}
         for fact in map(decode, reversed(entries)):
@@ -331,6 +333,10 @@ class Exchange:
         if not needless:
             return
         was_behind, self._is_behind = self._is_behind, True  # should the garage be away meanwhile
+        if self._stores.garage.ledger.beyond(last):  # what others have delivered since may count on one of them
+            for name_id, content in needless:
+                self._put.setdefault(name_id, set()).add(content)
+            return
         later.look(last)
         for name_id, content in needless:
             if not later.speaks_of(name_id, content, last):
@@ -355,9 +361,12 @@ class Exchange:
         journal = self._stores.journal
         for name_id in list(self._put):
             contents, name = set(self._put[name_id]), journal.names.name(name_id)
-            if journal.unshipped(1)[1]:  # settled, or removed, since: that is to be delivered first
+            first, own = journal.unshipped(1)
+            if own:  # settled, or removed, since: that is to be delivered first
                 return
             if name is None or name.settled:
+                if self._stores.garage.ledger.beyond(first - 1):  # and this is to be known
+                    return
                 self._take_away(name_id, contents)
         self._is_behind = False
 
