@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kgfs.app.home import model_in_use, open_stores, ship_rest
 from kgfs.config import Config
 from kgfs.domain.documents import Document
-from kgfs.ingest.sharing.exchange import meeting
+from kgfs.ingest.sharing.shipping import meeting
 from kgfs.ingest.working.turns import only_changer
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.opening import may_hold_vectors

@@ -25,8 +25,9 @@ from kgfs.ingest.depositing.deposit import Deposits
 from kgfs.ingest.keeping.followed import graph_note
 from kgfs.ingest.keeping.sessions import open_session
 from kgfs.ingest.keeping.ship import embedding_model_of, ever_published, restore_journal
-from kgfs.ingest.sharing.exchange import FOREVER, Exchange, meeting, shipping
+from kgfs.ingest.sharing.exchange import FOREVER, Exchange
 from kgfs.ingest.sharing.obey import noting_purges
+from kgfs.ingest.sharing.shipping import meeting, shipping
 from kgfs.ingest.working.turns import only_deriver
 from kgfs.stores import hosts
 from kgfs.stores.error_log import ErrorLog

@@ -18,8 +18,8 @@ from kgfs.app.home import make_home, open_deposits, open_stores
 from kgfs.app.working import chores_of
 from kgfs.config import Config
 from kgfs.errors import BusyError, KgfsError
-from kgfs.ingest.sharing.exchange import shipping
 from kgfs.ingest.sharing.rhythm import LOOK, Rhythm
+from kgfs.ingest.sharing.shipping import shipping
 from kgfs.ingest.working.worker_keeper import WorkerKeeper
 from kgfs.stores.error_log import ErrorLog, Trouble
 from kgfs.stores.graph.opening import copy_graph

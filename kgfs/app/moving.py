@@ -16,7 +16,7 @@ from kgfs.config import Config, load
 from kgfs.errors import BadInputError, ExistsError, MissingError
 from kgfs.failpoints import border
 from kgfs.ingest.keeping.ship import embedding_model_of, entries
-from kgfs.ingest.sharing.exchange import meeting
+from kgfs.ingest.sharing.shipping import meeting
 from kgfs.ingest.working.turns import only_changer
 from kgfs.stores.backup.layout import copy, write
 from kgfs.stores.garage.contract import Garage

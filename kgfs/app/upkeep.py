@@ -11,7 +11,7 @@ from kgfs.app.home import as_they_are, make_home, model_in_use, open_stores
 from kgfs.config import Config
 from kgfs.errors import BusyError, UnsupportedError
 from kgfs.ingest.keeping.sessions import alive_sessions
-from kgfs.ingest.sharing.exchange import meeting
+from kgfs.ingest.sharing.shipping import meeting
 from kgfs.ingest.working.turns import only_changer, only_deriver
 from kgfs.stores.backup.layout import Manifest
 from kgfs.stores.backup.making import BackedUp, back_up

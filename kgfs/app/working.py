@@ -18,7 +18,8 @@ from kgfs.errors import KgfsError, LostLeaseError, MachineError
 from kgfs.ingest.depositing.chores import Chores
 from kgfs.ingest.keeping.sessions import alive_sessions
 from kgfs.ingest.keeping.settle import Settler
-from kgfs.ingest.sharing.exchange import Exchange, meeting, shipping
+from kgfs.ingest.sharing.exchange import Exchange
+from kgfs.ingest.sharing.shipping import meeting, shipping
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.graph.opening import wait_for_server

@@ -10,7 +10,7 @@ import pytest
 from kgfs.errors import AwayError
 from kgfs.ingest.keeping.followed import graph_note
 from kgfs.ingest.sharing import acknowledge as acknowledging
-from kgfs.ingest.sharing.exchange import shipping
+from kgfs.ingest.sharing.shipping import shipping
 from kgfs.knowledge.status import sharing_page, status
 from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.graph.opening import replica_stands_still

@@ -17,7 +17,8 @@ from kgfs.ingest.life import purge
 from kgfs.ingest.life.forget import carry_out
 from kgfs.ingest.mending.repair import repair
 from kgfs.ingest.sharing import acknowledge as acknowledging
-from kgfs.ingest.sharing.exchange import Exchange, shipping
+from kgfs.ingest.sharing.exchange import Exchange
+from kgfs.ingest.sharing.shipping import shipping
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.hosts import host_id, read_roll

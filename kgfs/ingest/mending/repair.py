@@ -16,7 +16,7 @@ from kgfs.failpoints import border
 from kgfs.ingest.keeping.quarantine import quarantine, quarantine_file
 from kgfs.ingest.life.rebuild import rebuild_graph, rebuild_vectors
 from kgfs.ingest.mending.restore_garage import lost, restore_original
-from kgfs.ingest.sharing.exchange import shipping
+from kgfs.ingest.sharing.shipping import shipping
 from kgfs.ingest.working import own_graph
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.hosts import is_left_aside

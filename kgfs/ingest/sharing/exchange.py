@@ -22,8 +22,6 @@ from kgfs.domain.documents import Place
 from kgfs.errors import KgfsError, OvertakenError, RotError, StoreError, TimedOutError
 from kgfs.failpoints import border
 from kgfs.ingest.keeping.place import keep_again
-from kgfs.ingest.keeping.ship import ship_once
-from kgfs.ingest.sharing.acknowledge import acknowledge
 from kgfs.ingest.sharing.later import Later, Waiting, spoken_of
 from kgfs.ingest.sharing.obey import is_obeyed, note_purges, obey, purged_originals
 from kgfs.ingest.sharing.waiting import find_waiting, put_waiting, take_away
@@ -381,29 +379,3 @@ class Exchange:
             put.discard(sha256)
         if not put:
             self._put.pop(name_id, None)
-
-
-def shipping(config: Config, stores: Stores, exchange: Exchange | None = None) -> Callable[[], object]:
-    """To be called often: how what is recorded gets to the ledger and, where homes share it, what others recorded comes
-    from it; they are told how far this one is. ``exchange`` is that of this process, if it has one."""
-    if stores.journal.sharing:
-        exchange = exchange or Exchange(config, stores)
-
-        def follow() -> None:
-            exchange()
-            acknowledge(config, stores)
-
-        return follow
-    return lambda: ship_once(stores.journal, stores.garage.ledger)
-
-
-def meeting(config: Config) -> Callable[[Stores], object]:
-    """The same for one who must know what others have done by now."""
-
-    def meet(stores: Stores) -> None:
-        if stores.journal.sharing:
-            Exchange(config, stores).meet()
-        else:
-            ship_once(stores.journal, stores.garage.ledger)
-
-    return meet
