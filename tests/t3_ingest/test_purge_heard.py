@@ -155,8 +155,37 @@ def test_what_was_written_over_before_the_purge_goes_with_it(here: Host, there: 
     there.settle()
     there.exchange()
     purged_by(there, "b.txt")
+    for _ in range(2):
+        here.exchange()
+    assert kept(here) == [waiting_key(name.id, here.row(name.id).sha256)] and is_obeyed(here.config)
+
+
+@pytest.mark.claim("SHARE-1", "SHARE-7")
+@pytest.mark.parametrize("killed", [False, True])
+@pytest.mark.parametrize("since", ["written", "removed"])
+@pytest.mark.parametrize("content", [b"small", LARGE])
+def test_what_others_are_promised_is_read_by_them_until_what_was_done_since_is_delivered_though_it_was_purged(
+    here: Host, there: Host, content: bytes, since: str, killed: bool
+) -> None:
+    name = here.file("a.txt", content)
     here.exchange()
-    assert kept(here) == [waiting_key(name.id, here.row(name.id).sha256)]
+    there.exchange()
+    if since == "written":
+        here.write(name.id, b"newer")
+    else:
+        here.deposits.remove(name.id)
+    there.file("b.txt", content)
+    there.settle()
+    there.exchange()
+    purged_by(there, "b.txt")
+    here.exchange.pull()
+    assert there.read_at("a.txt") == content and not is_obeyed(here.config)
+    if killed:
+        here.exchange = Exchange(here.config, here.stores)
+    for one in (here, here, there):
+        one.exchange()
+    assert kept(here) == ([waiting_key(name.id, here.row(name.id).sha256)] if since == "written" else [])
+    assert is_obeyed(here.config)
 
 
 @pytest.mark.claim("SHARE-2", "SHARE-7")

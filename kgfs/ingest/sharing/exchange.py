@@ -228,7 +228,8 @@ class Exchange:
             self._tell_lost(lost)
             self._take_waiting_away(delivered, later, self._stores.journal.unshipped(1)[0] - 1)
         self._obeyed_at = time.monotonic()
-        obey(self._config, self._stores, self._put, self._take_away)
+        if not obey(self._config, self._stores, self._put, self._take_away):
+            self._obeyed_at = -FOREVER  # as soon as what was done here is delivered
 
     def _follow(self, entries: Sequence[tuple[int, bytes]]) -> None:
         """What is to be kept and nobody has is told as lost: a home that waited for it would stand still for ever, and could

@@ -11,13 +11,13 @@ from kgfs.stores.journal.facts import ContentKept, Settled, VersionMinted
 Waiting = tuple[int, str]
 """By name and SHA-256: a content that may wait in the garage to be settled."""
 
-_OF_CONTENTS = (ContentKept, VersionMinted, Settled)
+OF_CONTENTS = (ContentKept, VersionMinted, Settled)
 
 
 def spoken_of(entries: Iterable[bytes]) -> set[Waiting]:
     """The contents that these facts give to names."""
     facts = map(decode, entries)
-    return {(fact.id, fact.sha256) for fact in facts if isinstance(fact, _OF_CONTENTS) and fact.sha256}
+    return {(fact.id, fact.sha256) for fact in facts if isinstance(fact, OF_CONTENTS) and fact.sha256}
 
 
 class Later:
@@ -40,7 +40,7 @@ class Later:
             if not news:
                 return
             for number, fact in news:
-                if isinstance(fact, _OF_CONTENTS) and fact.sha256:
+                if isinstance(fact, OF_CONTENTS) and fact.sha256:
                     self._last[fact.id, fact.sha256] = number
             self._upto = news[-1][0]
 

@@ -1,4 +1,4 @@
-"""Purges that another host carried out: what this host has of the purged documents beside the bucket goes, too.
+"""Purges that another home carried out: what this home has of the purged documents beside the bucket goes, too.
 
 What is to be erased is noted before the fact is folded, since afterwards nobody knows the documents' hashes; the note stays
 until all is done, so a kill in between costs nothing.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from kgfs.config import Config
@@ -17,7 +17,7 @@ from kgfs.errors import from_os_error
 from kgfs.failpoints import border
 from kgfs.ingest.keeping.content import is_held
 from kgfs.ingest.keeping.quarantine import erase, erase_lines
-from kgfs.ingest.sharing.later import Waiting, spoken_of
+from kgfs.ingest.sharing.later import OF_CONTENTS, Waiting, spoken_of
 from kgfs.stores.garage.s3.cache import Cache
 from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.graph.opening import drop_copy_begun
@@ -25,6 +25,7 @@ from kgfs.stores.graph.sqlite import built_beside, remove_left_aside
 from kgfs.stores.journal.copied import working_copies
 from kgfs.stores.journal.encoding import decode
 from kgfs.stores.journal.facts import ForgettingDone, VersionMinted
+from kgfs.stores.journal.sharing.tail import leaving
 from kgfs.stores.notes import write_note
 from kgfs.stores.stores import Stores
 
@@ -40,7 +41,7 @@ class _Noted:
 
 
 def note_purges(config: Config, stores: Stores, entries: Iterable[bytes], tail: Sequence[bytes]) -> None:
-    """Before these facts of other hosts are folded. ``tail`` are those that this host has not delivered: what of it is purged,
+    """Before these facts of other homes are folded. ``tail`` are those that this home has not delivered: what of it is purged,
     nothing speaks of any more then."""
     purged = _sha256s(_purges(stores, list(entries)))
     sha256s = set(purged.values())
@@ -108,17 +109,18 @@ def _note_more(config: Config, purged: Mapping[str, str], waiting: Sequence[Wait
 
 def obey(
     config: Config, stores: Stores, put: Mapping[int, set[str]], take_away: Callable[[int, set[str]], None]
-) -> None:
+) -> bool:
     """Erase what was noted: in inbox, spool, quarantine, logs, the cache of contents and what a killed derivation, or copying
     of a graph, left, and every trace in the names database. May be done twice. BusyError where others read that without end; then it stays noted,
     as it does while a derivation lives, which may have begun before. What somebody has written
     since, of the same bytes, is a deposit of its own and stays.
 
-    Of what waits in the garage this host takes away what it has ``put`` there itself (by name), before it knew. Of the rest nobody can
-    tell here whether another host has deposited it anew, and is about to deliver that; it has heard of the purge then, or it
-    will, and takes away what is its own as well."""
+    Of what waits in the garage this home takes away what it has ``put`` there itself (by name), before it knew. Of the rest nobody can
+    tell here whether another home has deposited it anew, and is about to deliver that; it has heard of the purge then, or it
+    will, and takes away what is its own as well. Nor does it take away yet what the ledger promises the others until what was done
+    to its file since is delivered; False then, and it stays noted."""
     if not _note(config).exists():
-        return
+        return True
     known = _noted(config)
     if known is None:
         purged = _sha256s(_minted(_told(stores), _purged(_told(stores))))
@@ -131,9 +133,12 @@ def obey(
             path.unlink(missing_ok=True)
     own = {(name_id, sha256) for name_id in list(put) for sha256 in put.get(name_id, set()).intersection(known.sha256s)}
     own.update(known.waiting)
-    awaited = spoken_of(stores.journal.unshipped(1 << 62)[1]) if own else set()
-    for name_id, sha256 in sorted(own - awaited):
-        if not _has(stores, name_id, sha256):
+    left = sorted(one for one in own if not _has(stores, *one))
+    # In this order: what was written over is delivered by now, or it is among these.
+    changing = _changing(stores.journal.unshipped(1 << 62)[1]) if left else set()
+    later = [one for one in left if one[0] in changing]
+    for name_id, sha256 in left:
+        if name_id not in changing:
             take_away(name_id, {sha256})
     if config.garage_cache.exists():
         Cache(config.garage_cache, 1).clear()
@@ -142,8 +147,12 @@ def obey(
     erase(config, known.doc_ids, known.sha256s)
     stores.journal.scrub()
     drop_copy_begun(config)
-    if remove_left_aside(built_beside(config.graph_db)):
+    is_done = remove_left_aside(built_beside(config.graph_db))
+    if later:
+        write_note(_note(config), asdict(replace(known, waiting=later)), durable=True)
+    elif is_done:
         _note(config).unlink(missing_ok=True)
+    return not later
 
 
 def _sha256(path: Path) -> str:
@@ -154,6 +163,12 @@ def _sha256(path: Path) -> str:
         return ""
     except OSError as error:
         raise from_os_error(error, f"Reading the working copy {path}") from error
+
+
+def _changing(tail: Iterable[bytes]) -> set[int]:
+    """The names that these facts give contents to, or that leave by them."""
+    facts = list(map(decode, tail))
+    return {fact.id for fact in facts if isinstance(fact, OF_CONTENTS)}.union(*map(leaving, facts))
 
 
 def _has(stores: Stores, name_id: int, sha256: str) -> bool:
