@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
 from threading import Thread
 from time import sleep
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 from kgfs.domain.documents import Name, Ontology
 from kgfs.errors import TimedOutError
 from kgfs.ingest.depositing.trash import drop_unheld, empty
+from kgfs.ingest.keeping.giving_up import GivingUp
 from kgfs.ingest.keeping.identify import Identity, identity
 from kgfs.ingest.life import purge
 from kgfs.ingest.life.forget import carry_out
@@ -20,11 +23,12 @@ from kgfs.ingest.sharing import acknowledge as acknowledging
 from kgfs.ingest.sharing.exchange import Exchange
 from kgfs.ingest.sharing.shipping import shipping
 from kgfs.stores.damage import Damage, Kind
+from kgfs.stores.garage.embedded import OBJECTS, FileGarage
 from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.hosts import host_id, read_roll
 from kgfs.stores.journal.facts import ForgettingDone, ForgettingOwed
 from kgfs.stores.waiting import LEAVING, WAITING
-from tests.t3_ingest.test_exchange import LARGE, Host, garage, here, there
+from tests.t3_ingest.test_exchange import LARGE, Host, garage, here, host, there
 
 __all__ = ["garage", "here", "there"]
 
@@ -454,16 +458,25 @@ def test_what_another_home_counts_on_stays_though_who_was_giving_it_up_goes_on_b
     assert kept(here) == [here.key_at("again.txt")]
 
 
+def called(home: Host, host: str) -> None:
+    """Of homes that purge the same at once the last one has all that stands aside."""
+    (home.config.home / "host").write_text(host)
+
+
 @pytest.mark.claim("SHARE-7")
+@pytest.mark.parametrize("is_last", [True, False])
 def test_a_purge_takes_what_a_killed_one_was_giving_up(
-    here: Host, there: Host, garage: MemoryGarage, monkeypatch: pytest.MonkeyPatch
+    here: Host, there: Host, garage: MemoryGarage, monkeypatch: pytest.MonkeyPatch, is_last: bool
 ) -> None:
+    """Where that home may be purging the same just now, it stands aside there, too, until that one goes on."""
+    called(here, "f00000000000" if is_last else "000000000000")
+    called(there, "800000000000")
     key = unheld_by(there, here, LARGE)
     document = here.journal.names.document_with(here.ontology().id, here.stores.garage.objects.stat(key).sha256)
     assert document is not None
     garage.objects.copy(key, f"{LEAVING}{host_id(there.config)}/{key}")
     purge._erase_objects(here.config, here.stores, document.doc_id)
-    assert kept(here) == [f"{LEAVING}{host_id(here.config)}/{key}"]
+    assert kept(here) == [f"{LEAVING}{host_id(one.config)}/{key}" for one in ((here,) if is_last else (here, there))]
     garage.objects.put(f"{LEAVING}{host_id(there.config)}/{key}", LARGE)  # stopped in between
     here.deposits.record(ForgettingOwed("order", (), (document.doc_id,), "all", True, (), (), 5))
     here.deposits.record(ForgettingDone("order", (document.doc_id,), "all", True, "commit", (), "redaction", 6))
@@ -472,6 +485,63 @@ def test_a_purge_takes_what_a_killed_one_was_giving_up(
     give_up(there)
     give_up(here)
     assert kept(here) == []
+
+
+@pytest.mark.claim("SHARE-5")
+@pytest.mark.parametrize("is_last", [True, False])
+def test_of_what_two_homes_purge_at_once_one_has_a_copy_aside(
+    here: Host, there: Host, garage: MemoryGarage, monkeypatch: pytest.MonkeyPatch, is_last: bool
+) -> None:
+    """For a third one's deposit may overrule them both."""
+    called(here, "f00000000000" if is_last else "000000000000")
+    called(there, "800000000000")
+    key = unheld_by(there, here, LARGE)
+    of_here, of_there = (GivingUp(one.stores, one.config) for one in (here, there))
+    garage.objects.copy(key, of_here.aside + key)
+    garage.objects.copy(key, of_there.aside + key)
+    garage.objects.delete(key)
+    done: list[str] = []
+
+    def at_once() -> None:
+        if not done:
+            done.append(key)
+            of_there.take_out([], [key])
+
+    with monkeypatch.context() as patch:
+        hook(patch, garage, LEAVING, at_once, "before")
+        of_here.take_out([], [key])
+    at_once()
+    assert kept(here) == [(of_here if is_last else of_there).aside + key]
+    for one in (of_here, of_there):
+        assert one.bring_back(key) and garage.objects.get(key) == LARGE
+        garage.objects.delete(key)
+
+
+@pytest.mark.claim("SHARE-5")
+@pytest.mark.parametrize(
+    "rotten", [["here"], ["there"], pytest.param(["here", "there"], marks=pytest.mark.logs("trash RotError"))]
+)
+def test_what_is_counted_on_again_comes_from_a_whole_copy_whoever_set_that_aside(
+    tmp_path: Path, rotten: list[str]
+) -> None:
+    garage = FileGarage(tmp_path / "garage")
+    with ExitStack() as stack:
+        homes = {name: host(tmp_path / name, garage) for name in ("here", "there")}
+        for one in homes.values():
+            stack.callback(one.journal.close)
+            stack.callback(one.session.close)
+        giving = {name: GivingUp(one.stores, one.config) for name, one in homes.items()}
+        key = "sources/Notes/0123456789abcdef0123456789abcdef.txt"
+        for name, one in giving.items():
+            garage.objects.put(one.aside + key, LARGE)
+            if name in rotten:
+                (found,) = (tmp_path / "garage" / OBJECTS / one.aside).rglob("*.txt")
+                found.chmod(0o600)
+                found.write_bytes(b"X" + LARGE[1:])
+        assert giving["here"].bring_back(key) is (len(rotten) < 2) is garage.objects.exists(key)
+        assert len(rotten) == 2 or garage.objects.get(key) == LARGE
+        log = homes["here"].config.errors_log
+        assert log.exists() is (len(rotten) == 2) and (not log.exists() or b"RotError" in log.read_bytes())
 
 
 def purged_by(there: Host, path: str) -> None:

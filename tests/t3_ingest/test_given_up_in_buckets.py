@@ -17,7 +17,7 @@ from kgfs.stores.hosts import host_id
 from kgfs.stores.waiting import LEAVING
 from tests.peers.buckets import S3, Server
 from tests.t3_ingest.test_exchange import Host, host
-from tests.t3_ingest.test_given_up import give_up, give_up_while, kept, met, unheld_by
+from tests.t3_ingest.test_given_up import called, give_up, give_up_while, kept, met, unheld_by
 
 CONTENTS = [b"small", random.Random(5).randbytes(SENT), random.Random(6).randbytes(SENT + 1)]
 """The last one is copied by the server."""
@@ -86,6 +86,8 @@ def test_what_is_rotten_stays_to_be_looked_at(hosts: tuple[Host, Host], content:
 @pytest.mark.claim("SHARE-5")
 def test_what_one_home_has_set_aside_is_had_by_another_that_purges_it(hosts: tuple[Host, Host], content: bytes) -> None:
     here, there = hosts
+    called(here, "f00000000000")
+    called(there, "000000000000")
     key = unheld_by(there, here, content)
     objects = there.stores.garage.objects
     objects.put(f"{LEAVING}{host_id(there.config)}/{key}", content)

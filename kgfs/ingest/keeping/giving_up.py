@@ -78,13 +78,15 @@ class GivingUp:
             list(several.map(self._take_over, originals))
 
     def _take_over(self, key: str) -> None:
-        """What other homes have set aside of an original stands aside here: it may be all that is left."""
+        """What other homes have set aside of an original stands aside here: it may be all that is left. Of two homes that do so at
+        once one lets the other's be, which is its own to conclude."""
         for copy in self._set_aside_elsewhere(key):
             try:
                 self._is_made(copy, self.aside + key)
             except RotError as error:
                 self._errors.add("trash", error, key=copy)
-            self._stores.garage.objects.delete(copy)
+            if copy < self.aside:
+                self._stores.garage.objects.delete(copy)
 
     def _set_aside_elsewhere(self, key: str) -> list[str]:
         return [copy for copy in copies_leaving(self._stores.garage.objects, key) if not copy.startswith(self.aside)]
@@ -113,15 +115,15 @@ class GivingUp:
 
     def bring_back(self, key: str) -> bool:
         """Whether the original is there as it was; else it is told as lost."""
-        try:
-            if self._is_made(self.aside + key, key):
-                return True
-            # A purge by another home took over what stood aside here.
-            if any(self._is_made(copy, key) for copy in self._set_aside_elsewhere(key)):
-                return True
-            lost: KgfsError = MissingError(f"{key}: it is counted on again, and the copy that was set aside is gone.")
-        except RotError as error:
-            lost = error
+        lost: KgfsError = MissingError(f"{key}: it is counted on again, and the copy that was set aside is gone.")
+        # A purge by another home may have taken over what stood aside here, and what stands here may have rotted.
+        for copies in (lambda: [self.aside + key], lambda: self._set_aside_elsewhere(key)):
+            for copy in copies():
+                try:
+                    if self._is_made(copy, key):
+                        return True
+                except RotError as error:
+                    lost = error
         self._errors.add("trash", lost, key=key)
         return False
 
