@@ -5,7 +5,7 @@ A copy of each stands aside until it is certain that nobody does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 
@@ -116,16 +116,20 @@ class GivingUp:
     def bring_back(self, key: str) -> bool:
         """Whether the original is there as it was; else it is told as lost."""
         lost: KgfsError = MissingError(f"{key}: it is counted on again, and the copy that was set aside is gone.")
-        # A purge by another home may have taken over what stood aside here, and what stands here may have rotted.
-        for copies in (lambda: [self.aside + key], lambda: self._set_aside_elsewhere(key)):
-            for copy in copies():
-                try:
-                    if self._is_made(copy, key):
-                        return True
-                except RotError as error:
-                    lost = error
+        for copy in self._copies_of(key):
+            try:
+                if self._is_made(copy, key):
+                    return True
+            except RotError as error:
+                lost = error
         self._errors.add("trash", lost, key=key)
         return False
+
+    def _copies_of(self, key: str) -> Iterator[str]:
+        """Where one of an original may stand aside. A purge by another home may have taken over what stood here, and what stands
+        here may have rotted."""
+        yield self.aside + key
+        yield from self._set_aside_elsewhere(key)
 
     def _is_made(self, present: str, key: str) -> bool:
         return duplicate(self._stores, self._config.spool, present, key)
