@@ -7,6 +7,7 @@ import time
 import click
 
 from kgfs.app.asking import away
+from kgfs.app.home import ship_rest
 from kgfs.app.working import run_worker
 from kgfs.cli.options import count
 from kgfs.cli.progress import Bar
@@ -14,6 +15,7 @@ from kgfs.config import Config
 from kgfs.domain.documents import State
 from kgfs.errors import BusyError, TimedOutError
 from kgfs.ingest.keeping.settle import Settler
+from kgfs.ingest.sharing.exchange import Exchange
 from kgfs.knowledge.owed import Owed, owed
 from kgfs.stores.stores import Stores
 from kgfs.stores.worker_lock import worker_alive
@@ -31,11 +33,23 @@ def read_owed(
     one. Exits with 1 if documents failed meanwhile. TimedOutError ``timeout`` seconds, where that is not 0, after ``begun``
     (monotonic; else now). What a server that is away says is raised where nothing goes on, after as many attempts as a
     worker makes that ends when it is idle."""
-    settler = settler or Settler(config, stores)
+    if settler is not None:
+        _read_owed(config, stores, settler, timeout, time.monotonic() if begun is None else begun)
+        return
+    exchange = Exchange(config, stores)
+    try:
+        settler = Settler(config, stores, left_waiting=exchange.left_waiting)
+        _read_owed(config, stores, settler, timeout, time.monotonic() if begun is None else begun)
+    finally:
+        if stores.journal.sharing:
+            ship_rest(config, stores, exchange)
+
+
+def _read_owed(config: Config, stores: Stores, settler: Settler, timeout: float, begun: float) -> None:
     with Bar() as bar:
         start = owed(stores.journal)
         standstill = _Standstill(config, settler)
-        deadline = (time.monotonic() if begun is None else begun) + timeout
+        deadline = begun + timeout
 
         def watch() -> None:
             left = owed(stores.journal)

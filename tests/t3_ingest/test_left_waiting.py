@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from kgfs.cli.finishing import read_owed
+from kgfs.config import Pipeline
+from kgfs.errors import AwayError
 from kgfs.ingest.mending.repair import repair
 from kgfs.ingest.sharing.exchange import Exchange
 from kgfs.knowledge.check.kept import in_garage
@@ -244,3 +248,47 @@ def test_a_conflict_has_its_bytes_though_it_is_delivered_while_another_home_take
     for one in (here, there):
         assert ("conflict", content) in one.history("a.txt") and one.read_at("a.txt") == b"newer"
     assert waits(here) == [waiting_key(name.id, sums_of(content).sha256)]
+
+
+@pytest.mark.claim("SHARE-9")
+@pytest.mark.logs("settle AwayError: just now")
+@pytest.mark.parametrize(("at", "nth"), [("waits-too", 1), ("garage-put", 1), ("garage-put", 2), ("record", 1)])
+def test_nothing_waits_of_what_is_removed_when_settling_it_had_failed(
+    here: Host, monkeypatch: pytest.MonkeyPatch, at: str, nth: int
+) -> None:
+    names, seen = [here.file("a.txt", LARGE), here.file("b.txt", LARGE + b"other")], list[str]()
+
+    def away(border: str) -> None:
+        seen.append(border)
+        if seen.count(at) >= nth:
+            raise AwayError("just now")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("kgfs.ingest.keeping.place.border", away)
+        if at == "record":
+            patch.setattr(here.journal, "record", lambda *_: away("record"))
+        here.settle()
+    assert at in seen and waits(here) and not any(here.row(name.id).settled for name in names)
+    for name in names:
+        here.deposits.remove(name.id)
+    for _ in range(2):
+        here.deposits.exchange()
+    assert waits(here) == []
+
+
+@pytest.mark.claim("SHARE-9")
+def test_nothing_waits_of_what_is_removed_while_a_verb_that_stays_settles_it(
+    here: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, done = here.file("a.txt", LARGE), list[str]()
+    here.session.close()  # who wrote it was killed
+    config = replace(here.config, pipeline=Pipeline(settle=0.0))
+
+    def removed(border: str) -> None:
+        if border == "waits-too" and not done:
+            done.append(border)
+            here.deposits.remove(name.id)
+
+    monkeypatch.setattr("kgfs.ingest.keeping.place.border", removed)
+    read_owed(config, here.stores)
+    assert done and waits(here) == []

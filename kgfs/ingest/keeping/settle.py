@@ -119,10 +119,14 @@ class Settler:
         """As ``settle``, for a caller that is :meth:`alone`."""
         decided: dict[int, Decision] = {}
         batch = _Batch(self._stores, self._copies, self._config.tree.trash_days, self._left_waiting)
-        for name in names:
-            if decision := batch.add(name, again=again, force=force):
-                decided[name.id] = decision
-        batch.record()
+        try:
+            for name in names:
+                if decision := batch.add(name, again=again, force=force):
+                    decided[name.id] = decision
+            batch.record()
+        except KgfsError:
+            batch.tell_left()
+            raise
         self._copies.drop_left()
         return {name_id: decision for name_id, decision in decided.items() if name_id not in batch.refused}
 
@@ -283,9 +287,9 @@ class _Batch:
                 else self._settled(name, decision, document, now, small)
             ]
         except KgfsError:
+            self._tell_left(name)
             if _same_bytes(names.name(name.id), name):
                 raise
-            self._tell_left(name)
             return None  # written or removed meanwhile, and the bytes given up
         if decision.action is Action.REPROCESS and document is not None and (force or not decision.mints):
             run = secrets.token_hex(8) if force else ""
@@ -301,10 +305,8 @@ class _Batch:
         """Make the decisions true, and give up the places where the bytes stood before."""
         if not self._facts:
             return
-        facts, before, small = self._facts, self._before, self._small
-        self._facts, self._before, self._bytes, self._lineages, self._small = {}, {}, set(), set(), {}
-        put_small(self._stores, small)
-        journal = self._stores.journal
+        facts, journal = self._facts, self._stores.journal
+        put_small(self._stores, self._small)
         try:
             journal.record(*(fact for together in facts.values() for fact in together))
         except (BusyError, MissingError):
@@ -314,11 +316,18 @@ class _Batch:
                 except (BusyError, MissingError):  # written, moved or removed since: the next time
                     self.refused.add(name_id)
         border("settled")
-        for name_id, name in before.items():
+        for name_id, name in self._before.items():
             if name_id in self.refused:
                 self._tell_left(name)
             else:
                 self._copies.leave(name)
+        self._facts, self._before, self._bytes, self._lineages, self._small = {}, {}, set(), set(), {}
+
+    def tell_left(self) -> None:
+        """Of decisions that did not become true, for something failed: what was put to wait for them. They are made anew, unless
+        the names are removed, or written, before that."""
+        for name in self._before.values():
+            self._tell_left(name)
 
     def _settled(self, name: Name, decision: Decision, document: Document | None, now: int, small: _Small) -> Settled:
         place, key = name.place, name.key

@@ -173,6 +173,8 @@ class Exchange:
                 border("confirmed")
                 self._tell_lost(lost)
                 if first + len(entries) > due:
+                    if is_to_clear:
+                        self._take_left_away()
                     return
         raise StoreError("Other hosts write to the ledger faster than this one can follow. It is tried again.")
 
