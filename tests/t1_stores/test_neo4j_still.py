@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 SOON = 60.0
 """Seconds; the server itself would end a transaction after ten times its time-out, which is 60."""
-LASTS = 12.0
+LASTS = 8.0
 PATIENCE = 5.0
 
 CHILD = """

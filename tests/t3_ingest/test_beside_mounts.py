@@ -11,6 +11,7 @@ import pytest
 from kgfs.app import working
 from kgfs.app.home import open_stores
 from kgfs.config import load
+from kgfs.ingest.sharing.exchange import Exchange
 from kgfs.stores.mount_notes import GARAGE, mount_note
 
 
@@ -19,11 +20,11 @@ def test_a_worker_looks_at_a_shared_ledger_seldom_while_a_mount_does(
 ) -> None:
     config = load(home)
     looks: list[int] = []
-    monkeypatch.setattr(working, "shipping", lambda config, stores: lambda: looks.append(1))
+    monkeypatch.setattr(working, "shipping", lambda *_: lambda: looks.append(1))
     monkeypatch.setattr(working, "BESIDE_MOUNTS", 3600.0)
     with open_stores(config) as stores:
         stores.journal.share()
-        ship = working._beside_mounts(config, stores)
+        ship = working._beside_mounts(config, stores, Exchange(config, stores))
 
         def looked() -> int:
             before = len(looks)
