@@ -136,8 +136,12 @@ def test_the_first_mount_shows_how_much_is_copied_and_status_how_old_it_is(serve
     assert replica["epoch"] == replica["server_epoch"] > 0
     [line] = [line for line in served.run("status").stdout.splitlines() if line.startswith("replica ")]
     assert re.fullmatch(rf"replica  of epoch {replica['epoch']}, as of \d+\.\d s ago", line), line
-    known = json.loads((served.mountpoint / ".kgfs/status.json").read_text())["replica"]
-    assert 0 <= known["lag_seconds"] < 60, "of a mount, which follows on"
+
+    def known() -> dict[str, Any]:
+        return dict(json.loads((served.mountpoint / ".kgfs/status.json").read_text())["replica"])
+
+    until(lambda: known()["lag_seconds"] is not None)  # once it has looked at the server for the first time
+    assert 0 <= known()["lag_seconds"] < 60, "of a mount, which follows on"
     served.umount()
     assert "rows of the graph" not in on_terminal(served, "mount", served.mountpoint), "it is copied once"
 
