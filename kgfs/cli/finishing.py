@@ -33,13 +33,14 @@ def read_owed(
     one. Exits with 1 if documents failed meanwhile. TimedOutError ``timeout`` seconds, where that is not 0, after ``begun``
     (monotonic; else now). What a server that is away says is raised where nothing goes on, after as many attempts as a
     worker makes that ends when it is idle."""
+    begun = time.monotonic() if begun is None else begun
     if settler is not None:
-        _read_owed(config, stores, settler, timeout, time.monotonic() if begun is None else begun)
+        _read_owed(config, stores, settler, timeout, begun)
         return
     exchange = Exchange(config, stores)
     try:
         settler = Settler(config, stores, left_waiting=exchange.left_waiting)
-        _read_owed(config, stores, settler, timeout, time.monotonic() if begun is None else begun)
+        _read_owed(config, stores, settler, timeout, begun)
     finally:
         if stores.journal.sharing:
             ship_rest(config, stores, exchange)

@@ -32,6 +32,7 @@ from kgfs.stores.garage.sidecar import decode_sums, encode_sums
 from kgfs.stores.garage.sums import sums_of
 from tests.peers.buckets import GARAGES, garage_of
 from tests.required import missing
+from tests.small_disk import small_file_system
 
 KEY = "sources/Philosophy/watts.txt"
 LONG = random.Random(1).randbytes(2 * BLOCK + BLOCK // 2)
@@ -705,14 +706,8 @@ def test_kills_leave_objects_whole_or_absent(tmp_path: Path) -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 4 MiB."""
-    point = tmp_path / "small"
-    point.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=4m,mode=700", "kgfs-test", str(point)]
-    if os.geteuid() != 0 or shutil.which("mount") is None or subprocess.run(command, capture_output=True).returncode:
-        missing("tmpfs", "a small tmpfs cannot be mounted here")
-    yield point
-    subprocess.run(["umount", str(point)], check=True)
+    with small_file_system(tmp_path, "4m") as point:
+        yield point
 
 
 @pytest.mark.parametrize("kind", ["bytes", "copied file", "moved file"])

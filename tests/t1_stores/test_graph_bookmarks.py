@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import base64
 import errno
-import os
 import re
-import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -19,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kgfs.errors import AwayError, FullError, StoreError
-from tests.required import missing
+from tests.small_disk import small_file_system
 from tests.t1_stores.graph_stores import own
 from tests.t6_whole.running import ROOT
 
@@ -164,14 +162,8 @@ def test_what_one_process_forgets_no_other_asks_for(tmp_path: Path) -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 64 KiB."""
-    point = tmp_path / "small"
-    point.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=64k,mode=700", "kgfs-test", str(point)]
-    if os.geteuid() != 0 or shutil.which("mount") is None or subprocess.run(command, capture_output=True).returncode:
-        missing("tmpfs", "a small tmpfs cannot be mounted here")
-    yield point
-    subprocess.run(["umount", str(point)], check=True)
+    with small_file_system(tmp_path, "64k") as point:
+        yield point
 
 
 def fill(disk: Path) -> Path:

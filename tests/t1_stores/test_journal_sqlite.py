@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import sqlite3
 import stat
@@ -23,7 +22,7 @@ from kgfs.stores.journal import sqlite as module
 from kgfs.stores.journal.names import SqliteNames
 from kgfs.stores.journal.schema import prepare
 from kgfs.stores.journal.sqlite import SqliteJournal
-from tests.required import missing
+from tests.small_disk import small_file_system
 from tests.t1_stores.journal_building import Hand
 
 RECORDING = """
@@ -148,14 +147,8 @@ def test_a_kill_loses_nothing_that_was_acknowledged(path: Path, acknowledged: in
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 2 MiB."""
-    point = tmp_path / "small"
-    point.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=2m,mode=700", "kgfs-test", str(point)]
-    if os.geteuid() != 0 or shutil.which("mount") is None or subprocess.run(command, capture_output=True).returncode:
-        missing("tmpfs", "a small tmpfs cannot be mounted here")
-    yield point
-    subprocess.run(["umount", str(point)], check=True)
+    with small_file_system(tmp_path, "2m") as point:
+        yield point
 
 
 def test_a_full_disk_is_said_and_harms_nothing(small_disk: Path) -> None:

@@ -103,7 +103,12 @@ def here(tmp_path: Path, garage: MemoryGarage) -> Iterator[Host]:
 
 @pytest.fixture
 def there(tmp_path: Path, garage: MemoryGarage, here: Host) -> Iterator[Host]:
-    made = host(tmp_path / "there", garage)
+    yield from joining(tmp_path / "there", garage)
+
+
+def joining(folder: Path, garage: MemoryGarage) -> Iterator[Host]:
+    """A home that shares what another one made."""
+    made = host(folder, garage)
     made.exchange()
     yield made
     made.session.close()

@@ -17,7 +17,7 @@ from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.graph.sqlite import build_aside, built_beside
 from kgfs.stores.journal.facts import ContentKept, Fact, ForgettingOwed
 from kgfs.stores.waiting import WAITING, waiting_key
-from tests.t3_ingest.test_exchange import LARGE, Host, garage, here, host, there
+from tests.t3_ingest.test_exchange import LARGE, Host, garage, here, host, joining, there
 from tests.t3_ingest.test_given_up import (
     BORDERS,
     KilledError,
@@ -35,11 +35,7 @@ __all__ = ["garage", "here", "there"]
 
 @pytest.fixture
 def third(tmp_path: Path, garage: MemoryGarage, there: Host) -> Iterator[Host]:
-    made = host(tmp_path / "third", garage)
-    made.exchange()
-    yield made
-    made.session.close()
-    made.stores.journal.close()
+    yield from joining(tmp_path / "third", garage)
 
 
 def purged(there: Host, here: Host, third: Host, content: bytes) -> None:

@@ -27,6 +27,15 @@ def place(home: Path, tmp_path: Path) -> Iterator[Place]:
     found.close()
 
 
+@pytest.fixture
+def undisturbed(far: Place, tmp_path: Path) -> Iterator[Place]:
+    """For the same documents, in the same order, a home in files, where the test's own ``far`` is one whose servers end."""
+    found = Place(tmp_path / "undisturbed", tmp_path / "mnt-undisturbed", dict(far.environment))
+    found.mountpoint.mkdir()
+    yield found
+    found.close()
+
+
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     """One mount for all tests of a file; each makes ontologies of its own."""

@@ -39,15 +39,6 @@ def far(place: Place, bucket: Peer) -> Place:
     return place
 
 
-@pytest.fixture
-def undisturbed(far: Place, tmp_path: Path) -> Iterator[Place]:
-    """For the same documents, in the same order, in files."""
-    found = Place(tmp_path / "undisturbed", tmp_path / "mnt-undisturbed", dict(far.environment))
-    found.mountpoint.mkdir()
-    yield found
-    found.close()
-
-
 @pytest.mark.claim("AWAY-4")
 @pytest.mark.logs(REFUSED, AWAY)
 def test_keys_that_are_taken_no_more(far: Place, undisturbed: Place, bucket: Peer, tmp_path: Path) -> None:

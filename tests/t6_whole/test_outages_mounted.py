@@ -64,15 +64,6 @@ def copied(place: Place, source: Path, stderr: int | None = None) -> subprocess.
     return subprocess.Popen(["cp", "-r", f"{source}/.", place.ontology("Notes") / "documents"], stderr=stderr)
 
 
-@pytest.fixture
-def undisturbed(far: Place, tmp_path: Path) -> Iterator[Place]:
-    """The same documents, in the same order, in a home of its own."""
-    found = Place(tmp_path / "undisturbed", tmp_path / "undisturbedmnt", dict(far.environment))
-    found.mountpoint.mkdir()
-    yield found
-    found.close()
-
-
 @pytest.mark.claim("AWAY-1", "AWAY-2", "AWAY-3")
 @pytest.mark.models
 @pytest.mark.logs(AWAY)

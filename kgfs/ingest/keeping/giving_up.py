@@ -82,7 +82,7 @@ class GivingUp:
         once one lets the other's be, which is its own to conclude."""
         for copy in self._set_aside_elsewhere(key):
             try:
-                self._is_made(copy, self.aside + key)
+                self._copied(copy, self.aside + key)
             except RotError as error:
                 self._errors.add("trash", error, key=copy)
             if copy < self.aside:
@@ -118,7 +118,7 @@ class GivingUp:
         lost: KgfsError = MissingError(f"{key}: it is counted on again, and the copy that was set aside is gone.")
         for copy in self._copies_of(key):
             try:
-                if self._is_made(copy, key):
+                if self._copied(copy, key):
                     return True
             except RotError as error:
                 lost = error
@@ -131,13 +131,13 @@ class GivingUp:
         yield self.aside + key
         yield from self._set_aside_elsewhere(key)
 
-    def _is_made(self, present: str, key: str) -> bool:
+    def _copied(self, present: str, key: str) -> bool:
         return duplicate(self._stores, self._config.spool, present, key)
 
     def _set_aside(self, key: str) -> bool | None:
         """False where it is absent, None where it is rotten, which is told."""
         try:
-            return self._is_made(key, self.aside + key)
+            return self._copied(key, self.aside + key)
         except RotError as error:
             self._errors.add("trash", error, key=key)
             return None

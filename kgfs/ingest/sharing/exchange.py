@@ -213,7 +213,7 @@ class Exchange:
         self._is_behind |= bool(tail)  # it may be carried over to other names, or not at all
         for fact in map(decode, tail):
             if isinstance(fact, (VersionMinted, Settled)) and fact.sha256:
-                self._put.setdefault(fact.id, set()).add(fact.sha256)  # it may wait, too, since it was settled
+                self._may_wait(fact.id, fact.sha256)  # too, since it was settled
         news = self._stores.garage.ledger.replay(first - 1)
         own, mine, later = set(tail), spoken_of(tail), Later(self._stores.journal)
         # Each time the tail is carried over whole: of a long one as many at once, so that it is not as often as it is long.
@@ -286,7 +286,10 @@ class Exchange:
     def _is_put(self, fact: ContentKept) -> None:
         # In this order: who takes away what was put is not sure of it from then on.
         self._sure.add(waiting_key(fact.id, fact.sha256))
-        self._put.setdefault(fact.id, set()).add(fact.sha256)
+        self._may_wait(fact.id, fact.sha256)
+
+    def _may_wait(self, name_id: int, sha256: str) -> None:
+        self._put.setdefault(name_id, set()).add(sha256)
 
     def _keep_again(self, entries: Sequence[bytes], first: int) -> list[str]:
         """Before these are known to be delivered, so that a kill in between costs nothing. Keys of originals of which nothing
@@ -336,7 +339,7 @@ class Exchange:
         was_behind, self._is_behind = self._is_behind, True  # should the garage be away meanwhile
         if self._stores.garage.ledger.beyond(last):  # what others have delivered since may count on one of them
             for name_id, content in needless:
-                self._put.setdefault(name_id, set()).add(content)
+                self._may_wait(name_id, content)
             return
         later.look(last)
         for name_id, content in needless:
@@ -346,16 +349,17 @@ class Exchange:
 
     def _has_left_some(self) -> bool:
         """Whether something may wait in the garage that this process put there and nobody needs. Quick."""
-        if self._left or self._is_behind or not self._put:
-            return bool(self._left or self._put)
-        return self._lock.exists() and self._lock.read_bytes() != self._mark
+        if self._left:
+            return True
+        if not self._put:
+            return False
+        return self._is_behind or (self._lock.exists() and self._lock.read_bytes() != self._mark)
 
     def _take_left_away(self) -> None:
         """The same of all that this process put, where another one of this home delivered what was done to it; everything
         is delivered."""
         while self._left:
-            name_id, sha256 = self._left.popleft()
-            self._put.setdefault(name_id, set()).add(sha256)
+            self._may_wait(*self._left.popleft())
             self._is_behind = True
         if not self._is_behind:
             return

@@ -54,16 +54,16 @@ def purged_originals(stores: Stores, after: int) -> set[str]:
     return {found.key for found in _purges(stores, [entry for _, entry in stores.garage.ledger.replay(after)]).values()}
 
 
-_Purged = Mapping[str, VersionMinted | Document]
+_Originals = Mapping[str, VersionMinted | Document]
 """By ``doc_id``: what tells its original."""
 
 
-def _sha256s(purged: _Purged) -> dict[str, str]:
+def _sha256s(purged: _Originals) -> dict[str, str]:
     return {doc_id: found.sha256 for doc_id, found in purged.items()}
 
 
-def _purges(stores: Stores, entries: Sequence[bytes]) -> _Purged:
-    purged = _purged(entries)
+def _purges(stores: Stores, entries: Sequence[bytes]) -> _Originals:
+    purged = _purged_ids(entries)
     return {**_minted(entries, purged), **_known(stores, purged)} if purged else {}
 
 
@@ -72,7 +72,7 @@ def noting_purges(config: Config, stores: Stores, entries: Iterator[tuple[int, b
     nothing tells which of them this home has not obeyed yet. Its cache, spool and quarantine are older than its names then."""
     purged: set[str] = set()
     for seq, entry in entries:
-        purged |= _purged([entry])
+        purged |= _purged_ids([entry])
         yield seq, entry
     if purged:
         _note_more(config, _sha256s(_minted(_told(stores), purged)))
@@ -82,7 +82,7 @@ def _told(stores: Stores) -> Iterator[bytes]:
     return (entry for _, entry in stores.garage.ledger.replay())
 
 
-def _purged(entries: Iterable[bytes]) -> set[str]:
+def _purged_ids(entries: Iterable[bytes]) -> set[str]:
     facts = (decode(entry) for entry in entries if _PURGE in entry)
     return {doc_id for fact in facts if isinstance(fact, ForgettingDone) and fact.purge for doc_id in fact.doc_ids}
 
@@ -123,7 +123,7 @@ def obey(
         return True
     known = _noted(config)
     if known is None:
-        purged = _sha256s(_minted(_told(stores), _purged(_told(stores))))
+        purged = _sha256s(_minted(_told(stores), _purged_ids(_told(stores))))
         known = _Noted(list(purged), list(purged.values()))
     stores.journal.drop_inbox(known.sha256s)
     for path in config.spool.glob("*-*"):

@@ -1,0 +1,24 @@
+"""A disk that is soon full."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.required import missing
+
+
+@contextmanager
+def small_file_system(folder: Path, size: str) -> Iterator[Path]:
+    """One of that size (as mount has it: ``64k``, ``2m``) in memory, below ``folder``."""
+    point = folder / "small"
+    point.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", f"size={size},mode=700", "kgfs-test", str(point)]
+    if os.geteuid() != 0 or shutil.which("mount") is None or subprocess.run(command, capture_output=True).returncode:
+        missing("tmpfs", "a small tmpfs cannot be mounted here")
+    yield point
+    subprocess.run(["umount", str(point)], check=True)
