@@ -14,13 +14,15 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import closing, nullcontext
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from urllib3 import HTTPResponse
+from urllib3 import HTTPResponse, PoolManager
+from urllib3.exceptions import ProtocolError
 
 from kgfs.config import Config, load
 from kgfs.errors import AwayError, BadInputError, ExistsError, MissingError, RotError, StoreError
@@ -36,7 +38,7 @@ from kgfs.stores.garage.s3.garage import S3Garage
 from kgfs.stores.garage.s3.names import key_of, object_name
 from kgfs.stores.garage.s3.objects import S3Objects
 from kgfs.stores.garage.s3.place import Place
-from kgfs.stores.garage.s3.reader import FASTER, S3Reader
+from kgfs.stores.garage.s3.reader import FIRST, S3Reader
 from kgfs.stores.garage.sidecar import encode_sums
 from kgfs.stores.garage.sums import sums_of
 from tests.peers.buckets import S3, Server
@@ -125,11 +127,11 @@ def test_a_truncated_object_is_rot_from_its_end_on(kept: S3Objects, bucket: Buck
 
 @pytest.mark.claim("BUCKET-2")
 def test_an_object_that_is_gone_is_missing_under_its_reader_too(kept: S3Objects, bucket: Bucket) -> None:
-    kept.put(KEY, bytes(FASTER * BLOCK + 1))
+    kept.put(KEY, bytes(FIRST * BLOCK + 1))
     with closing(kept.open(KEY)) as reader:
         bucket.delete(object_name(KEY))
         with pytest.raises(MissingError):
-            reader.read_at(FASTER * BLOCK, 1)
+            reader.read_at(FIRST * BLOCK, 1)
     with pytest.raises(MissingError):
         kept.get(KEY)
 
@@ -389,8 +391,62 @@ def test_a_download_whose_length_nobody_knows_is_not_left_unread() -> None:
     response = HTTPResponse(BytesIO(LONG), preload_content=False)
     download = Download(response, nullcontext)
     assert download.read(3) == LONG[:3]
+    rest = memoryview(bytearray(len(LONG)))
+    assert download.read_into(rest) == len(LONG) - 3
+    assert rest[: len(LONG) - 3] == LONG[3:]
     download.close()
     assert response.closed
+
+
+class _Says(BaseHTTPRequestHandler):
+    """All of LONG, or for the path /cut what is less than it promised."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(LONG)))
+        self.end_headers()
+        self.wfile.write(LONG[: BLOCK + 1] if self.path == "/cut" else LONG)
+        self.close_connection = self.path == "/cut"
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def speaker() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Says) as server:
+        threading.Thread(target=server.serve_forever).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+
+
+@pytest.mark.parametrize("first", [0, 3])
+def test_a_download_goes_straight_to_its_place_and_leaves_the_connection(speaker: str, first: int) -> None:
+    with PoolManager() as pool:
+        for _ in range(2):
+            response = pool.request("GET", speaker, preload_content=False)
+            download = Download(response, nullcontext)
+            assert download.read(first) == LONG[:first]
+            with memoryview(bytearray(len(LONG) - first)) as place:
+                assert download._straight_into(place[:1]) == 1
+                assert 1 + download.read_into(place[1:]) == len(place)
+                assert place == LONG[first:]
+            assert download.read_into(memoryview(bytearray(1))) == 0
+            download.close()
+        assert pool.connection_from_url(speaker).num_connections == 1
+
+
+def test_a_download_that_breaks_off_is_not_one_that_ended(speaker: str) -> None:
+    with PoolManager() as pool:
+        download = Download(pool.request("GET", f"{speaker}/cut", preload_content=False), nullcontext)
+        assert download.read_into(memoryview(bytearray(BLOCK))) == BLOCK
+        with pytest.raises(ProtocolError):
+            download.read_into(memoryview(bytearray(BLOCK)))
+        download.close()
 
 
 @pytest.mark.claim("BUCKET-3")

@@ -26,6 +26,8 @@ from kgfs.stores.locks import locked
 
 PAGE = 4096
 """What a file takes of the disk is a multiple of it."""
+LARGE = 256 << 10
+"""Bytes from which on the room of a file is asked for at once, which takes a quarter off what writing a MiB costs on ext4."""
 SPARE = 256 << 20
 """Bytes of the disk that are left to the rest of the home: what it records and writes comes first. Of a small disk a
 quarter."""
@@ -293,6 +295,8 @@ def _made(path: str, content: bytes | memoryview) -> bool:
     except OSError:
         return False
     try:
+        if len(content) >= LARGE:
+            os.posix_fallocate(descriptor, 0, len(content))
         if os.write(descriptor, content) == len(content):
             return True
     except OSError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from http.client import HTTPResponse
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -28,10 +29,28 @@ class Download:
     def read_into(self, buffer: memoryview) -> int:
         """How many bytes came, fewer than there is room for only where the part ends."""
         filled = 0
-        while filled < len(buffer) and (piece := self.read(min(STEP, len(buffer) - filled))):
-            buffer[filled : filled + len(piece)] = piece
-            filled += len(piece)
+        with self._spoken():
+            while filled < len(buffer) and (
+                came := self._straight_into(buffer[filled:]) or self._into(buffer[filled:])
+            ):
+                filled += came
         return filled
+
+    def _straight_into(self, buffer: memoryview) -> int:
+        """How many bytes the socket filled in; 0 where it has no more, or where there is more than a socket to it. The library's
+        own reading makes bytes of all that comes first, which takes a third of the time of receiving them."""
+        response, source = self._response, getattr(self._response, "_fp", None)
+        if not (isinstance(source, HTTPResponse) and response.length_remaining):
+            return 0
+        with response._error_catcher():  # type: ignore[attr-defined]
+            came = source.readinto(buffer)
+        response.length_remaining -= came
+        return came
+
+    def _into(self, buffer: memoryview) -> int:
+        piece = self._response.read(min(STEP, len(buffer)), decode_content=False)
+        buffer[: len(piece)] = piece
+        return len(piece)
 
     def close(self) -> None:
         # What was not read to its end cannot carry another request, nor what has an end that nobody knows.

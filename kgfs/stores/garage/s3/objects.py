@@ -33,7 +33,7 @@ from kgfs.stores.garage.s3.names import (
     upload_name,
 )
 from kgfs.stores.garage.s3.proof import proven, remake
-from kgfs.stores.garage.s3.reader import FASTER, S3Reader
+from kgfs.stores.garage.s3.reader import BUFFERS, FIRST, S3Reader
 from kgfs.stores.garage.sidecar import decode_sums, encode_sums
 from kgfs.stores.garage.staging import check_size
 from kgfs.stores.garage.sums import Summer, sums_of
@@ -190,17 +190,22 @@ class S3Objects:
             return S3Reader(key, kept[0], self._bucket, self._cache, kept[1])
         round_ = self._cache.round()
         with ExitStack() as stack:
-            first, download = b"", None
+            first: bytes | memoryview = b""
+            download = None
             try:
-                found, download = self._bucket.download(name, 0, FASTER * BLOCK)
+                found, download = self._bucket.download(name, 0, FIRST * BLOCK)
                 stack.callback(download.close)
-                first = download.read(BLOCK)
+                if found.size > BLOCK:
+                    block = BUFFERS.take(BLOCK)
+                    first = block if download.read_into(block) == BLOCK else b""
+                else:
+                    first = download.read(BLOCK)
             except ShortError:
                 found = self._bucket.head(name)
             sums = self._sums(key, found)
             right = bool(sums.blocks) and xxhash.xxh3_64_hexdigest(first) == sums.blocks[0]
             if right and len(sums.blocks) == 1:
-                self._cache.keep_whole(key, sums, first, round_)
+                self._cache.keep_whole(key, sums, bytes(first), round_)
             else:
                 self._cache.keep_sums(key, sums, round_)
                 if right:

@@ -21,12 +21,14 @@ from kgfs.stores.garage.s3.names import object_name, sha256_in
 
 HELD = 8
 """Cached blocks of an object that stay open while it is read, so that deleting it does not end the reading."""
-AHEAD = 64
-"""Blocks of one request, at most, while somebody reads on and on: each is answered when it is here."""
-FASTER = 4
-"""How many times more blocks than the one before a request is for, then. So many the first one is for: most objects are no
-longer, and most readers read all of them."""
-_BUFFERS = Buffers(BLOCK, 16)
+FIRST = 4
+"""Blocks of the first request: most objects are no longer, and most readers read all of them."""
+FASTER = 16
+"""How many times more blocks than the one before a request is for, while somebody reads on and on: each is answered when it
+is here, but between two requests nothing comes."""
+AHEAD = 1024
+"""Blocks of one request, at most."""
+BUFFERS = Buffers(BLOCK, 16)
 """For blocks that arrive: held while they are read and until they are in the cache."""
 
 
@@ -43,11 +45,11 @@ class S3Reader:
         sums: Sums,
         bucket: Bucket,
         cache: Cache,
-        first: bytes | None = None,
+        first: bytes | memoryview | None = None,
         following: Download | None = None,
         round_: int = 0,
     ) -> None:
-        """``first`` is the first block, verified; ``following`` the rest of the first :data:`FASTER`, on their way here from
+        """``first`` is the first block, verified; ``following`` the rest of the first :data:`FIRST`, on their way here from
         the bucket since that round of the cache."""
         self._key = key
         self._sums = sums
@@ -66,12 +68,12 @@ class S3Reader:
         self._following: FileIO | None = None
         """That block, where it is cached and none of those that stay open."""
         self._closed = False
-        self._ahead = FASTER if following else 1
+        self._ahead = FIRST if following else 1
         self._next = 0 if first is None else 1
         """The block behind the last one that came from the bucket."""
         self._download = following
         """Blocks from ``_next`` on, on their way here."""
-        self._last = min(FASTER, len(sums.blocks)) - 1
+        self._last = min(FIRST, len(sums.blocks)) - 1
         """The last block of it."""
         self._round = round_
 
@@ -202,7 +204,7 @@ class S3Reader:
         assert self._download is not None
         with ExitStack() as failing:
             failing.callback(self._hang_up)
-            block = _BUFFERS.take(min(BLOCK, self._sums.size - number * BLOCK))
+            block = BUFFERS.take(min(BLOCK, self._sums.size - number * BLOCK))
             if self._download.read_into(block) != len(block) or not self._hold(number, block):
                 raise self._wrong(number)
             failing.pop_all()
