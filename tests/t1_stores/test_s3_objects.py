@@ -17,6 +17,7 @@ from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -254,6 +255,70 @@ def test_of_two_who_put_long_contents_one_wins_whole(kept: S3Objects) -> None:
     assert winner in contents
     assert sorted(answers) == ["", hashlib.sha256(winner).hexdigest()]
     assert list(kept.left_over()) == []
+
+
+@pytest.fixture
+def unguarded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that looked whether the name is free long before it ends an upload."""
+    ends = Bucket._unless_taken
+
+    def unless_taken(
+        self: Bucket, method: str, name: str, body: bytes, headers: dict[str, str], *query: dict[str, str]
+    ) -> bool:
+        return ends(self, method, name, body, {} if method == "POST" else headers, *query)
+
+    monkeypatch.setattr(Bucket, "_unless_taken", unless_taken)
+    monkeypatch.setattr(Bucket, "looks_before_it_writes", True)
+
+
+@pytest.mark.claim("BUCKET-1")
+@pytest.mark.usefixtures("small_parts", "unguarded")
+@pytest.mark.parametrize("first", [LONGER[::-1], b"zen"], ids=["long", "short"])
+def test_who_was_replaced_by_the_end_of_an_upload_is_told(
+    kept: S3Objects, bucket: Bucket, monkeypatch: pytest.MonkeyPatch, first: bytes
+) -> None:
+    waits, put_first, ended = threading.Event(), threading.Event(), threading.Event()
+    put, put_parts, told = bucket.put, bucket.put_parts, list[str]()
+
+    def put_one(name: str, *rest: Any) -> bool:
+        done = put(name, *rest)
+        if name == object_name(KEY):
+            put_first.set()
+            ended.wait(30)
+        return done
+
+    def put_long(name: str, parts: Iterator[bytes], meta: dict[str, str]) -> bool:
+        mine = meta["kgfs-sha256"] == sums_of(LONGER).sha256
+        if mine:
+            waits.set()
+            put_first.wait(30)
+        done = put_parts(name, parts, meta)
+        if mine:
+            ended.set()
+        else:
+            put_first.set()
+            ended.wait(30)
+        return done
+
+    def replace() -> None:
+        told.append(kept.put(KEY, LONGER).sha256)
+
+    monkeypatch.setattr(bucket, "put", put_one)
+    monkeypatch.setattr(bucket, "put_parts", put_long)
+    other = threading.Thread(target=replace)
+    other.start()
+    assert waits.wait(30)
+    with pytest.raises(ExistsError):
+        kept.put(KEY, first)
+    other.join()
+    assert told == [sums_of(LONGER).sha256]
+    assert kept.get(KEY) == LONGER
+    assert list(kept.left_over()) == []
+
+
+def test_only_servers_that_are_known_for_it_are_trusted_to_end_uploads_at_once(bucket: Bucket, server: Server) -> None:
+    bucket.put("any", b"", {})
+    assert bucket.looks_before_it_writes == (server.name != "minio")
 
 
 @pytest.mark.usefixtures("small_parts")

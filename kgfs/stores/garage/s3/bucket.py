@@ -75,8 +75,8 @@ class Bucket:
         self._top = f"{place.prefix.strip('/')}/" if place.prefix.strip("/") else ""
         self._seen = False
         """Whether there was a bucket."""
-        self._by_folder: bool | None = None
-        """As :attr:`lists_by_folder`, once the bucket said so."""
+        self._server: str | None = None
+        """What it calls itself, once it has; in small letters."""
 
     # ------------------------------------------------------------------------------------------- writing
 
@@ -184,14 +184,23 @@ class Bucket:
     @property
     def lists_by_folder(self) -> bool:
         """Whether listings are in order folder by folder (``a/b`` before ``a-``) instead of in order of name."""
-        if self._by_folder is None:
+        return "seaweedfs" in self._called()
+
+    @property
+    def looks_before_it_writes(self) -> bool:
+        """Whether what ends an upload may replace what was put after it was looked whether the name is free. SeaweedFS 4.48 does;
+        those are trusted of which it is known that they do not."""
+        return not any(known in self._called() for known in ("amazons3", "minio"))
+
+    def _called(self) -> str:
+        if self._server is None:
             try:
                 with self._spoken("the bucket"):
                     response = self._client()._execute("HEAD", self.place.bucket)
             except MissingError:
-                return False  # nothing is listed yet, and nothing known of the server
-            self._by_folder = "seaweedfs" in response.headers.get("server", "").lower()
-        return self._by_folder
+                return ""  # there is no bucket yet, and nothing known of the server
+            self._server = str(response.headers.get("server", "")).lower()
+        return self._server
 
     # ---------------------------------------------------------------------------------- left-over uploads
 

@@ -45,6 +45,9 @@ COPIED = 128 << 20
 """Bytes that the server copies at one request."""
 SENT = BLOCK
 """Bytes that are sent sooner than copied: to send them is one request, and to copy seven."""
+REPLACED = 0.2
+"""Seconds within which the end of another upload that looked before may replace what was put, on servers that look before they
+write (:attr:`Bucket.looks_before_it_writes`): milliseconds were seen."""
 CACHED_AT_PUT = 8 << 20
 """What is this long at most goes into the cache when it is put, for it is mostly read soon."""
 
@@ -118,7 +121,8 @@ class S3Objects:
         try:
             if sums.size <= PART:
                 body = content.read_bytes() if isinstance(content, Path) else content
-                return self._bucket.put(name, body, encode_meta(sums, time.time_ns()), sums.sha256)
+                done = self._bucket.put(name, body, encode_meta(sums, time.time_ns()), sums.sha256)
+                return done and not (self._may_be_replaced(key, sums) and self._is_replaced(name, sums))
             return self._place_parts(key, name, _parts(content, sums), sums)
         except ChangedError as error:
             raise BadInputError(f"{key}: the content changed after it was hashed.") from error
@@ -144,8 +148,27 @@ class S3Objects:
                 if not self._bucket.uploads(name):  # else the parts that stay are found by it
                     self._bucket.delete(upload_name(key))
             raise
-        self._bucket.delete(upload_name(key))
-        return done
+        replaced = done and self._bucket.looks_before_it_writes and self._is_replaced(name, sums)
+        self._bucket.delete(upload_name(key))  # not before: by it the putter of a small content knows of this one
+        return done and not replaced
+
+    def _may_be_replaced(self, key: str, sums: Sums) -> bool:
+        """Whether somebody uploads another content to where this one was put."""
+        if sums.sha256 in key or not self._bucket.looks_before_it_writes:
+            return False
+        try:
+            self._bucket.head(upload_name(key))
+        except MissingError:
+            return False
+        return True
+
+    def _is_replaced(self, name: str, sums: Sums) -> bool:
+        """Whether another content stands where this one was put, once nobody replaces it any more."""
+        time.sleep(REPLACED)
+        try:
+            return sha256_in(self._bucket.head(name).meta) != sums.sha256
+        except MissingError:
+            return False  # deleted meanwhile, as it may be
 
     def _is_kept(self, key: str, sums: Sums) -> bool:
         """Whether this content is kept; ExistsError if another is, False if none."""
