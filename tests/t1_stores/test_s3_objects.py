@@ -31,7 +31,7 @@ from kgfs.stores.garage.contract import BLOCK
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.garage.s3 import names, objects, proof
 from kgfs.stores.garage.s3.behind import CacheBehind
-from kgfs.stores.garage.s3.bucket import Bucket
+from kgfs.stores.garage.s3.bucket import Bucket, Upload
 from kgfs.stores.garage.s3.cache import Cache
 from kgfs.stores.garage.s3.client import client_of
 from kgfs.stores.garage.s3.download import Download
@@ -313,6 +313,50 @@ def test_who_was_replaced_by_the_end_of_an_upload_is_told(
     other.join()
     assert told == [sums_of(LONGER).sha256]
     assert kept.get(KEY) == LONGER
+    assert list(kept.left_over()) == []
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize("said", ["nothing", "taken"])
+def test_an_upload_that_may_have_ended_is_not_aborted(
+    kept: S3Objects, bucket: Bucket, monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
+    """The answer was not heard; or it was asked for once more, and heard that the name is taken."""
+    ends, aborted = bucket._unless_taken, list[str]()
+
+    def unheard(method: str, *rest: Any) -> bool:
+        done = ends(method, *rest)
+        if method == "POST" and said == "nothing":
+            raise AwayError("the answer was lost")
+        return done and method != "POST"
+
+    with monkeypatch.context() as lost:
+        lost.setattr(bucket, "_unless_taken", unheard)
+        lost.setattr(bucket, "abort", lambda upload: aborted.append(upload.name))
+        if said == "nothing":
+            with pytest.raises(AwayError):
+                kept.put(KEY, LONGER)
+        else:
+            kept.put(KEY, LONGER)
+    assert aborted == []
+    assert kept.put(KEY, LONGER).sha256 == sums_of(LONGER).sha256
+    assert kept.get(KEY) == LONGER
+    assert list(kept.left_over()) == []
+
+
+def test_a_server_that_says_taken_of_what_it_has_not_is_not_asked_for_ever(
+    kept: S3Objects, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bucket, "put", lambda *_: False)
+    with pytest.raises(AwayError, match="is called taken and is not there"):
+        kept.put(KEY, b"zen")
+
+
+def test_who_ended_an_upload_leaves_the_note_of_others(kept: S3Objects, bucket: Bucket) -> None:
+    begun = bucket._begin(object_name(KEY), {})
+    kept.put(KEY, bytes(objects.PART + 1))
+    assert [key for key, _ in kept.left_over()] == [KEY]
+    bucket.abort(Upload(object_name(KEY), begun))
     assert list(kept.left_over()) == []
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote
 from xml.etree import ElementTree
 
-from kgfs.errors import AwayError, MissingError, StoreError, TimedOutError
+from kgfs.errors import AWAY, AwayError, MissingError, StoreError, TimedOutError
 from kgfs.stores.aside import step_aside
 from kgfs.stores.garage.s3.download import Download
 from kgfs.stores.garage.s3.errors import NoBucketError, TakenError
@@ -99,25 +99,41 @@ class Bucket:
 
     def put_parts(self, name: str, parts: Iterable[bytes | Span], meta: Mapping[str, str]) -> bool:
         """As :meth:`put`, of any size: one part in memory at a time, each but the last of 5 MiB or more. Where it fails,
-        or ``parts`` raises, nothing is left behind, if the server still listens."""
+        or ``parts`` raises, nothing is left behind, if the server still listens; where it went away while it ended the upload, so that nobody
+        knows whether it did, the parts stay."""
         upload = Upload(name, self._begin(name, meta))
         try:
             with self._spoken(name):
                 tags = [self._put_part(upload, number, part) for number, part in enumerate(parts, 1)]
-            listed = "".join(
-                f'<Part><PartNumber>{number}</PartNumber><ETag>"{tag}"</ETag></Part>'
-                for number, tag in enumerate(tags, 1)
-            )
-            body = f"<CompleteMultipartUpload>{listed}</CompleteMultipartUpload>".encode()
-            done = self._unless_taken(
-                "POST", name, body, {"Content-Type": "application/xml", **_UNLESS_THERE}, {"uploadId": upload.id}
-            )
         except BaseException:
             self.abort_if_there(upload)
             raise
-        if not done:
+        listed = "".join(
+            f'<Part><PartNumber>{number}</PartNumber><ETag>"{tag}"</ETag></Part>' for number, tag in enumerate(tags, 1)
+        )
+        body = f"<CompleteMultipartUpload>{listed}</CompleteMultipartUpload>".encode()
+        try:
+            done = self._unless_taken(
+                "POST", name, body, {"Content-Type": "application/xml", **_UNLESS_THERE}, {"uploadId": upload.id}
+            )
+        except (
+            AWAY
+        ):  # it may have been ended, or be so yet; SeaweedFS before 4.48 takes the parts out of the object then
+            raise
+        except BaseException:
+            self.abort_if_there(upload)
+            raise
+        if not done and not self._has(name, meta):
             self.abort_if_there(upload)
         return done
+
+    def _has(self, name: str, meta: Mapping[str, str]) -> bool:
+        """Whether what stands there may be this very upload, whose end was asked for twice: the first answer was not heard."""
+        try:
+            found = self.head(name).meta
+        except MissingError:
+            return False
+        return all(found.get(key) == value for key, value in meta.items())
 
     def relabel(self, found: Found, meta: Mapping[str, str]) -> None:
         """Give an object other metadata, if it is still the one that was found."""

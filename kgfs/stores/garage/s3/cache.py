@@ -296,7 +296,8 @@ def _made(path: str, content: bytes | memoryview) -> bool:
         return False
     try:
         if len(content) >= LARGE:
-            os.posix_fallocate(descriptor, 0, len(content))
+            with suppress(OSError):  # where there is none of it to be had at once; a full disk tells the writing too
+                os.posix_fallocate(descriptor, 0, len(content))
         if os.write(descriptor, content) == len(content):
             return True
     except OSError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from http.client import HTTPResponse
+from http.client import HTTPResponse, IncompleteRead
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -37,13 +37,15 @@ class Download:
         return filled
 
     def _straight_into(self, buffer: memoryview) -> int:
-        """How many bytes the socket filled in; 0 where it has no more, or where there is more than a socket to it. The library's
+        """How many bytes the socket filled in; 0 where the part ended, or where there is more than a socket to it. The library's
         own reading makes bytes of all that comes first, which takes a third of the time of receiving them."""
         response, source = self._response, getattr(self._response, "_fp", None)
         if not (isinstance(source, HTTPResponse) and response.length_remaining):
             return 0
         with response._error_catcher():  # type: ignore[attr-defined]
             came = source.readinto(buffer)
+            if not came:  # in here, so that the connection is closed before it goes back to the others
+                raise IncompleteRead(b"", response.length_remaining)
         response.length_remaining -= came
         return came
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import xxhash
 
-from kgfs.errors import AWAY, BadInputError, ExistsError, MissingError, StoreError, TimedOutError
+from kgfs.errors import AWAY, AwayError, BadInputError, ExistsError, MissingError, StoreError, TimedOutError
 from kgfs.failpoints import border
 from kgfs.stores.garage.contract import BLOCK, Look, Reader, Sums
 from kgfs.stores.garage.durable import os_errors
@@ -32,7 +32,7 @@ from kgfs.stores.garage.s3.names import (
     sums_name,
     upload_name,
 )
-from kgfs.stores.garage.s3.proof import proven, remake
+from kgfs.stores.garage.s3.proof import is_named_by, proven, remake
 from kgfs.stores.garage.s3.reader import BUFFERS, FIRST, S3Reader
 from kgfs.stores.garage.sidecar import decode_sums, encode_sums
 from kgfs.stores.garage.staging import check_size
@@ -45,9 +45,11 @@ COPIED = 128 << 20
 """Bytes that the server copies at one request."""
 SENT = BLOCK
 """Bytes that are sent sooner than copied: to send them is one request, and to copy seven."""
-REPLACED = 0.2
+TRIES = 10
+"""How often a content is put that is deleted each time, or that a server calls taken and does not show."""
+REPLACED = 1.0
 """Seconds within which the end of another upload that looked before may replace what was put, on servers that look before they
-write (:attr:`Bucket.looks_before_it_writes`): milliseconds were seen."""
+write (:attr:`Bucket.looks_before_it_writes`). Milliseconds were seen; a server that hesitates longer breaks the promise."""
 CACHED_AT_PUT = 8 << 20
 """What is this long at most goes into the cache when it is put, for it is mostly read soon."""
 
@@ -74,8 +76,10 @@ class S3Objects:
             sums = sums or sums_of(content)
             check_size(content, content.stat().st_size if isinstance(content, Path) else len(content), sums)
             copied = bool(present) and sums.size > SENT and self.copy(present, key, sums.sha256)
-            while not (copied or self._place(key, name, content, sums) or self._is_kept(key, sums)):
-                pass  # deleted between the two: it is tried again
+            # What is deleted between the two is tried again.
+            placed = (self._place(key, name, content, sums) or self._is_kept(key, sums) for _ in range(TRIES))
+            if not (copied or any(placed)):
+                raise AwayError(f"{self._bucket.place.shown}: {key} is called taken and is not there. Try again later.")
             if sums.size <= CACHED_AT_PUT:
                 self._cache_content(key, content, sums, round_)
             if move and isinstance(content, Path):
@@ -122,7 +126,11 @@ class S3Objects:
             if sums.size <= PART:
                 body = content.read_bytes() if isinstance(content, Path) else content
                 done = self._bucket.put(name, body, encode_meta(sums, time.time_ns()), sums.sha256)
-                return done and not (self._may_be_replaced(key, sums) and self._is_replaced(name, sums))
+                if not (done and self._may_be_replaced(key, sums)):
+                    return done
+                if self._is_noted(key):  # else who noted it has ended it: what came of it stands there
+                    time.sleep(REPLACED)
+                return not self._is_replaced(name, sums)
             return self._place_parts(key, name, _parts(content, sums), sums)
         except ChangedError as error:
             raise BadInputError(f"{key}: the content changed after it was hashed.") from error
@@ -145,17 +153,25 @@ class S3Objects:
             done = False
         except BaseException:
             with suppress(StoreError, TimedOutError):
-                if not self._bucket.uploads(name):  # else the parts that stay are found by it
-                    self._bucket.delete(upload_name(key))
+                self._unnote(key, name)
             raise
-        replaced = done and self._bucket.looks_before_it_writes and self._is_replaced(name, sums)
-        self._bucket.delete(upload_name(key))  # not before: by it the putter of a small content knows of this one
+        replaced = False
+        if done and self._may_be_replaced(key, sums):
+            time.sleep(REPLACED)
+            replaced = self._is_replaced(name, sums)
+        self._unnote(key, name)  # not before: by it the putter of a small content knows of this one
         return done and not replaced
 
+    def _unnote(self, key: str, name: str) -> None:
+        if not self._bucket.uploads(name):  # else the parts that stay, or those of others, are found by it
+            self._bucket.delete(upload_name(key))
+
     def _may_be_replaced(self, key: str, sums: Sums) -> bool:
-        """Whether somebody uploads another content to where this one was put."""
-        if sums.sha256 in key or not self._bucket.looks_before_it_writes:
-            return False
+        """Not where the key is made of the content's hash, as most are: what replaces it there is the same."""
+        return not is_named_by(key, sums.sha256) and self._bucket.looks_before_it_writes
+
+    def _is_noted(self, key: str) -> bool:
+        """Whether somebody uploads to it in parts."""
         try:
             self._bucket.head(upload_name(key))
         except MissingError:
@@ -163,8 +179,7 @@ class S3Objects:
         return True
 
     def _is_replaced(self, name: str, sums: Sums) -> bool:
-        """Whether another content stands where this one was put, once nobody replaces it any more."""
-        time.sleep(REPLACED)
+        """Whether another content stands where this one was put."""
         try:
             return sha256_in(self._bucket.head(name).meta) != sums.sha256
         except MissingError:

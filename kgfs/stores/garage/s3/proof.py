@@ -23,12 +23,15 @@ def proven(bucket: Bucket, key: str, found: Found, proof: str) -> Sums:
             while piece := download.read(BLOCK):
                 summer.update(piece)
     sums = summer.sums()
-    name = key.rpartition("/")[2].partition(".")[0]
-    if sums.sha256 not in (proof, sha256_in(found.meta)) and not (
-        _HASH.fullmatch(name) and sums.sha256.startswith(name)
-    ):
+    if sums.sha256 not in (proof, sha256_in(found.meta)) and not is_named_by(key, sums.sha256):
         raise RotError(f"{key}: its sums are lost and nothing proves its bytes. Run kgfs check --repair.")
     return sums
+
+
+def is_named_by(key: str, sha256: str) -> bool:
+    """Whether the key is made of that hash, or of enough of it, so that nothing else has it."""
+    name = key.rpartition("/")[2].partition(".")[0]
+    return sha256 in key or bool(_HASH.fullmatch(name) and sha256.startswith(name))
 
 
 def remake(bucket: Bucket, key: str, found: Found, sums: Sums) -> None:

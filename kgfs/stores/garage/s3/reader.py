@@ -28,6 +28,9 @@ FASTER = 16
 is here, but between two requests nothing comes."""
 AHEAD = 1024
 """Blocks of one request, at most."""
+UNKEPT = 64
+"""Blocks of one request after which another one is made where something was forgotten meanwhile (a lease that was renewed is
+enough): of what the first still brings nothing would be cached."""
 BUFFERS = Buffers(BLOCK, 16)
 """For blocks that arrive: held while they are read and until they are in the cache."""
 
@@ -76,6 +79,8 @@ class S3Reader:
         self._last = min(FIRST, len(sums.blocks)) - 1
         """The last block of it."""
         self._round = round_
+        self._asked = 0
+        """The first block of that download."""
 
     @property
     def sums(self) -> Sums:
@@ -180,6 +185,8 @@ class S3Reader:
         """Take the block from what is on its way here; where that broke off, it is to be asked for again."""
         if self._download is None or number != self._next:
             return False
+        if number - self._asked >= UNKEPT and self._cache.keeps and self._cache.round() != self._round:
+            return False
         try:
             self._take(number)
         except AWAY:
@@ -196,7 +203,7 @@ class S3Reader:
             self._download = self._bucket.download(object_name(self._key), start, end - start)[1]
         except ShortError as error:
             raise self._wrong(number) from error
-        self._last = number + count - 1
+        self._asked, self._last = number, number + count - 1
 
     def _take(self, number: int) -> None:
         """Hold the next block of the download, and have it cached. Where that fails nothing more is read of it: nobody knows

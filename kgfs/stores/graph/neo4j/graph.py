@@ -16,7 +16,7 @@ from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.neo4j import editions, feed, loading, purging, schema, spaces
 from kgfs.stores.graph.neo4j.commit import Commit
 from kgfs.stores.graph.neo4j.faults import QUESTIONS, faults
-from kgfs.stores.graph.neo4j.locking import WHOLE, lock_for
+from kgfs.stores.graph.neo4j.locking import lock_for
 from kgfs.stores.graph.neo4j.matching import Neo4jMatching
 from kgfs.stores.graph.neo4j.merging import Cascade, Reassignment, set_marks
 from kgfs.stores.graph.neo4j.place import Place
@@ -117,7 +117,7 @@ class Neo4jGraph(Neo4jMatching):
 
     def _note_whole(self) -> None:
         """That what was committed here is there, for those who follow: else each of them is to wait for the lock itself."""
-        self._speaking.write_one(WHOLE, self._speaking.place.timeout, graph=self._graph)
+        self._speaking.note_whole(self._graph)
 
     def _locked(self, tx: ManagedTransaction, commit_id: str = "") -> tuple[Root, int | None]:
         """The graph's node, and the epoch of that commit if it was done."""

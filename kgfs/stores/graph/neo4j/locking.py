@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from neo4j import ManagedTransaction
@@ -16,6 +17,11 @@ WHOLE = f"MATCH (g:Graph {{name: $graph}}) {LOCKED} SET g.whole = coalesce(g.tur
 """Note that all that was committed so far is there. A server shows what a transaction commits piece by piece, the new epoch
 before what an index finds of it, and gives its locks back when all of it is there: so who has the lock knows. As long as the two
 numbers differ, or are not there, somebody's commit may be there in part."""
+
+
+def is_whole(root: Mapping[str, Any]) -> bool:
+    """Whether nothing was committed that may be there in part."""
+    return bool(root.get("whole", -1) == root.get("turn", 0))
 
 
 def lock(tx: ManagedTransaction, graph: str) -> dict[str, Any] | None:

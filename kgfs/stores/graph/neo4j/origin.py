@@ -12,7 +12,7 @@ from neo4j import ManagedTransaction
 
 from kgfs.stores.graph.neo4j import feed
 from kgfs.stores.graph.neo4j.commit import COUNTED
-from kgfs.stores.graph.neo4j.locking import WHOLE, lock
+from kgfs.stores.graph.neo4j.locking import is_whole, lock
 from kgfs.stores.graph.neo4j.place import Place
 from kgfs.stores.graph.neo4j.requests import run
 from kgfs.stores.graph.neo4j.speaking import ROOT, Speaking
@@ -57,8 +57,8 @@ class Origin:
         """What the graph stood at when nothing of it was there in part. Waits for a commit that is about to be, and for one
         that is under way only where nobody noted that the one before was."""
         found = self._speaking.glance(ROOT, graph=self._graph)
-        if found is not None and found["root"].get("whole", -1) != found["root"].get("turn", 0):
-            found = self._speaking.write_one(WHOLE, self._speaking.place.timeout, graph=self._graph)
+        if found is not None and not is_whole(found["root"]):
+            found = self._speaking.note_whole(self._graph)
         return _standing_of(found["root"] if found is not None else None)
 
     def close(self) -> None:

@@ -34,6 +34,7 @@ from neo4j.exceptions import (
 from kgfs.errors import AWAY, AwayError, KgfsError, StoreError, TimedOutError
 from kgfs.stores.graph.neo4j.bookmarks import Kept
 from kgfs.stores.graph.neo4j.entering import Entering
+from kgfs.stores.graph.neo4j.locking import WHOLE, is_whole
 from kgfs.stores.graph.neo4j.patience import Patience
 from kgfs.stores.graph.neo4j.place import WRITING, Place
 from kgfs.stores.graph.neo4j.refusals import ENDED, below, ours, refused_by_us
@@ -59,12 +60,12 @@ ASKED_AGAIN = 40
 """How often a question is asked while commits come in between."""
 
 ROOT = "MATCH (g:Graph {name: $graph}) RETURN properties(g) AS root"
-WHOLE = """
+BOTH_LOOKS = """
 MATCH (g:Graph {name: $graph})
-WITH g.space AS space, [g.epoch, g.clears] AS before
-WITH before, COLLECT { %s } AS rows
+WITH g.space AS space, [g.epoch, g.clears, coalesce(g.turn, 0)] AS before, coalesce(g.whole, -1) AS noted
+WITH before, noted = before[2] AS whole, COLLECT { %s } AS rows
 MATCH (again:Graph {name: $graph})
-RETURN rows, before = [again.epoch, again.clears] AS whole"""
+RETURN rows, whole, before = [again.epoch, again.clears, coalesce(again.turn, 0)] AS steady"""
 """A question and both looks in one request. The question may use ``space`` and returns one column."""
 
 LOOKING = 6 * 3600.0
@@ -267,26 +268,34 @@ class Speaking:
     def ask(self, graph: str, question: str, **words: Any) -> list[Any]:
         """The rows of one question, all of one epoch."""
         for _ in range(ASKED_AGAIN):
-            found = self.one(WHOLE % question, graph=graph, **words)
+            found = self.one(BOTH_LOOKS % question, graph=graph, **words)
             if found is None:
                 raise self.gone(graph)
-            if found["whole"]:
+            if found["whole"] and found["steady"]:
                 return list(found["rows"])
+            if not found["whole"]:
+                self.note_whole(graph)
         raise TimedOutError(f"{self.place.uri}: the graph changes faster than it can be read.")
 
     def steadily(self, graph: str, work: Callable[[ManagedTransaction, str], Answer]) -> Answer:
         """The answer of several questions, all of one epoch; ``work`` is given the graph's space."""
 
-        def once(tx: ManagedTransaction) -> tuple[Answer, bool]:
+        def once(tx: ManagedTransaction) -> tuple[Answer, bool, bool]:
             before = self.root(tx, graph)
             answer = work(tx, before["space"])
-            return answer, before == self.root(tx, graph)
+            return answer, is_whole(before), before == self.root(tx, graph)
 
         for _ in range(ASKED_AGAIN):
-            answer, whole = self.read(once)
-            if whole:
+            answer, whole, steady = self.read(once)
+            if whole and steady:
                 return answer
+            if not whole:
+                self.note_whole(graph)
         raise TimedOutError(f"{self.place.uri}: the graph changes faster than it can be read.")
+
+    def note_whole(self, graph: str) -> Row | None:
+        """That what was committed is there, once it is; the graph's root then. Waits for a commit that is under way."""
+        return self.write_one(WHOLE, self.place.timeout, graph=graph)
 
     def root(self, tx: ManagedTransaction, graph: str) -> dict[str, Any]:
         found = tx.run(ROOT, graph=graph).single()
