@@ -137,16 +137,21 @@ def test_nothing_is_answered_of_a_commit_that_may_be_there_in_part(graph: Graph)
     """Whoever made it noted nothing: the question waits for it, and notes that it is there."""
     from kgfs.stores.graph.neo4j.graph import Neo4jGraph
     from kgfs.stores.graph.neo4j.locking import is_whole
+    from kgfs.stores.graph.neo4j.origin import Origin
 
     assert isinstance(graph, Neo4jGraph)
     speaking, name = graph._speaking, graph._graph
     asks: list[Callable[[], object]] = [lambda: graph.documents(ONTOLOGY), lambda: graph.changes(0)]
+    assert is_whole(speaking.read(lambda tx: speaking.root(tx, name)))
     publish(graph, replace(ZEN, doc_id=A), "first")
     for ask in asks:
         speaking.write_one("MATCH (g:Graph {name: $graph}) SET g.turn = g.turn + 1", 10.0, graph=name)
         assert not is_whole(speaking.read(lambda tx: speaking.root(tx, name)))
         assert ask()
         assert is_whole(speaking.read(lambda tx: speaking.root(tx, name)))
+    with closing(Origin(speaking.place)) as origin:
+        origin.look(lambda _: None, alone=True)
+    assert is_whole(speaking.read(lambda tx: speaking.root(tx, name)))
 
 
 # --------------------------------------------------------------------------------- what is left behind

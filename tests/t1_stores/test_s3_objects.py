@@ -344,6 +344,17 @@ def test_an_upload_that_may_have_ended_is_not_aborted(
     assert list(kept.left_over()) == []
 
 
+@pytest.mark.usefixtures("small_parts")
+def test_keys_that_may_not_list_uploads_put_long_contents(
+    kept: S3Objects, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(name: str) -> list[Upload]:
+        raise AwayError("the server refuses the keys (AccessDenied)")
+
+    monkeypatch.setattr(bucket, "uploads", refused)
+    assert kept.put(KEY, LONGER).sha256 == sums_of(LONGER).sha256
+
+
 def test_a_server_that_says_taken_of_what_it_has_not_is_not_asked_for_ever(
     kept: S3Objects, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:

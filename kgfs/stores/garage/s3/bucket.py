@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote
 from xml.etree import ElementTree
 
-from kgfs.errors import AWAY, AwayError, MissingError, StoreError, TimedOutError
+from kgfs.errors import AWAY, AwayError, KgfsError, MissingError, StoreError, TimedOutError
 from kgfs.stores.aside import step_aside
 from kgfs.stores.garage.s3.download import Download
 from kgfs.stores.garage.s3.errors import NoBucketError, TakenError
@@ -99,8 +99,8 @@ class Bucket:
 
     def put_parts(self, name: str, parts: Iterable[bytes | Span], meta: Mapping[str, str]) -> bool:
         """As :meth:`put`, of any size: one part in memory at a time, each but the last of 5 MiB or more. Where it fails,
-        or ``parts`` raises, nothing is left behind, if the server still listens; where it went away while it ended the upload, so that nobody
-        knows whether it did, the parts stay."""
+        or ``parts`` raises, nothing is left behind, if the server still listens; where it went away while it ended the
+        upload, so that nobody knows whether it did, the parts stay."""
         upload = Upload(name, self._begin(name, meta))
         try:
             with self._spoken(name):
@@ -116,11 +116,10 @@ class Bucket:
             done = self._unless_taken(
                 "POST", name, body, {"Content-Type": "application/xml", **_UNLESS_THERE}, {"uploadId": upload.id}
             )
-        except (
-            AWAY
-        ):  # it may have been ended, or be so yet; SeaweedFS before 4.48 takes the parts out of the object then
+        except (*AWAY, MissingError):
+            # It may have been ended, or be so yet. SeaweedFS before 4.48 takes the parts out of the object where it is aborted then.
             raise
-        except BaseException:
+        except KgfsError:
             self.abort_if_there(upload)
             raise
         if not done and not self._has(name, meta):

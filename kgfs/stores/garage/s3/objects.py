@@ -159,7 +159,8 @@ class S3Objects:
         if done and self._may_be_replaced(key, sums):
             time.sleep(REPLACED)
             replaced = self._is_replaced(name, sums)
-        self._unnote(key, name)  # not before: by it the putter of a small content knows of this one
+        with suppress(StoreError, TimedOutError):  # it is in its place, and a note that stays does no harm
+            self._unnote(key, name)  # not before: by it the putter of a small content knows of this one
         return done and not replaced
 
     def _unnote(self, key: str, name: str) -> None:

@@ -38,8 +38,8 @@ BUFFERS = Buffers(BLOCK, 16)
 class S3Reader:
     """A block is verified each time it comes from the cache or the bucket; the one touched last stays in memory.
 
-    When the object is deleted meanwhile, what was cached when it was opened or was on its way here can still be read, and the
-    rest is MissingError; another content that takes its key is never shown.
+    When the object is deleted meanwhile, what was cached when it was opened can still be read, and of what was on its way here
+    the next blocks, up to :data:`UNKEPT` of its request; the rest is MissingError. Another content that takes its key is never shown.
     """
 
     def __init__(

@@ -30,6 +30,12 @@ def lock(tx: ManagedTransaction, graph: str) -> dict[str, Any] | None:
     return dict(found["root"]) if found else None
 
 
+def lock_whole(tx: ManagedTransaction, graph: str) -> dict[str, Any] | None:
+    """As :func:`lock`, for who changes nothing: all that was committed is there, and noted to be."""
+    found = tx.run(WHOLE, graph=graph).single()
+    return dict(found["root"]) if found else None
+
+
 def lock_for(tx: ManagedTransaction, graph: str, commit_id: str) -> tuple[dict[str, Any], int | None] | None:
     """As :func:`lock`, with the epoch of that commit if it was done."""
     found = tx.run(

@@ -12,7 +12,7 @@ from neo4j import ManagedTransaction
 
 from kgfs.stores.graph.neo4j import feed
 from kgfs.stores.graph.neo4j.commit import COUNTED
-from kgfs.stores.graph.neo4j.locking import is_whole, lock
+from kgfs.stores.graph.neo4j.locking import is_whole, lock_whole
 from kgfs.stores.graph.neo4j.place import Place
 from kgfs.stores.graph.neo4j.requests import run
 from kgfs.stores.graph.neo4j.speaking import ROOT, Speaking
@@ -49,7 +49,9 @@ class Origin:
         """``work`` in one transaction, of a moment when no commit was there in part. ``alone``: nobody commits meanwhile;
         for what takes no long time."""
         if alone:
-            return self._speaking.once(lambda tx: work(Look(tx, _standing_of(lock(tx, self._graph)))), writes=True)
+            return self._speaking.once(
+                lambda tx: work(Look(tx, _standing_of(lock_whole(tx, self._graph)))), writes=True
+            )
         whole = self._whole()
         return self._speaking.once(lambda tx: work(Look(tx, whole)))
 

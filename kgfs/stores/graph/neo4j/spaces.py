@@ -30,7 +30,7 @@ def make(tx: ManagedTransaction, graph: str, space: str) -> None:
     """The graph, if it is new."""
     tx.run(
         "MERGE (g:Graph {name: $graph}) ON CREATE SET"
-        " g.space = $space, g.epoch = 0, g.clears = 0, g.changes_above = 0, g.told = 0",
+        " g.space = $space, g.epoch = 0, g.clears = 0, g.changes_above = 0, g.told = 0, g.turn = 0, g.whole = 0",
         graph=graph,
         space=space,
     ).consume()
