@@ -122,11 +122,11 @@ class Bucket:
         except KgfsError:
             self.abort_if_there(upload)
             raise
-        if not done and not self._has(name, meta):
+        if not done and not self._is_labelled(name, meta):
             self.abort_if_there(upload)
         return done
 
-    def _has(self, name: str, meta: Mapping[str, str]) -> bool:
+    def _is_labelled(self, name: str, meta: Mapping[str, str]) -> bool:
         """Whether what stands there may be this very upload, whose end was asked for twice: the first answer was not heard."""
         try:
             found = self.head(name).meta
@@ -159,6 +159,13 @@ class Bucket:
     def head(self, name: str) -> Found:
         with self._spoken(name):
             return _found(name, self._execute("HEAD", name))
+
+    def has(self, name: str) -> bool:
+        try:
+            self.head(name)
+        except MissingError:
+            return False
+        return True
 
     def get(self, name: str) -> tuple[Found, bytes]:
         """A small object whole."""

@@ -126,21 +126,13 @@ class S3Objects:
             if sums.size <= PART:
                 body = content.read_bytes() if isinstance(content, Path) else content
                 done = self._bucket.put(name, body, encode_meta(sums, time.time_ns()), sums.sha256)
-                if not (done and self._may_be_replaced(key, sums)):
-                    return done
-                if self._is_noted(key):  # else who noted it has ended it: what came of it stands there
-                    time.sleep(REPLACED)
-                return not self._is_replaced(name, sums)
+                return done and self._stays(key, name, sums)
             return self._place_parts(key, name, _parts(content, sums), sums)
         except ChangedError as error:
             raise BadInputError(f"{key}: the content changed after it was hashed.") from error
 
     def _place_parts(self, key: str, name: str, parts: Iterable[bytes | Span], sums: Sums) -> bool:
-        try:
-            self._bucket.head(name)
-        except MissingError:
-            pass
-        else:
+        if self._bucket.has(name):
             return False
         # Noted first, so that parts which a crash leaves are found, on servers too that list uploads by exact name only.
         self._bucket.replace(upload_name(key), key.encode(), {})
@@ -155,36 +147,27 @@ class S3Objects:
             with suppress(StoreError, TimedOutError):
                 self._unnote(key, name)
             raise
-        replaced = False
-        if done and self._may_be_replaced(key, sums):
-            time.sleep(REPLACED)
-            replaced = self._is_replaced(name, sums)
+        stays = done and self._stays(key, name, sums, in_parts=True)
         with suppress(StoreError, TimedOutError):  # it is in its place, and a note that stays does no harm
             self._unnote(key, name)  # not before: by it the putter of a small content knows of this one
-        return done and not replaced
+        return stays
 
     def _unnote(self, key: str, name: str) -> None:
         if not self._bucket.uploads(name):  # else the parts that stay, or those of others, are found by it
             self._bucket.delete(upload_name(key))
 
-    def _may_be_replaced(self, key: str, sums: Sums) -> bool:
-        """Not where the key is made of the content's hash, as most are: what replaces it there is the same."""
-        return not is_named_by(key, sums.sha256) and self._bucket.looks_before_it_writes
-
-    def _is_noted(self, key: str) -> bool:
-        """Whether somebody uploads to it in parts."""
+    def _stays(self, key: str, name: str, sums: Sums, *, in_parts: bool = False) -> bool:
+        """Whether what was put is not replaced by the end of another upload. Where the key is made of the content's hash, as most
+        are, what replaces it is the same."""
+        if is_named_by(key, sums.sha256) or not self._bucket.looks_before_it_writes:
+            return True
+        # Where none is noted, who noted one has ended it: what came of it stands there.
+        if in_parts or self._bucket.has(upload_name(key)):
+            time.sleep(REPLACED)
         try:
-            self._bucket.head(upload_name(key))
+            return sha256_in(self._bucket.head(name).meta) == sums.sha256
         except MissingError:
-            return False
-        return True
-
-    def _is_replaced(self, name: str, sums: Sums) -> bool:
-        """Whether another content stands where this one was put."""
-        try:
-            return sha256_in(self._bucket.head(name).meta) != sums.sha256
-        except MissingError:
-            return False  # deleted meanwhile, as it may be
+            return True  # deleted meanwhile, as it may be
 
     def _is_kept(self, key: str, sums: Sums) -> bool:
         """Whether this content is kept; ExistsError if another is, False if none."""
@@ -212,11 +195,7 @@ class S3Objects:
         return self._sums(key, self._bucket.head(object_name(key)))
 
     def exists(self, key: str) -> bool:
-        try:
-            self._bucket.head(object_name(key))
-        except MissingError:
-            return False
-        return True
+        return self._bucket.has(object_name(key))
 
     def get(self, key: str, start: int = 0, length: int | None = None) -> bytes:
         end_of_span(0, start, length)
