@@ -12,7 +12,7 @@ DEBIAN := fuse3 libfuse3-dev pkg-config gcc libc6-dev python3-venv python3-dev
 DEBIAN_TEST := attr e2fsprogs git inotify-tools iproute2 less nano rsync ripgrep sqlite3 tree unzip util-linux vim-tiny zip
 export KGFS_HOME
 
-.PHONY: run stop test test-servers programs check bench bench-busy bench-quality bench-chunking bench-history bench-spread bench-servers bench-hosts servers run-servers servers-stop system clean
+.PHONY: run stop test test-servers programs check bench bench-busy bench-quality bench-chunking bench-history bench-spread bench-servers bench-hosts servers run-servers servers-stop system clean help
 
 run: $(VENV)/.ready            ## mount at MOUNT, ingest the project's own documents, show the result
 	@sh scripts/run.sh "$(BIN)/kgfs" "$(MOUNT)"
@@ -86,3 +86,6 @@ $(VENV)/.ready: pyproject.toml requirements-models.txt | system
 
 clean:                         ## remove the environment (documents, home and servers' data stay)
 	rm -rf $(VENV)
+
+help:                          ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 18
