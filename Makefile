@@ -14,7 +14,7 @@ export KGFS_HOME
 
 .PHONY: run stop test test-servers programs check bench bench-busy bench-quality bench-chunking bench-history bench-spread bench-servers bench-hosts servers run-servers servers-stop system clean help
 
-run: $(VENV)/.ready            ## mount at MOUNT, ingest the project's own documents, show the result
+run: $(VENV)/.ready            ## mount at MOUNT, copy the documents of examples/ in, show what comes of them
 	@sh scripts/run.sh "$(BIN)/kgfs" "$(MOUNT)"
 
 stop: $(VENV)/.ready           ## unmount and end the processes; harmless where nothing is mounted (4)
