@@ -1,11 +1,13 @@
 """Cold reads of a garage in a bucket beside the ``minio`` client's own: ``python -m bench.bucket [--server NAME] [--rate RATE]``.
 
-Both get the same objects from the same server, in turns: whole by the client (``get_object`` and ``read``), and block by
-block through the garage with an empty cache, as a mount does: until the last byte is here ("cold"), and until all of it stands
-in the cache too ("kept"), which is written behind the reader. The last side is the garage with what is cached so. ``--rate``
+Both get the same objects from the same server, in turns: whole by the client, into nothing (``get_object`` and ``read``) and
+into files (``fget_object``), and block by block through the garage with an empty cache, as a mount does: until the last byte is
+here ("cold"), and until all of it stands in the cache too ("kept"), which is written behind the reader. The last side is the
+garage with what is cached so. ``--rate``
 (Linux, root) puts a network of that rate between them, as ``tc`` writes it: without one the server takes half of what this
 machine can do.
-Prints medians of wall and CPU seconds of this process, and their ratios; goal: wall of "cold" ≤ 1.3.
+Prints medians of wall and CPU seconds of this process, their ratios to what the client takes into nothing, and that of "cold"
+to what it takes into files, for the garage keeps what it reads as well; goal: wall of "cold" ≤ 1.3.
 """
 
 from __future__ import annotations
@@ -78,12 +80,14 @@ def measure(server: str, work: str, place: Place, scratch: Path, samples: int) -
     with closing(S3Garage(place, scratch / "none", 0)) as garage:
         for key in keys:
             garage.objects.put(key, os.urandom(size))
-    sides: dict[str, list[tuple[float, float]]] = {"client": [], "cold": [], "kept": [], "cached": []}
+    sides: dict[str, list[tuple[float, float]]] = {"client": [], "into files": [], "cold": [], "kept": [], "cached": []}
     for sample in range(samples):
         # Each a folder of its own: ext4 makes files slowly where many were removed just now.
-        cache = scratch / f"cache-{work.replace(' ', '-')}-{sample}"
+        cache, files = (scratch / f"{kind}-{work.replace(' ', '-')}-{sample}" for kind in ("cache", "files"))
         settle(scratch, MEMORY)
         sides["client"].append(timed(lambda: by_client(place, keys, size)))
+        settle(scratch, MEMORY)
+        sides["into files"].append(timed(lambda files=files: into_files(place, keys, files)))  # type: ignore[misc]
         settle(scratch, MEMORY)
         garage = S3Garage(place, cache, 1 << 30)
         cold = timed(lambda garage=garage: through(garage, keys, size))  # type: ignore[misc]
@@ -100,7 +104,11 @@ def measure(server: str, work: str, place: Place, scratch: Path, samples: int) -
         "wall": rounded(wall),
         "cpu": rounded(cpu),
     }
-    print(json.dumps({**shown, "wall ratio": ratios(wall), "cpu ratio": ratios(cpu)}), flush=True)
+    beside_files = round(wall["cold"] / wall["into files"], 2)
+    print(
+        json.dumps({**shown, "wall ratio": ratios(wall), "cold to files": beside_files, "cpu ratio": ratios(cpu)}),
+        flush=True,
+    )
 
 
 def ratios(found: dict[str, float]) -> dict[str, float]:
@@ -126,6 +134,12 @@ def by_client(place: Place, keys: list[str], size: int) -> None:
             got += len(piece)
         response.release_conn()
         assert got == size
+
+
+def into_files(place: Place, keys: list[str], folder: Path) -> None:
+    client = client_of(place)
+    for at, key in enumerate(keys):
+        client.fget_object(place.bucket, f"objects/{key}!", str(folder / str(at)))
 
 
 def through(garage: S3Garage, keys: list[str], size: int) -> None:
