@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import ssl
 import subprocess
 import threading
 import time
 from collections.abc import Iterator, Sized
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -23,7 +24,7 @@ from kgfs.stores.garage.s3.bucket import Bucket
 from kgfs.stores.garage.s3.cache import Cache
 from kgfs.stores.garage.s3.garage import S3Garage
 from kgfs.stores.garage.s3.ledger import S3Ledger
-from kgfs.stores.garage.s3.objects import S3Objects
+from kgfs.stores.garage.s3.objects import PART, S3Objects
 from kgfs.stores.garage.s3.place import Place
 from scripts.servers import process
 from tests.peers.buckets import S3, Server, started
@@ -188,6 +189,36 @@ def test_a_server_that_is_busy_for_a_minute_is_not_waited_for(tmp_path: Path) ->
         with pytest.raises(StoreError, match=r"503|no S3 server"):
             Bucket(keyed(tmp_path, f"http://127.0.0.1:{port}")).get("zen")
         assert time.monotonic() - before < 30
+
+
+def test_a_content_gets_there_by_a_slow_line(tmp_path: Path) -> None:
+    """16 MiB in four seconds, where nothing may be silent for three: connecting has a third of them, and no body has as little."""
+    place = replace(keyed(tmp_path, "http://127.0.0.1"), timeout=3.0)
+    with slow(PART // 4) as port, closing(Bucket(replace(place, endpoint=f"http://127.0.0.1:{port}"))) as bucket:
+        assert bucket.put("zen", bytes(PART), {})
+
+
+@contextmanager
+def slow(rate: int) -> Iterator[int]:
+    """Gives the port of one who takes in so many bytes a second, and then says that it was put."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 << 10)
+
+        def take() -> None:
+            with suppress(ConnectionError, ValueError), listening.accept()[0] as line, line.makefile("rb") as said:
+                lines = list(iter(said.readline, b"\r\n"))
+                left = next(int(each.split()[1]) for each in lines if each.lower().startswith(b"content-length"))
+                while left and (came := len(said.read(min(64 << 10, left)))):
+                    time.sleep(came / rate)
+                    left -= came
+                line.sendall(b'HTTP/1.1 200 OK\r\nETag: "1"\r\nContent-Length: 0\r\n\r\n')
+
+        thread = threading.Thread(target=take)
+        thread.start()
+        try:
+            yield listening.getsockname()[1]
+        finally:
+            thread.join()
 
 
 @pytest.mark.parametrize("region", ["", "us-east-1"])

@@ -9,6 +9,7 @@ import configparser
 import logging
 import os
 from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
 from threading import BoundedSemaphore
 from typing import Any
@@ -38,6 +39,9 @@ CONNECTIONS = 32
 BRIEFLY = 1.0
 """Seconds that a request waits for one of them at most. While the server is silent all are taken for long: it is waited for by
 everybody at once then, not by some after the others."""
+PIECE = 128 << 10
+"""Bytes of a body that are sent at once. Each piece has a third of the time-out for itself; a body that is handed over whole has no
+more, and by a slow line would never be there."""
 
 
 class KeyFiles(Provider):
@@ -110,6 +114,8 @@ class _Pool(urllib3.PoolManager):
 
     def urlopen(self, method: str, url: str, redirect: bool = True, **words: Any) -> urllib3.BaseHTTPResponse:  # type: ignore[override]
         asked["garage"] += 1
+        if isinstance(body := words.get("body"), bytes) and len(body) > PIECE:
+            words["body"] = BytesIO(body)
         free = self._free.acquire(timeout=BRIEFLY)
         try:
             return super().urlopen(method, url, redirect, **words)
@@ -126,6 +132,7 @@ def client_of(place: Place) -> Minio:
     pool = _Pool(
         timeout=Timeout(connect=place.timeout / 3, read=place.timeout),
         maxsize=CONNECTIONS,
+        blocksize=PIECE,
         cert_reqs="CERT_REQUIRED",
         ca_certs=str(place.ca_file) if place.ca_file else certifi.where(),
         retries=_Patience(
