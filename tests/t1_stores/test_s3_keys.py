@@ -12,12 +12,15 @@ from pathlib import Path
 import pytest
 from minio import MinioAdmin
 from minio.error import S3Error
+from urllib3 import HTTPResponse
 
-from kgfs.errors import AwayError, FullError, KgfsError
+from kgfs.errors import AwayError, FullError, KgfsError, StoreError
 from kgfs.stores.garage.contract import BLOCK
 from kgfs.stores.garage.s3.bucket import Bucket
+from kgfs.stores.garage.s3.cache import Cache
 from kgfs.stores.garage.s3.garage import S3Garage
-from kgfs.stores.garage.s3.objects import PART
+from kgfs.stores.garage.s3.names import object_name
+from kgfs.stores.garage.s3.objects import PART, S3Objects
 from kgfs.stores.garage.s3.place import Place
 from kgfs.stores.garage.s3.speaking import spoken
 from tests.peers.buckets import S3, Server, started
@@ -197,6 +200,32 @@ def test_keys_that_may_only_read_are_told_and_read(place: Place, admin: MinioAdm
         assert garage.ledger.append(2, entries(2, 2)) == 2
 
 
+def test_keys_that_may_not_list_uploads_keep_and_purge(place: Place, admin: MinioAdmin, tmp_path: Path) -> None:
+    content = bytes(PART + 1)
+    actions = [
+        f"s3:{what}" for what in ("GetObject", "PutObject", "DeleteObject", "ListBucket", "AbortMultipartUpload")
+    ]
+    allowed = {"Effect": "Allow", "Action": actions, "Resource": ["arn:aws:s3:::*"]}
+    files = (tmp_path / "access_key", tmp_path / "secret_key")
+    for file, said in zip(files, ("keeper", "keeper-secret"), strict=True):
+        file.write_text(said)
+    with closing(S3Garage(place, tmp_path / "none", 0)) as garage:
+        garage.objects.put("short", b"zen")
+    admin.add_service_account(
+        access_key="keeper", secret_key="keeper-secret", policy={"Version": "2012-10-17", "Statement": [allowed]}
+    )
+    mine = replace(place, region="us-east-1", access_key_file=files[0], secret_key_file=files[1])
+    with closing(Bucket(mine)) as bucket:
+        with pytest.raises(AwayError, match="AccessDenied"):
+            bucket.uploads(object_name("long"))
+        kept = S3Objects(bucket, Cache(tmp_path / "none", 0))
+        kept.put("long", content)
+        assert kept.copy("long", "copied")
+        assert kept.get("copied") == content
+        assert list(kept.left_over()) == []
+        kept.sweep()
+
+
 def test_another_region_is_told_and_the_right_one_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that was told of one, for else it takes any. What is asked for alone is refused without a word of the reason."""
     monkeypatch.setenv("MINIO_REGION", "eu-west-3")
@@ -250,11 +279,34 @@ def test_a_server_that_was_told_of_no_region_takes_any(kind: str, request: pytes
         ("RequestTimeTooSkewed", "Set the clock"),
         ("XMinioStorageFull", "no space left .* Make room there"),
         ("InternalError", "room on its disks"),
+        ("SlowDownWrite", "busy"),
     ],
 )
 def test_what_a_server_refuses_is_told_with_what_to_do(code: str, words: str) -> None:
     with pytest.raises((AwayError, FullError), match=words), spoken("http://bucket", "zen"):
-        raise S3Error(None, code, "", None, None, None)  # type: ignore[arg-type]
+        raise refused(code, 400)
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "later"),
+    [
+        ("ErrTooManyRequest", 503, True),
+        ("TooManyRequests", 429, True),
+        ("Whatever", 500, True),
+        ("NotImplemented", 501, False),
+        ("InvalidArgument", 400, False),
+    ],
+)
+def test_what_a_server_cannot_now_it_may_later(code: str, status: int, later: bool) -> None:
+    """Each maker has words of his own for being asked too much; the number is everybody's."""
+    with pytest.raises(StoreError) as caught, spoken("http://bucket", "zen"):
+        raise refused(code, status)
+    assert isinstance(caught.value, AwayError) == later
+    assert code in str(caught.value)
+
+
+def refused(code: str, status: int) -> S3Error:
+    return S3Error(HTTPResponse(status=status), code, "", None, None, None)
 
 
 @pytest.mark.parametrize(
@@ -264,6 +316,6 @@ def test_what_a_server_refuses_is_told_with_what_to_do(code: str, words: str) ->
 def test_every_way_to_refuse_keys_is_told_alike(code: str) -> None:
     """Servers of all makers; those here say only some of them."""
     with pytest.raises(KgfsError) as caught, spoken("http://bucket", "zen"):
-        raise S3Error(None, code, "", None, None, None)  # type: ignore[arg-type]
-    assert type(caught.value) is AwayError
+        raise refused(code, 403)
+    assert isinstance(caught.value, AwayError)
     assert code in str(caught.value)

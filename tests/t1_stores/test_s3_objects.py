@@ -26,7 +26,7 @@ from urllib3 import HTTPResponse, PoolManager
 from urllib3.exceptions import ProtocolError
 
 from kgfs.config import Config, load
-from kgfs.errors import AwayError, BadInputError, ExistsError, MissingError, RotError, StoreError
+from kgfs.errors import AwayError, BadInputError, ExistsError, MissingError, RotError, StoreError, TimedOutError
 from kgfs.stores.garage.contract import BLOCK
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.garage.s3 import names, objects, proof
@@ -35,6 +35,7 @@ from kgfs.stores.garage.s3.bucket import Bucket, Upload
 from kgfs.stores.garage.s3.cache import Cache
 from kgfs.stores.garage.s3.client import client_of
 from kgfs.stores.garage.s3.download import Download
+from kgfs.stores.garage.s3.errors import NotAllowedError
 from kgfs.stores.garage.s3.garage import S3Garage
 from kgfs.stores.garage.s3.names import key_of, object_name
 from kgfs.stores.garage.s3.objects import S3Objects
@@ -349,10 +350,85 @@ def test_keys_that_may_not_list_uploads_put_long_contents(
     kept: S3Objects, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(name: str) -> list[Upload]:
-        raise AwayError("the server refuses the keys (AccessDenied)")
+        raise NotAllowedError("the server refuses the keys (AccessDenied)")
 
     monkeypatch.setattr(bucket, "uploads", refused)
     assert kept.put(KEY, LONGER).sha256 == sums_of(LONGER).sha256
+    assert list(kept.left_over()) == []
+    kept.sweep()
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_a_server_that_went_away_in_an_upload_is_not_asked_on_and_has_no_parts_left_after_the_next(
+    kept: S3Objects, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_part, execute, asked = bucket._put_part, bucket._execute, list[str]()
+
+    def silent(upload: Upload, number: int, part: bytes) -> str:
+        if number < 2:
+            return put_part(upload, number, part)
+        asked.clear()
+        raise TimedOutError("no answer in time")
+
+    def counted(method: str, *rest: Any, **more: Any) -> Any:
+        asked.append(method)
+        return execute(method, *rest, **more)
+
+    with monkeypatch.context() as away:
+        away.setattr(bucket, "_put_part", silent)
+        away.setattr(bucket, "_execute", counted)
+        with pytest.raises(TimedOutError):
+            kept.put(KEY, LONGER)
+    assert asked == []
+    assert [key for key, _ in kept.left_over()] == [KEY]
+    kept.put(KEY, LONGER)
+    assert list(kept.left_over()) == []
+    assert kept.get(KEY) == LONGER
+
+
+@pytest.mark.parametrize("size", [100, 3 * BLOCK])
+def test_an_answer_that_breaks_off_in_its_first_block_is_asked_for_once_more(
+    kept: S3Objects, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    content = random.Random(size).randbytes(size)
+    kept.put(KEY, content)
+
+    def broken(*_: Any) -> Any:
+        monkeypatch.undo()
+        raise AwayError("the server ended in the middle of it")
+
+    monkeypatch.setattr(Download, "read_into", broken)
+    monkeypatch.setattr(Download, "read", broken)
+    assert kept.get(KEY) == content
+
+
+def test_a_cached_block_that_the_disk_cannot_read_comes_from_the_bucket(bucket: Bucket, tmp_path: Path) -> None:
+    S3Objects(bucket, Cache(tmp_path / "cache", 64 << 20)).put(KEY, LONG)
+    with closing(S3Objects(bucket, Cache(tmp_path / "cache", 64 << 20)).open(KEY)) as reader:
+        assert isinstance(reader, S3Reader)
+        # Reading a folder fails as reading a bad sector does.
+        folder = os.open(tmp_path, os.O_RDONLY)
+        for file in reader._files.values():
+            os.dup2(folder, file.fileno())
+        os.close(folder)
+        for path in (tmp_path / "cache").rglob("*.*"):
+            path.unlink()
+        assert reader.read_at(0, len(LONG)) == LONG
+
+
+def test_who_seeks_is_not_sent_what_follows(bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept, asked, download = S3Objects(bucket, Cache(tmp_path / "cache", 0)), list[int](), bucket.download
+    kept.put(KEY, bytes(70 * BLOCK))
+
+    def counted(name: str, start: int, length: int) -> Any:
+        asked.append(length // BLOCK)
+        return download(name, start, length)
+
+    monkeypatch.setattr(bucket, "download", counted)
+    with closing(kept.open(KEY)) as reader:
+        for at in (40, 41, 20, 21):
+            assert reader.read_at(at * BLOCK, BLOCK) == bytes(BLOCK)
+    assert asked == [FIRST, 1, FIRST, 1, FIRST]
 
 
 def test_a_server_that_says_taken_of_what_it_has_not_is_not_asked_for_ever(

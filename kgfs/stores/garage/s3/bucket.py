@@ -75,6 +75,8 @@ class Bucket:
         self._top = f"{place.prefix.strip('/')}/" if place.prefix.strip("/") else ""
         self._seen = False
         """Whether there was a bucket."""
+        self._left: dict[str, list[Upload]] = {}
+        """Uploads by their names whose parts a server that went away did not get all of."""
         self._server: str | None = None
         """What it calls itself, once it has; in small letters."""
 
@@ -99,12 +101,18 @@ class Bucket:
 
     def put_parts(self, name: str, parts: Iterable[bytes | Span], meta: Mapping[str, str]) -> bool:
         """As :meth:`put`, of any size: one part in memory at a time, each but the last of 5 MiB or more. Where it fails,
-        or ``parts`` raises, nothing is left behind, if the server still listens; where it went away while it ended the
-        upload, so that nobody knows whether it did, the parts stay."""
+        or ``parts`` raises, nothing is left behind, unless the server is away, which is not waited for once more: then the
+        parts stay until this bucket puts under that name again. Where it went away while it ended the upload, so that nobody
+        knows whether it did, they stay."""
+        for left in self._left.pop(name, ()):
+            self.abort_if_there(left)
         upload = Upload(name, self._begin(name, meta))
         try:
             with self._spoken(name):
                 tags = [self._put_part(upload, number, part) for number, part in enumerate(parts, 1)]
+        except AWAY:
+            self._left.setdefault(name, []).append(upload)
+            raise
         except BaseException:
             self.abort_if_there(upload)
             raise

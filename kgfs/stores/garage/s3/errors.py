@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kgfs.errors import KgfsError, MissingError
+from kgfs.errors import AwayError, KgfsError, MissingError
 
 
 class NoKeysError(ValueError):
@@ -11,6 +11,10 @@ class NoKeysError(ValueError):
 
 class NoBucketError(MissingError):
     """The bucket itself is not there."""
+
+
+class NotAllowedError(AwayError):
+    """The keys may not do what was asked."""
 
 
 class TakenError(KgfsError):

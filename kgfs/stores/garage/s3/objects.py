@@ -18,7 +18,7 @@ from kgfs.stores.garage.listing import check_folder
 from kgfs.stores.garage.reader import end_of_span
 from kgfs.stores.garage.s3.bucket import PAGE, Bucket, Found, Span
 from kgfs.stores.garage.s3.cache import Cache
-from kgfs.stores.garage.s3.errors import ChangedError, ShortError, TakenError
+from kgfs.stores.garage.s3.errors import ChangedError, NotAllowedError, ShortError, TakenError
 from kgfs.stores.garage.s3.names import (
     BLOCKS_IN_META,
     OBJECTS,
@@ -143,17 +143,23 @@ class S3Objects:
             done = self._bucket.put_parts(name, parts, encode_meta(sums, time.time_ns()))
         except MissingError:  # somebody aborted it, or what is copied is gone
             done = False
+        except AWAY:
+            raise
         except BaseException:
             with suppress(StoreError, TimedOutError):
                 self._unnote(key, name)
             raise
         stays = done and self._stays(key, name, sums, in_parts=True)
         with suppress(StoreError, TimedOutError):  # it is in its place, and a note that stays does no harm
-            self._unnote(key, name)  # not before: by it the putter of a small content knows of this one
+            self._unnote(key, name, ended=True)  # not before: by it the putter of a small content knows of this one
         return stays
 
-    def _unnote(self, key: str, name: str) -> None:
-        if not self._bucket.uploads(name):  # else the parts that stay, or those of others, are found by it
+    def _unnote(self, key: str, name: str, *, ended: bool = False) -> None:
+        try:
+            left = bool(self._bucket.uploads(name))
+        except NotAllowedError:
+            left = not ended
+        if not left:  # else the parts that stay, or those of others, are found by it
             self._bucket.delete(upload_name(key))
 
     def _stays(self, key: str, name: str, sums: Sums, *, in_parts: bool = False) -> bool:
@@ -213,11 +219,12 @@ class S3Objects:
             try:
                 found, download = self._bucket.download(name, 0, FIRST * BLOCK)
                 stack.callback(download.close)
-                if found.size > BLOCK:
-                    block = BUFFERS.take(BLOCK)
-                    first = block if download.read_into(block) == BLOCK else b""
-                else:
-                    first = download.read(BLOCK)
+                with suppress(AwayError):  # broken off before there is a block of it: the reader asks once more
+                    if found.size > BLOCK:
+                        block = BUFFERS.take(BLOCK)
+                        first = block if download.read_into(block) == BLOCK else b""
+                    else:
+                        first = download.read(BLOCK)
             except ShortError:
                 found = self._bucket.head(name)
             sums = self._sums(key, found)

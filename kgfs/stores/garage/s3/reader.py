@@ -164,7 +164,7 @@ class S3Reader:
 
     def _load(self, number: int, last: int) -> None:
         """Hold block ``number``; ``last`` is the last one that is asked for."""
-        if number in self._files and self._hold(number, os.pread(self._files[number].fileno(), BLOCK, 0)):
+        if number in self._files and self._hold(number, _read(self._files[number])):
             self._is_cached(number)
             return
         cached = self._cache.block(self._key, number, self._sums)
@@ -195,7 +195,7 @@ class S3Reader:
 
     def _ask(self, number: int, last: int) -> None:
         self._hang_up()
-        self._ahead = min(self._ahead * FASTER, AHEAD) if number == self._next and number else 1
+        self._ahead = self._more() if number == self._next and number else 1
         count = min(max(self._ahead, min(last - number + 1, AHEAD)), len(self._sums.blocks) - number)
         start, end = number * BLOCK, min((number + count) * BLOCK, self._sums.size)
         self._round = self._cache.round()
@@ -204,6 +204,9 @@ class S3Reader:
         except ShortError as error:
             raise self._wrong(number) from error
         self._asked, self._last = number, number + count - 1
+
+    def _more(self) -> int:
+        return FIRST if self._ahead < FIRST else min(self._ahead * FASTER, AHEAD)
 
     def _take(self, number: int) -> None:
         """Hold the next block of the download, and have it cached. Where that fails nothing more is read of it: nobody knows
@@ -237,3 +240,10 @@ class S3Reader:
         if sha256_in(found.meta) not in ("", self._sums.sha256):
             return MissingError(f"{self._key}: the object was deleted while it was read.")
         return RotError(f"{self._key}: MiB block {number} is not what was kept. Run kgfs check --deep --repair.")
+
+
+def _read(file: FileIO) -> bytes:
+    """A cached block; nothing where the disk cannot read it any more: the bucket has it."""
+    with suppress(OSError):
+        return os.pread(file.fileno(), BLOCK, 0)
+    return b""

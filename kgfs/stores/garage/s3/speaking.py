@@ -17,7 +17,14 @@ from urllib3.exceptions import (
 )
 
 from kgfs.errors import AwayError, FullError, KgfsError, MissingError, StoreError, TimedOutError
-from kgfs.stores.garage.s3.errors import ChangedError, NoBucketError, NoKeysError, ShortError, TakenError
+from kgfs.stores.garage.s3.errors import (
+    ChangedError,
+    NoBucketError,
+    NoKeysError,
+    NotAllowedError,
+    ShortError,
+    TakenError,
+)
 
 _KEYS = frozenset(
     (
@@ -42,9 +49,19 @@ _ELSEWHERE = frozenset(
 _FULL = frozenset(("XMinioStorageFull", "QuotaExceeded", "XMinioAdminBucketQuotaExceeded", "InsufficientCapacity"))
 _TAKEN = frozenset(("PreconditionFailed", "ConditionalRequestConflict", "OperationAborted", "BucketAlreadyOwnedByYou"))
 _NOT_READY = frozenset(
-    ("InternalError", "ServiceUnavailable", "SlowDown", "RequestTimeout", "XMinioServerNotInitialized")
+    (
+        "InternalError",
+        "ServiceUnavailable",
+        "SlowDown",
+        "SlowDownRead",
+        "SlowDownWrite",
+        "RequestTimeout",
+        "XMinioServerNotInitialized",
+    )
 )
 """What a server answers that is starting, has lost a part of itself, or has too much to do."""
+_LATER = frozenset((408, 425, 429, 500, 502, 503, 504))
+"""Numbers of answers that mean as much, by whatever code: each server has its own for being asked too much."""
 _ABSENT = frozenset(("NoSuchKey", "NoSuchUpload", "NotFound"))
 
 
@@ -60,7 +77,7 @@ def spoken(where: str, what: str) -> Iterator[None]:
 def _ours(where: str, what: str, error: Exception) -> KgfsError:
     match error:
         case S3Error():
-            return _refused(where, what, error.code or "")
+            return _refused(where, what, error.code or "", error.response.status)
         case ServerError():
             return AwayError(f"{where}: the server answers {error.status_code} to {what}. Try again later.")
         case NoKeysError():
@@ -83,7 +100,7 @@ def _ours(where: str, what: str, error: Exception) -> KgfsError:
             return AwayError(f"{where}: what answers there is no S3 server. Check garage.endpoint.")
 
 
-def _refused(where: str, what: str, code: str) -> KgfsError:
+def _refused(where: str, what: str, code: str, status: int) -> KgfsError:
     if code in _ABSENT:
         return MissingError(f"{what}: not in {where}.")
     if code == "NoSuchBucket":
@@ -97,7 +114,7 @@ def _refused(where: str, what: str, code: str) -> KgfsError:
     if code in ("RequestTimeTooSkewed", "RequestExpired"):
         return AwayError(f"{where}: the server refuses what is said by this machine's clock ({code}). Set the clock.")
     if code == "AccessDenied":  # also what is known of a refused question without an answer's body, whatever the reason
-        return AwayError(
+        return NotAllowedError(
             f"{where}: the server refuses the keys ({code}). Check those that garage.* or AWS_* name, what they may do"
             " with the bucket, and this machine's clock."
         )
@@ -112,7 +129,7 @@ def _refused(where: str, what: str, code: str) -> KgfsError:
         return FullError(f"{where}: the server has no space left for {what}. Make room there.")
     if code in _ELSEWHERE:
         return AwayError(f"{where}: the server refuses the region ({code}). Set garage.region to the bucket's.")
-    if code in _NOT_READY:
+    if code in _NOT_READY or status in _LATER:
         return AwayError(
             f"{where}: the server is not ready for {what} ({code}). It is starting, busy, or without room on its disks. Try again"
             " later."
