@@ -11,6 +11,7 @@ from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, publish
 from tests.t1_stores.graph_stores import on_server
 
 if TYPE_CHECKING:
+    from kgfs.stores.graph.neo4j.graph import Neo4jGraph
     from kgfs.stores.graph.neo4j.place import Place
 
 SIZES = (1, 7, 40)
@@ -63,3 +64,44 @@ def test_a_statement_has_one_plan_for_all_sizes(neo4j_place: Place, monkeypatch:
     lists = {statement: {sizes for text, sizes in sent if text == statement} for statement, _ in sent}
     assert sum("UNWIND" in statement for statement in lists) > 20
     assert {statement for statement, sizes in lists.items() if "UNWIND" in statement and len(sizes) > 1} == set()
+
+
+def test_nothing_that_a_publication_asks_looks_through_all_there_is(
+    neo4j_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Planned beside 2,000 editions of other graphs: so each statement goes by what it is about, however many documents there are."""
+    with closing(on_server(neo4j_place)) as graph:
+        graph._speaking.write(
+            lambda tx: tx.run(
+                "UNWIND range(1, 2000) AS n CREATE (e:Edition {space: 'others', key: 'other-' + n, doc_id: '' + n, commit_id: ''})"
+                " CREATE (o:Owner {space: 'others', id: '' + n}) CREATE (:Instance {edition: e.key, owner: o.id, n: n})"
+            ).consume()
+        )
+        try:
+            sent = met(monkeypatch)
+            for text in ("Zen", "Tao"):
+                told = [Told(label, 2) for label in ("koan", text)]
+                publish(graph, Doc("1".zfill(16), told, [("koan", "USES", text, 0.5)], [f"{text} is a word."]))
+            graph.forget("one", ["1".zfill(16)], 5)
+            monkeypatch.undo()
+            scans = {statement: scans_of(graph, statement) for statement, _ in sent}
+        finally:
+            for label in ("Edition", "Owner", "Instance"):
+                where = "n.edition STARTS WITH 'other-'" if label == "Instance" else "n.space = 'others'"
+                graph._speaking.write(
+                    lambda tx, what=f"(n:{label}) WHERE {where}": tx.run(f"MATCH {what} DELETE n").consume()
+                )
+    assert len(scans) > 20
+    few = ("e:Leaving", "e:Staged", "s:KgfsSchema", "g:Graph")
+    assert {text: found for text, scan in scans.items() if (found := [what for what in scan if what not in few])} == {}
+
+
+def scans_of(graph: Neo4jGraph, statement: str) -> list[str]:
+    """What the server would look through for it, by its plan."""
+    found, parts = [], [graph._speaking.read(lambda tx: tx.run(f"EXPLAIN {statement}", given={}).consume().plan)]
+    while parts:
+        part = parts.pop()
+        if "Scan" in part["operatorType"]:
+            found.append(part["args"].get("Details", ""))
+        parts += part.get("children", ())
+    return found

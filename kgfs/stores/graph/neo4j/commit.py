@@ -110,8 +110,9 @@ class Commit(Requests):
     def _refuse_taken(self, edition: str) -> None:
         clash = self._rows(
             "MATCH (mine:Instance {edition: $edition})"
-            " MATCH (theirs:Instance {owner: mine.owner, n: mine.n}) WHERE theirs.edition <> $edition"
-            " MATCH (d:Edition {key: theirs.edition}) USING INDEX d:Edition(key) WHERE d:Document AND d.space = $space"
+            " MATCH (theirs:Instance {owner: mine.owner, n: mine.n}) USING INDEX SEEK theirs:Instance(owner, n)"
+            " WHERE theirs.edition <> $edition"
+            " MATCH (d:Edition {key: theirs.edition}) USING INDEX SEEK d:Edition(key) WHERE d:Document AND d.space = $space"
             " RETURN mine.owner AS owner, mine.n AS n LIMIT 1",
             edition=edition,
         )

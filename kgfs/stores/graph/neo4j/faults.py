@@ -28,7 +28,7 @@ QUESTIONS = (
     (
         "concept that lacks evidence",
         f"{_CONCEPTS} AND c.evidence <> COUNT {{ MATCH (i:Instance {{owner: c.id}})"
-        " MATCH (d:Edition {key: i.edition}) USING INDEX d:Edition(key) WHERE d:Document AND d.space = $space } RETURN [c.name, ''] AS fault",
+        " MATCH (d:Edition {key: i.edition}) USING INDEX SEEK d:Edition(key) WHERE d:Document AND d.space = $space } RETURN [c.name, ''] AS fault",
     ),
     (
         "neighbour without a relationship",

@@ -50,7 +50,7 @@ class Cascade(Commit):
     def _evidence_of(self, owners: Sequence[str]) -> list[Any]:
         return self._rows(
             "UNWIND $owners AS owner MATCH (i:Instance {owner: owner})"
-            " MATCH (d:Edition {key: i.edition}) USING INDEX d:Edition(key) WHERE d:Document AND d.space = $space"
+            " MATCH (d:Edition {key: i.edition}) USING INDEX SEEK d:Edition(key) WHERE d:Document AND d.space = $space"
             " RETURN d.key AS key, d.doc_id AS doc_id, d.ontology AS ontology, collect([i.owner, i.n]) AS pairs",
             owners=owners,
         )
@@ -128,7 +128,7 @@ class Reassignment(Cascade):
         """Those of this document that go are still there, and refused too: numbers are never used again."""
         clash = self._rows(
             "UNWIND $rows AS row MATCH (i:Instance {owner: row[0], n: row[1]})"
-            " MATCH (d:Edition {key: i.edition}) USING INDEX d:Edition(key) WHERE d:Document AND d.space = $space"
+            " MATCH (d:Edition {key: i.edition}) USING INDEX SEEK d:Edition(key) WHERE d:Document AND d.space = $space"
             " RETURN i.owner AS owner, i.n AS n LIMIT 1",
             rows=[[row.owner, row.n] for row in rows],
         )

@@ -19,7 +19,7 @@ PAGE = f"""c {{
     evidence_count: c.evidence, related_count: c.related,
     documents: COUNT {{ MATCH (c)-[:MENTIONED_IN]->(d:Document) RETURN DISTINCT d }},
     evidence: COLLECT {{
-        MATCH (i:Instance {{owner: c.id}}) MATCH (d:Edition {{key: i.edition}}) USING INDEX d:Edition(key) WHERE d:Document AND d.space = space
+        MATCH (i:Instance {{owner: c.id}}) MATCH (d:Edition {{key: i.edition}}) USING INDEX SEEK d:Edition(key) WHERE d:Document AND d.space = space
         WITH i, d ORDER BY i.n LIMIT {SHOWN_EVIDENCE}
         RETURN [i.n, i.quote, d.source_title, i.line_start, i.line_end]
     }},

@@ -57,7 +57,7 @@ class Settling(Requests):
         rows = self._rows(
             "UNWIND $ids AS id MATCH (r:Owner {space: $space, id: id})"
             " MATCH (r)-[:SUBJECT]->(s:Owner) MATCH (r)-[:OBJECT]->(o:Owner)"
-            " CALL (r) { MATCH (i:Instance {owner: r.id}) MATCH (d:Edition {key: i.edition}) USING INDEX d:Edition(key)"
+            " CALL (r) { MATCH (i:Instance {owner: r.id}) MATCH (d:Edition {key: i.edition}) USING INDEX SEEK d:Edition(key)"
             "  WHERE d:Document AND d.space = $space"
             "  RETURN count(i) AS evidence, coalesce(max(i.confidence), 0.0) AS confidence }"
             " RETURN r.id AS id, r.ontology AS ontology, r.type AS type, r.inverse AS inverse, r.evidence AS before,"
