@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import subprocess
+from contextlib import closing
 from itertools import chain
 from pathlib import Path
 
 import pytest
 
 from kgfs.config import load
+from kgfs.stores.graph.opening import _place
 from tests.peers.buckets import in_bucket
-from tests.peers.homes import SERVERS, lifecycle
+from tests.peers.homes import SERVERS, anywhere, lifecycle
 from tests.t5_mount.mounting import journal_of
 from tests.t6_whole.knowledge_of import knowledge_of
 from tests.t6_whole.running import LET_GO_SOON, Place, until
@@ -126,6 +129,39 @@ def test_what_killed_processes_left_is_purged_too(small: Place, tmp_path: Path) 
     assert traces(small.home, "quxleft") == []
     assert log.read_text() == '{"message": "other"}\n'
     log.unlink()
+
+
+@anywhere
+@pytest.mark.claim("GONE-6")
+def test_what_a_killed_worker_had_staged_is_purged_too(small: Place, tmp_path: Path) -> None:
+    """Nobody was shown it, and no worker came before the verb to drop it."""
+    ingest(small, tmp_path, "kept.md", told("stays").encode())
+    small.environment |= LET_GO_SOON | {"KGFS_FAIL_AT": "staged"}
+    with pytest.raises(AssertionError, match="exited with -9"):
+        ingest(small, tmp_path, "a.md", told("quxstaged").encode())
+    del small.environment["KGFS_FAIL_AT"]
+    doc_id = json.loads(small.run("forget", "Notes/a.md", "--dry-run", "--json").stdout)["documents"][0]["doc_id"]
+    assert sources_in_graph(small.home, doc_id)
+    small.run("forget", "Notes/a.md", "--purge", "--yes")
+    assert sources_in_graph(small.home, doc_id) == 0
+    assert traces(small.home, "quxstaged") == []
+    assert small.status()["ontologies"][0]["documents"] == {"done": 1}
+    small.run("check", "--deep")
+
+
+def sources_in_graph(home: Path, doc_id: str) -> int:
+    """Whoever sees them."""
+    config = load(home)
+    if config.graph.store == "sqlite":
+        question = "SELECT count(*) FROM source JOIN document ON document.key = source.document WHERE doc_id = ?"
+        with closing(sqlite3.connect(config.graph_db)) as connection:
+            return int(connection.execute(question, (doc_id,)).fetchone()[0])
+    from kgfs.stores.graph.neo4j.speaking import Speaking
+
+    with closing(Speaking(_place(config))) as speaking:
+        found = speaking.one("MATCH (s:Source {doc_id: $doc_id}) RETURN count(*) AS n", doc_id=doc_id)
+        assert found is not None
+        return int(found["n"])
 
 
 @pytest.mark.claim("GONE-9")

@@ -102,7 +102,10 @@ def decode_redaction(raw: bytes, key: str) -> Redaction:
 
 
 def _redacted(stores: Stores, owed: Forgetting) -> Redaction:
-    """What only they had named is named by others first: what it was is dead then."""
+    """What only they had named is named by others first: what it was is dead then. What a killed worker had staged goes too,
+    text and all: nobody stages meanwhile, since the caller has the worker's place and the turn to change the graph."""
+    for commit_id in stores.graph.staged():
+        stores.graph.abandon(commit_id)
     concepts: set[str] = set(owed.concepts)
     relationships: dict[str, RelationshipRow] = {}
     for doc_id in owed.doc_ids:
