@@ -154,6 +154,35 @@ def test_nothing_is_answered_of_a_commit_that_may_be_there_in_part(graph: Graph)
     assert is_whole(speaking.read(lambda tx: speaking.root(tx, name)))
 
 
+@pytest.mark.parametrize(
+    "number",
+    ["epoch", "clears", "imposed", "marked", "redacted", "changes_above", "ids_above", "ids_up_to", "whole_at"],
+)
+def test_a_look_that_found_the_graph_itself_in_part_is_not_believed(graph: Graph, number: str) -> None:
+    """The server reads the properties of a node one by one: a number of after may stand beside the ``turn`` of before. Nor is one
+    that an older kgfs noted to be whole."""
+    from kgfs.stores.graph.neo4j.graph import Neo4jGraph
+    from kgfs.stores.graph.neo4j.locking import is_whole
+    from kgfs.stores.graph.neo4j.origin import Origin
+
+    assert isinstance(graph, Neo4jGraph)
+    speaking, name = graph._speaking, graph._graph
+    torn = "g.whole_at = null" if number == "whole_at" else f"g.{number} = coalesce(g.{number}, 0) + 1"
+    publish(graph, ZEN, "first")
+    with closing(Origin(speaking.place)) as origin:
+        looks: list[Callable[[], object]] = [
+            lambda: graph.documents(ONTOLOGY),
+            lambda: speaking.steadily(name, lambda *_: True),
+            lambda: origin.look(lambda look: look.standing),
+        ]
+        for look in looks:
+            assert is_whole(speaking.read(lambda tx: speaking.root(tx, name)))
+            speaking.write_one(f"MATCH (g:Graph {{name: $graph}}) SET {torn}", 10.0, graph=name)
+            assert not is_whole(speaking.read(lambda tx: speaking.root(tx, name)))
+            assert look()
+    assert is_whole(speaking.read(lambda tx: speaking.root(tx, name)))
+
+
 # --------------------------------------------------------------------------------- what is left behind
 
 

@@ -13,7 +13,7 @@ from neo4j import ManagedTransaction
 from kgfs.errors import MissingError
 from kgfs.stores.graph.neo4j.editions import ROWS_AT_ONCE, counted, remove_editions
 from kgfs.stores.graph.neo4j.feed import forget_changes
-from kgfs.stores.graph.neo4j.locking import COUNTED_UP, LOCKED, lock
+from kgfs.stores.graph.neo4j.locking import COUNTED_UP, FOLLOWED, LOCKED, lock
 from kgfs.stores.graph.neo4j.speaking import Speaking
 
 REST = (("Owner", "id"), ("Form", "form"), ("Mark", "mark"), ("Commit", "commit_id"), ("Change", "part"), ("Ontology", "ontology"))  # fmt: skip
@@ -30,9 +30,11 @@ def make(tx: ManagedTransaction, graph: str, space: str) -> None:
     """The graph, if it is new."""
     tx.run(
         "MERGE (g:Graph {name: $graph}) ON CREATE SET"
-        " g.space = $space, g.epoch = 0, g.clears = 0, g.changes_above = 0, g.told = 0, g.turn = 0, g.whole = 0",
+        " g.space = $space, g.epoch = 0, g.clears = 0, g.changes_above = 0, g.told = 0, g.turn = 0, g.whole = 0,"
+        " g.whole_at = $numbers",
         graph=graph,
         space=space,
+        numbers=[0] * len(FOLLOWED),
     ).consume()
 
 

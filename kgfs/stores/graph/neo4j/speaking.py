@@ -34,7 +34,7 @@ from neo4j.exceptions import (
 from kgfs.errors import AWAY, AwayError, KgfsError, StoreError, TimedOutError
 from kgfs.stores.graph.neo4j.bookmarks import Kept
 from kgfs.stores.graph.neo4j.entering import Entering
-from kgfs.stores.graph.neo4j.locking import WHOLE, is_whole
+from kgfs.stores.graph.neo4j.locking import IS_WHOLE, WHOLE, is_whole
 from kgfs.stores.graph.neo4j.patience import Patience
 from kgfs.stores.graph.neo4j.place import WRITING, Place
 from kgfs.stores.graph.neo4j.refusals import ENDED, below, ours, refused_by_us
@@ -60,11 +60,11 @@ ASKED_AGAIN = 40
 """How often a question is asked while commits come in between."""
 
 ROOT = "MATCH (g:Graph {name: $graph}) RETURN properties(g) AS root"
-BOTH_LOOKS = """
-MATCH (g:Graph {name: $graph})
-WITH g.space AS space, [g.epoch, g.clears, coalesce(g.turn, 0)] AS before, coalesce(g.whole, -1) AS noted
-WITH before, noted = before[2] AS whole, COLLECT { %s } AS rows
-MATCH (again:Graph {name: $graph})
+BOTH_LOOKS = f"""
+MATCH (g:Graph {{name: $graph}})
+WITH g.space AS space, [g.epoch, g.clears, coalesce(g.turn, 0)] AS before, {IS_WHOLE} AS whole
+WITH before, whole, COLLECT {{ %s }} AS rows
+MATCH (again:Graph {{name: $graph}})
 RETURN rows, whole, before = [again.epoch, again.clears, coalesce(again.turn, 0)] AS steady"""
 """A question and both looks in one request. The question may use ``space`` and returns one column."""
 
