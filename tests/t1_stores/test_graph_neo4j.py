@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -181,6 +181,65 @@ def test_a_look_that_found_the_graph_itself_in_part_is_not_believed(graph: Graph
             assert not is_whole(speaking.read(lambda tx: speaking.root(tx, name)))
             assert look()
     assert is_whole(speaking.read(lambda tx: speaking.root(tx, name)))
+
+
+@contextmanager
+def changing(place: Place) -> Iterator[None]:
+    """Somebody changes the graph without a pause."""
+    from kgfs.stores.graph.neo4j.locking import BEGUN
+    from kgfs.stores.graph.neo4j.speaking import Speaking
+
+    over = threading.Event()
+
+    def change() -> None:
+        with closing(Speaking(place)) as speaking:
+            while not over.is_set():
+                speaking.write_one(f"MATCH (g:Graph {{name: $graph}}) {BEGUN}", 60.0, graph=place.namespace)
+
+    with ThreadPoolExecutor(1) as pool:
+        changed = pool.submit(change)
+        try:
+            yield
+        finally:
+            over.set()
+        changed.result()
+
+
+def test_a_question_is_answered_however_fast_others_commit(graph: Graph) -> None:
+    """At last it keeps them from committing."""
+    from kgfs.stores.graph.neo4j.graph import Neo4jGraph
+
+    assert isinstance(graph, Neo4jGraph)
+    publish(graph, ZEN)
+    tried: list[float] = []
+
+    def slow(tx: Any, space: str) -> int:
+        tried.append(time.monotonic())
+        time.sleep(0.2)
+        return int(tx.run("MATCH (d:Document {space: $space}) RETURN count(d)", space=space).single()[0])
+
+    with changing(graph._speaking.place):
+        assert graph._speaking.steadily(graph._graph, slow) == 1
+        assert graph._ask("UNWIND range(1, 500000) AS n WITH max(n) AS n RETURN n") == [500_000]
+    assert 1 < len(tried) < 20
+
+
+def test_all_attempts_at_a_question_end_when_its_time_is_up(neo4j_place: Place) -> None:
+    place = own(neo4j_place)
+    with closing(opened(place)) as graph:
+        publish(graph, ZEN)
+    tried: list[float] = []
+
+    def slow(tx: Any, space: str) -> None:
+        tried.append(time.monotonic())
+        time.sleep(1.8)
+
+    with closing(opened(replace(place, timeout=3.0))) as hasty, changing(place):
+        begun = time.monotonic()
+        with suppress(TimedOutError):  # the server looks only every other second whose time is up
+            hasty._speaking.steadily(place.namespace, slow)
+        assert time.monotonic() - begun < 12
+    assert 1 < len(tried) < 4
 
 
 # --------------------------------------------------------------------------------- what is left behind

@@ -7,6 +7,7 @@ here is therefore asked between two looks at the graph's epoch and asked again w
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import copy
@@ -34,7 +35,7 @@ from neo4j.exceptions import (
 from kgfs.errors import AWAY, AwayError, KgfsError, StoreError, TimedOutError
 from kgfs.stores.graph.neo4j.bookmarks import Kept
 from kgfs.stores.graph.neo4j.entering import Entering
-from kgfs.stores.graph.neo4j.locking import IS_WHOLE, WHOLE, is_whole
+from kgfs.stores.graph.neo4j.locking import IS_WHOLE, WHOLE, is_whole, lock_whole
 from kgfs.stores.graph.neo4j.patience import Patience
 from kgfs.stores.graph.neo4j.place import WRITING, Place
 from kgfs.stores.graph.neo4j.refusals import ENDED, below, ours, refused_by_us
@@ -56,8 +57,8 @@ COMMITTED_AGAIN = 3
 """How often a transaction is repeated whose acknowledgement was lost, which the driver leaves to us."""
 GLANCE = 15.0
 """Seconds that whoever only looks in waits; a server that has just started takes some to answer its first question."""
-ASKED_AGAIN = 40
-"""How often a question is asked while commits come in between."""
+ASKED_AGAIN = 8
+"""How often a question is asked while commits come in between, before others are kept from committing."""
 
 ROOT = "MATCH (g:Graph {name: $graph}) RETURN properties(g) AS root"
 BOTH_LOOKS = f"""
@@ -155,13 +156,16 @@ class Speaking:
         except KgfsError as error:  # what is waited for says itself what is wrong; this is done again
             log.info("%s: not known whether somebody stands still: %s", self.place.uri, error)
 
-    def read(self, work: Callable[[ManagedTransaction], Answer]) -> Answer:
+    def read(self, work: Callable[[ManagedTransaction], Answer], seconds: float = 0.0) -> Answer:
+        """In one transaction, which may take so long; the place's time-out where nothing is said."""
+        seconds = seconds or self.place.timeout
+
         def read() -> Answer:
             with self._session() as session:
-                answer: Answer = session.execute_read(unit_of_work(timeout=self.place.timeout)(work))
+                answer: Answer = session.execute_read(unit_of_work(timeout=seconds)(work))
                 return answer
 
-        return self._answered(self.place.timeout, read)
+        return self._answered(seconds, read)
 
     def _answered(
         self, seconds: float, call: Callable[[], Answer], meanwhile: Callable[[], object] = lambda: None
@@ -192,7 +196,7 @@ class Speaking:
                 return self._patience.within(1.2 * seconds + 5.0, call, meanwhile, LOOK)
             except TimeoutError as error:
                 raise TimedOutError(
-                    f"{self.place.uri}: Neo4j does not answer within {seconds:g} s ([graph] timeout). Does it listen there?"
+                    f"{self.place.uri}: Neo4j does not answer within {round(seconds, 1):g} s ([graph] timeout). Does it listen there?"
                 ) from error
 
     def _reach(self) -> None:
@@ -267,15 +271,15 @@ class Speaking:
 
     def ask(self, graph: str, question: str, **words: Any) -> list[Any]:
         """The rows of one question, all of one epoch."""
-        for _ in range(ASKED_AGAIN):
-            found = self.one(BOTH_LOOKS % question, graph=graph, **words)
+        asked, given = BOTH_LOOKS % question, {**words, "graph": graph}
+
+        def attempt(seconds: float) -> tuple[list[Any], bool, bool]:
+            found = self._one(READ_ACCESS, seconds, asked, given)
             if found is None:
                 raise self.gone(graph)
-            if found["whole"] and found["steady"]:
-                return list(found["rows"])
-            if not found["whole"]:
-                self.note_whole(graph)
-        raise TimedOutError(f"{self.place.uri}: the graph changes faster than it can be read.")
+            return list(found["rows"]), found["whole"], found["steady"]
+
+        return self._of_one_epoch(graph, attempt, lambda tx, _: list(tx.run(asked, given).single(strict=True)["rows"]))
 
     def steadily(self, graph: str, work: Callable[[ManagedTransaction, str], Answer]) -> Answer:
         """The answer of several questions, all of one epoch; ``work`` is given the graph's space."""
@@ -285,17 +289,48 @@ class Speaking:
             answer = work(tx, before["space"])
             return answer, is_whole(before), before == self.root(tx, graph)
 
+        return self._of_one_epoch(graph, lambda seconds: self.read(once, seconds), work)
+
+    def _of_one_epoch(
+        self,
+        graph: str,
+        attempt: Callable[[float], tuple[Answer, bool, bool]],
+        work: Callable[[ManagedTransaction, str], Answer],
+    ) -> Answer:
+        """The answer of an attempt, which may take so many seconds, at a graph that was whole and stayed as it was. Where none is
+        in so many attempts, or in half of the place's time-out, that of ``work`` while nobody commits. All of it takes no longer than
+        the time-out."""
+        until = time.monotonic() + self.place.timeout
+
+        def left() -> float:
+            seconds = until - time.monotonic()
+            if seconds <= 0:
+                raise TimedOutError(
+                    f"{self.place.uri}: the graph changes faster than it can be read in {self.place.timeout:g} s"
+                    " ([graph] timeout)."
+                )
+            return seconds
+
+        def alone(tx: ManagedTransaction) -> Answer:
+            root = lock_whole(tx, graph)
+            if root is None:
+                raise self.gone(graph)
+            return work(tx, root["space"])
+
         for _ in range(ASKED_AGAIN):
-            answer, whole, steady = self.read(once)
+            if (seconds := left()) < self.place.timeout / 2:
+                break
+            answer, whole, steady = attempt(seconds)
             if whole and steady:
                 return answer
             if not whole:
-                self.note_whole(graph)
-        raise TimedOutError(f"{self.place.uri}: the graph changes faster than it can be read.")
+                self.note_whole(graph, left())
+        return self.write(alone, left())
 
-    def note_whole(self, graph: str) -> Row | None:
-        """That what was committed is there, once it is; the graph's root then. Waits for a commit that is under way."""
-        return self.write_one(WHOLE, self.place.timeout, graph=graph)
+    def note_whole(self, graph: str, seconds: float = 0.0) -> Row | None:
+        """That what was committed is there, once it is; the graph's root then. Waits for a commit that is under way, as long as the
+        place's time-out where nothing is said."""
+        return self.write_one(WHOLE, seconds or self.place.timeout, graph=graph)
 
     def root(self, tx: ManagedTransaction, graph: str) -> dict[str, Any]:
         found = tx.run(ROOT, graph=graph).single()
