@@ -298,6 +298,45 @@ def test_nothing_is_left_of_a_graph_that_was_emptied(graph: Graph) -> None:
     assert graph._ask("MATCH (n {space: $former}) RETURN n", former=space) == []
 
 
+@pytest.mark.parametrize("how", ["drop", "begin_anew", "loaded"])
+def test_the_space_that_is_given_up_is_the_one_that_another_left_meanwhile(neo4j_place: Place, how: str) -> None:
+    """Who gives up a graph's space waits for another who just gives it another one, and looks then which it is."""
+    from kgfs.stores.graph.neo4j import spaces
+    from kgfs.stores.graph.neo4j.speaking import Speaking
+
+    place = own(neo4j_place)
+    name, [first, second, third] = place.namespace, [f"{place.namespace}/{n}" for n in range(3)]
+    acts: dict[str, Callable[[Any], object]] = {
+        "drop": lambda tx: spaces.drop(tx, name),
+        "begin_anew": lambda tx: spaces.begin_anew(tx, name, third),
+        "loaded": lambda tx: spaces.loaded(tx, name, first, 1),
+    }
+    holds, done = threading.Event(), threading.Event()
+
+    def renew(tx: Any) -> None:
+        spaces.make_aside(tx, name, second, 0)
+        holds.set()
+        done.wait(60)
+
+    with closing(Speaking(place)) as other, closing(Speaking(place)) as speaking, ThreadPoolExecutor(2) as pool:
+        speaking.write(lambda tx: spaces.make_aside(tx, name, first, 0))
+        renewed = pool.submit(lambda: other.once(renew, writes=True))
+        try:
+            assert holds.wait(60)
+            acted = pool.submit(lambda: speaking.write(acts[how]))
+            time.sleep(2)
+            assert not acted.done()
+        finally:
+            done.set()
+        renewed.result()
+        answer = acted.result()
+        question = "MATCH (d:Discarded) WHERE d.space STARTS WITH $beginning RETURN d.space AS space ORDER BY space"
+        given_up = speaking.read(lambda tx: [row["space"] for row in tx.run(question, beginning=f"{name}/")])
+        spaces.remove_discarded(speaking)
+    assert given_up == ([first] if how == "loaded" else [first, second])
+    assert answer is None, "a portion for a space that was given up is not taken for loaded"
+
+
 def test_rows_that_left_are_removed(graph: Graph) -> None:
     publish(graph, ZEN)
     graph.forget("f", [A], 2000)

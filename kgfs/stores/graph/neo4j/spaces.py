@@ -42,7 +42,7 @@ def begin_anew(tx: ManagedTransaction, graph: str, space: str) -> None:
     """Show an empty space from now on."""
     make(tx, graph, space)
     tx.run(
-        "MATCH (g:Graph {name: $graph}) WHERE g.space <> $space"
+        f"MATCH (g:Graph {{name: $graph}}) {LOCKED} WITH g WHERE g.space <> $space"
         " CREATE (:Discarded {space: g.space})"
         f" SET {COUNTED_UP}, g.space = $space, g.epoch = 0, g.clears = g.clears + 1, g.changes_above = 0, g.told = 0"
         " REMOVE g.newest",
@@ -60,7 +60,7 @@ def make_aside(tx: ManagedTransaction, graph: str, space: str, epoch: int) -> No
 def loaded(tx: ManagedTransaction, graph: str, space: str, number: int) -> int | None:
     """Note that this portion is loaded; which was the last one before. None where the graph is another by now."""
     found = tx.run(
-        f"MATCH (g:Graph {{name: $graph}}) WHERE g.space = $space {LOCKED}"
+        f"MATCH (g:Graph {{name: $graph}}) {LOCKED} WITH g WHERE g.space = $space"
         " WITH g, g.loaded AS before SET g.loaded = $number RETURN before",
         graph=graph,
         space=space,
@@ -70,7 +70,9 @@ def loaded(tx: ManagedTransaction, graph: str, space: str, number: int) -> int |
 
 
 def drop(tx: ManagedTransaction, graph: str) -> None:
-    tx.run("MATCH (g:Graph {name: $graph}) MERGE (:Discarded {space: g.space}) DELETE g", graph=graph).consume()
+    tx.run(
+        f"MATCH (g:Graph {{name: $graph}}) {LOCKED} WITH g MERGE (:Discarded {{space: g.space}}) DELETE g", graph=graph
+    ).consume()
 
 
 def adopt(tx: ManagedTransaction, graph: str, built: str, space: str, ontology: str) -> int:
