@@ -144,6 +144,11 @@ class FullError(StoreError):
     errno = errno.ENOSPC
 
 
+class TooMuchError(StoreError):
+    """What is to be done at once takes more memory than the server of a store has for it. Nothing of it was done, and other work
+    is not kept from going on."""
+
+
 class AwayError(StoreError):
     """A server of the home cannot be used: it is not reached, is not ready, or takes our keys no more. What is on this
     machine can be used; trying later, or with other keys, can succeed."""

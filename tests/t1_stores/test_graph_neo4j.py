@@ -375,6 +375,34 @@ publish(Neo4jGraph(Place(uri, password=password, namespace=namespace)), ZEN, "c1
 """
 
 
+FORGET = """
+import sys
+from kgfs.stores.graph.neo4j import commit
+from kgfs.stores.graph.neo4j.graph import Neo4jGraph
+from kgfs.stores.graph.neo4j.place import Place
+commit.LEFT_AT_ONCE = 1
+uri, password, namespace = sys.argv[1], open(sys.argv[2]).read(), sys.argv[3]
+Neo4jGraph(Place(uri, password=password, namespace=namespace)).forget("gone", sys.argv[4:], 2000)
+"""
+
+
+@pytest.mark.parametrize(("border", "left"), [("graph-committing", 3), ("graph-committed", 0)])
+def test_a_forgetting_whose_writer_was_killed_is_done_in_whole_or_not_at_all(
+    neo4j_place: Place, tmp_path: Path, border: str, left: int
+) -> None:
+    place, doc_ids = own(neo4j_place), [A, B, C]
+    with closing(opened(place)) as graph:
+        for doc_id in doc_ids:
+            publish(graph, replace(ZEN, doc_id=doc_id))
+        (tmp_path / "password").write_text(place.password)
+        words = [sys.executable, "-c", FORGET, place.uri, str(tmp_path / "password"), place.namespace, *doc_ids]
+        killed = subprocess.run(words, env={**os.environ, "KGFS_FAIL_AT": border}, cwd=Path(__file__).parents[2])
+        assert killed.returncode == -signal.SIGKILL
+        assert len(graph.documents(ONTOLOGY)) == graph.counts()["documents"] == left
+        assert graph.forget("gone", doc_ids, 2000) == 4
+        assert (graph.documents(ONTOLOGY), graph.counts()["instances"], graph.faults()) == ([], 0, [])
+
+
 @pytest.mark.parametrize(("border", "done"), [("graph-committing", None), ("graph-committed", 1)])
 def test_a_commit_whose_writer_was_killed_is_done_once(
     neo4j_place: Place, tmp_path: Path, border: str, done: int | None

@@ -4,6 +4,8 @@ document where many are forgotten or derived anew."""
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import dataclass
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -54,6 +56,45 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return asked
 
 
+@dataclass(frozen=True)
+class Given:
+    """What one request is given."""
+
+    longest: int
+    """Rows of its longest list."""
+    changes: int
+    """Of the feed."""
+    seconds: float
+    """That its transaction may take."""
+
+
+@pytest.fixture
+def given(monkeypatch: pytest.MonkeyPatch) -> list[Given]:
+    """Of everything that the driver asks in transactions from now on."""
+    from neo4j._sync.work.transaction import TransactionBase
+
+    noted: list[Given] = []
+    seconds: dict[Any, float] = {}
+    run, begin = TransactionBase.run, TransactionBase._begin
+
+    def noting_run(self: Any, question: Any, words: Any = None, **more: Any) -> Any:
+        lists = {name: value for name, value in (words or {}).get("given", {}).items() if isinstance(value, list)}
+        lists.pop("keys", None)  # of what is removed after the commit, so many at a time
+        parts = lists.get("parts", [])
+        noted.append(
+            Given(max(map(len, lists.values()), default=0), sum(part["size"] for part in parts), seconds[self])
+        )
+        return run(self, question, words, **more)
+
+    def noting_begin(self: Any, *words: Any, **more: Any) -> Any:
+        seconds[self] = signature(begin).bind(self, *words, **more).arguments["timeout"] or 0.0
+        return begin(self, *words, **more)
+
+    monkeypatch.setattr(TransactionBase, "run", noting_run)
+    monkeypatch.setattr(TransactionBase, "_begin", noting_begin)
+    return noted
+
+
 def test_a_server_is_asked_as_often_for_many_concepts_as_for_few(neo4j_place: Place, asked: list[str]) -> None:
     with closing(on_server(neo4j_place)) as graph:
         read(graph, 1, range(100), range(0))
@@ -82,6 +123,39 @@ def test_a_server_is_asked_as_often_when_many_documents_are_forgotten_as_when_fe
         assert asked == of_few
         assert len(asked) < 30
         assert graph.counts()["documents"] == 0
+
+
+def test_no_request_grows_with_the_documents_that_are_forgotten(
+    neo4j_place: Place, given: list[Given], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one commit all the same, which has time for all of them."""
+    from kgfs.stores.graph.neo4j import feed
+    from kgfs.stores.graph.neo4j.commit import LEFT_AT_ONCE
+
+    monkeypatch.setattr(feed, "PART", 3)
+    documents = 2 * LEFT_AT_ONCE + MANY
+    with closing(on_server(neo4j_place)) as graph:
+        with closing(graph.aside()) as built:
+            for deposit in range(documents):
+                read(built, deposit, range(deposit, deposit + 1), range(0))
+            graph.adopt(built)
+        epoch = graph.epoch()
+        doc_ids = [row.doc_id for row in graph.documents(ONTOLOGY)]
+        struck = [concept.concept_id for concept in graph.concepts(ONTOLOGY)]
+        assert len(doc_ids) == len(struck) == documents
+        given.clear()
+        graph.forget("half", doc_ids[::2], 1000)
+        graph.forget("all", doc_ids[1::2], 1000, struck)
+        assert graph.epoch() == epoch + 2
+        assert graph.counts() == dict.fromkeys(graph.counts(), 0)
+        told = graph.changes(epoch, 100_000)
+        assert told is not None
+        gone = [change.name for change in told if change.kind == "document"]
+        assert sorted(gone) == sorted(doc_ids)
+    assert max(one.longest for one in given) == LEFT_AT_ONCE
+    assert max(one.changes for one in given) == feed.PART * feed.PARTS_AT_ONCE
+    assert sum(one.changes for one in given) == len(told)
+    assert max(one.seconds for one in given) >= neo4j_place.timeout * (documents // 2)
 
 
 def test_a_server_is_asked_as_often_when_many_documents_are_derived_anew_as_when_few(

@@ -20,6 +20,7 @@ from kgfs.config import Config, Models
 from kgfs.config import Pipeline as Settings
 from kgfs.domain.documents import Document
 from kgfs.errors import AwayError, LostLeaseError
+from kgfs.ingest.life import forget
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working import worker as worker_module
 from kgfs.ingest.working.pipeline import Pipeline
@@ -29,8 +30,10 @@ from kgfs.models.contract import Passage
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.journal.contract_jobs import Job
 from kgfs.stores.journal.facts import DocumentFailed, DocumentForgotten, DocumentRead
+from kgfs.stores.naming import find_document
 from kgfs.stores.readings import Reading
 from kgfs.stores.stores import Stores
+from tests.t1_stores.graph_building import Doc, Told, publish
 from tests.t1_stores.graph_stores import own
 from tests.t6_whole.knowledge_of import knowledge_in
 from tests.t6_whole.running import until
@@ -88,6 +91,8 @@ class Machine:
     compute: Slow = field(default_factory=Slow)
     others: list[Machine] = field(default_factory=list)
     told: dict[int, int] = field(default_factory=dict)
+    namespace: str = ""
+    """Of a graph on a server."""
 
     def pipeline(self) -> Pipeline:
         engine = LocalEngine(self.compute, self.stores.garage.objects)
@@ -160,7 +165,7 @@ def machines(neo4j_place: Place, tmp_path: Path, opened: ExitStack) -> list[Mach
         if not found:
             deposit(config, stores, tmp_path)
         graph = opened.enter_context(closing(Neo4jGraph(place)))
-        found.append(Machine(config, replace(stores, graph=graph)))
+        found.append(Machine(config, replace(stores, graph=graph), namespace=place.namespace))
     for machine in found:
         machine.others = [other for other in found if other is not machine]
         machine.learn()
@@ -301,6 +306,47 @@ def test_a_machine_that_ends_in_the_middle_is_made_up_for(machines: list[Machine
     assert sorted(set(asked)) == sorted(undisturbed.compute.asked)
     assert second.epochs() == list(range(1, len(TEXTS) + 1))
     assert knowledge_in(second.stores) == knowledge_in(undisturbed.stores)
+
+
+@pytest.mark.claim("GONE-3")
+@pytest.mark.logs(r"recover TooMuchError: .* takes more memory than Neo4j gives a transaction")
+def test_what_a_server_has_not_the_memory_to_forget_keeps_nobody_from_publishing(
+    machines: list[Machine], neo4j_place: Place, tmp_path: Path, opened: ExitStack
+) -> None:
+    """One document, with a concept that another gives more evidence for than leaves in a transaction of that server."""
+    from kgfs.stores.graph.neo4j.graph import Neo4jGraph
+
+    known, config = machines[0].stores, machines[0].config
+    [ontology] = known.journal.names.ontologies()
+    place = replace(neo4j_place, namespace=machines[0].namespace, timeout=3.0)
+    graph = opened.enter_context(closing(Neo4jGraph(place)))
+    machine = replace(machines[0], stores=replace(known, graph=graph), others=[])
+    target = find_document(machine.stores, config.run, "Test/00.txt")
+    with closing(graph.aside()) as built:
+        publish(built, Doc(target.doc_id, [Told("Zen")], ontology=ontology.id))
+        publish(built, Doc("f" * 16, [Told("Zen", 16_000)], ontology=ontology.id))
+        graph.adopt(built)
+    before = graph.epoch()
+    with open_deposits(config, machine.stores) as (deposits, _):
+        forget.order(deposits, machine.stores, forget.plan(machine.stores, [target], "all", purge=False))
+
+    def still_owed(published: int) -> None:
+        assert [owed.doc_ids for owed in known.journal.names.forgettings()] == [(target.doc_id,)]
+        assert graph.document(target.doc_id) is not None
+        assert (graph.epoch(), graph.counts()["instances"] > 16_000) == (before + published, True)
+        said = config.errors_log.read_text()
+        assert said.count("to forget so much (1 documents) at once takes more memory") == 1
+
+    assert machine.work() == len(TEXTS) - 1
+    still_owed(len(TEXTS) - 1)
+    config.errors_log.unlink()
+    (tmp_path / "more.txt").write_text("A mutator is a form of program. The mutator uses a program.\n")
+    with open_deposits(config, machine.stores) as (deposits, _):
+        deposits.ingest_file(tmp_path / "more.txt", "Test")
+    alone = Worker(machine.pipeline(), ErrorLog(config.errors_log), lambda: None)
+    alone.run(until_idle=True)
+    assert alone.finished == 1
+    still_owed(len(TEXTS))
 
 
 def test_a_verb_changes_the_graph_while_nobody_publishes(machines: list[Machine]) -> None:

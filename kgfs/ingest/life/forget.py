@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from kgfs.config import Config
 from kgfs.domain.documents import Document, Name, NameKind, Ontology, Version
 from kgfs.domain.identity import concept_id_of, normalise_label
-from kgfs.errors import BadInputError, KgfsError, MissingError, RotError
+from kgfs.errors import BadInputError, KgfsError, MissingError, RotError, TooMuchError
 from kgfs.failpoints import border
 from kgfs.ingest.depositing.deposit import Deposits
 from kgfs.ingest.keeping.settle import Settler
@@ -189,7 +189,7 @@ def order(deposits: Deposits, stores: Stores, planned: Plan) -> Order:
 
 def carry_out(config: Config, stores: Stores) -> int:
     """Carry out all that is owed; how many orders. For who is in the worker's place. What fails stays owed; where something that
-    one needs is lost, the others are carried out before that is said."""
+    one needs is lost, or a server has not the memory for it (TooMuchError), the others are carried out before that is said."""
     unconfirmed = _unconfirmed(stores)
     owed = [one for one in stores.journal.names.forgettings() if one.order not in unconfirmed]
     if any(one.purge for one in owed):
@@ -200,7 +200,7 @@ def carry_out(config: Config, stores: Stores) -> int:
         try:
             _carry_out(config, stores, one)
             done.add(one.order)
-        except (MissingError, RotError) as error:
+        except (MissingError, RotError, TooMuchError) as error:
             lost = error
     if any(one.purge for one in owed):
         conclude(config, stores, done)

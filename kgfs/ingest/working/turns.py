@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from kgfs.config import Config
-from kgfs.errors import AWAY, BusyError, FullError, KgfsError, LostLeaseError
+from kgfs.errors import AWAY, BusyError, FullError, KgfsError, LostLeaseError, TooMuchError
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.journal.following import confirmed, following
 from kgfs.stores.leases.bucket import BucketLeases
@@ -36,6 +36,8 @@ LOOK = 0.5
 """Seconds between looks whether another has let go."""
 KEEP_UP_EVERY = 2.0
 """Seconds between looks at what others did, while they have their turns."""
+TOO_MUCH_EVERY = 600.0
+"""Seconds between attempts at what a server has not the memory for, which take long, since it was refused last."""
 PATIENCE = 10.0
 """Seconds that a call about a lease may wait for the server at most."""
 LEAST_PATIENCE = 5.0
@@ -134,6 +136,9 @@ class Together:
         self._conclude_next = 0.0
         self._follows = 0
         """The last fact of others that a graph of this home's own had when its turn began."""
+        self._too_much: set[str] = set()
+        """What was owed when a server had not the memory for an order of it."""
+        self._too_much_until = 0.0
         self._told: set[str] = set()
         """What could not be done for something that is lost."""
 
@@ -177,7 +182,7 @@ class Together:
             with self._as_far_as_possible():
                 fenced.recover()
             with self._as_far_as_possible():
-                fenced.finish_forgetting()
+                self._finish_forgetting(fenced)
         except BaseException:
             self._holding.release(lease_now)
             raise
@@ -232,8 +237,9 @@ class Together:
 
     @contextmanager
     def _as_far_as_possible(self) -> Iterator[None]:
-        """What one document or one order lost in the garage ends no turn, else it would end everybody's for good: it is said once, and
-        tried again at the next. What is published meanwhile does not depend on it, as little as for a worker that is alone."""
+        """What one document or one order lost in the garage, or an order that a server has not the memory for, ends no turn, else it
+        would end everybody's for good: it is said once, and tried again at the next. What is published meanwhile does not depend on
+        it, as little as for a worker that is alone."""
         try:
             yield
         except (LostLeaseError, FullError, *AWAY):
@@ -242,6 +248,16 @@ class Together:
             if str(error) not in self._told:
                 self._told.add(str(error))
                 ErrorLog(self._pipeline.config.errors_log).add("recover", error)
+
+    def _finish_forgetting(self, fenced: Pipeline) -> None:
+        owed = {forgetting.order for forgetting in self._pipeline.stores.journal.names.forgettings()}
+        if owed <= self._too_much and time.monotonic() < self._too_much_until:
+            return
+        try:
+            fenced.finish_forgetting()
+        except TooMuchError:
+            self._too_much, self._too_much_until = owed, time.monotonic() + TOO_MUCH_EVERY
+            raise
 
     def begin(self, doc_id: str) -> Lease | None:
         if self._graph is None:  # without a turn there is nothing to read for

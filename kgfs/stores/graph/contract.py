@@ -64,7 +64,8 @@ class Graph(Protocol):
     def forget(self, commit_id: str, doc_ids: Sequence[str], at: int, concepts: Sequence[str] = ()) -> int:
         """Take documents out with their sources, instances and mentions, relationships without evidence, concepts
         without evidence (cascade=orphans). One transaction; the cost grows with what is removed. Unknown documents are
-        passed over. Returns the epoch; repeating a commit id changes nothing.
+        passed over. Returns the epoch; repeating a commit id changes nothing. TooMuchError, with nothing done, where a
+        server has not the memory for so many at once.
 
         ``concepts`` leave too (cascade=all), with the evidence that other documents give for them and their
         relationships; those documents stay, and are told as changed."""
@@ -83,7 +84,8 @@ class Graph(Protocol):
         """After documents that had to do with these concepts and relationships left for good: hide the directory names of
         those that are dead behind hashes (they are still never given to another concept), give up the feed (``changes``
         answers None to whoever is behind), and remove every trace of removed rows from the files. Blocks for long, the
-        whole file is written anew. May be repeated. BusyError where other processes read without end."""
+        whole file is written anew. May be repeated. BusyError where other processes read without end; TooMuchError as of
+        ``forget``."""
         ...
 
     def impose(self, redaction: Redaction) -> None:

@@ -15,13 +15,16 @@ from neo4j import ManagedTransaction
 from kgfs.domain.knowledge import RELATIONSHIP_TYPES
 from kgfs.errors import BadInputError, StoreError
 from kgfs.stores.graph.hiding import hidden_name, is_hidden
-from kgfs.stores.graph.neo4j.feed import parts_of
+from kgfs.stores.graph.neo4j import feed
 from kgfs.stores.graph.neo4j.requests import Requests, run
 from kgfs.stores.graph.neo4j.rows import document_properties, mention_properties
 from kgfs.stores.graph.neo4j.settling import Settling
 from kgfs.stores.graph.vocabulary import Change, ConceptRow, DocumentRow, Publication, RelationshipRow
+from kgfs.stores.portions import portions
 
 COUNTED = ("documents", "sources", "concepts", "relationships", "instances")
+LEFT_AT_ONCE = 200
+"""Documents that leave in one request."""
 
 
 class Commit(Requests):
@@ -50,12 +53,16 @@ class Commit(Requests):
 
     def leave(self, doc_ids: Iterable[str]) -> None:
         """Take the shown editions of these documents out; unknown ones are passed over."""
+        for some in portions(sorted(set(doc_ids)), LEFT_AT_ONCE):
+            self._some_leave(some)
+
+    def _some_leave(self, doc_ids: Sequence[str]) -> None:
         rows = self._rows(
             "UNWIND $doc_ids AS doc_id MATCH (d:Document {space: $space, doc_id: doc_id})"
             " REMOVE d:Document SET d:Leaving, d.commit_id = d.commit_id + ' ' + d.key"
             " RETURN d.doc_id AS doc_id, d.key AS key, d.ontology AS ontology, d.sources AS sources,"
             " d.instances AS instances",
-            doc_ids=sorted(set(doc_ids)),
+            doc_ids=doc_ids,
         )
         for row in rows:
             self._count(row["ontology"], documents=-1, sources=-row["sources"], instances=-row["instances"])
@@ -178,6 +185,10 @@ class Commit(Requests):
         settling.relationships(self._relationships & self._moved)
         settling.concepts(self._concepts, self._evidence)
         settling.pages()
+        parts = feed.parts_of(self._space, self.epoch, self._changes)
+        *before, last = [*portions(parts, feed.PARTS_AT_ONCE)] or [[]]
+        for some in before:
+            feed.write(self._tx, some)
         moves = ", ".join(f"o.{what} = coalesce(o.{what}, 0) + row.{what}" for what in COUNTED)
         run(
             self._tx,
@@ -190,7 +201,7 @@ class Commit(Requests):
             graph=self._graph,
             epoch=self.epoch,
             told=len(self._changes),
-            parts=parts_of(self._space, self.epoch, self._changes),
+            parts=last,
             counts=[{"ontology": ontology, **steps} for ontology, steps in sorted(self._counts.items())],
             commit_id=commit_id,
             kind=kind,

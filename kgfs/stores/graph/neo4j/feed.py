@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
 from neo4j import ManagedTransaction
 
 from kgfs.stores.graph.neo4j.locking import BEGUN
+from kgfs.stores.graph.neo4j.requests import run
 from kgfs.stores.graph.neo4j.speaking import Speaking
 from kgfs.stores.graph.vocabulary import Change
+from kgfs.stores.portions import portions
 
 PART = 1000
 """Changes of one node."""
+PARTS_AT_ONCE = 10
+"""Nodes that are written in one request."""
 KEPT_CHANGES = 200_000
 """At least so many of the newest are kept; older epochs go once there are a tenth more."""
 MOST_CHANGES = KEPT_CHANGES * 11 // 10
@@ -27,6 +31,11 @@ def parts_of(space: str, epoch: int, changes: Sequence[Change]) -> list[dict[str
         | {"space": space, "epoch": epoch, "part": start // PART, "size": len(changes[start : start + PART])}
         for start in range(0, len(changes), PART)
     ]
+
+
+def write(tx: ManagedTransaction, parts: Sequence[Mapping[str, Any]]) -> None:
+    """In one request, so not more than :data:`PARTS_AT_ONCE`."""
+    run(tx, "UNWIND $parts AS part CREATE (c:Change) SET c = part", parts=parts).consume()
 
 
 def changes(tx: ManagedTransaction, root: dict[str, Any], after: int, limit: int) -> list[Change] | None:
@@ -136,7 +145,8 @@ def keep_ids(tx: ManagedTransaction, space: str, root: dict[str, Any]) -> None:
                 "kind": [kind for kind, _ in known], "owner": [id_ for _, id_ in known],
             }
         )  # fmt: skip
-    tx.run("UNWIND $parts AS part CREATE (c:Change) SET c = part", parts=parts).consume()
+    for some in portions(parts, PARTS_AT_ONCE):
+        write(tx, some)
     tx.run(
         "MATCH (g:Graph) WHERE g.space = $space SET g.ids_above = $above, g.ids_up_to = $epoch"
         " WITH g OPTIONAL MATCH (c:Change) WHERE c.space = $space AND c.epoch <= $above AND c.part < 0 DELETE c",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from copy import copy
 from functools import partial
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from neo4j import ManagedTransaction
 
 from kgfs.domain.documents import INGEST_VERSIONS
+from kgfs.errors import TimedOutError, TooMuchError
 from kgfs.failpoints import border
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.neo4j import editions, feed, loading, purging, schema, spaces
@@ -20,6 +22,7 @@ from kgfs.stores.graph.neo4j.locking import lock_for
 from kgfs.stores.graph.neo4j.matching import Neo4jMatching
 from kgfs.stores.graph.neo4j.merging import Cascade, Reassignment, set_marks
 from kgfs.stores.graph.neo4j.place import Place
+from kgfs.stores.graph.neo4j.refusals import is_out_of_memory
 from kgfs.stores.graph.neo4j.speaking import ROOT, Speaking
 from kgfs.stores.graph.sqlite import SqliteGraph, build_aside
 from kgfs.stores.graph.vocabulary import Batch, Fault, Mark, Publication, Redaction, RelationshipRow, Said
@@ -84,7 +87,8 @@ class Neo4jGraph(Neo4jMatching):
             commit.strike(concepts)
             return commit.settle(commit_id, "forget")
 
-        return self._commit(commit_id, work)
+        with self._at_once(f"to forget so much ({len(doc_ids)} documents)"):
+            return self._commit(commit_id, work, len(doc_ids) + len(concepts))
 
     def reassign(
         self, commit_id: str, said: Sequence[Said], at: int, marks: Sequence[Mark] = (), unmarked: Sequence[Mark] = ()
@@ -96,10 +100,10 @@ class Neo4jGraph(Neo4jMatching):
             set_marks(tx, root["space"], marks, unmarked)
             return commit.settle(commit_id, "reassign")
 
-        return self._commit(commit_id, work)
+        return self._commit(commit_id, work, len(said))
 
-    def _commit(self, commit_id: str, work: Callable[[ManagedTransaction, Root], int]) -> int:
-        """Carry out what raises the epoch, unless it was carried out before."""
+    def _commit(self, commit_id: str, work: Callable[[ManagedTransaction, Root], int], changed: int = 1) -> int:
+        """Carry out what raises the epoch, unless it was carried out before. ``changed``: how many documents, say."""
 
         def once(tx: ManagedTransaction) -> int:
             root, known = self._locked(tx, commit_id)
@@ -109,11 +113,25 @@ class Neo4jGraph(Neo4jMatching):
             border("graph-committing")
             return epoch
 
-        epoch = self._speaking.write(once)
+        epoch = self._speaking.write(once, self._speaking.place.seconds_for(changed))
         border("graph-committed")
         self._note_whole()
         self._tidy()
         return epoch
+
+    @contextmanager
+    def _at_once(self, what: str) -> Iterator[None]:
+        """Around one transaction of any size: TooMuchError where the server has not the memory for it, so that it is not taken for a
+        server that will soon be less busy, for which everything waits."""
+        try:
+            yield
+        except TimedOutError as error:
+            if not is_out_of_memory(error):
+                raise
+            raise TooMuchError(
+                f"{self._speaking.place.uri}: {what} at once takes more memory than Neo4j gives a transaction."
+                " Give it more (server.memory.heap.max_size, db.memory.transaction.total.max): docs/graph.md says how much."
+            ) from error.__cause__
 
     def _note_whole(self) -> None:
         """That what was committed here is there, for those who follow: else each of them is to wait for the lock itself."""
@@ -128,15 +146,20 @@ class Neo4jGraph(Neo4jMatching):
 
     def redact(self, concepts: Sequence[str], relationships: Sequence[RelationshipRow]) -> Redaction:
         """What the server still holds in logs and copies of its own is its operator's affair: see ``docs/graph.md``."""
-        redaction = self._speaking.write(
-            lambda tx: purging.redact(tx, self._graph, self._locked(tx)[0], concepts, relationships)
-        )
+        with self._at_once(f"to purge so much (of {len(concepts)} concepts)"):
+            redaction = self._speaking.write(
+                lambda tx: purging.redact(tx, self._graph, self._locked(tx)[0], concepts, relationships),
+                self._speaking.place.seconds_for(len(concepts)),
+            )
         self._note_whole()
         self._drop_aside()
         return redaction
 
     def impose(self, redaction: Redaction) -> None:
-        self._speaking.write(lambda tx: purging.impose(tx, self._locked(tx)[0]["space"], redaction))
+        self._speaking.write(
+            lambda tx: purging.impose(tx, self._locked(tx)[0]["space"], redaction),
+            self._speaking.place.seconds_for(len(redaction.names)),
+        )
         self._note_whole()
 
     def clear(self) -> None:

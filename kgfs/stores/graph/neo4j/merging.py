@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +14,9 @@ from kgfs.stores.graph.neo4j.commit import Commit, taken_number
 from kgfs.stores.graph.neo4j.editions import drop_instances, put_instances
 from kgfs.stores.graph.neo4j.purging import count_up
 from kgfs.stores.graph.neo4j.rows import INSTANCE, MENTION, instance_row, mention_row
+from kgfs.stores.graph.neo4j.settling import AT_ONCE
 from kgfs.stores.graph.vocabulary import ConceptRow, InstanceRow, Mark, Said
+from kgfs.stores.portions import portions
 
 
 class Cascade(Commit):
@@ -22,30 +25,38 @@ class Cascade(Commit):
     def strike(self, concept_ids: Sequence[str]) -> None:
         """These concepts leave with all their evidence and their relationships, whichever document it stands in; those
         documents stay. Concepts that do not live are passed over."""
+        lost: Counter[str] = Counter()
+        documents: dict[str, tuple[str, str]] = {}
+        for some in portions(sorted(set(concept_ids)), AT_ONCE):
+            self._strike_some(some, lost, documents)
+        for key, (doc_id, ontology) in sorted(documents.items()):
+            self._grow(key, ontology, -lost[key])
+            self._tell("changed", "document", ontology, ontology, doc_id)
+
+    def _strike_some(
+        self, concept_ids: Sequence[str], lost: Counter[str], documents: dict[str, tuple[str, str]]
+    ) -> None:
+        """``lost`` and ``documents``: how many pieces of evidence, and which documents, by edition."""
         rows = self._rows(
             "UNWIND $ids AS id MATCH (c:Concept {space: $space, id: id})"
             " RETURN c.id AS id,"
             " COLLECT { MATCH (c)-[x:RELATES_TO]-(o:Concept) RETURN [x.relationship_id, o.id] } AS joined",
-            ids=sorted(set(concept_ids)),
+            ids=concept_ids,
         )
         struck = [row["id"] for row in rows]
         relationships = {id_ for row in rows for id_, _ in row["joined"]}
         self._concepts.update(struck, (other for row in rows for _, other in row["joined"]))
         self._relationships |= relationships
-        lost: dict[str, int] = {}
-        documents: dict[str, tuple[str, str]] = {}
-        for row in self._evidence_of([*struck, *sorted(relationships)]):
-            documents[row["key"]] = (row["doc_id"], row["ontology"])
-            for owner, n in row["pairs"]:
-                self._tell_one_evidence("removed", row["ontology"], owner, n)
-                self._evidence[owner] = self._evidence.get(owner, 0) - 1
-            lost[row["key"]] = len(row["pairs"])
-            drop_instances(self._tx, row["key"], row["pairs"])
+        for owners in portions([*struck, *sorted(relationships)], AT_ONCE):
+            for row in self._evidence_of(owners):
+                documents[row["key"]] = (row["doc_id"], row["ontology"])
+                for owner, n in row["pairs"]:
+                    self._tell_one_evidence("removed", row["ontology"], owner, n)
+                    self._evidence[owner] = self._evidence.get(owner, 0) - 1
+                lost[row["key"]] += len(row["pairs"])
+                drop_instances(self._tx, row["key"], row["pairs"])
         for row in self._unmention(struck):
             documents[row["key"]] = (row["doc_id"], row["ontology"])
-        for key, (doc_id, ontology) in sorted(documents.items()):
-            self._grow(key, ontology, -lost.get(key, 0))
-            self._tell("changed", "document", ontology, ontology, doc_id)
 
     def _evidence_of(self, owners: Sequence[str]) -> list[Any]:
         return self._rows(

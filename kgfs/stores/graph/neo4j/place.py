@@ -61,6 +61,10 @@ class Place:
         """Whether words and password go unencrypted to another machine."""
         return is_open_to_others(self.uri, self.encrypted)
 
+    def seconds_for(self, changed: int) -> float:
+        """That a transaction may take which changes so much of one kind, documents or concepts: a time-out each, ten at least."""
+        return self.timeout * max(WRITING, changed)
+
     def options(self) -> dict[str, Any]:
         """Of the driver, without who we are."""
         return {

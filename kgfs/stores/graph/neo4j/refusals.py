@@ -30,6 +30,8 @@ _SHUT_OUT = "Neo.ClientError.Security.AuthenticationRateLimit"
 """After three wrong passwords, for some seconds, the right one too."""
 _TO_BE_CHANGED = "Neo.ClientError.Security.CredentialsExpired"
 """A right one that is to be changed first."""
+_OUT_OF_MEMORY = "Neo.TransientError.General.MemoryPoolOutOfMemoryError"
+"""What a transaction hears that wants more memory than one may have, or than all others leave."""
 _NO_CONNECTION = "failed to obtain a connection from the pool"
 """What the driver says, in whatever kind of error its version has for that, when its time is up before it has one that answers: it
 asks one that was idle for long whether it is still good, which one that was dropped without a word never says."""
@@ -69,6 +71,11 @@ def ours(place: Place, error: Exception) -> KgfsError:
     if isinstance(error, (ServiceUnavailable, SessionExpired, OSError)):
         return AwayError(f"{place.uri}: Neo4j cannot be reached ({_plain(error)}). Does it listen there?")
     return StoreError(f"{place.uri}: {type(error).__name__}: {_plain(error)}")
+
+
+def is_out_of_memory(error: KgfsError) -> bool:
+    """Of one of :func:`ours`."""
+    return getattr(error.__cause__, "code", "") == _OUT_OF_MEMORY
 
 
 def refused_by_us(error: BaseException) -> ssl.SSLCertVerificationError | None:

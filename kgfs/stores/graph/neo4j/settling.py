@@ -200,11 +200,10 @@ class Settling(Requests):
     def pages(self) -> None:
         """Size and time of each ``concept.md`` that may be another now: of concepts that were touched, the ends of a
         relationship that moved among them, and of those with a neighbour's new label in their page."""
-        neighbours = self._rows(
-            "UNWIND $ids AS id MATCH (:Owner {space: $space, id: id})-[:RELATES_TO]-(c:Concept) RETURN DISTINCT c.id AS id",
-            ids=sorted(self._relabelled),
-        )
-        for some in portions(sorted(self._touched | {row["id"] for row in neighbours}), PAGES_AT_ONCE):
+        question = "UNWIND $ids AS id MATCH (:Owner {space: $space, id: id})-[:RELATES_TO]-(c:Concept) RETURN DISTINCT c.id AS id"
+        relabelled = portions(sorted(self._relabelled), AT_ONCE)
+        neighbours = {row["id"] for some in relabelled for row in self._rows(question, ids=some)}
+        for some in portions(sorted(self._touched | neighbours), PAGES_AT_ONCE):
             self._some_pages(some)
 
     def _some_pages(self, ids: Sequence[str]) -> None:
