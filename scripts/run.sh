@@ -8,8 +8,16 @@ documents=$ontology/documents
 
 say() { printf '\n\033[1m$ %s\033[0m\n' "$*"; }
 show() { say "$*"; sh -c "$*"; }
+# As a shell takes it for one word, whatever is in it.
+word() {
+    case $1 in
+    '' | *[!A-Za-z0-9_./@%+=:,-]*) printf "'%s'" "$(printf %s "$1" | sed "s/'/'\\\\''/g")" ;;
+    *) printf %s "$1" ;;
+    esac
+}
 
-mkdir -p "$mount" || true  # a dead mount refuses; kgfs mount detaches it
+# The mount of a process that was killed refuses: it is detached, or kgfs doctor would find fault with it.
+[ -d "$mount" ] || mkdir -p "$mount" || "$kgfs" umount "$mount"
 "$kgfs" doctor --quiet
 "$kgfs" mount "$mount"
 [ -d "$ontology" ] || mkdir "$ontology"
@@ -19,16 +27,16 @@ for document in examples/*.rst; do
 done
 "$kgfs" wait --timeout 900
 
-show "ls -F $mount $ontology $documents"
-show "ls $ontology/concepts | head -20"
+show "ls -F $(word "$mount") $(word "$ontology") $(word "$documents")"
+show "ls $(word "$ontology/concepts") | head -20"
 echo "… $(ls "$ontology/concepts" | wc -l) in all"
 # The concept with most relationships, then evidence, has most to show.
 best=$(for page in "$ontology"/concepts/*/concept.md; do
     echo "$(grep -c '](related/' "$page") $(grep -c '](evidence/' "$page") $page"
 done | sort -k1,1nr -k2,2nr -k3 | sed -n '1s|.*/\(.*\)/concept.md$|\1|p')
-show "head -n 30 $ontology/concepts/$best/concept.md"
-show "cat $ontology/$best/evidence/1/source.txt"
-show "cat $ontology/$best/evidence/1/citation.json"
+show "head -n 30 $(word "$ontology/concepts/$best/concept.md")"
+show "cat $(word "$ontology/$best/evidence/1/source.txt")"
+show "cat $(word "$ontology/$best/evidence/1/citation.json")"
 echo
-echo "It is mounted at $mount. Copy your own documents into a folder there; \"make stop MOUNT='$mount'\" ends it. For 'kgfs wait' and the like:"
-echo "    export PATH='$(cd "$(dirname "$kgfs")" && pwd)':\"\$PATH\" KGFS_HOME='$KGFS_HOME'${KGFS_CONFIG:+ KGFS_CONFIG='$KGFS_CONFIG'}"
+echo "It is mounted at $mount. Copy your own documents into a folder there; \"make stop MOUNT=$(word "$mount")\" ends it. For 'kgfs wait' and the like:"
+echo "    export PATH=$(word "$(cd "$(dirname "$kgfs")" && pwd)"):\"\$PATH\" KGFS_HOME=$(word "$KGFS_HOME")${KGFS_CONFIG:+ KGFS_CONFIG=$(word "$KGFS_CONFIG")}"
