@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import subprocess
 import sys
@@ -15,6 +14,7 @@ import click
 from kgfs.app.binding import refuse_nothing
 from kgfs.app.home import make_home
 from kgfs.app.mounting import prepare_mount, run_garage_mount, run_mount
+from kgfs.cli.logs import log_to_stderr
 from kgfs.cli.options import with_config
 from kgfs.cli.progress import Bar, Steps
 from kgfs.config import Config
@@ -86,7 +86,7 @@ def command(
             options = ["--view", view] + ["--no-worker"] * no_worker + ["--allow-other"] * allow_other
             _in_background(config, where, options)
     if foreground:
-        logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+        log_to_stderr()
         _serve(config, mountpoint, view, allow_other, not no_worker, lambda: _tell_ready(ready_fd))
 
 

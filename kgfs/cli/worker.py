@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import signal
 from collections.abc import Callable
 
 import click
 
 from kgfs.app.working import run_worker
+from kgfs.cli.logs import log_to_stderr
 from kgfs.cli.options import with_config
 from kgfs.config import Config
 
@@ -27,7 +27,7 @@ def command(config: Config, until_idle: bool, while_in_use: bool) -> None:
     Example:
       kgfs worker --until-idle
     """
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    log_to_stderr()
     run_worker(config, until_idle=until_idle, while_in_use=while_in_use, stoppable=_on_signals)
 
 

@@ -90,4 +90,7 @@ class _Sender(threading.Thread):
             return  # the kernel did not know it any more
         except OSError as error:
             if error.errno not in CLOSING:
-                log.warning("%s could not be invalidated: %s", item, error)
+                inode = (
+                    item.parent if isinstance(item, StaleEntry) else item.inode
+                )  # a name may be a word of a document
+                log.warning("%s of inode %d could not be invalidated: %s", type(item).__name__, inode, error)

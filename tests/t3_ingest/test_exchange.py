@@ -652,7 +652,10 @@ def test_a_purge_of_another_host_is_obeyed(here: Host, there: Host) -> None:
     (there.config.spool / "dead-0123").write_bytes(secret)
     (there.config.home / "graph.sqlite.new-wal").write_bytes(secret)
     there.config.logs.mkdir(exist_ok=True)
-    (there.config.logs / "worker.log").write_text(f"{row.doc_id}: xyzzy\n")
+    for log in ("worker.log", "mount.log"):
+        (there.config.logs / log).write_text(
+            f"2026-11-23 00:00:00,000 ERROR {row.doc_id}: it failed\n\tValueError: xyzzy\n"
+        )
     for about in (f"{row.doc_id}: xyzzy", "another document"):
         ErrorLog(there.config.errors_log).add("read", about)
     there.journal.record(SettingChanged("", "x", "y", 1), inbox={row.sha256: secret})

@@ -125,8 +125,15 @@ def test_what_killed_processes_left_is_purged_too(small: Place, tmp_path: Path) 
     log.parent.mkdir(exist_ok=True)
     doc_id = json.loads(small.run("forget", "Notes/a.md", "--dry-run", "--json").stdout)["documents"][0]["doc_id"]
     log.write_text(json.dumps({"message": "The quxleft abbot", "doc_id": doc_id}) + '\n{"message": "other"}\n')
+    for name, about in (("worker.log", f"{doc_id}: unexpected failure"), ("mount.log", "read: unexpected error")):
+        (log.parent / name).write_text(
+            f"2026-11-23 00:00:00,000 ERROR kgfs {about}\n\tTraceback (most recent call last):\n"
+            "\tValueError: The quxleft abbot\n"
+        )
     small.run("forget", "Notes/a.md", "--purge", "--yes")
     assert traces(small.home, "quxleft") == []
+    assert (log.parent / "worker.log").read_bytes() == b""
+    (log.parent / "mount.log").unlink()
     assert log.read_text() == '{"message": "other"}\n'
     log.unlink()
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from kgfs.config import Config
@@ -50,20 +51,43 @@ def erase(config: Config, doc_ids: Sequence[str], sha256s: Sequence[str]) -> Non
             raise from_os_error(error, f"{path}: what was purged cannot be removed from quarantine") from error
 
 
-def erase_lines(log: Path, doc_ids: Iterable[str]) -> None:
-    """Lines that speak of these documents may quote them. In place, since others append to the file."""
+def erase_logged(config: Config, doc_ids: Iterable[str]) -> None:
+    """What the logs of the home say of these documents, which may quote them. In place, since others append to them: words that
+    come while the last bytes are moved, for microseconds, are lost. Harmless when repeated."""
     marks = [doc_id.encode() for doc_id in doc_ids]
-    try:
-        lines = log.read_bytes().splitlines(keepends=True)
-        kept = [line for line in lines if not any(mark in line for mark in marks)]
-        if len(kept) < len(lines):
-            with log.open("r+b") as file:
-                file.write(b"".join(kept))
-                file.truncate()
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise from_os_error(error, f"{log}: lines about purged documents cannot be removed") from error
+    for path in (config.errors_log, config.logs / "worker.log", config.logs / "mount.log"):
+        try:
+            with path.open("r+b") as log:
+                said = log.read()
+                kept = b"".join(_not_about(marks, said.splitlines(keepends=True)))
+                if len(kept) < len(said):
+                    log.seek(0)
+                    log.write(kept)
+                    log.seek(len(said))
+                    since = log.read()
+                    log.seek(len(kept))
+                    log.write(since)
+                    log.truncate()
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise from_os_error(error, f"{path}: what it says of purged documents cannot be removed") from error
+
+
+_BEGINS = re.compile(rb'\{"|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} ')
+"""The first line of a record: of errors.ndjson, or of a log for people (kgfs.cli.logs)."""
+
+
+def _not_about(marks: Sequence[bytes], lines: Iterable[bytes]) -> Iterator[bytes]:
+    """The first lines of records in which none of the marks stands. What follows one, as a traceback does, may quote any
+    document without saying which: it goes in any case."""
+    record: list[bytes] = []
+    for line in (*lines, b""):
+        if not line or _BEGINS.match(line):
+            if record and _BEGINS.match(record[0]) and not any(mark in part for mark in marks for part in record):
+                yield record[0]
+            record = []
+        record.append(line)
 
 
 def _keep(config: Config, name: str, content: bytes, why: str) -> None:

@@ -16,7 +16,7 @@ from kgfs.config import Config
 from kgfs.errors import MissingError, RotError, StoreError
 from kgfs.failpoints import border
 from kgfs.ingest.keeping.giving_up import GivingUp
-from kgfs.ingest.keeping.quarantine import erase, erase_lines
+from kgfs.ingest.keeping.quarantine import erase, erase_logged
 from kgfs.ingest.keeping.settle import Settler
 from kgfs.ingest.life.survivors import hide_names, load_renaming, name_anew
 from kgfs.ingest.reading.kin import alike
@@ -60,8 +60,7 @@ def purge(config: Config, stores: Stores, owed: Forgetting) -> tuple[str, tuple[
     stores.journal.drop_inbox(hashes)
     stores.journal.scrub()
     remove_database(built_beside(config.graph_db))
-    for log in (config.errors_log, config.logs / "worker.log"):
-        erase_lines(log, owed.doc_ids)
+    erase_logged(config, owed.doc_ids)
     erase(config, owed.doc_ids, hashes)
     border("scrubbed")
     known = stores.journal.names.document  # not what is purged since the plan was made

@@ -16,7 +16,7 @@ from kgfs.domain.documents import Document
 from kgfs.errors import from_os_error
 from kgfs.failpoints import border
 from kgfs.ingest.keeping.content import is_held
-from kgfs.ingest.keeping.quarantine import erase, erase_lines
+from kgfs.ingest.keeping.quarantine import erase, erase_logged
 from kgfs.ingest.sharing.later import OF_CONTENTS, Waiting, spoken_of
 from kgfs.stores.garage.s3.cache import Cache
 from kgfs.stores.garage.sums import sums_of
@@ -142,8 +142,7 @@ def obey(
             take_away(name_id, {sha256})
     if config.garage_cache.exists():
         Cache(config.garage_cache, 1).clear()
-    for log in (config.errors_log, config.logs / "worker.log"):
-        erase_lines(log, known.doc_ids)
+    erase_logged(config, known.doc_ids)
     erase(config, known.doc_ids, known.sha256s)
     stores.journal.scrub()
     drop_copy_begun(config)
