@@ -26,7 +26,7 @@ def java() -> tuple[Path, int]:
     for wanted in [int(named)] if named else VERSIONS:
         for path in sorted(Path("/usr/lib/jvm").glob(f"*{wanted}*/bin/java")):
             return path, wanted
-    raise SystemExit("Neo4j needs Java 17, 21 or 25: apt-get install openjdk-17-jre-headless maven")
+    raise SystemExit("Neo4j needs Java 17, 21 or 25: apt-get install default-jdk-headless maven")
 
 
 def installed() -> bool:
