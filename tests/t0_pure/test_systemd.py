@@ -77,6 +77,12 @@ def test_a_first_mount_may_take_as_long_as_its_graph_takes_to_be_copied() -> Non
     assert settings("kgfs@.service")["TimeoutStartSec"] == ["infinity"]
 
 
+def test_a_mount_that_ended_by_itself_has_not_failed() -> None:
+    """ExecStop is run then too, when nothing is mounted any more. What it exits with counts, but for the ``-``."""
+    (stop,) = settings("kgfs@.service")["ExecStop"]
+    assert stop.startswith("-")
+
+
 # ------------------------------------------------------------------------------- the commands, without systemd
 
 

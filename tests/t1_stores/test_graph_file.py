@@ -113,7 +113,9 @@ graph.close()
     assert mine.changed()
     assert not mine.changed()
     assert mine.epoch() == 3
-    assert [change.epoch for change in mine.changes(2) or []].count(3) == len(mine.changes(2) or [])
+    changes = mine.changes(2)
+    assert changes
+    assert {change.epoch for change in changes} == {3}
     zen = mine.concept(cid("Zen"))
     assert zen is not None
     assert zen.evidence == 3
