@@ -21,7 +21,7 @@ class IngestVersion:
 INGEST_VERSIONS: Mapping[int, IngestVersion] = {
     1: IngestVersion("The first: structured chunks, citations, offline extraction"),
 }
-"""The written history of the ingest logic (CITE 1.3): a change after which a document would be read otherwise gets the next
+"""The written history of the ingest logic: a change after which a document would be read otherwise gets the next
 number, and what is read by an older one is read again by ``kgfs reprocess``."""
 
 INGEST_VERSION = max(INGEST_VERSIONS)

@@ -21,17 +21,17 @@ def new_ontology_id() -> str:
 
 
 def doc_id_of(source_id: str, content_hash: str) -> str:
-    """CITE 3.1."""
+    """The same bytes of the same source are the same Document: 16 hexadecimal digits of SHA-256, as of all ids here."""
     return hashlib.sha256(f"{source_id}:{content_hash}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def chunk_id_of(doc_id: str, start: int, end: int, length: int = 12) -> str:
-    """CITE 3.1; a longer ``length`` where twelve digits collide."""
+    """A Source by its place in the Text, in characters: twelve digits, and a longer ``length`` where twelve collide."""
     return hashlib.sha256(f"{doc_id}:{start}:{end}".encode()).hexdigest()[:length]
 
 
 def garage_key_of(prefix: str, content_hash: str, extension: str) -> str:
-    """LIFECYCLE 2, with the file's own extension instead of always ``.txt``."""
+    """Of an original: by its content, with the extension of the file, so that it can be opened as it is."""
     return f"sources/{prefix}/{content_hash[:32]}.{extension}"
 
 

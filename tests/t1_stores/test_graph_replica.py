@@ -27,7 +27,7 @@ from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.reading import GraphReads
 from kgfs.stores.graph.replica import filling, opening
 from kgfs.stores.graph.replica.feeder import fed
-from kgfs.stores.graph.replica.file import FORMAT, is_usable
+from kgfs.stores.graph.replica.file import FORMAT, SCHEMA, format_for, is_usable
 from kgfs.stores.graph.replica.graph import Replica, being_made
 from kgfs.stores.graph.replica.opening import make_replica, open_replica
 from kgfs.stores.graph.replica.outage import Outage
@@ -181,6 +181,17 @@ def test_one_that_was_killed_goes_on_where_it_was(
     assert told == sorted(told)
     with closing(copied(place, path)) as replica:
         assert shown(replica) == shown(graph)
+
+
+def test_another_comment_makes_no_other_schema() -> None:
+    """A replica is copied whole where its schema is another, which takes many minutes where a graph is large."""
+    commented = SCHEMA.replace("    doc_id ", "    -- Whose it is.\n\n    doc_id  ", 1).replace(
+        "-- ", "-- In other words: "
+    )
+    assert commented != SCHEMA
+    assert format_for(commented) == FORMAT
+    assert format_for(SCHEMA.replace("size_bytes ", "bytes ", 1)) != FORMAT
+    assert format_for(f"{SCHEMA}\nCREATE INDEX another ON document (title);") != FORMAT
 
 
 def test_a_file_of_another_schema_is_filled_anew(place: Place, graph: Neo4jGraph, tmp_path: Path) -> None:

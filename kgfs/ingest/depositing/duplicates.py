@@ -1,6 +1,6 @@
 """``[tree] on_duplicate``: whether an ontology may have the same bytes under several paths.
 
-Where it may not, they are refused at the flush that would keep them, when the writer still listens (design §4.2), and
+Where it may not, they are refused at the flush that would keep them, when the writer still listens (DUP-1 of docs/semantics.md), and
 in a rename that would make a document of a file in passing. Nothing is lost by it: these very bytes are a version of the
 path that holds them, in the garage. One that was not settled yet is settled for that, quiet or not, since it might be
 overwritten; where that cannot be, because a writer has it open still or it was written by another living process,

@@ -1,4 +1,4 @@
-"""Identity and dedup, decided once about quiet bytes (LIFECYCLE 3, CITE 6.1, design §4.4). Pure: no store is asked here."""
+"""Identity and dedup, decided once about quiet bytes (VER-1 to VER-6, DUP-1 of docs/semantics.md). Pure: no store is asked here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forgetting on purpose (LIFECYCLE 6): a plan that says what would go, the order for it, and carrying it out.
+"""Forgetting on purpose (GONE-3 to GONE-7 of docs/semantics.md): a plan that says what would go, the order for it, and carrying it out.
 
 An order is recorded first: in one fact the names leave, tombstones and suppressions stand, and what is to be done is
 noted. Who is in the worker's place then carries it out, in one commit to the graph however many documents it is about.

@@ -1,4 +1,4 @@
-"""Reading again: a new keeper for an ontology (LIFECYCLE 5), or a document by other means.
+"""Reading again: a new keeper for an ontology (``kgfs regenerate``), or a document by other means.
 
 What is asked for at once is one run: a ReadingOwed for each document, all recorded together, in their order of deposit.
 From then on it is in the journal, so a kill loses nothing of it. The graph serves readers what it showed until each

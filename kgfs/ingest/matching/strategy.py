@@ -1,4 +1,4 @@
-"""Which existing concepts a new document is compared with by meaning (LIFECYCLE 5).
+"""Which existing concepts a new document is compared with by meaning.
 
 Exact labels and aliases are matched against the whole ontology whatever the strategy; likeness of embeddings only
 against what the strategy offers, so that the cost of a match does not grow with the graph. So what a strategy does not

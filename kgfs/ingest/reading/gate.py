@@ -1,4 +1,4 @@
-"""Gate: which Sources carry no knowledge, and why (COMPILER 5 on the blocks within a Source).
+"""Gate: which Sources carry no knowledge, and why, judged by the blocks within it.
 
 Code and tables are never judged and let their Source pass. Headings and rules have no say beside prose. Prose is gated
 if most of it is addresses of the web or emoji, if no sentence has a verb (where the language's grammar is loaded), if

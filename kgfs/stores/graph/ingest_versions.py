@@ -1,4 +1,4 @@
-"""The graph's table ``ingest_version`` (CITE 1.3): the written history of the ingest logic, for who asks the file itself."""
+"""The graph's table ``ingest_version``: the written history of the ingest logic, for who asks the file itself."""
 
 from __future__ import annotations
 

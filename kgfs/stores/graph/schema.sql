@@ -22,11 +22,11 @@ CREATE TABLE document (
     commit_id         TEXT NOT NULL,
     ontology          TEXT NOT NULL DEFAULT '',
     source_id         TEXT NOT NULL DEFAULT '',
-    content_hash      TEXT NOT NULL DEFAULT '',   -- file_hash of CITE 1.1
+    content_hash      TEXT NOT NULL DEFAULT '',   -- SHA-256 of the original
     garage_key        TEXT NOT NULL DEFAULT '',
     original_filename TEXT NOT NULL DEFAULT '',
     size_bytes        INTEGER NOT NULL DEFAULT 0,
-    chunk_count       INTEGER NOT NULL DEFAULT 0, -- total_chunks of FULL 2.1
+    chunk_count       INTEGER NOT NULL DEFAULT 0, -- how many sources it has
     ingested_at       INTEGER NOT NULL DEFAULT 0,
     deposit           INTEGER NOT NULL DEFAULT 0,
     source_title      TEXT NOT NULL DEFAULT '',
@@ -41,18 +41,18 @@ CREATE TABLE document (
     text_md_size      INTEGER NOT NULL DEFAULT 0,
     sources           INTEGER NOT NULL DEFAULT 0, -- how many rows of each kind are this edition's
     instances         INTEGER NOT NULL DEFAULT 0,
-    -- CITE 1.1: hierarchy, e-mail, attachment, processing
+    -- Nothing fills these yet. Hierarchy, e-mail, attachment, processing:
     parent_id TEXT, root_id TEXT, depth INTEGER NOT NULL DEFAULT 0, path TEXT NOT NULL DEFAULT '[]',
     file_path TEXT, file_name TEXT,
     email_subject TEXT, email_participants TEXT, email_initiator TEXT,
     email_date_start INTEGER, email_date_end INTEGER, email_message_count INTEGER,
     attachment_content_type TEXT, attachment_size_bytes INTEGER,
     error_message TEXT, processed_at INTEGER, created_at INTEGER, updated_at INTEGER,
-    -- CITE 2.4
+    -- Where an archive has it:
     archive_path TEXT, archive_browse_uri TEXT, archive_download_uri TEXT,
-    -- LIFECYCLE 4
+    -- Among its versions:
     version INTEGER, supersedes TEXT, superseded_by TEXT, shard_origin TEXT,
-    -- FULL 2.1 (its content is the full_text of the sources, in order)
+    -- What it is to whoever keeps it (its content is the full_text of the sources, in order):
     source_type TEXT, source_url TEXT, title TEXT, project TEXT, storage_type TEXT, chunk_ids TEXT,
     UNIQUE (doc_id, commit_id)
 );
@@ -68,9 +68,9 @@ CREATE TABLE source (
     document        INTEGER NOT NULL REFERENCES document (key),
     chunk_index     INTEGER NOT NULL,
     chunk_id        TEXT NOT NULL,
-    char_start      INTEGER NOT NULL,             -- char_offset_start of LIFECYCLE 4
+    char_start      INTEGER NOT NULL,             -- of the text, as all offsets and lines here
     char_end        INTEGER NOT NULL,
-    line_start      INTEGER NOT NULL,             -- line_from of CITE 1.2
+    line_start      INTEGER NOT NULL,             -- from 1 on
     line_end        INTEGER NOT NULL,
     byte_start      INTEGER NOT NULL,
     byte_end        INTEGER NOT NULL,
@@ -81,7 +81,7 @@ CREATE TABLE source (
     gated           TEXT NOT NULL,
     page_number     INTEGER,
     paragraph       INTEGER,
-    -- CITE 1.2 and 2.4, LIFECYCLE 4, FULL 2.1, denormalised
+    -- Nothing fills these yet: they would repeat what the document says.
     source_title TEXT, source_uri TEXT, source_id TEXT, garage_key TEXT, content_hash TEXT,
     archive_browse_uri TEXT, archive_download_uri TEXT, metadata TEXT NOT NULL DEFAULT '{}', created_at INTEGER,
     context_summary TEXT NOT NULL DEFAULT '',
@@ -216,7 +216,7 @@ CREATE TABLE change (
 );
 CREATE INDEX change_epoch ON change (epoch);
 
--- Formats to come: CITE 1.3, COMPILER 4 and 8.1, FULL 3 and 4.
+-- The written history of the ingest logic, for who asks the file itself.
 CREATE TABLE ingest_version (
     version          INTEGER PRIMARY KEY,
     description      TEXT NOT NULL,
@@ -225,6 +225,7 @@ CREATE TABLE ingest_version (
 );
 INSERT INTO ingest_version (version, description) VALUES (1, 'The first: structured chunks, citations, offline extraction');
 
+-- Nothing fills the tables from here on yet: claims and the Records they came from, insights, sessions.
 CREATE TABLE claim (
     claim_id TEXT PRIMARY KEY, document INTEGER NOT NULL REFERENCES document (key), chunk_index INTEGER NOT NULL,
     chunk_text TEXT NOT NULL, chunk_role TEXT NOT NULL, authority TEXT NOT NULL, confidence REAL NOT NULL,

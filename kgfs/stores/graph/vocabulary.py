@@ -12,8 +12,7 @@ from kgfs.domain.knowledge import Mention
 
 @dataclass(slots=True, unsafe_hash=True)  # frozen takes many times as long to make
 class DocumentRow:
-    """Columns are those of CITE 1.1 and 2.4, FULL 2.1 and LIFECYCLE 4; what is not given here stays empty in the store
-    until a later format fills it (e-mail, attachments, hierarchy)."""
+    """A document as it is published. A store in a file has columns for more (e-mail, attachments, hierarchy), which stay empty."""
 
     doc_id: str
     ontology: str
@@ -42,7 +41,7 @@ class DocumentRow:
 
 @dataclass(slots=True, unsafe_hash=True)  # frozen takes many times as long to make
 class SourceRow:
-    """Columns are those of CITE 1.2 and 2.4 and LIFECYCLE 4."""
+    """One of its Sources, with its place in the Text in characters, lines and bytes."""
 
     doc_id: str
     chunk_index: int

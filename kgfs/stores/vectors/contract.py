@@ -27,7 +27,7 @@ class Row:
     doc_id: str = ""
     chunk_index: int = -1
     source_variant: str = "raw"
-    """``raw`` or ``normalized`` (COMPILER 4)."""
+    """``raw``, of the words that stand in the document, or ``normalized``, of such as were made of them."""
     role: str = ""
     domain: str = ""
     authority: str = ""

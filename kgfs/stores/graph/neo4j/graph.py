@@ -249,7 +249,7 @@ class Neo4jGraph(Neo4jMatching):
 
 
 def _keep_history(tx: ManagedTransaction) -> None:
-    """The written history of the ingest logic (CITE 1.3), for people who ask the server."""
+    """The written history of the ingest logic, for people who ask the server."""
     tx.run(
         "UNWIND $rows AS row MERGE (v:IngestVersion {version: row.version}) SET v += row",
         rows=[
