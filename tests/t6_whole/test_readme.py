@@ -160,7 +160,12 @@ def settings(kind: type) -> Iterator[list[str]]:
     for item in fields(kind):
         assert item.name in texts, f"{name}.{item.name} does not say what it means"
         variable = f"KGFS_{name}_{item.name}".upper()
-        yield [f"`{name}.{item.name}`", f"`{variable}`", f"`{item.default}`", texts[item.name]]
+        yield [f"`{name}.{item.name}`", f"`{variable}`", f"`{in_toml(item.default)}`", texts[item.name]]
+
+
+def in_toml(value: object) -> str:
+    """As it is written in a configuration; of a text what stands between the quotes."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def test_exit_codes_are_those_of_the_errors() -> None:
