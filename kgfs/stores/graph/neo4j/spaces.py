@@ -19,7 +19,14 @@ from kgfs.stores.graph.neo4j.speaking import Speaking
 REST = (("Owner", "id"), ("Form", "form"), ("Mark", "mark"), ("Commit", "commit_id"), ("Change", "part"), ("Ontology", "ontology"))  # fmt: skip
 """What stands in a space besides editions, each with a property that all have."""
 
-_OF_ONTOLOGY = ("Edition", "Owner", "Form", "Mark", "Ontology")
+_OF_ONTOLOGY = {
+    "Edition": ("doc_id", "commit_id"),
+    "Owner": ("id",),
+    "Form": ("form",),
+    "Mark": ("mark", "concept_id"),
+    "Ontology": (),
+}
+"""With the other properties of an index that begins with the space: it serves only who asks for all."""
 
 
 def fresh_space(namespace: str) -> str:
@@ -115,9 +122,10 @@ def adopt(tx: ManagedTransaction, graph: str, built: str, space: str, ontology: 
 
 
 def _move(tx: ManagedTransaction, space: str, other: str, ontology: str) -> None:
-    for label in _OF_ONTOLOGY:
+    for label, names in _OF_ONTOLOGY.items():
+        has_all = "".join(f" AND n.{name} IS NOT NULL" for name in names)
         tx.run(
-            f"MATCH (n:{label} {{space: $space}}) WHERE n.ontology = $ontology SET n.space = $other",
+            f"MATCH (n:{label} {{space: $space}}) WHERE n.ontology = $ontology{has_all} SET n.space = $other",
             space=space,
             other=other,
             ontology=ontology,
