@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from kgfs.domain.documents import State
 from kgfs.stores.journal.contract import Journal
 from kgfs.stores.journal.contract_jobs import Job
+from kgfs.stores.journal.sharing.follow import ELSEWHERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,8 @@ class Owed:
     done: int
     forgettings: int = 0
     """That were ordered and are not carried out."""
+    unsettled_here: int = 0
+    """Those of the unsettled paths that no other home wrote last, which settles them."""
 
     @property
     def total(self) -> int:
@@ -33,7 +36,8 @@ class Owed:
 
     @property
     def nothing_to_read(self) -> bool:
-        return not self.unsettled and not self.jobs
+        """By what was written here, and by what others wrote and settled: what a verb waits for that reads."""
+        return not self.unsettled_here and not self.jobs
 
 
 def owed(journal: Journal) -> Owed:
@@ -47,4 +51,5 @@ def owed(journal: Journal) -> Owed:
         unsupported=counts.get(State.UNSUPPORTED, 0),
         done=counts.get(State.DONE, 0) + counts.get(State.GATED, 0),
         forgettings=journal.names.forgettings_count(),
+        unsettled_here=journal.names.unsettled_count(besides=ELSEWHERE),
     )

@@ -6,6 +6,7 @@ import random
 import resource
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing
@@ -29,6 +30,7 @@ from kgfs.ingest.keeping.sessions import open_session
 from kgfs.ingest.keeping.settle import Settler
 from kgfs.ingest.sharing.exchange import Exchange
 from kgfs.knowledge.check.kept import in_garage
+from kgfs.knowledge.owed import owed
 from kgfs.stores.damage import Kind
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.contract import Garage, Ledger, Sums
@@ -226,6 +228,86 @@ def test_what_one_writes_the_other_reads_before_it_is_settled_and_after(
     same(here, there)
     assert there.read_at("a.txt") == content
     assert list(here.stores.garage.objects.keys(WAITING)) == []
+
+
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A home is taken for absent sooner, and looked after more often."""
+    monkeypatch.setattr("kgfs.ingest.keeping.settle.ABSENT", 0.5)
+    monkeypatch.setattr("kgfs.ingest.keeping.settle.LOOK_ELSEWHERE", 0.0)
+
+
+def settled_by(one: Host, path: str) -> None:
+    def is_settled() -> bool:
+        one.deposits.settler.run_once(time.time_ns())
+        name = one.journal.names.resolve(one.ontology().id, path)
+        return name is not None and name.settled
+
+    until(is_settled, 30)
+
+
+@pytest.mark.usefixtures("soon")
+@pytest.mark.claim("SHARE-6")
+@pytest.mark.parametrize("content", [b"small", LARGE, b""])
+def test_what_a_home_delivered_that_is_gone_for_good_is_settled_by_another(
+    here: Host, there: Host, content: bytes
+) -> None:
+    name = here.file("a.txt", content)
+    here.exchange()
+    for left in (*here.spool_files(), here.config.front_db):
+        (here.config.spool / left).unlink()  # its disk is lost
+    there.exchange()
+    assert there.settle() is None and not there.row(name.id).settled, "it may be there yet"
+    found = owed(there.journal)
+    assert (found.unsettled, found.nothing, found.nothing_to_read) == (1, False, True)
+    settled_by(there, "a.txt")
+    assert [after for _, after in there.history("a.txt")] == ([content] if content else [])
+    assert owed(there.journal).unsettled == 0 and there.read_at("a.txt") == content
+    there.exchange()
+    assert list(there.stores.garage.objects.keys(WAITING)) == []
+
+
+@pytest.mark.usefixtures("soon")
+@pytest.mark.claim("SHARE-6")
+@pytest.mark.parametrize("content", [b"small", LARGE, b""])
+def test_what_another_settled_for_a_home_that_was_there_is_no_conflict_when_it_writes_on(
+    here: Host, there: Host, content: bytes
+) -> None:
+    """It stood still, with the file open."""
+    name = here.file("a.txt")
+    file = here.deposits.open(name.id, write=True)
+    file.write(0, content)
+    file.flush()
+    here.exchange()
+    there.exchange()
+    settled_by(there, "a.txt")
+    there.exchange()
+    file.write(len(content), b" and more")
+    file.flush()
+    file.release()
+    for _ in range(2):  # what it decided before it knew is decided again
+        here.settle()
+        same(here, there)
+    earlier = [("insert", content)] if content else []
+    assert here.history("a.txt") == [*earlier, ("update" if content else "insert", content + b" and more")]
+    assert there.read_at("a.txt") == content + b" and more"
+    assert list(here.stores.garage.objects.keys(WAITING)) == []
+
+
+@pytest.mark.usefixtures("soon")
+def test_what_another_home_still_writes_is_left_to_it(here: Host, there: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kgfs.ingest.keeping.settle.ABSENT", 1.0)
+    name = here.file("a.txt")
+    begun = time.monotonic()
+    for number in count():
+        here.write(name.id, b"%d" % number)
+        here.exchange()
+        there.exchange()
+        there.deposits.settler.run_once(time.time_ns())
+        assert not there.row(name.id).settled
+        if time.monotonic() > begun + 5:
+            break
+        time.sleep(0.2)
 
 
 @pytest.mark.parametrize("open_still", [False, True])

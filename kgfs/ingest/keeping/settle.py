@@ -1,7 +1,8 @@
 """Settle: decide what quiet bytes mean, and bring them into the garage.
 
 A name is settled when no writer has it open and it has been quiet for ``[pipeline] settle`` seconds, or when asked.
-Each process settles what its own session wrote, and any process what dead sessions left; one settles at a time.
+Each process settles what its own session wrote, and any process what dead sessions left; one settles at a time. What another
+home wrote that shares the garage is settled there, and here once that home shows no sign of doing so.
 """
 
 from __future__ import annotations
@@ -38,6 +39,13 @@ RETRY = 30 * 10**9
 """Nanoseconds until a name that could not be settled is looked at again."""
 AWAY_RETRY = 2 * 10**9
 """Nanoseconds until a server is asked again that was away."""
+ABSENT = 300.0
+"""Seconds, behind ``[pipeline] settle``, until another home is taken for absent that has delivered what it wrote and neither
+settled nor changed it: it was killed, sleeps, or is lost for good. One that is there settles within seconds, or a minute or two
+where a whole tree is copied. Should it be there all the same, both settle it, which makes one version (SHARE-6): that
+costs work, so this is long."""
+LOOK_ELSEWHERE = 10.0
+"""Seconds between looks at what other homes wrote, which may be much."""
 
 
 class Settler:
@@ -64,11 +72,15 @@ class Settler:
         """What a server said that what is due waits for."""
         self._resting_until = 0
         self._swept = False
+        self._elsewhere: dict[tuple[int, str], float] = {}
+        """Since when (monotonic seconds) a name that another home wrote is known here, unsettled, with that content (SHA-256).
+        No clock of another machine is asked."""
+        self._look_elsewhere = 0.0
         self._lull = Lull(lambda: self._copies.times_kept)
 
     def due(self, now: int) -> list[Name]:
         """What is to be settled at ``now`` (nanoseconds), oldest first."""
-        return self._waiting(now - int(self._config.pipeline.settle * 1e9), now)
+        return self._waiting(now - int(self._config.pipeline.settle * 1e9), now) + self._left_elsewhere(now)
 
     def run_once(self, now: int, between: Callable[[], None] = lambda: None, *, sweep: bool = True) -> int:
         """Settle what is due; how many names were. What fails is logged and tried again later. The first call with
@@ -88,10 +100,10 @@ class Settler:
         return settled
 
     def settle_now(self, between: Callable[[], None] = lambda: None) -> int:
-        """Settle everything that no writer has open, quiet or not."""
+        """Settle everything that no writer has open, quiet or not. What another home wrote is left to that for its time."""
         now = time.time_ns()
         self._failed.clear()
-        return self._settle(self._waiting(now, now), now, between)
+        return self._settle(self._waiting(now, now) + self._left_elsewhere(now), now, between)
 
     def settle(self, names: Sequence[Name], *, again: bool = False, force: bool = False) -> dict[int, Decision]:
         """Decide about these names and make it durable; the decisions by name id. A name that changed, moved or was
@@ -176,8 +188,24 @@ class Settler:
             own = names.unsettled(session=self._session, quiet_before=quiet_before)
             known = {name.id for name in waiting}
             waiting = waiting + [name for name in own if name.id not in known]
+        return self._ready(waiting, now)
+
+    def _left_elsewhere(self, now: int) -> list[Name]:
+        """What another home wrote, and seems not to settle (:data:`ABSENT`). None between looks."""
+        seen = time.monotonic()
+        if not self._stores.journal.sharing or seen < self._look_elsewhere:
+            return []
+        self._look_elsewhere = seen + LOOK_ELSEWHERE
+        names = self._stores.journal.names.unsettled(session=ELSEWHERE, quiet_before=2**63 - 1)
+        since = self._elsewhere
+        self._elsewhere = {(name.id, name.sha256): since.get((name.id, name.sha256), seen) for name in names}
+        left = seen - ABSENT - self._config.pipeline.settle
+        return self._ready([name for name in names if self._elsewhere[name.id, name.sha256] <= left], now)
+
+    def _ready(self, names: Sequence[Name], now: int) -> list[Name]:
+        """Without those that are being written here, or failed a moment ago."""
         return [
-            name for name in waiting if not self._copies.being_written(name.id) and self._failed.get(name.id, 0) <= now
+            name for name in names if not self._copies.being_written(name.id) and self._failed.get(name.id, 0) <= now
         ]
 
     def _settle(

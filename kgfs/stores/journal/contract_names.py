@@ -159,8 +159,8 @@ class Names(Protocol):
         """Whether a file that waits for its settling has these bytes, which may make it a name of their Document."""
         ...
 
-    def unsettled_count(self) -> int:
-        """How many names wait for their settling, whoever touched them."""
+    def unsettled_count(self, *, besides: str | None = None) -> int:
+        """How many names wait for their settling, whoever touched them, but those touched last by the session ``besides``."""
         ...
 
     def settings(self, ontology_id: str = "") -> Mapping[str, str]: ...

@@ -149,8 +149,8 @@ class MemoryNames:
         names = (entry.name for entry in self._tables.names.values())
         return any(not n.settled and (n.ontology, n.sha256) == (ontology_id, sha256) for n in names)
 
-    def unsettled_count(self) -> int:
-        return sum(not entry.name.settled for entry in self._tables.names.values())
+    def unsettled_count(self, *, besides: str | None = None) -> int:
+        return sum(not entry.name.settled and entry.session != besides for entry in self._tables.names.values())
 
     def trash(self, after: int = 0, limit: int = 1000, removed_before: int = 2**63 - 1) -> list[Trashed]:
         found = [gone for _, gone in sorted(self._tables.trash.items()) if gone.id > after and gone.at < removed_before]

@@ -104,8 +104,9 @@ class SqliteNames:
         sql = "SELECT 1 FROM name INDEXED BY name_unsettled WHERE settled = 0 AND ontology = ? AND sha256 = ? LIMIT 1"
         return self._db.execute(sql, (ontology_id, sha256)).fetchone() is not None
 
-    def unsettled_count(self) -> int:
-        count: int = self._db.execute("SELECT count(*) FROM name WHERE settled = 0").fetchone()[0]
+    def unsettled_count(self, *, besides: str | None = None) -> int:
+        sql = "SELECT count(*) FROM name WHERE settled = 0" + (" AND session != ?" if besides is not None else "")
+        count: int = self._db.execute(sql, () if besides is None else (besides,)).fetchone()[0]
         return count
 
     # ------------------------------------------------------------------------------ versions, documents
