@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import closing
 
+import numpy as np
 import pytest
 
 from kgfs.errors import AwayError
+from kgfs.stores.vectors.contract import Filter
 from kgfs.stores.vectors.qdrant import Place, QdrantVectors
 from tests.peers.strangers import stranger
 
@@ -24,3 +27,32 @@ def test_what_is_not_qdrant_is_told_as_such(scheme: str, status: int, said: str)
     ):
         vectors.count()
     assert "\n" not in str(caught.value)
+
+
+ASKING: list[Callable[[QdrantVectors], object]] = [
+    lambda vectors: vectors.count(),
+    lambda vectors: vectors.fetch(Filter()),
+    lambda vectors: vectors.query(np.array((1, 0), np.float32), Filter()),
+    lambda vectors: vectors.delete(Filter(kind="source")),
+]
+
+
+@pytest.mark.parametrize("body", [b"404 page not found\n", b"", PAGE, b'{"status": 404}', b"\xff{"])
+def test_only_qdrant_itself_says_that_nothing_was_ever_kept(body: bytes) -> None:
+    """Before a server that is away, what stands before it answers so; and what has another path."""
+    with (
+        stranger(body, 404) as port,
+        closing(QdrantVectors(Place(f"http://127.0.0.1:{port}", timeout=5.0), "model/1")) as vectors,
+    ):
+        for ask in ASKING:
+            with pytest.raises(AwayError, match=r"not Qdrant.*vectors\.url"):
+                ask(vectors)
+
+
+def test_qdrant_says_in_its_own_words_that_nothing_was_ever_kept() -> None:
+    said = b'{"status": {"error": "Not found: Collection kgfs-1 does not exist"}, "time": 0.1}'
+    with (
+        stranger(said, 404) as port,
+        closing(QdrantVectors(Place(f"http://127.0.0.1:{port}", timeout=5.0), "model/1")) as vectors,
+    ):
+        assert (vectors.count(), vectors.fetch(Filter())) == (0, [])

@@ -314,7 +314,7 @@ def _ours(url: str, error: Exception) -> KgfsError:
     if isinstance(error, UnexpectedResponse):
         status, said = error.status_code, error.content.decode("utf-8", "replace")[:300]
         if status == 404:
-            return _NoCollectionError(f"{url}: {said}")
+            return _NoCollectionError(f"{url}: {said}") if _is_own(error.content) else _stranger(url)
         if status in (401, 403):
             return AwayError(
                 f"{url}: Qdrant refuses the key. Check the one that vectors.api_key_file or QDRANT_API_KEY gives."
@@ -334,6 +334,16 @@ def _ours(url: str, error: Exception) -> KgfsError:
     if "[SSL" in str(cause):
         return AwayError(f"{url}: no TLS with Qdrant ({cause}). Check vectors.url and vectors.ca_file.")
     return AwayError(f"{url}: Qdrant cannot be reached ({type(cause).__name__}). Is the server running?")
+
+
+def _is_own(answer: bytes) -> bool:
+    """Whether it is an error as Qdrant tells one, and not what stands before it, or at another path."""
+    try:
+        said = json.loads(answer)
+    except ValueError:
+        return False
+    status = said.get("status") if isinstance(said, dict) else None
+    return isinstance(status, dict) and "error" in status
 
 
 def _stranger(url: str) -> KgfsError:
