@@ -56,3 +56,14 @@ def test_qdrant_says_in_its_own_words_that_nothing_was_ever_kept() -> None:
         closing(QdrantVectors(Place(f"http://127.0.0.1:{port}", timeout=5.0), "model/1")) as vectors,
     ):
         assert (vectors.count(), vectors.fetch(Filter())) == (0, [])
+
+
+@pytest.mark.parametrize("after", ["30", "Mon, 23 Nov 2026 01:00:00 GMT", None])
+def test_who_asks_too_often_is_told_to_try_later(after: str | None) -> None:
+    said = b'{"status": {"error": "Rate limiting exceeded: Write rate limit exceeded, retry later"}, "time": 0.1}'
+    with (
+        stranger(said, 429, {"Retry-After": after} if after else {}) as port,
+        closing(QdrantVectors(Place(f"http://127.0.0.1:{port}", timeout=5.0), "model/1")) as vectors,
+        pytest.raises(AwayError, match="answers 429"),
+    ):
+        vectors.count()

@@ -25,6 +25,7 @@ from typing import Any
 import httpx
 import numpy as np
 from qdrant_client import QdrantClient
+from qdrant_client.common.client_exceptions import QdrantException
 from qdrant_client.http import models
 from qdrant_client.http.exceptions import ApiException, ResponseHandlingException, UnexpectedResponse
 
@@ -306,7 +307,7 @@ def _spoken(url: str) -> Iterator[None]:
     """What the client raises as our errors, without anything of the request but the server's address."""
     try:
         yield
-    except (ApiException, httpx.HTTPError, json.JSONDecodeError) as error:
+    except (ApiException, QdrantException, httpx.HTTPError, json.JSONDecodeError) as error:
         raise _ours(url, error) from error
 
 
@@ -326,6 +327,8 @@ def _ours(url: str, error: Exception) -> KgfsError:
         if status == 405:  # never said by Qdrant to what is asked here
             return _stranger(url)
         return StoreError(f"{url}: Qdrant answers {status}: {' '.join(said.split())}")
+    if isinstance(error, QdrantException):  # only where it says, well or badly, when to ask again
+        return AwayError(f"{url}: Qdrant answers 429. Try again later.")
     cause = error.source if isinstance(error, ResponseHandlingException) else error
     if isinstance(cause, ValueError):  # no JSON, or none of the answers there are
         return _stranger(url)
