@@ -181,6 +181,24 @@ def test_what_changes_while_it_is_compared_is_no_difference(filled: Place, moved
         migrate_home(config, goal, plan_migration(config, goal), meanwhile)
 
 
+@pytest.mark.claim("MOVE-1")
+def test_what_is_purged_while_facts_are_derived_ends_nothing(filled: Place, moved: Place, tmp_path: Path) -> None:
+    """The journal does not know it any more, and the ledger was asked for what was purged before."""
+    config = load(filled.home)
+    goal = goal_of(config, tmp_path / "plain.toml", moved.home)
+    purges = iter([("forget", "Zen/garbage.txt", "--purge", "--yes")])
+
+    def meanwhile(done: int, total: int, what: str) -> None:
+        if what == "facts derived from" and (words := next(purges, None)):
+            filled.run(*words)
+
+    migrate_home(config, goal, plan_migration(config, goal), meanwhile)
+    assert next(purges, None) is None
+    assert knowledge_of(moved.home) == knowledge_of(filled.home)
+    assert clean(moved)
+    assert traces(moved.home, b"tracing algorithm") == []
+
+
 def traces(home: Path, words: bytes) -> list[Path]:
     return [path for path in home.rglob("*") if path.is_file() and words in path.read_bytes()]
 

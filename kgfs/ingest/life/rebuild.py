@@ -52,6 +52,10 @@ WEIGHT_AT_ONCE = 4_000_000
 """Rows of vectors and characters of texts with them that are put together, of whichever documents; those of one are in any case."""
 
 
+class NeverDepositedError(StoreError):
+    """The ledger publishes a document that the journal does not know: damage, or it was purged since the facts were looked at."""
+
+
 def rebuild(stores: Stores, progress: Progress = lambda done, total: None, ontology: str = "") -> int:
     """Make graph and vectors anew, of everything or of one ontology; how many publications were carried out. Blocks
     for long; nobody else may publish meanwhile (the caller has the worker's place or the home is not in use). Readers
@@ -328,7 +332,7 @@ def _concerned(fact: Fact, stores: Stores) -> set[str]:
 def _kept(stores: Stores, fact: DocumentRead) -> tuple[Document, Reading, Decisions]:
     document, objects = stores.journal.names.document(fact.doc_id), stores.garage.objects
     if document is None:
-        raise StoreError(f"The ledger publishes document {fact.doc_id} that it never deposited.")
+        raise NeverDepositedError(f"The ledger publishes document {fact.doc_id} that it never deposited.")
     reading = reading_key(fact.doc_id, fact.reading)
     decisions = key_of_decisions(objects, fact.decisions)
     if decisions is None or not objects.exists(reading):

@@ -20,7 +20,7 @@ from kgfs.errors import BusyError, KgfsError, MissingError, RotError, StoreError
 from kgfs.failpoints import border
 from kgfs.ingest.keeping.settle import Settler
 from kgfs.ingest.keeping.ship import entries
-from kgfs.ingest.life.rebuild import purged, rebuild_vectors, replay_in_graph, told
+from kgfs.ingest.life.rebuild import NeverDepositedError, purged, rebuild_vectors, replay_in_graph, told
 from kgfs.ingest.mending.noted import unnoted
 from kgfs.stores.backup.layout import opened
 from kgfs.stores.database import copy_database, remove_database
@@ -136,8 +136,8 @@ class Migration:
             source.objects, goal.objects, self._room, lambda n: self._progress(n, max(n, objects), "objects copied")
         )
         border("migrate-objects")
-        # What is purged just now is gone before the ledger tells; the last pass knows.
-        with suppress(MissingError):
+        # What is purged just now is gone before the ledger tells, or while it is gone through; the last pass knows.
+        with suppress(MissingError, NeverDepositedError):
             self._derive(self._source.journal, goal.ledger.last_seq())
 
     def finish(self) -> None:
