@@ -17,6 +17,7 @@ from kgfs.app.working import run_worker
 from kgfs.config import Config, Models, load
 from kgfs.errors import LostLeaseError, MissingError
 from kgfs.ingest.life.embed_again import embed_again
+from kgfs.ingest.life.forget import order, plan
 from kgfs.ingest.life.rebuild import rebuild
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.naming import find_document
@@ -177,6 +178,24 @@ def test_another_model_takes_over_though_the_reading_of_one_document_is_lost(con
         }
         switch(config, stores, compute)
         assert keyed(rows(stores)) == found, "what is lost is told once, and not looked for at each start"
+
+
+@pytest.mark.claim("GONE-6", "VEC-5")
+def test_what_is_purged_while_there_is_no_embedder_leaves_the_vectors_of_a_former_one(
+    config: Config, before: Keyed
+) -> None:
+    with open_stores(config) as stores:
+        assert stores.vectors is None
+        gone = find_document(stores, config.run, "Test/documents/b.txt")
+        with open_deposits(config, stores) as (deposits, _):
+            order(deposits, stores, plan(stores, [gone], "orphans", purge=True))
+        work(config, stores, Counting())
+        assert not stores.journal.names.forgettings()
+    with open_stores(config, vectors_of="one", derive=False) as stores:
+        left = keyed(rows(stores))
+        assert left.keys() < before.keys()
+        assert {kind for kind, _, _ in before.keys() - left.keys()} == {"source", "concept"}
+        assert gone.doc_id not in {row.doc_id for row in rows(stores)}
 
 
 @pytest.mark.models

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sequence
+from contextlib import closing
 from dataclasses import asdict
 
 from kgfs.config import Config
@@ -29,6 +30,7 @@ from kgfs.stores.graph.vocabulary import Redaction, RelationshipRow
 from kgfs.stores.journal.contract_names import Forgetting
 from kgfs.stores.readings import FOUNDING, Reading, decode_decisions, decode_reading, reading_key, text_of
 from kgfs.stores.stores import Stores
+from kgfs.stores.vectors.opening import may_hold_vectors, open_vectors
 from kgfs.stores.waiting import copies_leaving
 
 FORMAT = 1
@@ -46,8 +48,7 @@ def purge(config: Config, stores: Stores, owed: Forgetting) -> tuple[str, tuple[
     renaming = load_renaming(stores, owed.order)
     hide_names(stores, decode_redaction(stores.garage.objects.get(key), key), renaming, owed.doc_ids)
     border("names-hidden")
-    if stores.vectors is not None:
-        stores.vectors.erase(owed.doc_ids, sorted(_founded(stores, owed)))
+    _leave_vectors(config, stores, owed.doc_ids, sorted(_founded(stores, owed)))
     leaving = set(owed.doc_ids)
     for doc_id in owed.doc_ids:
         _rescue_records(stores, doc_id, leaving)
@@ -114,6 +115,15 @@ def _redacted(stores: Stores, owed: Forgetting) -> Redaction:
     renaming = name_anew(stores, owed, sorted(concepts))
     concepts |= {became for _, became in renaming.concepts}
     return stores.graph.redact(sorted(concepts), [row for _, row in sorted(relationships.items())])
+
+
+def _leave_vectors(config: Config, stores: Stores, doc_ids: Sequence[str], concepts: Sequence[str]) -> None:
+    """Also where no embedder is at hand: rows of a former one may be kept, and are erased whatever their model."""
+    if stores.vectors is not None:
+        stores.vectors.erase(doc_ids, concepts)
+    elif may_hold_vectors(config):
+        with closing(open_vectors(config, "none")) as vectors:
+            vectors.erase(doc_ids, concepts)
 
 
 def _founded(stores: Stores, owed: Forgetting) -> set[str]:
