@@ -37,12 +37,13 @@ def plan_regeneration(
 
 
 def carry_out_forgetting(config: Config, ordered: Order, planned: ForgettingPlan) -> Outcome:
-    """Carry out the forgettings that are owed, in place of the worker; what became of this one."""
+    """Carry out the forgettings that are owed, in place of the worker; what became of this one. What another, older one fails
+    by is logged, and raised only where this one does."""
     from kgfs.ingest.life.forget import carry_out
     from kgfs.ingest.life.forgotten import outcome
 
     with _instead_of_worker(config) as stores:
-        carry_out(config, stores)
+        carry_out(config, stores, ordered.id)
         return outcome(stores, ordered, planned)
 
 

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kgfs.app.home import open_deposits, open_stores
+from kgfs.compute.engine import LocalEngine
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config, Models, load
 from kgfs.domain.documents import Document, Name, State
 from kgfs.domain.names import decode_name
-from kgfs.errors import BadInputError, ExistsError, MissingError
+from kgfs.errors import BadInputError, ExistsError, MissingError, TooMuchError
 from kgfs.ingest.depositing import trash
 from kgfs.ingest.life import forget
 from kgfs.ingest.life.rebuild import rebuild
+from kgfs.ingest.reading.clock import StageClock
+from kgfs.ingest.working import worker as worker_module
+from kgfs.ingest.working.pipeline import Pipeline
+from kgfs.ingest.working.worker import Worker
 from kgfs.stores.database import remove_database
+from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.naming import find_document
 from tests.peers.homes import anywhere, lifecycle
 from tests.t4_tree.histories import Place, differences, open_place, seen
@@ -326,6 +334,69 @@ def test_all_takes_the_evidence_of_others_and_keeps_it_away_until_a_later_deposi
     assert lifted is not None
     assert other.doc_id not in place.stores.graph.documents_of([lifted.concept_id])[lifted.concept_id]
     rebuilt_is_the_same(place)
+
+
+def order(place: Place, path: str, cascade: str) -> str:
+    target = find_document(place.stores, place.config.run, path)
+    planned = forget.plan(place.stores, [target], cascade, purge=False)
+    return forget.order(place.deposits, place.stores, planned).id
+
+
+def refuse(monkeypatch: pytest.MonkeyPatch, place: Place, times: int) -> list[float]:
+    """As a server does that has not the memory for what leaves by one order; when it did."""
+    refused: list[float] = []
+    done = place.stores.graph.forget
+
+    def forget_(*words: Any) -> int:
+        if len(refused) < times:
+            refused.append(time.monotonic())
+            raise TooMuchError("too much at once")
+        return done(*words)
+
+    monkeypatch.setattr(place.stores.graph, "forget", forget_)
+    return refused
+
+
+@pytest.mark.claim("GONE-3")
+@pytest.mark.parametrize("refused_first", [True, False])
+def test_that_an_order_was_refused_is_said_also_where_another_fails(
+    place: Place, monkeypatch: pytest.MonkeyPatch, refused_first: bool
+) -> None:
+    refuse(monkeypatch, place, 2)
+    lost, large = write(place, "a.txt", ABBOT), write(place, "b.txt", MONK)
+    for doc in (large, lost) if refused_first else (lost, large):
+        order(place, "Zen/b.txt" if doc is large else "Zen/a.txt", "orphans" if doc is large else "none")
+    ((key, _),) = place.stores.garage.objects.keys(f"readings/{lost.doc_id}/")
+    place.stores.garage.objects.delete(key)
+    with pytest.raises(TooMuchError, match="too much at once") as raised:
+        forget.carry_out(place.config, place.stores)
+    assert key in str(raised.value)
+
+
+@pytest.mark.claim("GONE-3")
+@pytest.mark.logs("recover TooMuchError: too much at once")
+def test_a_refused_order_is_tried_again_by_a_worker_with_nothing_else_to_do_and_said_once(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker_module, "RETRY", 0.1)
+    monkeypatch.setattr(worker_module, "TOO_MUCH_EVERY", 0.5)
+    doomed = write(place, "a.txt", ABBOT)
+    refused = refuse(monkeypatch, place, 4)
+    order(place, "Zen/a.txt", "orphans")
+    compute = LocalCompute(Models(embedder="none", extractor="statistics"))
+    engine = LocalEngine(compute, place.stores.garage.objects)
+    pipeline = Pipeline(place.config, place.stores, compute, StageClock(), engine)
+    worker = Worker(pipeline, ErrorLog(place.config.errors_log), lambda: None)
+    end = time.monotonic() + 20
+
+    def watch() -> None:
+        if not place.stores.journal.names.forgettings_count() or time.monotonic() > end:
+            worker.stop()
+
+    worker.run(watch=watch)
+    assert place.stores.journal.names.forgettings() == [] and place.stores.graph.document(doomed.doc_id) is None
+    assert all(after - before > 0.5 for before, after in itertools.pairwise(refused[1:]))
+    assert place.config.errors_log.read_text().count("TooMuchError") == 1
 
 
 @pytest.mark.claim("GONE-7")

@@ -12,7 +12,10 @@ from typing import Any
 
 import pytest
 
+from kgfs.app.home import open_stores
+from kgfs.config import load
 from kgfs.domain.names import encode_name
+from kgfs.stores.naming import find_document
 from tests.peers.homes import lifecycle
 from tests.t6_whole.conftest import ZEN
 from tests.t6_whole.running import KGFS, PATIENCE, ROOT, Place, one_line, until
@@ -176,6 +179,18 @@ def test_what_a_killed_verb_left_is_carried_out_by_the_worker_that_was_there(two
             assert states(two) == {"Notes": {"done": 1, "trashed": 1}}
         finally:
             worker.terminate()
+
+
+@pytest.mark.logs("forget MissingError: .*readings/")
+def test_what_an_older_order_fails_by_is_not_said_of_another_that_was_carried_out(two: Place) -> None:
+    with open_stores(load(two.home)) as stores:
+        doc_id = find_document(stores, two.home / "run", "Notes/a.md").doc_id
+        ((key, _),) = stores.garage.objects.keys(f"readings/{doc_id}/")
+        stores.garage.objects.delete(key)
+    assert key in one_line(two.run("forget", "Notes/a.md", "--cascade", "none", "--yes", expect=4).stderr)
+    assert "1 document forgotten." in two.run("forget", "Notes/b.md", "--yes").stderr
+    assert states(two) == {"Notes": {"trashed": 2}}
+    assert two.status()["forgettings"] == 1
 
 
 @pytest.mark.claim("WORK-5")

@@ -22,6 +22,7 @@ from kgfs.ingest.depositing.deposit import Deposits
 from kgfs.ingest.keeping.settle import Settler
 from kgfs.ingest.life.purge import conclude, decided_about, purge
 from kgfs.ingest.life.survivors import commit_of
+from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.found import ontology_of
 from kgfs.stores.graph.vocabulary import Concept
 from kgfs.stores.journal.contract_names import Forgetting
@@ -187,27 +188,40 @@ def order(deposits: Deposits, stores: Stores, planned: Plan) -> Order:
     return Order(made, after)
 
 
-def carry_out(config: Config, stores: Stores) -> int:
+def carry_out(config: Config, stores: Stores, asked: str = "") -> int:
     """Carry out all that is owed; how many orders. For who is in the worker's place. What fails stays owed; where something that
-    one needs is lost, or a server has not the memory for it (TooMuchError), the others are carried out before that is said."""
+    one needs is lost, or a server has not the memory for it (TooMuchError), the others are carried out before that is said: of all
+    that failed, as TooMuchError where that is among it. For who ``asked`` for one order (its id) it is logged only, where that
+    one is none of them."""
     unconfirmed = _unconfirmed(stores)
     owed = [one for one in stores.journal.names.forgettings() if one.order not in unconfirmed]
     if any(one.purge for one in owed):
         Settler(config, stores).sweep()
-    lost: KgfsError | None = None
+    failed: dict[str, KgfsError] = {}
     done = set[str]()
     for one in owed:
         try:
             _carry_out(config, stores, one)
             done.add(one.order)
         except (MissingError, RotError, TooMuchError) as error:
-            lost = error
+            failed[one.order] = error
     if any(one.purge for one in owed):
         conclude(config, stores, done)
         _read_again(stores, [doc_id for one in owed if one.purge for doc_id in one.doc_ids])
-    if lost is not None:
-        raise lost
+    if failed and asked and asked not in failed:
+        ErrorLog(config.errors_log).add("forget", _together([*failed.values()]))
+    elif failed:
+        raise _together([*failed.values()])
     return len(owed)
+
+
+def _together(failed: Sequence[KgfsError]) -> KgfsError:
+    first = next((error for error in failed if isinstance(error, TooMuchError)), failed[0])
+    if len(failed) == 1:
+        return first
+    told = type(first)(" ".join(dict.fromkeys(str(error) for error in failed)))
+    told.__cause__ = first
+    return told
 
 
 def _unconfirmed(stores: Stores) -> set[str]:

@@ -37,7 +37,8 @@ LOOK = 0.5
 KEEP_UP_EVERY = 2.0
 """Seconds between looks at what others did, while they have their turns."""
 TOO_MUCH_EVERY = 600.0
-"""Seconds between attempts at what a server has not the memory for, which take long, since it was refused last."""
+"""Seconds between attempts at what is ordered and was refused, as by a server that has not the memory for it, which takes long; since
+the last one ended."""
 PATIENCE = 10.0
 """Seconds that a call about a lease may wait for the server at most."""
 LEAST_PATIENCE = 5.0

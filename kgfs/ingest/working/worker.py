@@ -10,7 +10,6 @@ others read ahead of it (``turns``).
 from __future__ import annotations
 
 import logging
-import math
 import os
 import threading
 import time
@@ -22,7 +21,7 @@ from dataclasses import dataclass
 from kgfs.domain.documents import Document, State
 from kgfs.errors import AWAY, FullError, KgfsError, LostLeaseError, UnreadableTextError
 from kgfs.ingest.working.pipeline import Pipeline
-from kgfs.ingest.working.turns import LOOK, Alone, Turns
+from kgfs.ingest.working.turns import LOOK, TOO_MUCH_EVERY, Alone, Turns
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.journal.contract_jobs import Job
 from kgfs.stores.leases.contract import Lease
@@ -81,7 +80,9 @@ class Worker:
         self._tried = 0
         """How often it has been asked since."""
         self._ordered: dict[str, float] = {}
-        """When what is ordered to be forgotten is taken for left by who ordered it."""
+        """When what is ordered to be forgotten is taken for left by who ordered it, or is tried again."""
+        self._told: set[str] = set()
+        """What could not be done before the documents."""
 
     def stop(self) -> None:
         """Let the documents in work go (their leases are given back) and return from ``run``."""
@@ -131,8 +132,10 @@ class Worker:
                         self._step_aside()
                         self._stopping.wait(RETRY)
                     watch()
-                    if idle and self._is_left_ordered():
+                    if idle and (left := self._left_ordered()):
                         prepared = self._prepare(lambda: None)
+                        # From now on, since an attempt that is refused may take long.
+                        self._ordered |= dict.fromkeys(left, time.monotonic() + TOO_MUCH_EVERY)
                     elif idle:
                         if until_idle and not self._pipeline.stores.journal.jobs.owed():
                             self._turns.keep_up(now=True)
@@ -143,18 +146,17 @@ class Worker:
                     self._give_back(claim)
         return False
 
-    def _is_left_ordered(self) -> bool:
-        """Whether a forgetting waits that its verb noted and does not carry out: it was killed, or a server was away. Each is
-        said once, so what fails for good is not tried for ever."""
+    def _left_ordered(self) -> list[str]:
+        """Forgettings that wait, since their verb noted them and does not carry them out: it was killed, a server was away, or
+        has not the memory. What failed is tried again now and then."""
         now, names = time.monotonic(), self._pipeline.stores.journal.names
         orders = [owed.order for owed in names.forgettings()] if names.forgettings_count() else []
         self._ordered = {order: self._ordered.get(order, now + RETRY) for order in orders}
-        left = [order for order, at in self._ordered.items() if at <= now]
-        self._ordered |= dict.fromkeys(left, math.inf)
-        return bool(left)
+        return [order for order, at in self._ordered.items() if at <= now]
 
     def _prepare(self, prepare: Callable[[], None]) -> bool:
-        """Do what comes before all documents; whether nothing of it waits for a server."""
+        """Do what comes before all documents; whether nothing of it waits for a server. What fails is said once, however often it
+        is tried."""
         for step in (prepare, self._turns.prepare):
             try:
                 step()
@@ -165,7 +167,9 @@ class Worker:
                 self._stopping.wait(RETRY)
                 return False
             except KgfsError as error:
-                self._errors.add("recover", error)
+                if str(error) not in self._told:
+                    self._told.add(str(error))
+                    self._errors.add("recover", error)
         self._away = None
         return True
 
