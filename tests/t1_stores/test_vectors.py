@@ -14,16 +14,18 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from kgfs.errors import BadInputError, StoreError
+from kgfs.errors import BadInputError, StoreError, TimedOutError
 from kgfs.stores.vectors.contract import Filter, Row, Vector, Vectors
 from kgfs.stores.vectors.memory import MemoryVectors
 from kgfs.stores.vectors.sqlite import SqliteVectors
+from tests.peers.losing import Losing
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -502,6 +504,42 @@ def test_a_collection_has_what_settings_say(place: Place, people: QdrantClient, 
     assert set(found.payload_schema) == set(INDEXED)
     ids = [point.id for point in people.scroll(place.prefix)[0]]
     assert ids == ["69be8b6c-2dbe-55d7-832d-79cca697c829"], "of a row's key, for good"
+
+
+@pytest.fixture
+def half_made(place: Place, people: QdrantClient) -> Iterator[Vectors]:
+    """Who made the collection waited in vain for its first index."""
+    from kgfs.stores.vectors.qdrant import INDEXED
+
+    with closing(Losing(urlsplit(place.url).port or 0)) as wire:
+        slow = replace(place, url=f"http://127.0.0.1:{wire.port}", timeout=1.0)
+        with closing(on_server(slow)) as store:
+            with wire.losing(b"/index?"), pytest.raises(TimedOutError):
+                store.upsert([row("a", 1, 0)])
+            [name] = [each.name for each in people.get_collections().collections if each.name.startswith(place.prefix)]
+            assert people.get_collection(name).payload_schema.keys() < set(INDEXED)
+            yield store
+
+
+def test_a_collection_that_was_half_made_is_made_whole(place: Place, people: QdrantClient, half_made: Vectors) -> None:
+    from kgfs.stores.vectors.qdrant import INDEXED
+
+    half_made.upsert([row("a", 1, 0)])
+    assert half_made.complete()
+    assert people.get_collection(place.prefix).payload_schema.keys() == set(INDEXED)
+
+
+@pytest.mark.usefixtures("half_made")
+def test_a_collection_that_another_half_made_gets_its_indexes_and_is_to_be_derived(
+    place: Place, people: QdrantClient
+) -> None:
+    from kgfs.stores.vectors.qdrant import INDEXED
+
+    with closing(on_server(place)) as store:
+        store.upsert([row("a", 1, 0)])
+        assert not store.complete(), "what the other one put there is not known"
+        store.conclude()
+    assert people.get_collection(place.prefix).payload_schema.keys() == set(INDEXED)
 
 
 @pytest.mark.claim("VEC-5")

@@ -79,6 +79,10 @@ class QdrantVectors:
         self._model = model
         self._name = f"{place.prefix}-{hashlib.sha256(model.encode()).hexdigest()[:12]}"
         self._making = threading.Lock()
+        self._is_indexed = False
+        """Whether this process has made the indexes of the collection, which one that was killed may have left without."""
+        self._to_be_used = False
+        """Whether this process makes the collection for the first time, so that the alias leads there, where it leads nowhere."""
         logging.getLogger("httpx").setLevel(logging.WARNING)  # it tells of every request
         with _spoken(place.url):
             self._client = QdrantClient(
@@ -235,16 +239,19 @@ class QdrantVectors:
         """A collection for vectors of this size; in use at once where none is."""
         with self._making:
             known = self._dimensions()
-            if known == vector.size:
-                return
-            if known and self.count():
+            if known and known != vector.size and self.count():
                 same_dimensions(vector, known, self._model)
-            if known:  # its rows are gone: the model may start again with another dimension
-                with self._spoken():
-                    self._client.delete_collection(self._name)
-            self._create(self._name, vector.size)
-            if not self._in_use():
-                self._use()
+            if known != vector.size:
+                self._is_indexed, self._to_be_used = False, True
+                if known:  # its rows are gone: the model may start again with another dimension
+                    with self._spoken():
+                        self._client.delete_collection(self._name)
+                self._create(self._name, vector.size)
+            if not self._is_indexed:
+                self._index()
+                if self._to_be_used and not self._in_use():
+                    self._use()
+                self._is_indexed = True
 
     def _create(self, name: str, size: int) -> None:
         params = models.VectorParams(size=size, distance=models.Distance.COSINE, on_disk=self._place.on_disk or None)
@@ -259,9 +266,12 @@ class QdrantVectors:
             with self._spoken():
                 if not self._client.collection_exists(name):
                     raise
+
+    def _index(self) -> None:
+        """Harmless twice."""
         with self._spoken():
             for column in INDEXED:
-                self._client.create_payload_index(name, column, models.PayloadSchemaType.KEYWORD, wait=True)
+                self._client.create_payload_index(self._name, column, models.PayloadSchemaType.KEYWORD, wait=True)
 
     def _collections(self) -> list[str]:
         """Of all models, those of others with a longer prefix left out."""
