@@ -506,6 +506,31 @@ def test_a_collection_has_what_settings_say(place: Place, people: QdrantClient, 
     assert ids == ["69be8b6c-2dbe-55d7-832d-79cca697c829"], "of a row's key, for good"
 
 
+@pytest.mark.claim("VEC-3")
+@pytest.mark.parametrize("wrote", [True, False], ids=["who wrote there", "who looked there"])
+def test_what_is_put_after_the_server_lost_all_does_not_pass_for_all(
+    place: Place, people: QdrantClient, wrote: bool
+) -> None:
+    with closing(on_server(place)) as former, closing(on_server(place)) as other:
+        former.upsert([row("a", 1, 0)])
+        assert other.complete()
+        store = former if wrote else other
+        for name in [each.name for each in people.get_collections().collections if each.name.startswith(place.prefix)]:
+            people.delete_collection(name)
+        for _ in range(2):
+            store.upsert([row("b", 0, 1)])
+            assert found(store, 0, 1) == ["b"]
+            assert not store.complete()
+        with closing(on_server(place)) as next_one:
+            next_one.upsert([row("c", 1, 1)])
+            assert not next_one.complete()
+        store.conclude()
+        assert store.complete()
+        store.clear()
+        store.upsert([row("d", 1, 0)])
+        assert store.complete(), "what it clears itself is not lost"
+
+
 @pytest.fixture
 def half_made(place: Place, people: QdrantClient) -> Iterator[Vectors]:
     """Who made the collection waited in vain for its first index."""

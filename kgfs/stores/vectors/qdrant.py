@@ -83,6 +83,9 @@ class QdrantVectors:
         """Whether this process has made the indexes of the collection, which one that was killed may have left without."""
         self._to_be_used = False
         """Whether this process makes the collection for the first time, so that the alias leads there, where it leads nowhere."""
+        self._was_there = False
+        """Whether this process has seen the collection, or the alias lead there. If it is gone the server has lost it: what is put
+        since is not all, and the alias, by which that would be known, leads there again when the rest is derived."""
         logging.getLogger("httpx").setLevel(logging.WARNING)  # it tells of every request
         with _spoken(place.url):
             self._client = QdrantClient(
@@ -139,6 +142,7 @@ class QdrantVectors:
     def clear(self) -> None:
         with self._spoken():
             self._client.delete_collection(self._name)
+        self._was_there = False
 
     def complete(self) -> bool:
         return self._in_use() == self._name
@@ -233,6 +237,7 @@ class QdrantVectors:
         except _NoCollectionError:
             return 0
         assert isinstance(params, models.VectorParams)
+        self._was_there = True
         return int(params.size)
 
     def _make_room(self, vector: Vector) -> None:
@@ -242,16 +247,15 @@ class QdrantVectors:
             if known and known != vector.size and self.count():
                 same_dimensions(vector, known, self._model)
             if known != vector.size:
-                self._is_indexed, self._to_be_used = False, True
                 if known:  # its rows are gone: the model may start again with another dimension
-                    with self._spoken():
-                        self._client.delete_collection(self._name)
+                    self.clear()
+                self._is_indexed, self._to_be_used = False, not self._was_there
                 self._create(self._name, vector.size)
             if not self._is_indexed:
                 self._index()
                 if self._to_be_used and not self._in_use():
                     self._use()
-                self._is_indexed = True
+                self._is_indexed = self._was_there = True
 
     def _create(self, name: str, size: int) -> None:
         params = models.VectorParams(size=size, distance=models.Distance.COSINE, on_disk=self._place.on_disk or None)
@@ -284,7 +288,9 @@ class QdrantVectors:
         """The collection that the alias leads to; '' where there is no alias."""
         with self._spoken():
             aliases = self._client.get_aliases().aliases
-        return next((each.collection_name for each in aliases if each.alias_name == self._place.prefix), "")
+        found = next((each.collection_name for each in aliases if each.alias_name == self._place.prefix), "")
+        self._was_there |= found == self._name
+        return found
 
     def _use(self) -> None:
         """Lead the alias here. A reader finds the former collection or this one, never none."""
