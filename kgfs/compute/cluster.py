@@ -198,6 +198,8 @@ def _connected(settings: Cluster) -> Any:
     try:
         with _signals_kept():
             ray.init(**options)
+    except ray.exceptions.AuthenticationError as error:
+        raise _none(settings.address or "this machine", error.message) from error
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         raise _none(settings.address or "this machine", error) from error
     connected: Any = ray  # which has types for only some of its functions
@@ -218,7 +220,7 @@ def _look_for(settings: Cluster) -> None:
         raise _none(settings.address, error) from error
 
 
-def _none(where: str, error: Exception) -> MachineError:
+def _none(where: str, error: Exception | str) -> MachineError:
     return MachineError(f"compute: no Ray cluster at {where}: {error}. Check compute.address and the token.")
 
 

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -215,3 +216,19 @@ def test_a_worker_that_is_asked_to_end_gives_its_documents_back(home: Path, docu
         worker.kill()
     with open_stores(load(home)) as stores:
         assert not stores.journal.jobs.working()
+
+
+@pytest.mark.parametrize("token", ["", "absent"])
+def test_a_cluster_whose_token_is_not_there_is_named(home: Path, documents: list[str], token: str) -> None:
+    assert kgfs(home, "ingest", *documents, "--ontology", "Test", "--no-wait", **ON_RAY) == 0
+    with socket.create_server(("127.0.0.1", 0)) as head:
+        address = f"127.0.0.1:{head.getsockname()[1]}"
+        named = {"KGFS_COMPUTE_ADDRESS": address, "KGFS_COMPUTE_TOKEN_FILE": token and str(home.parent / token)}
+        worker = started(home, "worker", "--until-idle", **ON_RAY | named)
+        try:
+            _, said = worker.communicate(timeout=120)
+        finally:
+            worker.kill()
+    assert worker.returncode == 6, said
+    assert f"no Ray cluster at {address}: " in said and "Check compute.address and the token." in said
+    assert "Traceback" not in said
