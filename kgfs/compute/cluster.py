@@ -6,6 +6,7 @@ reports are off and its token authentication is on; without an address the clust
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import socket
@@ -20,14 +21,18 @@ from typing import Any, TypeVar
 from kgfs.compute.engine import Place, Progress, Work
 from kgfs.config import Cluster
 from kgfs.domain.documents import INGEST_VERSION
-from kgfs.errors import AwayError, BadInputError, LostLeaseError, MachineError
+from kgfs.errors import AwayError, BadInputError, KgfsError, LostLeaseError, MachineError
 
 T = TypeVar("T")
+
+log = logging.getLogger("kgfs.worker")
 
 LOOK = 0.25
 """Seconds between looks at how far a place is."""
 PATIENCE = 3
 """How often a work is started whose place was lost: it may be what ends the place, by its memory say."""
+ROUNDED = 1e-6
+"""Of a place: a node with 0.3 CPUs has room for three of 0.1."""
 LOOPBACK = "127.0.0.1"
 STORE_BYTES = 128 << 20
 """Of Ray's shared memory, on a cluster started here. Works and Readings are small, and go through the garage."""
@@ -42,17 +47,28 @@ def about(place: Place) -> About:
 
 
 class _Actor:
-    """A place in a process of its own. ``run`` is called by one at a time; the others beside it."""
+    """A place in a process of its own. ``run`` is called by one at a time; the others beside it.
 
-    def __init__(self, make: Callable[[], Place]) -> None:
-        self._place = make()
+    A node that cannot read, or reads otherwise than ``expected``, makes an actor that says so whenever it is asked:
+    one whose constructor raises Ray never starts again."""
+
+    def __init__(self, make: Callable[[], Place], expected: About) -> None:
+        self._unfit: Exception | None = None
+        try:
+            self._place = _fitting(make(), expected)
+        except Exception as error:  # noqa: BLE001  # raised by ``assert_fit`` and ``run``
+            self._unfit = error
         self._said = ("", 0.0)
         self._ended = threading.Event()
 
-    def about(self) -> About:
-        return about(self._place)
+    def assert_fit(self) -> None:
+        """Raises what keeps it from reading."""
+        if self._unfit is not None:
+            raise self._unfit
 
     def run(self, work: Work[T]) -> T:
+        if self._unfit is not None:
+            raise _UnfitError(_told(self._unfit))
         self._said = ("", 0.0)
         self._ended.clear()
         return work(self._place, self._say)
@@ -69,44 +85,92 @@ class _Actor:
         self._said = (stage, share)
 
 
+class _UnfitError(Exception):
+    """The place cannot read; the work has not begun."""
+
+
+def _fitting(place: Place, expected: About) -> Place:
+    if (found := about(place)) != expected:
+        raise BadInputError(
+            f"compute: the Ray nodes read with {found}, this machine with {expected}. Install the same kgfs and"
+            " models on all, and give all the same configuration."
+        )
+    return place
+
+
 class RayEngine:
-    """See ``Engine``. Loads nothing here: ``make`` is sent to each actor, and makes its place."""
+    """See ``Engine``. Loads nothing here: ``make`` is sent to each actor, and makes its place. The width is that of the
+    places that were ready within the time-out."""
 
     def __init__(self, settings: Cluster, make: Callable[[], Place], expected: About) -> None:
-        """MachineError where Ray is not installed or no cluster can be had; BadInputError where the nodes would read
-        otherwise than ``expected``."""
+        """MachineError where Ray is not installed, no cluster can be had or no place found its CPUs within the time-out;
+        BadInputError where a node would read otherwise than ``expected``; what ``make`` raises at a node, MachineError where
+        kgfs has no name for it."""
         self._ray = _connected(settings)
         ray = self._ray
-        cpus = settings.cpus_each
-        self.width = settings.places or max(1, int(ray.cluster_resources().get("CPU", 1) / cpus))
-        self.held = 2 * self.width
         self._timeout = settings.timeout
-        kind = ray.remote(num_cpus=cpus, max_restarts=-1, max_task_retries=0, max_concurrency=2)(_Actor)
-        actors = [kind.remote(make) for _ in range(self.width)]
         with ExitStack() as stack:
             stack.callback(self.close)
-            self._compare(actors[0], settings, expected)
+            cpus = settings.cpus_each
+            fit = _fit(ray, cpus)
+            wanted = settings.places or fit
+            kind = ray.remote(num_cpus=cpus, max_restarts=-1, max_task_retries=0, max_concurrency=2)(_Actor)
+            # Nodes may yet join a cluster of others, who start them for what waits; none joins this machine's own.
+            count = wanted if settings.address else min(wanted, fit)
+            ready = self._ready([kind.remote(make, expected) for _ in range(count)], settings)
             stack.pop_all()
+        self.width = len(ready)
+        self.held = 2 * self.width
+        if self.width < wanted:
+            log.warning(
+                "compute: %d of %d places read: for the others no Ray node had %g CPUs free, or they were not ready within"
+                " %g s. Lower compute.places or compute.cpus_each, or add nodes.",
+                self.width,
+                wanted,
+                cpus,
+                settings.timeout,
+            )
         self._idle: SimpleQueue[Any] = SimpleQueue()
-        for actor in actors:
+        for actor in ready:
             self._idle.put(actor)
 
-    def _compare(self, actor: Any, settings: Cluster, expected: About) -> None:
-        ray = self._ray
-        try:
-            found = ray.get(actor.about.remote(), timeout=settings.timeout)
-        except ray.exceptions.GetTimeoutError as error:
+    def _ready(self, actors: list[Any], settings: Cluster) -> list[Any]:
+        """Those that can read within the time-out; the rest are ended, for whoever was given one of them would wait
+        without end."""
+        ray, until = self._ray, time.monotonic() + settings.timeout
+        asked = {actor.assert_fit.remote(): actor for actor in actors}
+        ready: list[Any] = []
+        lost: Exception | None = None
+        waiting = list(asked)
+        while waiting:
+            come, waiting = ray.wait(waiting, timeout=max(0.0, until - time.monotonic()))
+            if not come:
+                break
+            actor = asked[come[0]]
+            try:
+                ray.get(come[0])
+                ready.append(actor)
+            except ray.exceptions.RayTaskError as error:
+                cause = _cause(error)
+                raise (cause if isinstance(cause, KgfsError) else _unfit(_told(cause))) from error
+            except ray.exceptions.RayActorError as error:
+                if error.actor_init_failed:  # before this module could be loaded there
+                    raise _unfit(_last_line(error)) from error
+                lost = error
+                log.warning("compute: Ray lost a place before it was ready: %s", _last_line(error))
+                ray.kill(actor)
+            except ray.exceptions.RayError as error:
+                raise _cause(error) from error
+        if not ready and lost is not None:
+            raise _cause(lost) from lost
+        if not ready:
             raise MachineError(
                 f"compute: no Ray node had {settings.cpus_each} CPUs free within {settings.timeout:g} s."
                 " Lower compute.cpus_each or add nodes."
-            ) from error
-        except ray.exceptions.RayError as error:
-            raise _cause(error) from error
-        if found != expected:
-            raise BadInputError(
-                f"compute: the Ray nodes read with {found}, this machine with {expected}. Install the same kgfs and"
-                " models on all, and give all the same configuration."
             )
+        for one in waiting:
+            ray.kill(asked[one])
+        return ready
 
     def run(self, work: Work[T], progress: Progress) -> T:
         ray = self._ray
@@ -119,7 +183,10 @@ class RayEngine:
                 try:
                     return self._watched(actor, work, progress)
                 except (ray.exceptions.RayActorError, ray.exceptions.NodeDiedError) as error:
-                    lost = str(error).partition("\n")[0]
+                    lost = _last_line(error)
+                except _UnfitError as error:
+                    ray.kill(actor, no_restart=False)  # next it may be another node, or this one can read by then
+                    raise AwayError(f"Ray started a lost place again on a node that cannot read: {error}") from None
             said = f"Ray lost the process that read this document, {PATIENCE} times: {lost}"
             raise MachineError(said) if came_back else AwayError(said)
         finally:
@@ -158,7 +225,8 @@ class RayEngine:
             raise
         except BaseException:  # of ``progress``, or an interruption: the place is to be free again
             actor.end.remote()
-            ray.wait([running], timeout=None)
+            if not ray.wait([running], timeout=self._timeout)[0]:  # it does not hear that it is to end
+                ray.kill(actor, no_restart=False)
             raise
 
     def close(self) -> None:
@@ -168,7 +236,32 @@ class RayEngine:
 
 def _cause(error: Exception) -> Exception:
     cause = getattr(error, "cause", None)
-    return cause if isinstance(cause, Exception) else AwayError(f"Ray: {error}")
+    return cause if isinstance(cause, Exception) else AwayError(f"Ray: {_last_line(error)}")
+
+
+def _unfit(said: str) -> MachineError:
+    return MachineError(
+        f"compute: a Ray node cannot read: {said}. Install the same kgfs and models on all, and give all the same"
+        " configuration."
+    )
+
+
+def _told(error: Exception) -> str:
+    """In one line; with its kind where kgfs has no words of its own for it."""
+    said = _last_line(error)
+    return said if isinstance(error, KgfsError) else f"{type(error).__name__}: {said}"
+
+
+def _last_line(error: Exception) -> str:
+    """Of what it says, which Ray puts the cause at the end of."""
+    lines = str(error).strip().splitlines()
+    return lines[-1].strip() if lines else type(error).__name__
+
+
+def _fit(ray: Any, cpus_each: float) -> int:
+    """How many places the nodes that are there have CPUs for, each of them on one node; at least one."""
+    nodes = [node["Resources"].get("CPU", 0.0) for node in ray.nodes() if node["Alive"]]
+    return max(1, sum(int(cpus / cpus_each + ROUNDED) for cpus in nodes))
 
 
 def _connected(settings: Cluster) -> Any:

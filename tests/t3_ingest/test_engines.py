@@ -22,7 +22,7 @@ from kgfs.config import Cluster as Settings
 from kgfs.config import Config, Models
 from kgfs.config import Pipeline as Pipelining
 from kgfs.domain.documents import State
-from kgfs.errors import BadInputError, LostLeaseError, MachineError
+from kgfs.errors import AwayError, BadInputError, LostLeaseError, MachineError
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.worker import Worker
@@ -99,6 +99,43 @@ class Unending:
             self.ended.touch()
 
 
+class Deaf:
+    """Never says anything, so never hears that it is to end."""
+
+    def __call__(self, place: Place, progress: Progress) -> None:
+        time.sleep(600)
+
+
+class Otherwise(Noting):
+    extractor = "another/1"
+
+
+@dataclass(frozen=True)
+class Unlike:
+    """Makes the first place, and all others in another way: ``absent``, or one that reads otherwise."""
+
+    config: Config
+    first: Path
+    how: str
+
+    def __call__(self) -> Place:
+        try:
+            self.first.touch(exist_ok=False)
+        except FileExistsError:
+            if self.how == "absent":
+                raise MachineError("folder: not on this node.") from None
+            if self.how == "unnamed":
+                raise ImportError("no such model\nin this version") from None
+            return Place(Otherwise(self.first, 0.0), open_garage(self.config).objects)
+        return place(self.config, self.first, 0.0)
+
+
+def place_while(there: Path, config: Config) -> Place:
+    if not there.exists():
+        raise MachineError(f"{there.name}: not on this node.")
+    return place(config, there, 0.0)
+
+
 @dataclass(frozen=True)
 class Dying:
     """Ends its process as often as there are files to take."""
@@ -137,11 +174,11 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
             os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
-def on_ray(nodes: Any, make: Callable[[], Place], places: int = 0) -> Engine:
+def on_ray(nodes: Any, make: Callable[[], Place], **settings: Any) -> Engine:
     from kgfs.compute.cluster import RayEngine, about
 
-    settings = Settings(engine="ray", address=nodes.address, token_file=str(nodes.token), places=places)
-    return RayEngine(settings, make, about(make()))
+    wanted = Settings(engine="ray", address=nodes.address, token_file=str(nodes.token), **settings)
+    return RayEngine(wanted, make, about(make()))
 
 
 @pytest.fixture(scope="class", params=["local", "ray"])
@@ -214,6 +251,104 @@ def test_nodes_that_would_read_otherwise_are_refused(cluster: Any, home: Path, t
     settings = Settings(engine="ray", address=cluster.address, token_file=str(cluster.token), places=1)
     with open_stores(config), pytest.raises(BadInputError, match="Install the same kgfs"):
         RayEngine(settings, partial(place, config, tmp_path / "asked", 0.0), (0, "another/1", "", ""))
+
+
+@pytest.mark.parametrize(
+    ("how", "kind", "said"),
+    [
+        ("otherwise", BadInputError, r"read with .*another/1.* Install the same kgfs"),
+        ("absent", MachineError, r"^folder: not on this node\.$"),
+        (
+            "unnamed",
+            MachineError,
+            r"^compute: a Ray node cannot read: ImportError: in this version\. Install the same kgfs",
+        ),
+    ],
+)
+def test_one_node_that_cannot_read_is_refused_among_others_that_can(
+    cluster: Any, home: Path, tmp_path: Path, how: str, kind: type[Exception], said: str
+) -> None:
+    from kgfs.compute.cluster import RayEngine, about
+
+    config = Config(home=home)
+    settings = Settings(engine="ray", address=cluster.address, token_file=str(cluster.token), places=2)
+    with open_stores(config):
+        expected = about(place(config, tmp_path / "asked", 0.0))
+        with pytest.raises(kind, match=said) as refusal:
+            RayEngine(settings, Unlike(config, tmp_path / "first", how), expected).close()
+    assert type(refusal.value) is kind and "\n" not in str(refusal.value)
+
+
+def test_a_place_that_is_started_again_where_it_cannot_read_says_so_until_it_can(
+    cluster: Any, home: Path, tmp_path: Path
+) -> None:
+    config, there = Config(home=home), tmp_path / "there"
+    there.touch()
+    with open_stores(config):
+        engine = on_ray(cluster, partial(place_while, there, config), places=1, timeout=30.0)
+        try:
+            lives = tmp_path / "lives"
+            lives.mkdir()
+            (lives / "1").touch()
+            there.unlink()
+            with pytest.raises(AwayError, match=r"cannot read: there: not on this node\.$"):
+                engine.run(Dying(lives), lambda stage, share: None)
+            there.touch()
+            assert engine.run(Dying(lives), lambda stage, share: None) == "alive"
+        finally:
+            engine.close()
+
+
+def test_places_that_find_no_cpus_are_done_without(
+    cluster: Any, home: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Three nodes of one CPU, and four places are asked for."""
+    config = Config(home=home)
+    make = partial(place, config, tmp_path / "asked", 0.0)
+    with open_stores(config) as stores:
+        deposit(config, stores, tmp_path)
+        engine = on_ray(cluster, make, places=4, timeout=30.0)
+        try:
+            assert engine.width == 3 and engine.held == 6
+            assert "3 of 4 places read: for the others no Ray node had 1 CPUs free" in caplog.text
+            pipeline = Pipeline(config, stores, Noting(tmp_path / "asked", 0.0), StageClock(), engine)
+            Worker(pipeline, ErrorLog(config.errors_log), lambda: None).run(until_idle=True, watch=hanging())
+        finally:
+            engine.close()
+        assert {state: n for state, n in stores.journal.names.counts().items() if n} == {State.DONE: 6}
+
+
+def test_what_is_left_of_each_nodes_cpus_makes_no_place(
+    cluster: Any, home: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """0.4 of a CPU are left at each of three nodes: together what two places are given, at none what one is."""
+    config = Config(home=home)
+    with open_stores(config):
+        engine = on_ray(cluster, partial(place, config, tmp_path / "asked", 0.0), cpus_each=0.6)
+        try:
+            assert engine.width == 3
+            assert "places read" not in caplog.text
+        finally:
+            engine.close()
+
+
+def test_a_work_that_does_not_hear_that_it_is_to_end_loses_its_process(
+    cluster: Any, home: Path, tmp_path: Path
+) -> None:
+    def lost(stage: str, share: float) -> None:
+        raise LostLeaseError("Somebody else has it.")
+
+    config = Config(home=home)
+    with open_stores(config):
+        engine = on_ray(cluster, partial(place, config, tmp_path / "asked", 0.0), places=1, timeout=20.0)
+        try:
+            before = time.monotonic()
+            with pytest.raises(LostLeaseError):
+                engine.run(Deaf(), lost)
+            assert time.monotonic() - before < 60
+            assert engine.run(Doubled(1), lambda stage, share: None)[0] == 2
+        finally:
+            engine.close()
 
 
 def test_a_cluster_that_is_not_there_is_named(cluster: Any) -> None:

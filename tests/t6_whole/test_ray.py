@@ -17,6 +17,7 @@ import pytest
 
 from kgfs.app.home import open_stores
 from kgfs.config import load
+from kgfs.domain.documents import State
 from tests.peers.homes import lifecycle
 from tests.required import missing
 from tests.t6_whole.knowledge_of import knowledge_of
@@ -76,6 +77,15 @@ def fingerprints(home: Path) -> list[str]:
         objects = stores.garage.objects
         lines = [line for key, _ in objects.keys("records/") for line in objects.get(key).splitlines()]
     return [json.loads(line)["fingerprint"] for line in lines]
+
+
+def published(home: Path, documents: int) -> bool:
+    """Whether so many are within three minutes, by the worker that runs."""
+    until = time.monotonic() + 180
+    with open_stores(load(home)) as stores:
+        while (done := stores.journal.names.counts().get(State.DONE, 0)) < documents and time.monotonic() < until:
+            time.sleep(0.2)
+    return done == documents
 
 
 def others(worker: int, home: Path) -> set[int]:
@@ -216,6 +226,24 @@ def test_a_worker_that_is_asked_to_end_gives_its_documents_back(home: Path, docu
         worker.kill()
     with open_stores(load(home)) as stores:
         assert not stores.journal.jobs.working()
+
+
+def test_a_worker_that_is_to_have_more_places_than_there_are_cpus_reads_and_ends(
+    home: Path, documents: list[str]
+) -> None:
+    cpus = os.cpu_count() or 1
+    places = {"KGFS_COMPUTE_PLACES": str(cpus + 1), "KGFS_COMPUTE_CPUS_EACH": "1"}
+    assert kgfs(home, "ingest", *documents, "--ontology", "Test", "--no-wait", **ON_RAY) == 0
+    worker = started(home, "worker", **ON_RAY | places)
+    try:
+        assert published(home, len(documents))
+        worker.send_signal(signal.SIGTERM)
+        _, said = worker.communicate(timeout=60)
+        assert worker.returncode == 0, said
+        assert f"{cpus} of {cpus + 1} places read" in said
+    finally:
+        worker.kill()
+        worker.communicate()
 
 
 @pytest.mark.parametrize("token", ["", "absent"])
