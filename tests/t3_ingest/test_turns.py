@@ -349,6 +349,34 @@ def test_what_a_server_has_not_the_memory_to_forget_keeps_nobody_from_publishing
     still_owed(len(TEXTS))
 
 
+@pytest.mark.claim("GONE-3")
+def test_who_begins_reads_while_another_publishes_though_something_ordered_is_owed(
+    machines: list[Machine],
+) -> None:
+    """Whoever has the turn has looked at it when it began."""
+    publishing, beginning = machines
+    target = find_document(beginning.stores, beginning.config.run, "Test/09.txt")
+    with open_deposits(beginning.config, beginning.stores) as (deposits, _):
+        forget.order(deposits, beginning.stores, forget.plan(beginning.stores, [target], "orphans", purge=False))
+    with (
+        taking_turns(publishing.pipeline(), lambda _: publishing.learn()) as turns,
+        taking_turns(pipeline := beginning.pipeline(), lambda _: beginning.learn()) as its,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        assert turns.publisher() is not None
+        worker = Worker(pipeline, ErrorLog(beginning.config.errors_log), beginning.learn, its)
+        working = pool.submit(worker.run, until_idle=True)
+        try:
+            until(lambda: beginning.compute.asked, 30)
+            assert beginning.stores.graph.epoch() == 0
+            turns.pass_on()
+            working.result(120)
+        finally:
+            worker.stop()
+    assert beginning.stores.journal.names.forgettings() == []
+    assert beginning.stores.graph.counts()["documents"] == len(TEXTS) - 1
+
+
 def test_a_verb_changes_the_graph_while_nobody_publishes(machines: list[Machine]) -> None:
     worker_machine, verb_machine = machines
     worker_machine.compute.may_go_on.clear()

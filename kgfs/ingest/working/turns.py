@@ -53,8 +53,9 @@ class Turns(Protocol):
         """Whether other machines work on the graph too."""
         ...
 
-    def prepare(self) -> None:
-        """Before anything is claimed. LostLeaseError where it has to be repeated."""
+    def prepare(self) -> bool:
+        """Before anything is claimed. What was ordered is carried out, which keeps nothing waiting that another does: False while
+        another has its turn, and this is to be called again when there is nothing else to do."""
         ...
 
     def publisher(self) -> Pipeline | None:
@@ -98,9 +99,10 @@ class Alone:
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
 
-    def prepare(self) -> None:
+    def prepare(self) -> bool:
         self._pipeline.recover()
         self._pipeline.finish_forgetting()
+        return True
 
     def publisher(self) -> Pipeline:
         return self._pipeline
@@ -145,14 +147,13 @@ class Together:
 
     shared = True
 
-    def prepare(self) -> None:
-        """What was ordered is carried out even where no document waits for its turn."""
+    def prepare(self) -> bool:
+        """What was ordered is carried out even where no document waits for its turn. Who has it did that when it began."""
         from kgfs.ingest.matching.concepts import is_word_owed
 
         stores = self._pipeline.stores
-        if (stores.journal.names.forgettings_count() or is_word_owed(stores)) and self.publisher() is None:
-            time.sleep(LOOK)
-            raise LostLeaseError("Another machine changes the graph.")
+        ordered = stores.journal.names.forgettings_count() or is_word_owed(stores)
+        return not ordered or self.publisher() is not None
 
     def publisher(self) -> Pipeline | None:
         from kgfs.ingest.working import own_vectors

@@ -81,6 +81,8 @@ class Worker:
         """How often it has been asked since."""
         self._ordered: dict[str, float] = {}
         """When what is ordered to be forgotten is taken for left by who ordered it, or is tried again."""
+        self._waits_for_turn = False
+        """Whether what was ordered waits until another machine has let go."""
         self._told: set[str] = set()
         """What could not be done before the documents."""
 
@@ -132,10 +134,13 @@ class Worker:
                         self._step_aside()
                         self._stopping.wait(RETRY)
                     watch()
-                    if idle and (left := self._left_ordered()):
+                    left = self._left_ordered() if idle else []
+                    if idle and (left or self._waits_for_turn):
                         prepared = self._prepare(lambda: None)
                         # From now on, since an attempt that is refused may take long.
                         self._ordered |= dict.fromkeys(left, time.monotonic() + TOO_MUCH_EVERY)
+                        if self._waits_for_turn:
+                            self._stopping.wait(LOOK)
                     elif idle:
                         if until_idle and not self._pipeline.stores.journal.jobs.owed():
                             self._turns.keep_up(now=True)
@@ -157,7 +162,7 @@ class Worker:
     def _prepare(self, prepare: Callable[[], None]) -> bool:
         """Do what comes before all documents; whether nothing of it waits for a server. What fails is said once, however often it
         is tried."""
-        for step in (prepare, self._turns.prepare):
+        for step in (prepare, self._prepare_turns):
             try:
                 step()
             except LostLeaseError:  # somebody wants the place, or it ends
@@ -172,6 +177,9 @@ class Worker:
                     self._errors.add("recover", error)
         self._away = None
         return True
+
+    def _prepare_turns(self) -> None:
+        self._waits_for_turn = not self._turns.prepare()
 
     def _waits_for(self, error: KgfsError, **about: str | int) -> None:
         """Note that a server is away, once while it is."""
