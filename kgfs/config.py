@@ -175,7 +175,7 @@ class Cluster:
     cpus_each: float = 1.0
     """CPUs that each is given."""
     timeout: float = 120.0
-    """Seconds for the first of them to have loaded its models."""
+    """Seconds for them to have loaded their models; those that have not are done without."""
 
     def __post_init__(self) -> None:
         if self.engine not in ("local", "ray"):
