@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 from kgfs.ingest.life.forget import carry_out
+from kgfs.ingest.sharing.acknowledge import acknowledge
 from kgfs.ingest.sharing.exchange import Exchange
 from kgfs.ingest.sharing.obey import is_obeyed
 from kgfs.stores.garage.contract import Sums
 from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.graph.sqlite import build_aside, built_beside
+from kgfs.stores.hosts import host_id, read_roll
 from kgfs.stores.journal.facts import ContentKept, Fact, ForgettingOwed
 from kgfs.stores.waiting import WAITING, waiting_key
 from tests.t3_ingest.test_exchange import LARGE, Host, garage, here, host, joining, there
@@ -182,6 +184,40 @@ def test_what_others_are_promised_is_read_by_them_until_what_was_done_since_is_d
         one.exchange()
     assert kept(here) == ([waiting_key(name.id, here.row(name.id).sha256)] if since == "written" else [])
     assert is_obeyed(here.config)
+
+
+@pytest.mark.claim("SHARE-1", "SHARE-7", "SHARE-8")
+@pytest.mark.logs(r"sharing StoreError: .*worker\.log: what it says of purged documents cannot be removed")
+def test_a_purge_that_cannot_be_obeyed_yet_is_told_once_and_keeps_nothing_else_from_being_learnt_and_delivered(
+    here: Host, there: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = there.config.logs / "worker.log"
+    log.mkdir(parents=True)  # as little to be written to as one that is another user's
+    here.file("a.txt", b"secret")
+    here.settle()
+    met(here, there)
+    acknowledge(there.config, there.stores)
+    before = followed_by(there)
+    purged_by(here, "a.txt")
+    there.file("ours.txt", b"ours")
+    there.exchange()
+    here.file("later.txt", b"later")
+    met(here, there)
+    assert here.read_at("ours.txt") == b"ours" and there.read_at("later.txt") == b"later"
+    assert there.config.errors_log.read_text().count("worker.log") == 1
+    (there.config.run / "acknowledged").unlink()
+    acknowledge(there.config, there.stores)
+    assert not is_obeyed(there.config) and followed_by(there) == before
+    log.rmdir()
+    monkeypatch.setattr("kgfs.ingest.sharing.exchange.OBEY_AGAIN", 0.0)
+    there.exchange.look()
+    assert is_obeyed(there.config)
+
+
+def followed_by(host: Host) -> int:
+    """The last fact that it said it has followed."""
+    [said] = [one for one in read_roll(host.config, host.stores).hosts if one.id == host_id(host.config)]
+    return said.followed
 
 
 @pytest.mark.claim("SHARE-2", "SHARE-7")

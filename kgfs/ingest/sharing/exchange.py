@@ -19,14 +19,14 @@ from pathlib import Path
 
 from kgfs.config import Config
 from kgfs.domain.documents import Place
-from kgfs.errors import KgfsError, OvertakenError, RotError, StoreError, TimedOutError
+from kgfs.errors import AWAY, KgfsError, OvertakenError, RotError, StoreError, TimedOutError
 from kgfs.failpoints import border
 from kgfs.ingest.keeping.place import keep_again
 from kgfs.ingest.sharing.later import Later, Waiting, spoken_of
 from kgfs.ingest.sharing.obey import is_obeyed, note_purges, obey, purged_originals
 from kgfs.ingest.sharing.waiting import find_waiting, put_waiting, take_away
 from kgfs.stores.aside import step_aside
-from kgfs.stores.error_log import ErrorLog
+from kgfs.stores.error_log import ErrorLog, Trouble
 from kgfs.stores.journal.encoding import decode
 from kgfs.stores.journal.facts import ConflictKept, ContentKept, Settled, VersionMinted
 from kgfs.stores.journal.sharing.follow import OVERDUE
@@ -72,6 +72,9 @@ class Exchange:
         self._mark = secrets.token_bytes(8)
         self._obeyed_at = -FOREVER
         """When purges were obeyed last, be it not to the end (monotonic seconds)."""
+        self._hindrance = Trouble(self._errors, "sharing")
+        self._is_hindered = False
+        """Whether something here kept them from being obeyed then."""
 
     def __call__(self) -> None:
         """Learn what others did, if anything, and deliver what was done here. Raises what the stores raise; with nothing
@@ -229,8 +232,26 @@ class Exchange:
             border("followed")
             self._tell_lost(lost)
             self._take_waiting_away(delivered, later, self._stores.journal.unshipped(1)[0] - 1)
-        self._obeyed_at = time.monotonic()
-        if not obey(self._config, self._stores, self._put, self._take_away):
+        self._obey()
+
+    def _obey(self) -> None:
+        """What hinders it here, a full disk or a log that may not be written, keeps nothing else from going on: it is told once, and
+        tried again when OBEY_AGAIN is over. Until then nobody is told that it is done (``acknowledge``)."""
+        if self._is_hindered and time.monotonic() - self._obeyed_at < OBEY_AGAIN:
+            return
+        try:
+            is_done = obey(self._config, self._stores, self._put, self._take_away)
+        except AWAY:
+            raise
+        except KgfsError as error:
+            self._is_hindered = True
+            self._hindrance.met(error)
+            return
+        finally:
+            self._obeyed_at = time.monotonic()
+        self._is_hindered = False
+        self._hindrance.over()
+        if not is_done:
             self._obeyed_at = -FOREVER  # as soon as what was done here is delivered
 
     def _follow(self, entries: Sequence[tuple[int, bytes]]) -> None:
