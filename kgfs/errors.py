@@ -150,8 +150,8 @@ class TooMuchError(StoreError):
 
 
 class AwayError(StoreError):
-    """A server of the home cannot be used: it is not reached, is not ready, or takes our keys no more. What is on this
-    machine can be used; trying later, or with other keys, can succeed."""
+    """A server of the home cannot be used: it is not reached, is not ready, takes our keys no more, or has not the memory for
+    what must come first. What is on this machine can be used; trying later, with other keys or more memory, can succeed."""
 
 
 class OlderCopyError(StoreError):

@@ -77,7 +77,8 @@ class Graph(Protocol):
         """From now on these documents say this, in place of what they said: what merging and splitting concepts comes to.
         ``marks`` are set, ``unmarked`` ones go. One transaction; the cost grows with what changes. Evidence that stays
         as it was keeps its time, a concept without evidence leaves and its name is never another's. Documents that are
-        not shown are passed over. Returns the epoch; repeating a commit id changes nothing. Errors as of ``publish``."""
+        not shown are passed over. Returns the epoch; repeating a commit id changes nothing. Errors as of ``publish``;
+        TooMuchError as of ``forget``."""
         ...
 
     def redact(self, concepts: Sequence[str], relationships: Sequence[RelationshipRow]) -> Redaction:

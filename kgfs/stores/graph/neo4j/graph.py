@@ -100,7 +100,8 @@ class Neo4jGraph(Neo4jMatching):
             set_marks(tx, root["space"], marks, unmarked)
             return commit.settle(commit_id, "reassign")
 
-        return self._commit(commit_id, work, len(said))
+        with self._at_once(f"to have so much said anew ({len(said)} documents)"):
+            return self._commit(commit_id, work, len(said))
 
     def _commit(self, commit_id: str, work: Callable[[ManagedTransaction, Root], int], changed: int = 1) -> int:
         """Carry out what raises the epoch, unless it was carried out before. ``changed``: how many documents, say."""
