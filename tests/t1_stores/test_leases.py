@@ -252,6 +252,58 @@ def test_a_holders_clock_is_not_looked_at(leases: Leases, monkeypatch: pytest.Mo
         leases.renew(lease, LONG)
 
 
+AHEAD = 3_600_000
+_AS_IF_AHEAD = (
+    "MATCH (l:Lease {graph: $graph, what: 'a'}) SET l.until = l.until + $ahead RETURN l.until - timestamp() AS lasts"
+)
+
+
+@pytest.mark.claim("MACH-3")
+def test_a_killed_holder_keeps_nobody_waiting_though_the_servers_clock_was_set_back_since(neo4j_place: Place) -> None:
+    """By an hour: no lease is taken for so long."""
+    from kgfs.stores.graph.neo4j.graph import Neo4jGraph
+    from kgfs.stores.leases.neo4j import Neo4jLeases
+
+    place = own(neo4j_place)
+    with closing(Neo4jGraph(place)), closing(Neo4jLeases(place, 30.0)) as leases:
+        killed = taken(leases)
+        assert leases.take("a", "another", LONG) is None
+        leases._speaking.write_one(_AS_IF_AHEAD, 30.0, graph=place.namespace, ahead=AHEAD)
+        assert taken(leases).token > killed.token
+        with pytest.raises(LostLeaseError):
+            leases.renew(killed, LONG)
+
+
+def test_who_goes_on_keeps_its_lease_though_the_servers_clock_was_set_back_since(neo4j_place: Place) -> None:
+    """Once it is renewed it stands no further ahead than it lasts."""
+    from kgfs.stores.graph.neo4j.graph import Neo4jGraph
+    from kgfs.stores.leases.neo4j import Neo4jLeases
+
+    place = own(neo4j_place)
+    with closing(Neo4jGraph(place)), closing(Neo4jLeases(place, 30.0)) as leases:
+        lease = taken(leases)
+        leases._speaking.write_one(_AS_IF_AHEAD, 30.0, graph=place.namespace, ahead=AHEAD)
+        leases.renew(lease, LONG)
+        assert leases.take("a", "another", LONG) is None
+        found = leases._speaking.write_one(_AS_IF_AHEAD, 30.0, graph=place.namespace, ahead=0)
+        assert found is not None and LONG * 900 < found["lasts"] <= LONG * 1000
+
+
+def test_a_lease_that_was_renewed_while_another_waited_for_it_is_not_taken_for_one_of_a_clock_that_was_ahead(
+    neo4j_place: Place,
+) -> None:
+    """Who waits has asked before it was renewed: it stands further ahead of that moment than it lasts."""
+    from kgfs.stores.graph.neo4j.graph import Neo4jGraph
+    from kgfs.stores.leases.neo4j import Neo4jLeases
+
+    place = own(neo4j_place)
+    with closing(Neo4jGraph(place)), closing(Neo4jLeases(place, 5.0)) as leases:
+        lease = taken(leases)
+        leases._speaking.write_one(_AS_IF_AHEAD, 5.0, graph=place.namespace, ahead=5_000)
+        assert leases.take("a", "another", LONG) is None
+        assert not leases.renew(lease, LONG)
+
+
 @pytest.mark.claim("MACH-2")
 def test_whatever_writes_is_fenced(neo4j_place: Place) -> None:
     """The lease is looked at in the transaction that writes: who lost it has done nothing, and readers see nothing of it."""

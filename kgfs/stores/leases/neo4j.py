@@ -23,23 +23,30 @@ _LOCKED = "SET l.locked = true REMOVE l.locked"
 _TAKE = f"""
 MERGE (l:Lease {{graph: $graph, what: $what}}) ON CREATE SET l.token = 0, l.until = 0
 {_LOCKED}
-WITH l, coalesce(l.holder = $holder, false) AS again, l.until <= timestamp() AS free
+WITH l, coalesce(l.holder = $holder, false) AS again,
+     l.until <= timestamp() OR coalesce(l.until > timestamp() + l.lasts + $slack, false) AS free
 SET l.wanted = CASE WHEN again OR free THEN false ELSE l.wanted OR $urgent END
 WITH l, again, free WHERE again OR free
 SET l.token = CASE WHEN again THEN l.token WHEN l.token < timestamp() THEN timestamp() ELSE l.token + 1 END, l.holder = $holder,
     l.lasts = $milliseconds, l.until = timestamp() + $milliseconds
 RETURN l.token AS token"""
 """A token is a moment where it can be: numbers that were counted would be given twice by a server that was put back to an
-earlier day, to a holder of before and to one of after."""
+earlier day, to a holder of before and to one of after. What stands further ahead than it lasts was given by a clock that was ahead, and has
+been set back since: to wait for that would be to wait for so much longer."""
+_SLACK = 2.0
+"""Times the patience: so much further ahead a lease may stand, for what a statement takes for now is when it began, and the one that
+it waited for may have renewed the lease since; a server ends a little late what waits for too long."""
 
 _HELD = f"MATCH (l:Lease {{graph: $graph, what: $what}}) {_LOCKED} WITH l WHERE l.token = $token"
 
 _AGAIN = "SET l.until = CASE WHEN l.until > timestamp() + {0} THEN l.until ELSE timestamp() + {0} END"
 """Never sooner than it was: what a statement takes for now is when it began, before it waited for the lock."""
 _RENEW = (
-    f"{_HELD} AND l.until > timestamp() SET l.lasts = $milliseconds {_AGAIN.format('$milliseconds')}"
-    " RETURN l.wanted AS wanted"
+    f"{_HELD} AND l.until > timestamp() SET l.lasts = $milliseconds, l.until = CASE"
+    " WHEN timestamp() + $milliseconds < l.until <= timestamp() + $milliseconds + $slack THEN l.until"
+    " ELSE timestamp() + $milliseconds END RETURN l.wanted AS wanted"
 )
+"""Sooner where it stands too far ahead, lest another takes it from who goes on."""
 _RELEASE = f"{_HELD} SET l.until = 0, l.holder = '' RETURN l.token AS token"
 _LASTS = "coalesce(l.lasts, 0)"
 """An older kgfs does not write it."""
@@ -83,7 +90,8 @@ class Neo4jLeases:
         self._speaking.close()
 
     def _do(self, statement: str, **words: Any) -> Row | None:
-        return self._speaking.write_one(statement, self._patience, graph=self._graph, **words)
+        slack = int(_SLACK * self._patience * 1000)
+        return self._speaking.write_one(statement, self._patience, graph=self._graph, slack=slack, **words)
 
 
 _LOCKS = (
