@@ -17,7 +17,7 @@ from kgfs.errors import BadInputError, StoreError
 from kgfs.stores.graph.hiding import hidden_name, is_hidden
 from kgfs.stores.graph.neo4j import feed
 from kgfs.stores.graph.neo4j.requests import Requests, run
-from kgfs.stores.graph.neo4j.rows import document_properties, mention_properties
+from kgfs.stores.graph.neo4j.rows import document_properties, mention_properties, shown
 from kgfs.stores.graph.neo4j.settling import Settling
 from kgfs.stores.graph.vocabulary import Change, ConceptRow, DocumentRow, Publication, RelationshipRow
 from kgfs.stores.portions import portions
@@ -119,7 +119,7 @@ class Commit(Requests):
             "MATCH (mine:Instance {edition: $edition})"
             " MATCH (theirs:Instance {owner: mine.owner, n: mine.n}) USING INDEX SEEK theirs:Instance(owner, n)"
             " WHERE theirs.edition <> $edition"
-            " MATCH (d:Edition {key: theirs.edition}) USING INDEX SEEK d:Edition(key) WHERE d:Document AND d.space = $space"
+            f" {shown('theirs')}"
             " RETURN mine.owner AS owner, mine.n AS n LIMIT 1",
             edition=edition,
         )

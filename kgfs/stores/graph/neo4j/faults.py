@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from neo4j import ManagedTransaction
 
+from kgfs.stores.graph.neo4j.rows import shown
 from kgfs.stores.graph.vocabulary import Fault
 
 _DOCUMENTS = "MATCH (d:Document) WHERE d.space = $space AND d.doc_id IS NOT NULL"
@@ -28,7 +29,7 @@ QUESTIONS = (
     (
         "concept that lacks evidence",
         f"{_CONCEPTS} AND c.evidence <> COUNT {{ MATCH (i:Instance {{owner: c.id}})"
-        " MATCH (d:Edition {key: i.edition}) USING INDEX SEEK d:Edition(key) WHERE d:Document AND d.space = $space } RETURN [c.name, ''] AS fault",
+        f" {shown('i')} }} RETURN [c.name, ''] AS fault",
     ),
     (
         "neighbour without a relationship",

@@ -13,7 +13,7 @@ from kgfs.stores.graph import merging
 from kgfs.stores.graph.neo4j.commit import Commit, taken_number
 from kgfs.stores.graph.neo4j.editions import drop_instances, put_instances
 from kgfs.stores.graph.neo4j.purging import count_up
-from kgfs.stores.graph.neo4j.rows import INSTANCE, MENTION, instance_row, mention_row
+from kgfs.stores.graph.neo4j.rows import INSTANCE, MENTION, instance_row, mention_row, shown
 from kgfs.stores.graph.neo4j.settling import AT_ONCE
 from kgfs.stores.graph.vocabulary import ConceptRow, InstanceRow, Mark, Said
 from kgfs.stores.portions import portions
@@ -61,7 +61,7 @@ class Cascade(Commit):
     def _evidence_of(self, owners: Sequence[str]) -> list[Any]:
         return self._rows(
             "UNWIND $owners AS owner MATCH (i:Instance {owner: owner})"
-            " MATCH (d:Edition {key: i.edition}) USING INDEX SEEK d:Edition(key) WHERE d:Document AND d.space = $space"
+            f" {shown('i')}"
             " RETURN d.key AS key, d.doc_id AS doc_id, d.ontology AS ontology, collect([i.owner, i.n]) AS pairs",
             owners=owners,
         )
@@ -139,7 +139,7 @@ class Reassignment(Cascade):
         """Those of this document that go are still there, and refused too: numbers are never used again."""
         clash = self._rows(
             "UNWIND $rows AS row MATCH (i:Instance {owner: row[0], n: row[1]})"
-            " MATCH (d:Edition {key: i.edition}) USING INDEX SEEK d:Edition(key) WHERE d:Document AND d.space = $space"
+            f" {shown('i')}"
             " RETURN i.owner AS owner, i.n AS n LIMIT 1",
             rows=[[row.owner, row.n] for row in rows],
         )

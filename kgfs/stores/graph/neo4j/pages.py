@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kgfs.render.concept import SHOWN_EVIDENCE, SHOWN_RELATED, ConceptPage, EvidenceLine, RelatedLine
+from kgfs.stores.graph.neo4j.rows import shown
 
 NEIGHBOURS = """CALL (c) {
     MATCH (c)-[x:RELATES_TO]->(o:Concept) RETURN x, o, x.type AS type, false AS incoming
@@ -20,7 +21,7 @@ PAGE = f"""c {{
     documents: COUNT {{ MATCH (c)-[:MENTIONED_IN]->(d:Document) RETURN DISTINCT d }},
     evidence: COLLECT {{
         MATCH (i:Instance {{owner: c.id}}) USING INDEX SEEK i:Instance(owner, n) WHERE i.n >= 0
-        MATCH (d:Edition {{key: i.edition}}) USING INDEX SEEK d:Edition(key) WHERE d:Document AND d.space = space
+        {shown("i", "space")}
         WITH i, d ORDER BY i.owner, i.n LIMIT {SHOWN_EVIDENCE}
         RETURN [i.n, i.quote, d.source_title, i.line_start, i.line_end]
     }},

@@ -18,6 +18,7 @@ from kgfs.stores.graph.neo4j.rows import (
     concept_row,
     document_row,
     instance_row,
+    shown,
     sought,
     source_row,
 )
@@ -30,7 +31,7 @@ AT_ONCE = 500
 """Ids or words of one question."""
 
 _DOCUMENT = "MATCH (d:Document {space: space, doc_id: $doc_id})"
-_SHOWN = "MATCH (d:Edition {key: i.edition}) USING INDEX SEEK d:Edition(key) WHERE d:Document AND d.space = space"
+_SHOWN = shown("i", "space")
 _CONCEPT = "MATCH (c:Concept {space: space, id: $concept_id})"
 
 
@@ -131,8 +132,7 @@ class Neo4jReads:
     def chunk_ids_held(self, chunk_ids: Sequence[str]) -> dict[str, tuple[str, int]]:
         rows = self._ask_of(
             chunk_ids,
-            "MATCH (s:Source {chunk_id: one}) MATCH (d:Edition {key: s.edition}) USING INDEX SEEK d:Edition(key)"
-            " WHERE d:Document AND d.space = space RETURN [one, d.doc_id, s.chunk_index]",
+            f"MATCH (s:Source {{chunk_id: one}}) {shown('s', 'space')} RETURN [one, d.doc_id, s.chunk_index]",
         )
         return {chunk_id: (doc_id, index) for chunk_id, doc_id, index in sorted(rows, reverse=True)}
 
@@ -145,8 +145,7 @@ class Neo4jReads:
         while True:
             rows = self._ask(
                 f"CALL db.index.fulltext.queryNodes('{WORDS}', $wanted, {{limit: $looked_at}}) YIELD node AS s, score"
-                " OPTIONAL MATCH (d:Edition {key: s.edition}) USING INDEX SEEK d:Edition(key)"
-                " WHERE d:Document AND d.space = space AND $ontology IN ['', d.ontology]"
+                f" OPTIONAL {shown('s', 'space')} AND $ontology IN ['', d.ontology]"
                 " WITH s, score, d, d IS NOT NULL AS shown ORDER BY score DESC, d.doc_id, s.chunk_index"
                 f" WITH count(*) AS hits, collect(CASE WHEN shown THEN [{SOURCE}, score] END)[..$limit] AS found"
                 " RETURN [hits, found]",

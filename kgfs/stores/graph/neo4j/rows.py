@@ -31,6 +31,15 @@ MENTION = "[d.doc_id, m.deposit, m.label, m.forms, m.kind, m.score, m.definition
 """Of a relationship ``m`` to a Document ``d``."""
 
 
+def shown(row: str, space: str = "$space") -> str:
+    """Matches the Document ``d`` that this Source or Instance stands in: none while its edition is only prepared. Without the
+    hint the planner reads all editions there are; with one that does not ask to seek it may scan them by the index."""
+    return (
+        f"MATCH (d:Edition {{key: {row}.edition}}) USING INDEX SEEK d:Edition(key)"
+        f" WHERE d:Document AND d.space = {space}"
+    )
+
+
 def document_properties(row: DocumentRow) -> dict[str, Any]:
     return asdict(row)
 

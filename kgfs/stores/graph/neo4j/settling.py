@@ -14,7 +14,7 @@ from kgfs.render.concept import render
 from kgfs.render.summary import summarise, surface_forms
 from kgfs.stores.graph.neo4j.pages import PAGE, concept_page
 from kgfs.stores.graph.neo4j.requests import Requests
-from kgfs.stores.graph.neo4j.rows import MENTION, form_key, mention_row
+from kgfs.stores.graph.neo4j.rows import MENTION, form_key, mention_row, shown
 from kgfs.stores.portions import portions
 
 AT_ONCE = 200
@@ -57,8 +57,7 @@ class Settling(Requests):
         rows = self._rows(
             "UNWIND $ids AS id MATCH (r:Owner {space: $space, id: id})"
             " MATCH (r)-[:SUBJECT]->(s:Owner) MATCH (r)-[:OBJECT]->(o:Owner)"
-            " CALL (r) { MATCH (i:Instance {owner: r.id}) MATCH (d:Edition {key: i.edition}) USING INDEX SEEK d:Edition(key)"
-            "  WHERE d:Document AND d.space = $space"
+            f" CALL (r) {{ MATCH (i:Instance {{owner: r.id}}) {shown('i')}"
             "  RETURN count(i) AS evidence, coalesce(max(i.confidence), 0.0) AS confidence }"
             " RETURN r.id AS id, r.ontology AS ontology, r.type AS type, r.inverse AS inverse, r.evidence AS before,"
             " s.id AS subject, s.name AS subject_name, o.id AS object, o.name AS object_name, evidence, confidence",
