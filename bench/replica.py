@@ -41,7 +41,7 @@ PUBLISHED = 100
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--server", type=Path)
+    parser.add_argument("--server", type=lambda given: Path(given).resolve())
     parser.add_argument("what", choices=("fill", "latency"))
     parser.add_argument("--concepts", type=int, default=100_000)
     options = parser.parse_args()
