@@ -23,6 +23,7 @@ from kgfs.fuse import probe
 from kgfs.fuse.mount import MountOptions, check
 from kgfs.fuse.probe import Standing
 from kgfs.knowledge.status import STANDS_STILL, stands_still
+from kgfs.stores.log_files import open_log
 from kgfs.stores.mount_notes import GARAGE, KNOWLEDGE, VIEWS, mount_notes
 
 READY = b"ready\n"
@@ -116,8 +117,7 @@ def _in_background(config: Config, mountpoint: Path, options: list[str]) -> None
     make_home(config)
     path = config.logs / "mount.log"
     read_end, write_end = os.pipe()
-    with path.open("ab") as log, os.fdopen(read_end, "rb") as said:
-        path.chmod(0o600)
+    with os.fdopen(open_log(path), "ab") as log, os.fdopen(read_end, "rb") as said:
         before = path.stat().st_size
         process = subprocess.Popen(
             [

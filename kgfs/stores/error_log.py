@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from kgfs.errors import AWAY
+from kgfs.stores.log_files import open_log
 
 
 class ErrorLog:
@@ -20,8 +21,7 @@ class ErrorLog:
         kind = "Note" if isinstance(error, str) else type(error).__name__
         line = {"at": time.time(), "where": where, "error": kind, "message": str(error), **about}
         try:
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            descriptor = open_log(self._path)
             try:
                 os.write(descriptor, json.dumps(line, ensure_ascii=True).encode() + b"\n")
             finally:

@@ -13,6 +13,7 @@ from kgfs.config import Config, load
 from kgfs.ingest.keeping import quarantine
 from kgfs.ingest.keeping.quarantine import erase_logged
 from kgfs.stores.error_log import ErrorLog
+from kgfs.stores.log_files import elder
 
 PURGED, OTHER = "0123456789abcdef", "fedcba9876543210"
 LIKE_A_RECORD = "2026-11-23 00:00:00,000 INFO kgfs.worker"
@@ -26,7 +27,7 @@ def config(home: Path) -> Config:
     return config
 
 
-@pytest.fixture(params=["worker.log", "mount.log"])
+@pytest.fixture(params=["worker.log", "mount.log", "worker.log.1"])
 def path(request: pytest.FixtureRequest, config: Config) -> Iterator[Path]:
     yield (path := config.logs / request.param)
     path.unlink()
@@ -109,3 +110,14 @@ def test_errors_are_lines(config: Config) -> None:
     erase_logged(config, [PURGED])
     assert b"xyzzy" not in config.errors_log.read_bytes()
     assert config.errors_log.read_bytes().count(b"\n") == 1
+
+
+@pytest.mark.logs("Note: of another")
+def test_older_errors_go_too(config: Config) -> None:
+    log = ErrorLog(config.errors_log)
+    log.add("worker", "xyzzy", doc_id=PURGED)
+    log.add("worker", "of another", doc_id=OTHER)
+    elder(config.errors_log).write_bytes(config.errors_log.read_bytes())
+    erase_logged(config, [PURGED])
+    assert [b"xyzzy" in path.read_bytes() for path in (config.errors_log, elder(config.errors_log))] == [False, False]
+    assert elder(config.errors_log).read_bytes() == config.errors_log.read_bytes()

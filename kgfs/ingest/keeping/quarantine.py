@@ -12,6 +12,7 @@ from kgfs.config import Config
 from kgfs.errors import MissingError, from_os_error
 from kgfs.failpoints import border
 from kgfs.stores.garage.sums import sums_of
+from kgfs.stores.log_files import elder
 from kgfs.stores.stores import Stores
 
 
@@ -55,7 +56,10 @@ def erase_logged(config: Config, doc_ids: Iterable[str]) -> None:
     """What the logs of the home say of these documents, which may quote them. In place, since others append to them: words that
     come while the last bytes are moved, for microseconds, are lost. Harmless when repeated."""
     marks = [doc_id.encode() for doc_id in doc_ids]
-    for path in (config.errors_log, config.logs / "worker.log", config.logs / "mount.log"):
+    logs = (config.errors_log, config.logs / "worker.log", config.logs / "mount.log")
+    for path in (
+        file for log in logs for file in (log, elder(log))
+    ):  # in this order: the one may become the other meanwhile
         try:
             with path.open("r+b") as log:
                 said = log.read()

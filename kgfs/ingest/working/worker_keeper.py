@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
 
 from kgfs.config import Config
+from kgfs.stores.log_files import open_log
 from kgfs.stores.worker_lock import worker_alive
 
 FIRST_PAUSE = 1.0
@@ -57,9 +59,7 @@ class WorkerKeeper:
 
     def _start(self) -> subprocess.Popen[bytes]:
         # Exec'd with all descriptors closed: a forked child holding /dev/fuse would hang every client of a dead mount.
-        self._config.logs.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with (self._config.logs / "worker.log").open("ab") as log:
-            (self._config.logs / "worker.log").chmod(0o600)
+        with os.fdopen(open_log(self._config.logs / "worker.log"), "ab") as log:
             return subprocess.Popen(
                 [sys.executable, "-m", "kgfs", "worker", "--while-in-use", *self._config.words()],
                 stdin=subprocess.DEVNULL,

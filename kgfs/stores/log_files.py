@@ -1,0 +1,46 @@
+"""The files of a home's ``log/``. Any number of processes append to one; what is oldest goes before it grows without bound."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+ENOUGH = 8 << 20
+"""Bytes of a log that make it the elder at the next opening, in place of the elder there is."""
+
+
+def open_log(path: Path) -> int:
+    """A descriptor to append with, for whoever owns the home alone. Raises OSError."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    while True:
+        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            if os.fstat(descriptor).st_size < ENOUGH:
+                return descriptor
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if _is_at(path, descriptor) and not _made_elder(path):  # else somebody else has made it that meanwhile
+                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+
+
+def elder(path: Path) -> Path:
+    return path.with_name(f"{path.name}.1")
+
+
+def _is_at(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
+
+
+def _made_elder(path: Path) -> bool:
+    try:
+        path.rename(elder(path))
+    except OSError:
+        return False  # a large log is better than none
+    return True
