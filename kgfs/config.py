@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import platformdirs
 
@@ -21,6 +22,19 @@ from kgfs.errors import BadInputError
 STRATEGIES = ("random", "popularity", "hybrid")
 EMBEDDERS = ("auto", "minilm", "none")
 EXTRACTORS = ("auto", "grammar", "statistics")
+
+LONGEST = 86_400.0
+"""Seconds, a day, that a server may have for an answer: a socket waits for 24 at most, and some waits are ten time-outs."""
+DISTANT = 1e9
+"""Seconds, 31 years, that may lie between two things that kgfs does: times are whole nanoseconds in 64 bits, centuries are too far."""
+DISTANT_DAYS = 100_000
+"""Days that something may be kept, for the same reason."""
+MANY = 1_000_000
+"""CPUs that nobody has."""
+GRAPH_SCHEMES = ("bolt", "bolt+s", "neo4j", "neo4j+s")
+"""The driver also has ``+ssc``, by which any certificate will do: who stands between is then spoken to as the server."""
+OTHER_VARIABLES = ("KGFS_QDRANT_URL",)
+"""That end like a setting and are none: tests read them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +64,8 @@ class Pipeline:
         if not 0 <= self.match_threshold <= 1:
             raise BadInputError("pipeline.match_threshold is between 0 and 1.")
         _at_least("pipeline", self, 1, "chunk_tokens", "concepts_per_document", "max_attempts")
-        _at_least("pipeline", self, 0, "settle", "overlap_tokens", "known_concepts", "lease")
+        _at_least("pipeline", self, 0, "overlap_tokens", "known_concepts")
+        _at_least("pipeline", self, 0, "settle", "lease", most=DISTANT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +82,7 @@ class Tree:
     def __post_init__(self) -> None:
         if self.on_duplicate not in ("alias", "refuse"):
             raise BadInputError(f"tree.on_duplicate is 'alias' or 'refuse', not '{self.on_duplicate}'.")
-        _at_least("tree", self, 0, "trash_days")
+        _at_least("tree", self, 0, "trash_days", most=DISTANT_DAYS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +143,10 @@ class Garage:
             raise BadInputError("garage.shared is for a garage in a bucket (garage.store = 's3').")
         if self.durability not in ("local", "shared") or (self.durability == "shared" and not self.shared):
             raise BadInputError("garage.durability is 'local' or, with garage.shared, 'shared'.")
-        if self.timeout <= 0 or self.cache_bytes < 0:
-            raise BadInputError("garage.timeout is more than 0, garage.cache_bytes 0 or more.")
+        if self.store == "s3" and not is_address(self.endpoint, "http", "https"):
+            raise BadInputError(f"garage.endpoint is http://host:port or https://host, not '{self.endpoint}'.")
+        _more_than_0("garage", self, LONGEST, "timeout")
+        _at_least("garage", self, 0, "cache_bytes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +175,9 @@ class Graph:
         _holds_no_secret("graph.uri", self.uri, "graph.password_file")
         if self.store == "neo4j" and not self.uri:
             raise BadInputError("graph.store is 'neo4j', and graph.uri names no server.")
-        if self.timeout <= 0:
-            raise BadInputError("graph.timeout is more than 0.")
+        if self.store == "neo4j" and not is_address(self.uri, *GRAPH_SCHEMES, below=True):
+            raise BadInputError(f"graph.uri is no {', '.join(GRAPH_SCHEMES)}://host:port: '{self.uri}'.")
+        _more_than_0("graph", self, LONGEST, "timeout")
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +198,13 @@ class Cluster:
     def __post_init__(self) -> None:
         if self.engine not in ("local", "ray"):
             raise BadInputError(f"compute.engine is 'local' or 'ray', not '{self.engine}'.")
-        if self.places < 0 or self.cpus_each <= 0 or self.timeout <= 0:
-            raise BadInputError("compute.places is 0 or more, compute.cpus_each and compute.timeout are more than 0.")
+        _holds_no_secret("compute.address", self.address, "compute.token_file")
+        head = f"ray://{self.address}"
+        if self.engine == "ray" and self.address and not (is_address(head, "ray") and urlsplit(head).port):
+            raise BadInputError(f"compute.address is 'host:port' of a Ray cluster's head, not '{self.address}'.")
+        _at_least("compute", self, 0, "places")
+        _more_than_0("compute", self, LONGEST, "timeout")
+        _more_than_0("compute", self, MANY, "cpus_each")
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,12 +234,11 @@ class Vectors:
         if self.store not in ("sqlite", "qdrant"):
             raise BadInputError(f"vectors.store is 'sqlite' or 'qdrant', not '{self.store}'.")
         _holds_no_secret("vectors.url", self.url, "vectors.api_key_file")
-        if self.store == "qdrant" and not self.url.startswith(("http://", "https://")):
+        if self.store == "qdrant" and not is_address(self.url, "http", "https", below=True):
             raise BadInputError(f"vectors.store is 'qdrant', and vectors.url is no http(s)://host:port: '{self.url}'.")
         if not re.fullmatch(r"[A-Za-z0-9_-]{1,100}", self.prefix):
             raise BadInputError("vectors.prefix is made of letters, digits, '_' and '-'.")
-        if self.timeout < 1:
-            raise BadInputError("vectors.timeout is 1 or more.")
+        _at_least("vectors", self, 1, "timeout", most=LONGEST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,10 +337,32 @@ _ATTRIBUTES = {"garage": "garage_store", "compute": "cluster"}
 _KINDS: Mapping[type, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 
 
-def _at_least(section: str, values: Any, least: int, *keys: str) -> None:
+def _at_least(section: str, values: Any, least: float, *keys: str, most: float = float("inf")) -> None:
     for key in keys:
-        if not getattr(values, key) >= least:  # which is said of no number that is none, either
-            raise BadInputError(f"{section}.{key} is {least} or more, not {getattr(values, key)}.")
+        found = getattr(values, key)
+        if not found >= least:  # which is said of no number that is none, either
+            raise BadInputError(f"{section}.{key} is {least} or more, not {found}.")
+        if found > most:
+            raise BadInputError(f"{section}.{key} is {most:,.0f} at most, not {found}.")
+
+
+def _more_than_0(section: str, values: Any, most: float, *keys: str) -> None:
+    for key in keys:
+        if not 0 < (found := getattr(values, key)) <= most:
+            raise BadInputError(f"{section}.{key} is more than 0 and {most:,.0f} at most, not {found}.")
+
+
+def is_address(url: str, *schemes: str, below: bool = False) -> bool:
+    """Whether it names a server that is spoken to in one of these ways, and nothing of that but, with ``below``, a path there
+    or a question."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:  # no address, or no number of a port
+        return False
+    is_bare = not (parts.path.strip("/") or parts.query or parts.fragment)
+    is_known = parts.scheme in schemes and bool(parts.hostname) and port != 0 and not re.search(r"\s", url)
+    return is_known and parts.username is None and (below or is_bare)
 
 
 def _holds_no_secret(setting: str, address: str, instead: str) -> None:
@@ -334,7 +378,7 @@ def default_home(environ: Mapping[str, str] = os.environ) -> Path:
 def load(home: Path | None = None, file: Path | None = None, environ: Mapping[str, str] = os.environ) -> Config:
     """The configuration of a home: defaults, then ``config.toml`` (or ``file``, or ``KGFS_CONFIG``), then environment. Relative
     names of files count from the configuration file's folder: mounts and workers are not started where the verb was."""
-    home = (home or default_home(environ)).expanduser().absolute()
+    home = _expanded(home or default_home(environ), "--home and KGFS_HOME name the home").absolute()
     named = file or (Path(environ["KGFS_CONFIG"]) if environ.get("KGFS_CONFIG") else None)
     path = (named or home / "config.toml").absolute()
     data: dict[str, Any] = {}
@@ -351,6 +395,9 @@ def load(home: Path | None = None, file: Path | None = None, environ: Mapping[st
     unknown = sorted(set(data) - set(_SECTIONS))
     if unknown:
         raise BadInputError(f"{path}: unknown section [{unknown[0]}]; known are {', '.join(sorted(_SECTIONS))}.")
+    strange = [name for name in sorted(environ) if _is_nobodys(name)]
+    if strange:
+        raise BadInputError(f"{strange[0]}: no such setting; KGFS_{{{','.join(sorted(_SECTIONS)).upper()}}}_… are.")
     sections = {
         _ATTRIBUTES.get(name, name): _section(name, kind, data.get(name, {}), path, environ)
         for name, kind in _SECTIONS.items()
@@ -376,12 +423,39 @@ def _section(name: str, kind: type, data: Any, path: Path, environ: Mapping[str,
             values[key] = _typed(environ[twin], item.default, twin)
         elif key in data:
             values[key] = _typed(data[key], item.default, f"{path}: {name}.{key}")
-        if key.endswith("_file") and values.get(key) and not values[key].startswith("~"):
-            values[key] = str(path.parent / values[key])
+        if key.endswith("_file") and values.get(key):
+            values[key] = _file(values[key], path.parent, twin if twin in environ else f"{path}: {name}.{key}")
     try:
         return kind(**values)
     except BadInputError as error:
         raise BadInputError(f"{error} [{name}] stands in {path}, or in KGFS_{name.upper()}_… variables.") from error
+
+
+def _is_nobodys(variable: str) -> bool:
+    """Whether it ends like a setting, and begins like no section: what is meant would be a default in silence."""
+    rest = variable.removeprefix("KGFS_")
+    known = tuple(f"{name.upper()}_" for name in _SECTIONS)  # which are looked at each
+    if rest == variable or variable in OTHER_VARIABLES or rest.startswith(known):
+        return False
+    return any(rest.endswith(f"_{item.name.upper()}") for kind in _SECTIONS.values() for item in fields(kind))
+
+
+def _file(named: str, folder: Path, where: str) -> str:
+    """``~`` stays, for settings that are copied to other machines."""
+    if named.startswith("~"):
+        _expanded(Path(named), where)
+        return named
+    return str(folder / named)
+
+
+def _expanded(path: Path, where: str) -> Path:
+    """With ``~`` as the folder that it means."""
+    try:
+        return path.expanduser()
+    except RuntimeError as error:
+        raise BadInputError(
+            f"{where}: nobody knows whose folder '{path}' begins with. Name it from the root."
+        ) from error
 
 
 def _typed(value: Any, default: Any, where: str) -> Any:

@@ -26,6 +26,18 @@ from kgfs.errors import BadInputError, StoreError
         ("models.extractor", '"gramar"'),
         ("models.threads", "-1"),
         ("tree.trash_days", "-1"),
+        ("tree.trash_days", "999999"),
+        ("pipeline.settle", "inf"),
+        ("pipeline.lease", "inf"),
+        ("garage.timeout", "nan"),
+        ("garage.timeout", "1e7"),
+        ("garage.cache_bytes", "-1"),
+        ("graph.timeout", "inf"),
+        ("vectors.timeout", "inf"),
+        ("vectors.timeout", "nan"),
+        ("compute.timeout", "inf"),
+        ("compute.cpus_each", "nan"),
+        ("compute.cpus_each", "0"),
     ],
 )
 def test_values_that_mean_nothing_are_refused_with_setting_and_file(setting: str, value: str, tmp_path: Path) -> None:
@@ -44,6 +56,79 @@ def test_a_variable_that_is_no_setting_is_refused() -> None:
     with pytest.raises(BadInputError, match=r"^KGFS_PIPELINE_SETLE: no such setting; known are .*KGFS_PIPELINE_SETTLE"):
         load(Path("none"), environ={"KGFS_PIPELINE_SETLE": "1"})
     assert load(Path("none"), environ={"KGFS_OPTIONS": "--no-worker", "KGFS_TREE_TRASH_DAYS": "0"}).tree.trash_days == 0
+
+
+@pytest.mark.parametrize("variable", ["KGFS_GRAF_URI", "KGFS_CLUSTER_ADDRESS", "KGFS_NEO4J_PASSWORD_FILE"])
+def test_a_variable_that_ends_like_a_setting_and_names_no_section_is_refused(variable: str) -> None:
+    with pytest.raises(BadInputError, match=rf"^{variable}: no such setting; .*GRAPH"):
+        load(Path("none"), environ={variable: "1"})
+    others = {"KGFS_QDRANT_URL": "", "KGFS_SERVERS_HOST": "", "KGFS_FAIL_AT": "", "MY_KGFS_GRAF_URI": ""}
+    assert load(Path("none"), environ=others) == load(Path("none"), environ={})
+
+
+SERVERS = {
+    "garage.endpoint": '[garage]\nstore = "s3"\nendpoint',
+    "graph.uri": '[graph]\nstore = "neo4j"\nuri',
+    "vectors.url": '[vectors]\nstore = "qdrant"\nurl',
+    "compute.address": '[compute]\nengine = "ray"\naddress',
+}
+
+
+@pytest.mark.parametrize(
+    ("setting", "address"),
+    [
+        *(
+            ("garage.endpoint", address)
+            for address in ("", "host:9000", "http://[::1:9000", "http://host/bucket", "https://")
+        ),
+        *(
+            ("graph.uri", address)
+            for address in ("host:7687", "bolt://[::1:7687", "bolt://host:port", "bolt+ssc://host")
+        ),
+        *(
+            ("vectors.url", address)
+            for address in ("host:6333", "http://[::1:6333", "http://host:66333", "http:///", "http://a b")
+        ),
+        *(
+            ("compute.address", address)
+            for address in ("host", "[::1:6379", "host:head", "ray://host:10001", "me:word@host:1")
+        ),
+    ],
+)
+def test_an_address_that_is_none_is_refused_with_setting_and_file(setting: str, address: str, tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(f'{SERVERS[setting]} = "{address}"\n')
+    with pytest.raises(BadInputError, match=setting) as refused:
+        load(tmp_path, environ={})
+    assert str(file) in str(refused.value)
+    assert "word@" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("setting", "address"),
+    [
+        *(("garage.endpoint", address) for address in ("https://s3.example.org", "http://[::1]:9000/")),
+        *(("graph.uri", address) for address in ("bolt://localhost", "neo4j+s://graph.example.org:7687?policy=near")),
+        *(("vectors.url", address) for address in ("http://localhost:6333", "https://example.org/qdrant")),
+        *(("compute.address", address) for address in ("", "10.0.0.1:6379", "[::1]:6379")),
+    ],
+)
+def test_an_address_that_is_one_is_taken(setting: str, address: str, tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text(f'{SERVERS[setting]} = "{address}"\n')
+    shown = load(tmp_path, environ={}).shown()
+    section, key = setting.split(".")
+    assert shown[section][key] == address
+
+
+def test_a_folder_of_nobody_is_refused_with_its_setting(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text('[graph]\npassword_file = "~nobody-of-that-name/word"\n')
+    with pytest.raises(BadInputError, match=rf"^{file}: graph\.password_file: .*~nobody-of-that-name"):
+        load(tmp_path, environ={})
+    with pytest.raises(BadInputError, match=r"^KGFS_GRAPH_PASSWORD_FILE: .*~nobody-of-another"):
+        load(tmp_path, environ={"KGFS_GRAPH_PASSWORD_FILE": "~nobody-of-another-name/word"})
+    with pytest.raises(BadInputError, match=r"KGFS_HOME.*~nobody"):
+        load(Path("~nobody-of-that-name/home"), environ={})
 
 
 def test_a_home_that_cannot_be_one_says_how_to_name_another() -> None:

@@ -105,8 +105,7 @@ def test_a_mount_answers_while_no_server_does(far: Place, epoch: int) -> None:
     ],
 )
 def test_what_cannot_be_is_refused_at_once(far: Place, setting: str, word: str, named: str) -> None:
-    config = load(far.home, environ={setting: word})
-    with pytest.raises(BadInputError, match=named), open_stores(config, mounted=True):
+    with pytest.raises(BadInputError, match=named), open_stores(load(far.home, environ={setting: word}), mounted=True):
         pass
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
+from kgfs.config import is_address
 from kgfs.errors import BadInputError
 
 _BUCKET = re.compile(r"(?!.*(\.\.|\.-|-\.))(?!\d+(\.\d+){3}$)[A-Za-z0-9][A-Za-z0-9._:-]{1,61}[A-Za-z0-9]")
@@ -40,7 +40,7 @@ class Place:
         return f"{self.endpoint}/{self.bucket}"
 
     def __post_init__(self) -> None:
-        if not _is_endpoint(self.endpoint):
+        if not is_address(self.endpoint, "http", "https"):
             raise BadInputError(f"garage.endpoint is http://host:port or https://host, not '{self.endpoint}'.")
         if not self.bucket:
             raise BadInputError("garage.bucket is empty. Name the bucket that holds the garage.")
@@ -52,13 +52,3 @@ class Place:
             raise BadInputError("garage.access_key_file and garage.secret_key_file go together. Set both, or neither.")
         if self.ca_file and not self.ca_file.is_file():
             raise BadInputError(f"garage.ca_file: {self.ca_file} is no file.")
-
-
-def _is_endpoint(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:  # no address, or no number of a port
-        return False
-    is_bare = not (parts.path.strip("/") or parts.username)
-    return parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0 and is_bare
