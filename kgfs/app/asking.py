@@ -12,6 +12,7 @@ from kgfs.config import Config
 from kgfs.errors import AWAY, KgfsError
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.graph.opening import glance_at_graph, open_graph
+from kgfs.stores.servers import key_in
 from kgfs.stores.vectors.opening import open_vectors
 
 SECONDS = 10.0
@@ -28,7 +29,7 @@ class Asked:
 
 def asked(config: Config, haste: float | None = None) -> Iterator[Asked]:
     """Changes nothing in the home; a Neo4j server gets the constraints that it lacks. Nothing for what stands in files. With
-    ``haste`` one that is silent is waited for so many seconds, and Neo4j is asked once, and to read only."""
+    ``haste`` one that is silent is waited for so many seconds, Neo4j is asked once, and to read only, and no Ray cluster."""
     with TemporaryDirectory() as elsewhere:  # the replica in the home would answer in place of the server
         yield from _asked(replace(config, home=Path(elsewhere)), haste)
 
@@ -54,6 +55,10 @@ def _asked(config: Config, haste: float | None) -> Iterator[Asked]:
         yield _answer("graph", graph.uri, lambda: _ask_graph(hasty, haste is not None))
     if vectors.store != "sqlite":
         yield _answer("vectors", vectors.url, lambda: _ask_vectors(hasty))
+    if config.cluster.engine == "ray" and haste is None:
+        found = _answer("cluster", config.cluster.address, lambda: _ask_cluster(config))
+        if found.where or found.error:  # one that the worker starts is not there yet
+            yield found
 
 
 def _answer(what: str, where: str, ask: Callable[[], None]) -> Asked:
@@ -74,6 +79,16 @@ def _ask_graph(config: Config, at_a_glance: bool) -> None:
         glance_at_graph(config)
     else:
         open_graph(config).close()
+
+
+def _ask_cluster(config: Config) -> None:
+    """Whether somebody listens; who, and whether the token is theirs, only a worker finds out, which loads Ray for it."""
+    from kgfs.compute.cluster import look_for
+
+    settings = config.cluster
+    if settings.token_file:
+        key_in(settings.token_file, "compute.token_file")
+    look_for(replace(settings, timeout=min(settings.timeout, SECONDS)))
 
 
 def _ask_vectors(config: Config) -> None:

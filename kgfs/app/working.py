@@ -24,7 +24,7 @@ from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.graph.opening import wait_for_server
 from kgfs.stores.mount_notes import KNOWLEDGE, mount_notes
-from kgfs.stores.servers import is_open_to_others, warn_of_plain_text
+from kgfs.stores.servers import is_open_to_others, keep_secrets_from_core_dumps, warn_of_plain_text
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.owners import take_place
 from kgfs.stores.worker_lock import WorkerLock, worker_note
@@ -190,6 +190,7 @@ def place_of(config: Config) -> Place:
     from kgfs.compute.engine import Place
     from kgfs.compute.local import LocalCompute
 
+    keep_secrets_from_core_dumps(config)
     if config.garage_store.store == "files" and not config.garage.is_dir():
         raise MachineError(
             f"{config.garage}: not on the node {platform.node()}, where Ray is to read documents. Nodes need the garage:"

@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import click
 
@@ -18,6 +19,7 @@ from kgfs.fuse.probe import Standing
 from kgfs.models import carriers, runtimes
 from kgfs.models.carriers import Condition
 from kgfs.stores.mount_notes import mount_notes
+from kgfs.stores.servers import secret_files
 from kgfs.stores.worker_lock import worker_alive
 
 
@@ -94,9 +96,20 @@ def _home(config: Config) -> Iterator[Line]:
 
 
 def _servers(config: Config) -> Iterator[Line]:
+    for setting, file in secret_files(config):
+        if _mode(file) & 0o077:
+            yield Line("secret", "note", f"Others may read {file} ({setting}).", f"chmod 600 {file}")
     for found in asked(config):
         level = "missing" if found.error else "ok"
         yield Line(found.what, level, str(found.error or f"{found.where} answers."))
+
+
+def _mode(file: Path) -> int:
+    """0 of one that cannot be looked at; its server's line says more."""
+    try:
+        return file.stat().st_mode
+    except OSError:
+        return 0
 
 
 def _mounts(config: Config) -> Iterator[Line]:

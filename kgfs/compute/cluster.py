@@ -14,9 +14,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from kgfs.compute.engine import Place, Progress, Work
 from kgfs.config import Cluster
@@ -272,12 +274,9 @@ def _connected(settings: Cluster) -> Any:
     if not settings.address:
         # Ray looks up another address of the machine for loopback, unless it takes itself for a cluster of one node.
         os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
-    try:
-        import ray
-    except ModuleNotFoundError as error:
-        raise MachineError("compute.engine is 'ray', and Ray is not installed. Install kgfs[ray].") from error
-    if settings.address:
-        _look_for(settings)
+    look_for(settings)
+    import ray
+
     options: dict[str, Any] = {"log_to_driver": False, "configure_logging": False, "include_dashboard": False}
     if settings.address:
         del options["include_dashboard"]
@@ -302,13 +301,16 @@ def _connected(settings: Cluster) -> Any:
     return connected
 
 
-def _look_for(settings: Cluster) -> None:
-    """Ray itself tries for minutes."""
-    host, _, port = settings.address.rpartition(":")
-    if not (host and port.isdigit()):
-        raise BadInputError(f"compute.address is 'host:port' of a Ray cluster's head, not '{settings.address}'.")
+def look_for(settings: Cluster) -> None:
+    """MachineError where Ray is not installed, or nobody listens at the address within the time-out: Ray itself tries for
+    minutes. Says nothing to it, and loads nothing."""
+    if find_spec("ray") is None:
+        raise MachineError("compute.engine is 'ray', and Ray is not installed. Install kgfs[ray].")
+    if not settings.address:
+        return
+    head = urlsplit(f"ray://{settings.address}")
     try:
-        socket.create_connection((host, int(port)), settings.timeout).close()
+        socket.create_connection((head.hostname or "", head.port or 0), settings.timeout).close()
     except OSError as error:
         raise _none(settings.address, error) from error
 

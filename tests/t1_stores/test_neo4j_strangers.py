@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import socket
-from contextlib import ExitStack, closing
+import threading
+from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from kgfs.stores.graph.neo4j import speaking
 from kgfs.stores.graph.neo4j.graph import Neo4jGraph
 from kgfs.stores.graph.neo4j.place import Place
 from kgfs.stores.graph.neo4j.strangers import answers_as_another
-from kgfs.stores.graph.opening import wait_for_server
+from kgfs.stores.graph.opening import open_graph, wait_for_server
 from kgfs.stores.graph.replica.file import open_file
 from kgfs.stores.leases.neo4j import Neo4jLeases
 from scripts.servers import process
@@ -55,6 +56,64 @@ def test_who_can_wait_waits_until_somebody_listens(tmp_path: Path) -> None:
     wait_for_server(Config(tmp_path, graph=replace(settings, timeout=0.1)))
     open_file(Config(tmp_path).replica_db).close()
     wait_for_server(Config(tmp_path, graph=settings), pytest.fail)  # a replica answers
+
+
+CLUSTER = "server.invalid:7687"
+
+
+def packed(value: object) -> bytes:
+    """As Bolt writes it: short texts, small numbers, short lists and maps."""
+    if isinstance(value, dict):
+        return bytes([0xA0 + len(value)]) + b"".join(packed(key) + packed(each) for key, each in value.items())
+    if isinstance(value, list):
+        return bytes([0x90 + len(value)]) + b"".join(map(packed, value))
+    if isinstance(value, int):
+        return bytes([value])
+    word = str(value).encode()
+    return bytes([0xD0, len(word)]) + word
+
+
+def name_another(connection: socket.socket) -> None:
+    """What the member of a cluster says that knows all of it to be at one other address."""
+    servers = [{"role": role, "addresses": [CLUSTER]} for role in ("ROUTE", "READ", "WRITE")]
+    answers = {
+        0x01: {"server": "Neo4j/5.26.0", "connection_id": "one"},  # HELLO
+        0x66: {"rt": {"ttl": 60, "db": "neo4j", "servers": servers}},  # ROUTE
+    }
+    with connection, connection.makefile("rb") as said:
+        said.read(20)
+        connection.sendall(b"\0\0\4\5")
+        while size := int.from_bytes(said.read(2)):
+            message = said.read(size)
+            said.read(2)
+            answer = b"\xb1\x70" + packed(answers.get(message[1], {}))
+            connection.sendall(len(answer).to_bytes(2) + answer + b"\0\0")
+
+
+@pytest.mark.claim("SECRET-2")
+def test_a_member_of_a_cluster_that_is_spoken_to_in_the_clear_is_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where who names it is on this machine, or looks so: the end of a tunnel, say. There is no Neo4j for everybody that forms
+    a cluster, so a few words of one are said here."""
+
+    def answer() -> None:
+        with suppress(OSError):  # closed
+            while True:
+                threading.Thread(target=name_another, args=listener.accept()[:1], daemon=True).start()
+
+    (tmp_path / "password").write_text("my secret word")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        answering = threading.Thread(target=answer)
+        answering.start()
+        uri = f"neo4j://127.0.0.1:{listener.getsockname()[1]}"
+        config = Config(tmp_path, graph=Graph("neo4j", uri, password_file=str(tmp_path / "password"), timeout=2.0))
+        with pytest.raises((AwayError, TimedOutError)):
+            open_graph(config)
+        listener.shutdown(socket.SHUT_RDWR)
+        answering.join()
+    assert caplog.text.count(f"neo4j://{CLUSTER}: secrets and knowledge go there unencrypted") == 1
+    assert "127.0.0.1" not in caplog.text and "my secret word" not in caplog.text
 
 
 def test_what_does_not_speak_as_neo4j_is_given_up_in_time(caplog: pytest.LogCaptureFixture) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import resource
 import secrets
+import socket
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.app.working import run_worker
+from kgfs.app.asking import asked
+from kgfs.app.working import place_of, run_worker
 from kgfs.config import load
 from kgfs.errors import AwayError, BadInputError, MachineError, StoreError, TimedOutError
 from kgfs.stores import servers
@@ -23,6 +26,7 @@ from kgfs.stores.vectors.opening import open_vectors
 from scripts.servers import process, qdrant_wire
 from tests.peers.buckets import Server
 from tests.peers.lending import lending, without_keys, write
+from tests.required import missing
 from tests.t6_whole.conftest import ZEN
 from tests.t6_whole.running import QUICK, ROOT, Place
 
@@ -119,13 +123,28 @@ def test_memory_is_not_dumped_where_it_may_hold_a_secret(home: Path) -> None:
     plain = load(home)
     far = replace(plain, vectors=replace(plain.vectors, store="qdrant", url="http://127.0.0.1:1"))
     assert (plain.on_servers, far.on_servers) == (False, True)
+    on_ray = replace(plain, cluster=replace(plain.cluster, engine="ray"))
+    for may_hold_one in (far, on_ray):
+        child = os.fork()
+        if child == 0:
+            resource.setrlimit(resource.RLIMIT_CORE, (4096, 4096))
+            servers.keep_secrets_from_core_dumps(plain)
+            kept = resource.getrlimit(resource.RLIMIT_CORE) == (4096, 4096)
+            servers.keep_secrets_from_core_dumps(may_hold_one)
+            os._exit(0 if kept and resource.getrlimit(resource.RLIMIT_CORE) == (0, 0) else 1)
+        assert os.waitpid(child, 0)[1] == 0
+
+
+@pytest.mark.claim("SECRET-3")
+def test_memory_of_a_process_of_a_cluster_is_not_dumped(home: Path) -> None:
+    """It is another machine's, perhaps, whose own limits it has."""
+    config = load(home, environ={**QUICK, "KGFS_COMPUTE_ENGINE": "ray"})
+    config.garage.mkdir(parents=True)
     child = os.fork()
     if child == 0:
         resource.setrlimit(resource.RLIMIT_CORE, (4096, 4096))
-        servers.keep_secrets_from_core_dumps(plain)
-        kept = resource.getrlimit(resource.RLIMIT_CORE) == (4096, 4096)
-        servers.keep_secrets_from_core_dumps(far)
-        os._exit(0 if kept and resource.getrlimit(resource.RLIMIT_CORE) == (0, 0) else 1)
+        place_of(config)
+        os._exit(0 if resource.getrlimit(resource.RLIMIT_CORE) == (0, 0) else 1)
     assert os.waitpid(child, 0)[1] == 0
 
 
@@ -177,7 +196,7 @@ def test_what_goes_to_others_in_the_clear_is_said_once(
             with suppress(AwayError, StoreError, TimedOutError):
                 open_(config).close()
 
-    for host in ("127.0.0.1", "localhost", "[::1]"):
+    for host in ("127.0.0.1", "127.0.0.2", "localhost", "[::1]"):
         opened(host)
     assert "unencrypted" not in caplog.text
     assert not log.exists() or "unencrypted" not in log.read_text()
@@ -214,3 +233,163 @@ def test_a_key_in_an_address_is_refused(home: Path, address: str) -> None:
         with pytest.raises(BadInputError, match="file") as caught:
             load(home, environ={name: address})
         assert "s3cret-word" not in str(caught.value)
+
+
+@pytest.mark.claim("SECRET-2")
+@pytest.mark.parametrize(
+    ("url", "is_open"),
+    [
+        *(
+            (f"http://{host}:1", False)
+            for host in ("LocalHost", "localhost.", "ip6-localhost", "me.localhost", "127.9.9.9")
+        ),
+        *((f"http://{host}:1", True) for host in ("10.0.0.1", "localhost.example.org", "[fe80::1]", "0.0.0.0")),
+    ],
+)
+def test_what_others_can_listen_to(url: str, is_open: bool) -> None:
+    assert servers.is_open_to_others(url, encrypted=False) is is_open
+
+
+@pytest.mark.claim("SECRET-2")
+@pytest.mark.parametrize("kind", ["s3", "qdrant"])
+def test_nothing_is_said_of_what_is_encrypted_however_that_is_written(
+    home: Path, tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "secret").write_text("s3cret-word")
+    environ = {
+        name: value.replace("http://HOST", "HTTPS://server.invalid").replace("FILE", str(tmp_path / "secret"))
+        for name, value in SERVERS[kind].items()
+    }
+    config = load(home, environ=environ)
+    (open_garage(config) if kind == "s3" else open_vectors(config, "model/1")).close()
+    assert "unencrypted" not in caplog.text
+
+
+@pytest.mark.claim("SECRET-2")
+def test_a_warning_that_cannot_be_noted_keeps_nobody_from_going_on(
+    home: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(servers, "_told", set())
+    (home / "run").symlink_to("/proc/self/task")  # where no file can be made, as on a disk that is full
+    servers.warn_of_plain_text(load(home), "http://server.invalid", "Use https://.")
+    assert caplog.text.count("unencrypted") == 1
+    log = home / "log/errors.ndjson"
+    assert log.read_text().count("unencrypted") == 1
+    log.unlink()
+
+
+@pytest.mark.parametrize(("kind", "setting"), [("s3", "garage.ca_file"), ("neo4j", "graph.ca_file")])
+@pytest.mark.parametrize("content", [b"", b"\xff no certificate\n"])
+def test_a_file_of_authorities_that_has_none_is_named(
+    home: Path, tmp_path: Path, kind: str, setting: str, content: bytes
+) -> None:
+    (tmp_path / "secret").write_text("s3cret-word")
+    (tmp_path / "ca.pem").write_bytes(content)
+    environ = {
+        name: value.replace("HOST", "127.0.0.1").replace("FILE", str(tmp_path / "secret"))
+        for name, value in SERVERS[kind].items()
+    }
+    config = load(home, environ=environ | {f"KGFS_{setting}".replace(".", "_").upper(): str(tmp_path / "ca.pem")})
+    with pytest.raises(BadInputError, match=rf"{setting}: .*ca\.pem"):
+        open_garage(config) if kind == "s3" else open_graph(config)
+
+
+TWO_KEYS = ["s3cret-word\ns3cret-another", "\ufeffs3cret-word", "s3cret-wörd"]
+"""Two in one file, one that an editor has put its mark before, one with a letter of no key."""
+
+
+@pytest.mark.claim("SECRET-1")
+@pytest.mark.parametrize("key", TWO_KEYS)
+def test_a_key_of_qdrant_that_cannot_be_said_is_named_and_not_shown(
+    home: Path, tmp_path: Path, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "key").write_text(key)
+    environ = {"KGFS_VECTORS_STORE": "qdrant", "KGFS_VECTORS_URL": "http://127.0.0.1:1"}
+    named = load(home, environ=environ | {"KGFS_VECTORS_API_KEY_FILE": str(tmp_path / "key")})
+    monkeypatch.setenv("QDRANT_API_KEY", key)
+    for config, setting in ((named, "vectors.api_key_file"), (load(home, environ=environ), "QDRANT_API_KEY")):
+        with pytest.raises(BadInputError, match=setting) as told:
+            open_vectors(config, "model/1")
+        assert "s3cret" not in str(told.value)
+
+
+@pytest.mark.claim("SECRET-1")
+@pytest.mark.parametrize("key", TWO_KEYS)
+@pytest.mark.parametrize("place", ["files", "variables", "credentials"])
+def test_a_key_of_a_bucket_that_cannot_be_said_is_named_and_not_shown(
+    home: Path, tmp_path: Path, key: str, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_keys(monkeypatch)
+    environ = {"KGFS_GARAGE_STORE": "s3", "KGFS_GARAGE_ENDPOINT": "http://127.0.0.1:1", "KGFS_GARAGE_REGION": "here"}
+    if place == "files":
+        (tmp_path / "key").write_text(key)
+        environ |= {
+            name: str(tmp_path / "key") for name in ("KGFS_GARAGE_ACCESS_KEY_FILE", "KGFS_GARAGE_SECRET_KEY_FILE")
+        }
+    elif place == "variables":
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", key)
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s3cret-other")
+    else:
+        said = key.replace("\n", "\n ")  # which goes on with the value
+        (tmp_path / "credentials").write_text(
+            f"[default]\naws_access_key_id = {said}\naws_secret_access_key = s3cret\n"
+        )
+        monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+    garage = open_garage(load(home, environ=environ))
+    with pytest.raises(AwayError, match=r"no keys to ask with: .*more than one line") as told:
+        garage.objects.exists("sources/zen")
+    garage.close()
+    error: BaseException | None = told.value
+    while error is not None:
+        assert "s3cret" not in str(error)
+        error = error.__cause__ or error.__context__
+
+
+@pytest.mark.parametrize(
+    ("given", "missing"),
+    [("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"), ("AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID")],
+)
+def test_half_a_key_of_a_bucket_is_not_passed_over_for_another(
+    home: Path, tmp_path: Path, given: str, missing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_keys(monkeypatch)
+    (tmp_path / "credentials").write_text("[default]\naws_access_key_id = another\naws_secret_access_key = s3cret\n")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+    monkeypatch.setenv(given, "s3cret-word")
+    environ = {"KGFS_GARAGE_STORE": "s3", "KGFS_GARAGE_ENDPOINT": "http://127.0.0.1:1"}
+    garage = open_garage(load(home, environ=environ))
+    with pytest.raises(AwayError, match=f"no keys to ask with: {missing} is not set") as told:
+        garage.objects.exists("sources/zen")
+    assert "s3cret" not in str(told.value)
+    garage.close()
+
+
+def test_whoever_looks_after_a_machine_is_told_of_secrets_that_others_may_read(place: Place, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("s3cret-word")
+    environ = {
+        name: value.replace("HOST", "127.0.0.1").replace("FILE", str(secret))
+        for name, value in SERVERS["qdrant"].items()
+    }
+    for mode, noted in ((0o644, 1), (0o640, 1), (0o600, 0)):
+        secret.chmod(mode)
+        said = place.run("doctor", expect=6, env=environ).stdout
+        assert said.count(f"Others may read {secret} (vectors.api_key_file).") == noted
+        assert said.count(f"chmod 600 {secret}") == noted
+    assert "Others may read" not in place.run("doctor").stdout
+
+
+def test_a_cluster_is_asked_whether_it_is_there(home: Path, tmp_path: Path) -> None:
+    if importlib.util.find_spec("ray") is None:
+        missing("ray", "it is not installed")
+    (tmp_path / "secret").write_text("s3cret-word")
+    with socket.create_server(("127.0.0.1", 0)) as head:
+        environ = {"KGFS_COMPUTE_ENGINE": "ray", "KGFS_COMPUTE_ADDRESS": f"127.0.0.1:{head.getsockname()[1]}"}
+        (found,) = asked(load(home, environ=environ))
+        assert (found.what, found.where, found.error) == ("cluster", environ["KGFS_COMPUTE_ADDRESS"], None)
+        (found,) = asked(load(home, environ=environ | {"KGFS_COMPUTE_TOKEN_FILE": str(tmp_path / "none")}))
+        assert "compute.token_file" in str(found.error)
+    (found,) = asked(load(home, environ=environ))
+    assert environ["KGFS_COMPUTE_ADDRESS"] in str(found.error)
+    assert list(asked(load(home, environ=environ), haste=1.0)) == []
+    assert list(asked(load(home, environ={"KGFS_COMPUTE_ENGINE": "ray"}))) == []

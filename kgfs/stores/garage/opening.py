@@ -5,7 +5,7 @@ from __future__ import annotations
 from kgfs.config import Config
 from kgfs.stores.garage.contract import Garage
 from kgfs.stores.garage.embedded import FileGarage
-from kgfs.stores.servers import file_named, is_open_to_others, need, warn_of_plain_text
+from kgfs.stores.servers import file_named, is_encrypted, is_open_to_others, need, trusted, warn_of_plain_text
 
 
 def open_garage(config: Config, *, cached: bool = True) -> Garage:
@@ -28,6 +28,8 @@ def open_garage(config: Config, *, cached: bool = True) -> Garage:
         ca_file=file_named(settings.ca_file),
         timeout=settings.timeout,
     )
-    if is_open_to_others(place.endpoint, place.endpoint.startswith("https://")):
+    if place.ca_file:
+        trusted(place.ca_file, "garage.ca_file")
+    if is_open_to_others(place.endpoint, is_encrypted(place.endpoint)):
         warn_of_plain_text(config, place.endpoint, "Use https:// (garage.endpoint).")
     return S3Garage(place, config.garage_cache, settings.cache_bytes if cached else 0)

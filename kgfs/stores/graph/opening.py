@@ -16,7 +16,7 @@ from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.sqlite import SqliteGraph, built_beside
 from kgfs.stores.locks import locked_within
-from kgfs.stores.servers import file_named, need, secret_in, warn_of_plain_text
+from kgfs.stores.servers import file_named, need, secret_in, trusted, warn_of_plain_text
 
 if TYPE_CHECKING:
     from kgfs.stores.graph.neo4j.place import Place
@@ -151,6 +151,9 @@ def _place(config: Config) -> Place:
     need("graph.store is 'neo4j'", "neo4j")
     from kgfs.stores.graph.neo4j.place import Place
 
+    def warn(uri: str) -> None:
+        warn_of_plain_text(config, uri, "Use bolt+s:// or neo4j+s:// (graph.uri).")
+
     place = Place(
         uri=settings.uri,
         user=settings.user,
@@ -162,9 +165,12 @@ def _place(config: Config) -> Place:
         ca_file=file_named(settings.ca_file),
         aside=built_beside(config.graph_db),
         bookmarks=config.run / "graph.bookmarks" if settings.uri.startswith("neo4j") else None,
+        told=warn,
     )
+    if place.ca_file:
+        trusted(place.ca_file, "graph.ca_file")
     if place.open_to_others:
-        warn_of_plain_text(config, place.uri, "Use bolt+s:// or neo4j+s:// (graph.uri).")
+        warn(place.uri)
     return place
 
 

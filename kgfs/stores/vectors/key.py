@@ -7,6 +7,8 @@ from pathlib import Path
 
 import httpx
 
+from kgfs.stores.servers import is_sayable
+
 REFUSED = (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN)
 
 
@@ -30,9 +32,11 @@ class Key(httpx.Auth):
     def _read_again(self) -> str:
         if self._file is not None:
             try:
-                self._key = self._file.read_text("utf-8").strip() or self._key
+                found = self._file.read_text("utf-8").strip()
             except (OSError, UnicodeDecodeError):
-                pass
+                return self._key
+            if found and is_sayable(found):
+                self._key = found
         return self._key
 
 

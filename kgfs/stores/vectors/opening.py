@@ -6,8 +6,16 @@ import os
 from typing import TYPE_CHECKING
 
 from kgfs.config import Config
-from kgfs.errors import MachineError
-from kgfs.stores.servers import file_named, is_open_to_others, secret_in, warn_of_plain_text
+from kgfs.errors import BadInputError, MachineError
+from kgfs.stores.servers import (
+    file_named,
+    is_encrypted,
+    is_open_to_others,
+    is_sayable,
+    key_in,
+    warn_of_plain_text,
+    what_is_no_key,
+)
 
 if TYPE_CHECKING:  # numpy, which a mount does not need
     from kgfs.stores.vectors.contract import Vectors
@@ -38,7 +46,7 @@ def open_vectors(config: Config, model: str) -> Vectors:
         content=settings.content,
         ca_file=file_named(settings.ca_file),
     )
-    if is_open_to_others(settings.url, settings.url.startswith("https://")):
+    if is_open_to_others(settings.url, is_encrypted(settings.url)):
         warn_of_plain_text(config, settings.url, "Use https:// (vectors.url).")
     return QdrantVectors(place, model)
 
@@ -49,4 +57,8 @@ def may_hold_vectors(config: Config) -> bool:
 
 
 def _key(named: str) -> str:
-    return secret_in(named, "vectors.api_key_file") if named else os.environ.get("QDRANT_API_KEY", "")
+    if named:
+        return key_in(named, "vectors.api_key_file")
+    if not is_sayable(key := os.environ.get("QDRANT_API_KEY", "").strip()):
+        raise BadInputError(what_is_no_key("QDRANT_API_KEY"))
+    return key

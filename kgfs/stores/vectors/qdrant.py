@@ -13,7 +13,6 @@ import hashlib
 import json
 import logging
 import re
-import ssl
 import threading
 import uuid
 from collections.abc import Iterator, Sequence
@@ -21,6 +20,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import numpy as np
@@ -31,6 +31,7 @@ from qdrant_client.http.exceptions import ApiException, ResponseHandlingExceptio
 
 from kgfs.errors import AwayError, BadInputError, KgfsError, StoreError, TimedOutError
 from kgfs.stores.portions import portions
+from kgfs.stores.servers import is_loopback, trusted
 from kgfs.stores.vectors.checked import checked, is_empty, passes_none, same_dimensions, unit
 from kgfs.stores.vectors.contract import Filter, Hit, Row, Vector
 from kgfs.stores.vectors.key import Key
@@ -87,14 +88,21 @@ class QdrantVectors:
         """Whether this process has seen the collection, or the alias lead there. If it is gone the server has lost it: what is put
         since is not all, and the alias, by which that would be known, leads there again when the rest is derived."""
         logging.getLogger("httpx").setLevel(logging.WARNING)  # it tells of every request
-        with _spoken(place.url):
+        try:
             self._client = QdrantClient(
                 url=place.url,
                 auth=Key(place.api_key, place.api_key_file),
                 timeout=max(1, round(place.timeout)),
                 check_compatibility=False,
-                verify=_trusted(place.ca_file) if place.ca_file else True,
+                verify=trusted(place.ca_file, "vectors.ca_file") if place.ca_file else httpx.create_ssl_context(),
+                # By itself it would send what is said on this machine, the key too, to a proxy elsewhere.
+                trust_env=not is_loopback(urlsplit(place.url).hostname or ""),
             )
+        except (ImportError, ValueError) as error:  # which quote a proxy's address, and what it wants to be told
+            raise BadInputError(
+                f"{place.url}: the proxy that HTTP_PROXY, HTTPS_PROXY or ALL_PROXY names cannot be used. Set another, or name"
+                " the server's host in NO_PROXY."
+            ) from error
 
     @property
     def model(self) -> str:
@@ -303,15 +311,6 @@ class QdrantVectors:
 
     def _spoken(self) -> AbstractContextManager[None]:
         return _spoken(self._place.url)
-
-
-def _trusted(file: Path) -> ssl.SSLContext:
-    """By which those certificates are trusted, and none besides."""
-    try:
-        return ssl.create_default_context(cafile=file)
-    except OSError as error:
-        reason = "it has no certificate that can be read" if isinstance(error, ssl.SSLError) else error.strerror
-        raise BadInputError(f"vectors.ca_file: {file} cannot be used: {reason}.") from error
 
 
 class _NoCollectionError(StoreError):

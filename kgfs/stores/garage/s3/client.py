@@ -26,7 +26,7 @@ from urllib3.util import Retry, Timeout
 from kgfs.errors import BadInputError
 from kgfs.stores.garage.s3.errors import NoKeysError
 from kgfs.stores.garage.s3.place import Place
-from kgfs.stores.servers import asked
+from kgfs.stores.servers import asked, is_sayable
 
 _NOT_OF_INSTANCES = (
     "AWS_WEB_IDENTITY_TOKEN_FILE",
@@ -34,6 +34,8 @@ _NOT_OF_INSTANCES = (
     "AWS_CONTAINER_CREDENTIALS_FULL_URI",
 )
 """Variables that name another giver of keys, who is asked instead."""
+_VARIABLES = (("AWS_ACCESS_KEY_ID", "AWS_ACCESS_KEY"), ("AWS_SECRET_ACCESS_KEY", "AWS_SECRET_KEY"))
+"""The two halves of a key, each by the name that comes first."""
 CONNECTIONS = 32
 """Kept open to the server; more may be open for a while."""
 BRIEFLY = 1.0
@@ -60,7 +62,7 @@ class KeyFiles(Provider):
                 raise NoKeysError(f"{file} cannot be read") from error
             if not found[-1]:
                 raise NoKeysError(f"{file} is empty")
-        return Credentials(found[0], found[1])
+        return _keys(Credentials(found[0], found[1]), f"what {self._access} and {self._secret} hold")
 
 
 class _Instance(IamAwsProvider):
@@ -85,13 +87,32 @@ class _Anywhere(Provider):
     those of the instance are kept until they expire."""
 
     def __init__(self) -> None:
-        self._places = (EnvAWSProvider(), AWSConfigProvider(), _Instance())
+        self._places = {
+            "what AWS_ACCESS_KEY_ID and its like hold": EnvAWSProvider(),
+            "what the file of AWS credentials holds": AWSConfigProvider(),
+            "what the instance gives": _Instance(),
+        }
 
     def retrieve(self) -> Credentials:
-        for place in self._places:
+        given = [any(os.environ.get(name) for name in names) for names in _VARIABLES]
+        if any(given) and not all(given):  # else somebody else's keys would be taken
+            missing = _VARIABLES[given.index(False)][0]
+            raise NoKeysError(f"{missing} is not set, and the other half of the key is")
+        for what, place in self._places.items():
+            found = None
             with suppress(ValueError, configparser.Error):  # it has none, or is being written
-                return place.retrieve()
+                found = place.retrieve()
+            if found:
+                return _keys(found, what)
         raise NoKeysError("no setting, variable or file names any")
+
+
+def _keys(found: Credentials, what: str) -> Credentials:
+    """NoKeysError where they cannot stand in the head of a request, by two in one file say: who sends it quotes it then."""
+    heads = (found.access_key, found.session_token or "")
+    if not all(map(is_sayable, heads)) or len(found.secret_key.splitlines()) > 1:
+        raise NoKeysError(f"{what} has more than one line, or other characters than keys have")
+    return found
 
 
 class _Patience(Retry):

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from kgfs.config import GRAPH_SCHEMES, is_address
 from kgfs.errors import BadInputError
-from kgfs.stores.servers import is_open_to_others
+from kgfs.stores.servers import is_loopback, is_open_to_others
 
-SCHEMES = ("bolt", "bolt+s", "neo4j", "neo4j+s")
-"""The driver also has ``+ssc``, by which any certificate will do: who stands between is then spoken to as the server."""
 WRITING = 10
 """A transaction that writes may take so many times longer than one that reads: a publication is one."""
 
@@ -38,15 +38,14 @@ class Place:
     bookmarks: Path | None = None
     """A file through which processes of one machine see each other's writes, whichever member of a cluster they ask. A
     single server needs none."""
+    told: Callable[[str], None] | None = field(default=None, repr=False, compare=False)
+    """Called with the URI of each member of a cluster that others can hear us speak to, before we do; any number of times."""
 
     def __post_init__(self) -> None:
-        scheme = urlsplit(self.uri).scheme
-        if scheme not in SCHEMES:
-            raise BadInputError(f"[graph] uri: '{self.uri}' starts with none of {', '.join(SCHEMES)}.")
-        if not _has_host(self.uri):
-            raise BadInputError(f"[graph] uri: '{self.uri}' names no host, or no number of a port.")
-        if urlsplit(self.uri).password:
+        if "@" in self.uri:
             raise BadInputError("[graph] uri holds a password. Take it out and name a file in [graph] password_file.")
+        if not is_address(self.uri, *GRAPH_SCHEMES, below=True):
+            raise BadInputError(f"[graph] uri: '{self.uri}' is no address by one of {', '.join(GRAPH_SCHEMES)}.")
         if not self.namespace or "/" in self.namespace:
             raise BadInputError(f"[graph] namespace: '{self.namespace}' is no name without '/'.")
         if self.ca_file and not self.ca_file.is_file():
@@ -60,6 +59,11 @@ class Place:
     def open_to_others(self) -> bool:
         """Whether words and password go unencrypted to another machine."""
         return is_open_to_others(self.uri, self.encrypted)
+
+    def tell_of(self, host: str, port: object) -> None:
+        """Of a server that is about to be spoken to, which a cluster may have named."""
+        if self.told and not (self.encrypted or self.open_to_others or is_loopback(host)):
+            self.told(f"neo4j://[{host}]:{port}" if ":" in host else f"neo4j://{host}:{port}")
 
     def seconds_for(self, changed: int) -> float:
         """That a transaction may take which changes so much of one kind, documents or concepts: a time-out each, ten at least."""
@@ -81,11 +85,3 @@ class Place:
     def address(self) -> str:
         """The URI as the driver wants it beside an own list of authorities, which excludes the short schemes of TLS."""
         return self.uri.replace("+s", "", 1) if self.ca_file else self.uri
-
-
-def _has_host(uri: str) -> bool:
-    parts = urlsplit(uri)
-    try:
-        return bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is no number
-        return False

@@ -90,6 +90,8 @@ class Speaking:
         options = place.options()
         if place.ca_file:
             options |= {"encrypted": True, "trusted_certificates": TrustCustomCAs(str(place.ca_file))}
+        if place.uri.startswith("neo4j") and not place.encrypted:
+            options["resolver"] = self._told
         with self._spoken():
             self._driver: Driver = GraphDatabase.driver(place.address(), auth=Entering(place), **options)
         self._bookmarks = Kept(place.bookmarks)
@@ -100,6 +102,12 @@ class Speaking:
         self._patience = Patience()
         self._is_known = False
         """Whether it ever answered."""
+
+    def _told(self, address: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        """The driver asks before it connects where an address leads: there. A cluster's members are elsewhere, perhaps, though
+        who told us of them is this machine, or a tunnel to another."""
+        self.place.tell_of(str(address[0]), address[1])
+        return [address]
 
     def fenced(self, fence: Fence, silence: float) -> Speaking:
         """The same driver; every transaction that writes does so within ``fence``, and may be ended by others once nothing was
