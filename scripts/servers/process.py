@@ -27,6 +27,8 @@ class Running:
     started: str
     """Start time in clock ticks since boot, which tells a process from a later one with the same id."""
     ports: tuple[int, ...]
+    leaves: tuple[str, ...] = ()
+    """Files outside its folder that may be there when it has ended."""
 
 
 def cache() -> Path:
@@ -54,10 +56,16 @@ def _note(folder: Path) -> Running | None:
         note = json.loads((folder / "running.json").read_text())
     except FileNotFoundError:
         return None
-    return Running(note["pid"], note["started"], tuple(note["ports"]))
+    return Running(note["pid"], note["started"], tuple(note["ports"]), tuple(note.get("leaves", ())))
 
 
-def launch(folder: Path, command: Sequence[str | Path], ports: Sequence[int], env: Mapping[str, str] = {}) -> Running:
+def launch(
+    folder: Path,
+    command: Sequence[str | Path],
+    ports: Sequence[int],
+    env: Mapping[str, str] = {},
+    leaves: Sequence[str] = (),
+) -> Running:
     """Start a server that outlives this process; what it says goes to ``FOLDER/log``."""
     with (folder / "log").open("ab") as log:
         process = subprocess.Popen(
@@ -71,7 +79,7 @@ def launch(folder: Path, command: Sequence[str | Path], ports: Sequence[int], en
         )
     _children.add(process.pid)
     process.returncode = 0  # else Popen complains of what outlives this process, as it is to
-    note = Running(process.pid, _start_time(process.pid) or "", tuple(ports))
+    note = Running(process.pid, _start_time(process.pid) or "", tuple(ports), tuple(leaves))
     (folder / "running.json").write_text(json.dumps(asdict(note)))
     return note
 
@@ -82,6 +90,7 @@ def end(folder: Path, seconds: float = 30.0) -> bool:
     if found is None:
         if former := _note(folder):
             _wait_for(former.pid)
+            _take_away(former.leaves)
         return False
     for way, patience in ((signal.SIGTERM, seconds), (signal.SIGKILL, 60.0)):
         os.kill(found.pid, way)
@@ -89,9 +98,15 @@ def end(folder: Path, seconds: float = 30.0) -> bool:
         while time.monotonic() < deadline:
             if _start_time(found.pid) != found.started:
                 _wait_for(found.pid)
+                _take_away(found.leaves)
                 return True
             time.sleep(0.05)
     raise SystemExit(f"process {found.pid} does not end; see {folder / 'log'}")
+
+
+def _take_away(leaves: Sequence[str]) -> None:
+    for path in leaves:
+        Path(path).unlink(missing_ok=True)
 
 
 def _wait_for(pid: int) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -11,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from kgfs.config import load
-from scripts.servers import process
+from scripts.servers import process, seaweedfs
 from tests.peers.buckets import need
 from tests.peers.fixtures import need_qdrant_wire
 from tests.t6_whole.running import PATIENCE, ROOT
@@ -62,3 +64,18 @@ def test_started_twice_they_are_the_same_and_ended_they_come_back_at_their_ports
     assert again["seaweedfs"][0] != found["seaweedfs"][0]
     assert again["seaweedfs"][1] == found["seaweedfs"][1]
     assert settings.read_text() == written, "one that is ended now is away: a home on it is to find no other"
+
+
+def test_a_killed_seaweedfs_leaves_nothing_that_keeps_another_user_from_its_ports(
+    servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pid, _ = servers("start", "seaweedfs")["seaweedfs"]
+    ports = process.ports_before(tmp_path / "servers/seaweedfs")
+    os.kill(pid, signal.SIGKILL)
+    assert any(Path(path).is_socket() for path in seaweedfs.sockets(ports))
+    assert seaweedfs.chosen_ports(ports) == ports
+    with monkeypatch.context() as another:
+        another.setattr(os, "geteuid", lambda: os.getuid() + 1)
+        assert not {*seaweedfs.chosen_ports(ports)} & {*ports}
+    servers("stop")
+    assert not any(Path(path).exists() for path in seaweedfs.sockets(ports))
