@@ -533,3 +533,39 @@ def test_a_feed_that_is_given_up_while_it_is_followed_is_followed_by_what_is_lef
         assert not purging
         assert shown(replica) == shown(graph)
         assert replica.document(B) is None
+
+
+@pytest.mark.parametrize("how", ["purged", "too much"])
+def test_a_feed_that_is_given_up_while_it_is_read_is_followed_by_what_is_left_of_it(
+    place: Place, graph: Neo4jGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """A server goes on to tell of what it had found before that was deleted, with nothing in it."""
+    from kgfs.stores.graph.neo4j import feed, speaking
+    from kgfs.stores.graph.neo4j.origin import Look
+
+    monkeypatch.setattr(feed, "PART", 1)
+    monkeypatch.setattr(speaking, "_AS_USUAL", 1)
+    publish(graph, ZEN)
+    publish(graph, WAY, at=2000)
+    with closing(copied(place, tmp_path / "replica.sqlite")) as replica:
+        graph.forget("gone", [B], 3000)
+        if how == "purged":
+            giving_up = [lambda: graph.redact([cid("Way")], [])]
+        else:
+            monkeypatch.setattr(feed, "KEPT_CHANGES", 1)
+            monkeypatch.setattr(feed, "MOST_CHANGES", 1)
+            giving_up = [lambda: publish(graph, Doc(C, [Told("Koan")], deposit=3), at=4000)]
+        read = Look.changes
+
+        def given_up(look: Look, after: int, up_to: int) -> Iterator[object]:
+            rows = read(look, after, up_to)
+            while giving_up:
+                yield next(rows)
+                giving_up.pop()()
+            yield from rows
+
+        monkeypatch.setattr(Look, "changes", given_up)
+        replica.refresh()
+        assert not giving_up
+        assert shown(replica) == shown(graph)
+        assert replica.document(B) is None

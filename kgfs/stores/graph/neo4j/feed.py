@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -38,20 +38,35 @@ def write(tx: ManagedTransaction, parts: Sequence[Mapping[str, Any]]) -> None:
     run(tx, "UNWIND $parts AS part CREATE (c:Change) SET c = part", parts=parts).consume()
 
 
+def parts(tx: ManagedTransaction, space: str, after: int, up_to: int) -> Iterator[tuple[int, list[tuple[str, ...]]]]:
+    """(epoch, its changes as :data:`COLUMNS`) above ``after`` and up to ``up_to``, in order, as they come; one epoch may come in
+    several. What is given up meanwhile may be missing: a commit shows a graph's new numbers before it takes a node away, so who looks
+    at ``changes_above`` behind this knows."""
+    rows = run(
+        tx,
+        "MATCH (c:Change) WHERE c.space = $space AND c.epoch > $after AND c.epoch <= $up_to AND c.part >= 0"
+        f" RETURN c.epoch, {', '.join(f'c.{column}' for column in COLUMNS)} ORDER BY c.epoch, c.part",
+        space=space,
+        after=after,
+        up_to=up_to,
+    )
+    for epoch, *columns in rows:
+        if is_there(columns):
+            yield epoch, list(zip(*columns, strict=True))
+
+
+def is_there(columns: Sequence[object]) -> bool:
+    """Of a node that always has them: one that was deleted since the server found it is told of all the same, with nothing in it."""
+    return None not in columns
+
+
 def changes(tx: ManagedTransaction, root: dict[str, Any], after: int, limit: int) -> list[Change] | None:
     """Whole epochs above ``after``: the first in any case, more while they fit in ``limit``. None when not all are kept."""
     if after < root["changes_above"] or after > root["epoch"]:
         return None
     found: list[Change] = []
-    rows = tx.run(
-        "MATCH (c:Change) WHERE c.space = $space AND c.epoch > $after AND c.part >= 0"
-        f" RETURN c.epoch AS epoch, {', '.join(f'c.{column} AS {column}' for column in COLUMNS)}"
-        " ORDER BY c.epoch, c.part",
-        space=root["space"],
-        after=after,
-    )
-    for epoch, parts in groupby(rows, key=lambda row: row["epoch"]):
-        whole = [Change(epoch, *words) for part in parts for words in zip(*(part[c] for c in COLUMNS), strict=True)]
+    for epoch, told in groupby(parts(tx, root["space"], after, root["epoch"]), key=lambda part: part[0]):
+        whole = [Change(epoch, *words) for _, some in told for words in some]
         if found and len(found) + len(whole) > limit:
             break
         found += whole

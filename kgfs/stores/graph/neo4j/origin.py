@@ -84,19 +84,13 @@ class Look:
         return found[0] if found else None
 
     def changes(self, after: int, up_to: int) -> Iterator[Row]:
-        """(epoch, what, kind, ontology, owner, name), in order."""
-        parts = self._rows(
-            "MATCH (c:Change) WHERE c.space = $space AND c.epoch > $after AND c.epoch <= $up_to AND c.part >= 0"
-            f" RETURN c.epoch, {', '.join(f'c.{column}' for column in feed.COLUMNS)} ORDER BY c.epoch, c.part",
-            after=after,
-            up_to=up_to,
-        )
-        for epoch, *columns in parts:
-            for words in zip(*columns, strict=True):
+        """(epoch, what, kind, ontology, owner, name), in order; without what is given up meanwhile, as :func:`.feed.parts` says."""
+        for epoch, some in feed.parts(self._tx, self._space, after, up_to):
+            for words in some:
                 yield epoch, *words
 
     def untold(self, after: int, up_to: int) -> Iterator[Row]:
-        """('document' or '', id) of what was touched in epochs whose feed was given up."""
+        """('document' or '', id) of what was touched in epochs whose feed was given up; without what is removed meanwhile."""
         parts = self._rows(
             "MATCH (c:Change) WHERE c.space = $space AND c.epoch > $after AND c.epoch <= $up_to AND c.part < 0"
             " RETURN c.kind, c.owner",
@@ -104,7 +98,8 @@ class Look:
             up_to=up_to,
         )
         for kinds, owners in parts:
-            yield from zip(kinds, owners, strict=True)
+            if feed.is_there((kinds, owners)):
+                yield from zip(kinds, owners, strict=True)
 
     # ------------------------------------------------------------------------- concepts, relationships
 
