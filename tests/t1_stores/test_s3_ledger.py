@@ -11,13 +11,14 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kgfs.errors import RotError, StoreError
-from kgfs.stores.garage.s3.bucket import Bucket
+from kgfs.stores.garage.s3.bucket import Bucket, Found
 from kgfs.stores.garage.s3.ledger import S3Ledger
 from kgfs.stores.garage.s3.merging import merge
 from kgfs.stores.garage.s3.pieces import ENTRIES, LAST, MERGED, Piece, chain, entries_name
@@ -171,6 +172,49 @@ def test_what_such_a_writer_left_when_it_was_killed_is_nothing_to_anybody(bucket
     assert list(reader.replay(0)) == numbered(1, 9)
 
 
+def put_by_a_sleeper(bucket: Bucket, first: int, last: int) -> None:
+    """As one does who knows the ledger up to the entry before, and has not looked yet whether his name was free for being merged."""
+    merge(bucket, 0, 8192)
+    stale = b"".join(encode_line(seq, b'"stale"') for seq in range(first, last + 1))
+    assert bucket.put(entries_name(first), stale, {LAST: str(last)})
+
+
+def test_what_such_a_writer_has_just_put_is_nothing_to_who_has_listed_before(bucket: Bucket) -> None:
+    one_by_one(S3Ledger(bucket), 1, 8)
+    reading = S3Ledger(bucket).replay()
+    got = [next(reading)]
+    put_by_a_sleeper(bucket, 2, 2)
+    got += reading
+    assert got == numbered(1, 8)
+
+
+def test_nor_does_the_ledger_end_there(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    one_by_one(S3Ledger(bucket), 1, 8)
+    with closing(Bucket(bucket.place)) as mine:
+        get, meanwhile = mine.get, [lambda: put_by_a_sleeper(bucket, 8, 12)]
+
+        def get_later(name: str) -> tuple[Found, bytes]:
+            while meanwhile:
+                meanwhile.pop()()
+            return get(name)
+
+        monkeypatch.setattr(mine, "get", get_later)
+        assert S3Ledger(mine).last_seq() == 8
+
+
+def test_pieces_are_read_from_servers_that_tag_otherwise_in_listings(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """None is known that does; what is long has another tag than what is short on some."""
+    ledger, long = S3Ledger(bucket), [b'"%s"' % (b"x" * 1_000_000)] * 12
+    assert ledger.append(1, long) == 12
+    (piece,) = bucket.listed(ENTRIES)
+    assert piece.etag == bucket.head(piece.name).etag != ""
+    listed = bucket.listed
+    monkeypatch.setattr(bucket, "listed", lambda *words, **more: (replace(f, etag="-") for f in listed(*words, **more)))
+    assert [entry for _, entry in ledger.replay()] == long
+
+
 def test_a_second_writer_of_other_entries_is_refused(bucket: Bucket) -> None:
     first, second = S3Ledger(bucket), S3Ledger(bucket)
     assert second.last_seq() == 0
@@ -184,7 +228,7 @@ def test_a_second_writer_of_other_entries_is_refused(bucket: Bucket) -> None:
 MERGER = """
 import sys
 from pathlib import Path
-from kgfs.stores.garage.s3.bucket import Bucket
+from kgfs.stores.garage.s3.bucket import Bucket, Found
 from kgfs.stores.garage.s3.merging import merge
 from kgfs.stores.garage.s3.place import Place
 

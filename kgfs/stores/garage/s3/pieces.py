@@ -17,7 +17,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from kgfs.errors import RotError
+from kgfs.errors import MissingError, RotError
 from kgfs.stores.garage.s3.bucket import Bucket, Found
 from kgfs.stores.garage.segments import Line, lines
 
@@ -37,6 +37,8 @@ class Piece:
     """0 for the newest one, if only reading it can tell."""
     size: int
     changed_at: int
+    etag: str = ""
+    """As it was listed."""
 
     @property
     def merged(self) -> bool:
@@ -96,8 +98,11 @@ def chain(entries: Sequence[Piece], merged: Sequence[Piece], after: int = 0) -> 
 
 
 def read(bucket: Bucket, piece: Piece) -> Iterator[Line]:
-    """Its lines, verified as they are given. RotError; MissingError where it was merged since it was listed."""
+    """Its lines, verified as they are given. RotError; MissingError where it was merged since it was listed: also where another
+    took its name since, who has not noticed yet that his entries count for nothing."""
     found, raw = bucket.get(piece.name)
+    if found.etag != piece.etag and not _stands(bucket, piece):
+        raise MissingError(f"{bucket.place.shown}: {piece.name} was merged since it was listed.")
     told = found.meta.get(LAST, "")
     last = piece.last or (int(told) if told.isdigit() else 0)
     seq = piece.first - 1
@@ -113,9 +118,14 @@ def last_of(bucket: Bucket, piece: Piece) -> int:
     return max(line.seq for line in read(bucket, piece))
 
 
+def _stands(bucket: Bucket, piece: Piece) -> bool:
+    """Whether it is listed as it was: there may be servers that tag an object otherwise in listings."""
+    return any(found.name == piece.name and found.etag == piece.etag for found in bucket.listed(piece.name, limit=1))
+
+
 def _piece(found: Found) -> Piece:
     name = found.name.rpartition("/")[2]
     if found.name.startswith(ENTRIES):
-        return Piece(found.name, int(name), 0, found.size, found.changed_at)
+        return Piece(found.name, int(name), 0, found.size, found.changed_at, found.etag)
     last, _, first = name.partition("-")
-    return Piece(found.name, int(first), int(last), found.size, found.changed_at)
+    return Piece(found.name, int(first), int(last), found.size, found.changed_at, found.etag)
