@@ -11,7 +11,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
@@ -24,6 +23,7 @@ from kgfs.failpoints import border
 from kgfs.ingest.keeping.place import keep_again
 from kgfs.ingest.sharing.later import Later, Waiting, spoken_of
 from kgfs.ingest.sharing.obey import is_obeyed, note_purges, obey, purged_originals
+from kgfs.ingest.sharing.together import together
 from kgfs.ingest.sharing.waiting import find_waiting, put_waiting, take_away
 from kgfs.stores.aside import step_aside
 from kgfs.stores.error_log import ErrorLog, Trouble
@@ -41,6 +41,9 @@ AT_ONCE = 1000
 ATTEMPTS = 100
 """How often others may be quicker before that is an error; each time what they did is folded first."""
 PUTS_AT_ONCE = 8
+ASKED_AT_ONCE = 16
+"""Objects that are looked for, or taken away, at once: a portion may speak of a thousand, and the server may be far. Half of the
+connections that are kept open, so that who reads meanwhile has some."""
 OBEY_AGAIN = 60.0
 """Seconds after which purges that could not be obeyed to the end are obeyed again where others do nothing."""
 FOREVER = float("inf")
@@ -279,10 +282,9 @@ class Exchange:
         spoken = [fact for fact in map(decode, entries) if isinstance(fact, ContentKept) and fact.size]
         wanted = [fact for fact in spoken if fact.place in (Place.INBOX, Place.SPOOL)]
         new = [fact for fact in wanted if waiting_key(fact.id, fact.sha256) not in self._sure]
-        with ThreadPoolExecutor(PUTS_AT_ONCE, "kgfs-exchange") as several:
-            for fact, put in zip(new, several.map(partial(self._is_had, put_waiting), new), strict=True):
-                if put:
-                    self._is_put(fact)
+        for fact, put in zip(new, together(partial(self._is_had, put_waiting), new, PUTS_AT_ONCE), strict=True):
+            if put:
+                self._is_put(fact)
 
     def _is_had(self, have: Callable[[Stores, Path, ContentKept], bool], fact: ContentKept) -> bool:
         """What ``have`` says. Not where the bytes are damaged, which is told once: what was done is true without them, and
@@ -316,22 +318,21 @@ class Exchange:
         """Before these are known to be delivered, so that a kill in between costs nothing. Keys of originals of which nothing
         is left. Not of those that others have purged since, as the ledger has it behind the fact ``first``, which was delivered
         with these or before."""
-        lost: list[str] = []
-        purged: set[str] | None = None
-        for fact in map(decode, entries):
-            if isinstance(fact, (Settled, ContentKept)) and fact.place != Place.GARAGE:
-                continue
-            if not isinstance(fact, (VersionMinted, ConflictKept, Settled, ContentKept)):
-                continue
-            if not fact.sha256 or self._stores.garage.objects.exists(fact.key):
-                continue
-            if purged is None:
-                purged = purged_originals(self._stores, first - 1)
-            if fact.key not in purged and not keep_again(
-                self._stores, self._config.spool, fact.id, fact.sha256, fact.key
-            ):
-                lost.append(fact.key)
-        return lost
+        named = [
+            fact
+            for fact in map(decode, entries)
+            if isinstance(fact, (VersionMinted, ConflictKept))
+            or (isinstance(fact, (Settled, ContentKept)) and fact.place == Place.GARAGE)
+        ]
+        keys = list(dict.fromkeys(fact.key for fact in named if fact.sha256))
+        there = dict(zip(keys, together(self._stores.garage.objects.exists, keys, ASKED_AT_ONCE), strict=True))
+        gone = [(fact.id, fact.sha256, fact.key) for fact in named if fact.sha256 and not there[fact.key]]
+        purged = purged_originals(self._stores, first - 1) if gone else set()
+        return [
+            key
+            for name_id, sha256, key in gone
+            if key not in purged and not keep_again(self._stores, self._config.spool, name_id, sha256, key)
+        ]
 
     def _tell_lost(self, keys: Sequence[str]) -> None:
         """Not of those that were given up since, or purged: nothing promises them."""
@@ -363,9 +364,7 @@ class Exchange:
                 self._may_wait(name_id, content)
             return
         later.look(last)
-        for name_id, content in needless:
-            if not later.speaks_of(name_id, content, last):
-                self._take_away(name_id, {content})
+        self._take_away([one for one in needless if not later.speaks_of(*one, last)])
         self._is_behind = was_behind
 
     def _has_left_some(self) -> bool:
@@ -385,25 +384,30 @@ class Exchange:
         if not self._is_behind:
             return
         journal = self._stores.journal
-        for name_id in list(self._put):
-            contents, name = set(self._put[name_id]), journal.names.name(name_id)
-            first, own = journal.unshipped(1)
-            if own:  # settled, or removed, since: that is to be delivered first
+        # In this order: what is written from here on is none of these, and what of them is settled by now was recorded by now.
+        put = [(name_id, set(self._put[name_id])) for name_id in list(self._put)]
+        names = {name_id: journal.names.name(name_id) for name_id, _ in put}
+        first, own = journal.unshipped(1)
+        if put and own:  # settled, or removed, since: that is to be delivered first
+            return
+        left = {name_id for name_id, name in names.items() if name is None or name.settled}
+        if left:
+            if self._stores.garage.ledger.beyond(first - 1):  # and this is to be known
                 return
-            if name is None or name.settled:
-                if self._stores.garage.ledger.beyond(first - 1):  # and this is to be known
-                    return
-                self._take_away(name_id, contents)
+            self._take_away([(name_id, one) for name_id, contents in put if name_id in left for one in contents])
         self._is_behind = False
 
-    def _take_away(self, name_id: int, contents: set[str]) -> None:
-        put = self._put.get(name_id, set())
-        for sha256 in contents:
-            try:
-                take_away(self._stores, name_id, sha256)
-            finally:
-                self._brought.discard(waiting_key(name_id, sha256))
-                self._sure.discard(waiting_key(name_id, sha256))
+    def _take_away(self, needless: Sequence[Waiting]) -> None:
+        for (name_id, sha256), _ in zip(needless, together(self._take_one_away, needless, ASKED_AT_ONCE), strict=True):
+            put = self._put.get(name_id, set())
             put.discard(sha256)
-        if not put:
-            self._put.pop(name_id, None)
+            if not put:
+                self._put.pop(name_id, None)
+
+    def _take_one_away(self, one: Waiting) -> None:
+        try:
+            take_away(self._stores, *one)
+        finally:
+            # Behind it: who brings the same meanwhile is not sure of it then.
+            self._brought.discard(waiting_key(*one))
+            self._sure.discard(waiting_key(*one))

@@ -108,7 +108,7 @@ def _note_more(config: Config, purged: Mapping[str, str], waiting: Sequence[Wait
 
 
 def obey(
-    config: Config, stores: Stores, put: Mapping[int, set[str]], take_away: Callable[[int, set[str]], None]
+    config: Config, stores: Stores, put: Mapping[int, set[str]], take_away: Callable[[Sequence[Waiting]], None]
 ) -> bool:
     """Erase what was noted: in inbox, spool, quarantine, logs, the cache of contents and what a killed derivation, or copying
     of a graph, left, and every trace in the names database. May be done twice. BusyError where others read that without end; then it stays noted,
@@ -137,9 +137,7 @@ def obey(
     # In this order: what was written over is delivered by now, or it is among these.
     changing = _changing(stores.journal.unshipped(1 << 62)[1]) if left else set()
     later = [one for one in left if one[0] in changing]
-    for name_id, sha256 in left:
-        if name_id not in changing:
-            take_away(name_id, {sha256})
+    take_away([one for one in left if one[0] not in changing])
     if config.garage_cache.exists():
         Cache(config.garage_cache, 1).clear()
     erase_logged(config, known.doc_ids)
