@@ -145,6 +145,11 @@ class Garage:
             raise BadInputError("garage.durability is 'local' or, with garage.shared, 'shared'.")
         if self.store == "s3" and not is_address(self.endpoint, "http", "https"):
             raise BadInputError(f"garage.endpoint is http://host:port or https://host, not '{self.endpoint}'.")
+        if self.prefix.strip("/") and {"", ".", ".."} & {*self.prefix.strip("/").split("/")}:
+            # Which clients and servers take for a shorter one, some of them in what they keep and not in what they list.
+            raise BadInputError(f"garage.prefix has no empty part, and none that is '.' or '..'; '{self.prefix}' does.")
+        if not re.fullmatch(r"[A-Za-z0-9_-]*", self.region):
+            raise BadInputError(f"garage.region is made of letters, digits, '_' and '-', not {self.region!r}.")
         _more_than_0("garage", self, LONGEST, "timeout")
         _at_least("garage", self, 0, "cache_bytes")
 

@@ -120,6 +120,21 @@ def test_an_address_that_is_one_is_taken(setting: str, address: str, tmp_path: P
     assert shown[section][key] == address
 
 
+@pytest.mark.parametrize(
+    ("key", "word"),
+    [
+        *(("prefix", word) for word in ("team//home", "../home", ".")),
+        *(("region", word) for word in ("eu\n", "eu west", "ü")),
+    ],
+)
+def test_a_place_in_a_bucket_that_servers_understand_differently_is_refused(key: str, word: str) -> None:
+    with pytest.raises(BadInputError, match=f"^garage.{key} "):
+        load(Path("none"), environ={f"KGFS_GARAGE_{key}".upper(): word})
+    for prefix in ("", "/", "/a/", "team/home.one/"):
+        assert load(Path("none"), environ={"KGFS_GARAGE_PREFIX": prefix}).garage_store.prefix == prefix
+    assert load(Path("none"), environ={"KGFS_GARAGE_REGION": "eu-central-1"}).garage_store.region == "eu-central-1"
+
+
 def test_a_folder_of_nobody_is_refused_with_its_setting(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     file.write_text('[graph]\npassword_file = "~nobody-of-that-name/word"\n')

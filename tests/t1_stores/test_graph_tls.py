@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kgfs.errors import BadInputError, StoreError
+from kgfs.errors import AwayError, BadInputError, StoreError
 from scripts.servers import neo4j as server
 from scripts.servers import process
 from tests.peers.knowledge_server import need_neo4j, place_of
@@ -144,6 +144,17 @@ def test_any_other_certificate_is_refused_at_once(
                 ask()
             assert place.password not in str(told.value)
     assert time.monotonic() - before < 300, "nothing is tried until the time-out"
+
+
+@pytest.mark.claim("SECRET-2")
+@pytest.mark.parametrize("scheme", ["bolt+s", "neo4j+s"])
+def test_a_server_that_speaks_no_tls_is_told_at_once(neo4j_place: Place, scheme: str) -> None:
+    from kgfs.stores.graph.neo4j.graph import Neo4jGraph
+
+    before = time.monotonic()
+    with pytest.raises(AwayError, match=r"speaks no TLS\. Check graph\.uri"):
+        Neo4jGraph(replace(behind_tls(neo4j_place, scheme), timeout=8.0))
+    assert time.monotonic() - before < 8, "nothing is tried until the time-out"
 
 
 def test_a_missing_file_of_authorities_is_named(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ here is therefore asked between two looks at the graph's epoch and asked again w
 from __future__ import annotations
 
 import logging
+import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -38,7 +39,7 @@ from kgfs.stores.graph.neo4j.entering import Entering
 from kgfs.stores.graph.neo4j.locking import IS_WHOLE, WHOLE, is_whole, lock_whole
 from kgfs.stores.graph.neo4j.patience import Patience
 from kgfs.stores.graph.neo4j.place import WRITING, Place
-from kgfs.stores.graph.neo4j.refusals import ENDED, below, ours, refused_by_us
+from kgfs.stores.graph.neo4j.refusals import ENDED, below, ours
 from kgfs.stores.graph.neo4j.still import LOOK, Still, signed
 from kgfs.stores.graph.neo4j.strangers import answers_as_another
 from kgfs.stores.servers import asked
@@ -186,6 +187,8 @@ class Speaking:
         try:
             found = self._within(seconds, answer, meanwhile)
         except AWAY as error:
+            if not self._is_known and below(error, ssl.SSLError):
+                raise AwayError(f"{self.place.uri}: what answers there speaks no TLS. Check graph.uri.") from error
             if self._may_be_another(error) and answers_as_another(self.place.uri):
                 said = "what answers there is not Neo4j, or another of its ports. Check graph.uri."
                 raise AwayError(f"{self.place.uri}: {said}") from error
@@ -208,13 +211,13 @@ class Speaking:
                 ) from error
 
     def _reach(self) -> None:
-        """What is refused now is refused again, a certificate here or a connection there, yet the driver would try until the
+        """What is refused now is refused again, a certificate here, TLS or a connection there, yet the driver would try until the
         time-out. Only of a server that has answered before it is certain that it is starting again; who can wait for one that
         may be starts with that (``opening.wait_for_server``)."""
         try:
             self._driver.verify_connectivity()
         except (DriverError, Neo4jError) as error:
-            if not error.is_retryable() or refused_by_us(error) or below(error, ConnectionRefusedError):
+            if not error.is_retryable() or below(error, ssl.SSLError) or below(error, ConnectionRefusedError):
                 raise
 
     def one(self, statement: str, **words: Any) -> Row | None:
