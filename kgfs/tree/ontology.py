@@ -56,7 +56,8 @@ class OntologyFolder(Folder):
         return replace(self._documents().change(wanted), inode=self.inode)
 
     def token(self) -> Hashable | None:
-        return None if self._united else (self._world.stores.graph.epoch(), self._documents().token())
+        graph = self._world.stores.graph
+        return None if self._united else (graph.clears(), graph.epoch(), self._documents().token())
 
     # ------------------------------------------------------------------------------------------ reading
 

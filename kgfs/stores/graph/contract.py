@@ -133,6 +133,11 @@ class Graph(Protocol):
         """The number of the newest commit that reads show; 0 before the first."""
         ...
 
+    def clears(self) -> int:
+        """How often all of it, or of one ontology, was put in place of what was there: emptied, derived anew, copied anew. Who
+        finds another number than before knows nothing any more, whatever epoch it is: that may be the same, or lower."""
+        ...
+
     def published(self, commit_id: str) -> int | None:
         """The epoch in which that commit became visible."""
         ...

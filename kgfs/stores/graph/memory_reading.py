@@ -61,6 +61,9 @@ class MemoryReads:
     def epoch(self) -> int:
         return self._epoch
 
+    def clears(self) -> int:
+        return self._clears
+
     def published(self, commit_id: str) -> int | None:
         return self._commits.get(commit_id)
 

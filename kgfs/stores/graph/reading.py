@@ -77,6 +77,10 @@ class GraphReads:
         found: int = self._database.row("SELECT value FROM meta WHERE name = 'epoch'")[0]
         return found
 
+    def clears(self) -> int:
+        found: int = self._database.row("SELECT value FROM meta WHERE name = 'clears'")[0]
+        return found
+
     def published(self, commit_id: str) -> int | None:
         found = self._database.row('SELECT epoch FROM "commit" WHERE commit_id = ?', (commit_id,))
         return found[0] if found else None

@@ -65,6 +65,10 @@ class Neo4jReads:
         found: int = self._one("MATCH (g:Graph {name: $graph}) RETURN g.epoch")
         return found
 
+    def clears(self) -> int:
+        found: int = self._one("MATCH (g:Graph {name: $graph}) RETURN g.clears")
+        return found
+
     def published(self, commit_id: str) -> int | None:
         found: int | None = self._one(
             "MATCH (c:Commit {space: space, commit_id: $commit_id}) RETURN c.epoch", commit_id=commit_id

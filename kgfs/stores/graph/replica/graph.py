@@ -26,8 +26,6 @@ from kgfs.stores.locks import locked_within
 PATIENCE = 10.0
 """Seconds that whoever wrote waits for another process which is following the server just then. Where that makes the
 replica anew it takes longer: TimedOutError, though what was to be done is done; doing it again finds that out."""
-HEARD = 0.3
-"""Seconds that readers of the epoch 'nothing that I know' have to notice it: three times what a mount takes."""
 
 
 class Replica(GraphReads):
@@ -94,11 +92,6 @@ class Replica(GraphReads):
         made = open_file(beside)
         (epoch,) = made.row("SELECT value FROM meta WHERE name = 'epoch'")
         made.close()
-        if epoch == self.epoch():
-            # Whoever looks at epochs alone must notice.
-            with self._database.write(durable=False) as connection:
-                connection.execute("UPDATE meta SET value = -1 WHERE name = 'epoch'")
-            time.sleep(HEARD)
         with self._database.attached(beside, BUILT), self._database.write(durable=False) as connection:
             adopt(connection, "")
             connection.execute("UPDATE meta SET value = ? WHERE name IN ('epoch', 'changes_above')", (epoch,))
