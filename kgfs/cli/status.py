@@ -123,7 +123,9 @@ def _replica(replica: dict[str, Any]) -> str:
         why = replica["away_reason"]
         return f"of epoch {replica['epoch']}; the graph's server is away since {since}{': ' * bool(why)}{why}"
     lag = "" if replica["lag_seconds"] is None else f", as of {replica['lag_seconds']} s ago"
-    return f"of epoch {replica['epoch']}{lag}"
+    behind = replica["server_epoch"] not in (None, replica["epoch"])
+    ahead = f"; the server is at {replica['server_epoch']}" if behind else ""
+    return f"of epoch {replica['epoch']}{lag}{ahead}{'; the graph is being copied anew' * replica['copied_anew']}"
 
 
 def _worker(worker: dict[str, Any]) -> str:

@@ -106,6 +106,7 @@ def _replica(stores: Stores) -> dict[str, Any] | None:
         "lag_seconds": None if lag.seconds is None else round(lag.seconds, 1),
         "away_since": lag.away_since,
         "away_reason": lag.away_reason,
+        "copied_anew": lag.is_copied,
     }
 
 

@@ -13,6 +13,7 @@ import subprocess
 import threading
 import time
 from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from kgfs.cli.progress import WIDTH
 from kgfs.config import load
 from kgfs.errors import TimedOutError
 from kgfs.stores.graph.opening import _place, open_graph
+from kgfs.stores.locks import locked
 from tests.t1_stores.graph_building import Doc, Told, publish
 from tests.t1_stores.graph_stores import on_server
 from tests.t1_stores.test_graph_bookmarks import put_ahead
@@ -144,6 +146,39 @@ def test_the_first_mount_shows_how_much_is_copied_and_status_how_old_it_is(serve
     assert 0 <= known()["lag_seconds"] < 60, "of a mount, which follows on"
     served.umount()
     assert "rows of the graph" not in on_terminal(served, "mount", served.mountpoint), "it is copied once"
+
+
+@pytest.mark.mounted
+@pytest.mark.slow
+@pytest.mark.claim("GRAPH-6")
+def test_status_tells_of_a_replica_that_is_behind_while_it_is_copied_anew(
+    served: Place, neo4j_place: Server, tmp_path: Path
+) -> None:
+    """A large one takes minutes: by the process of a mount, say, which has the lock of the replica all that time."""
+    from kgfs.stores.graph.neo4j.graph import Neo4jGraph
+
+    (tmp_path / "zen.md").write_text(ZEN)
+    served.run("ingest", tmp_path / "zen.md", "--ontology", "Zen")
+    served.mount("--no-worker")
+    served.umount()
+    before = served.status()["replica"]
+    assert before["epoch"] == before["server_epoch"] == 1 and not before["copied_anew"]
+    namespace = served.environment["KGFS_GRAPH_NAMESPACE"]
+    with closing(Neo4jGraph(replace(neo4j_place, namespace=namespace))) as graph:
+        graph.clear()
+        for number in range(3):
+            publish(graph, Doc(f"{number:016x}", [Told("Zen")], deposit=number))
+    copied = served.home / "replica.sqlite.new"
+    with locked(served.home / "run" / "replica.lock"):
+        copied.touch()
+        began = time.monotonic()
+        found, said = served.status()["replica"], served.run("status").stdout
+        assert time.monotonic() - began < 20, "two commands, each of which waits three seconds"
+    copied.unlink()
+    assert (found["epoch"], found["server_epoch"], found["copied_anew"]) == (1, 3, True)
+    assert "replica  of epoch 1; the server is at 3; the graph is being copied anew\n" in said
+    found = served.status()["replica"]
+    assert (found["epoch"], found["server_epoch"], found["copied_anew"]) == (1, 3, False), "nobody mounts it"
 
 
 @pytest.mark.mounted

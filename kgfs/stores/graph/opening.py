@@ -33,7 +33,8 @@ def open_graph(config: Config, *, mounted: bool = False, later: bool = False, ha
     Of a graph on a server a home that was ever mounted has a replica, which answers in place of the server and also while
     that is away. For a mount (``mounted``) it is made where there is none, or none that the server's feed leads on from;
     others ask the server itself then. With ``later`` one that shows anything is opened as it is, without a word to
-    the server. Else one that is there waits for the server's answer ``haste`` seconds at most.
+    the server. Else one that is there waits for the server's answer ``haste`` seconds at most; where that has an end, for who
+    only tells how things stand, it is as it is then, though it be behind.
     """
     if config.graph.store == "sqlite":
         return SqliteGraph(config.graph_db)
@@ -47,7 +48,8 @@ def open_graph(config: Config, *, mounted: bool = False, later: bool = False, ha
 
         origin, connect = _origin(config, haste), _connecting(config)
         outage = Outage(config.run / "replica.away", ErrorLog(config.errors_log))
-        replica = open_replica(origin, config.replica_db, _lock(config), connect, outage, refill=mounted, later=later)
+        path, lock = config.replica_db, _lock(config)
+        replica = open_replica(origin, path, lock, connect, outage, refill=mounted, later=later, haste=haste)
         if replica is not None:
             return replica
         origin.close()

@@ -274,3 +274,5 @@ class Lag:
     """Unix time since when the server cannot be followed; None while it can."""
     away_reason: str = ""
     """What it, or what failed in its place, said then."""
+    is_copied: bool = False
+    """Whether some process of the home is copying the whole graph anew just now."""

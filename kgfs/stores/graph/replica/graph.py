@@ -19,9 +19,10 @@ from kgfs.stores.graph.replica.file import SCRUB_OWED, Notes, note, open_file
 from kgfs.stores.graph.replica.filling import fill
 from kgfs.stores.graph.replica.following import OutdatedError, Source, follow
 from kgfs.stores.graph.replica.outage import Outage
+from kgfs.stores.graph.replica.standing import Standing
 from kgfs.stores.graph.vocabulary import Batch, Fault, Lag, Mark, Publication, Redaction, RelationshipRow, Said
 from kgfs.stores.leases.contract import Lease, Leases, SharedGraph
-from kgfs.stores.locks import locked_within
+from kgfs.stores.locks import is_locked, locked_within
 
 PATIENCE = 10.0
 """Seconds that whoever wrote waits for another process which is following the server just then. Where that makes the
@@ -47,6 +48,7 @@ class Replica(GraphReads):
         self._asked = threading.Lock()
         self._seen = self._state()
         self._current_at: float | None = None
+        """By a clock that nobody sets."""
         self._server_epoch: int | None = None
         self._is_fenced = False
 
@@ -79,7 +81,9 @@ class Replica(GraphReads):
                 if not refill:
                     raise
                 self._make_anew()
-        self._current_at, self._server_epoch = time.time(), standing.epoch
+        self._current_at, self._server_epoch = time.monotonic(), standing.epoch
+        if being_made(self._path).exists():  # of one who was killed when it had the former one's place
+            remove_database(being_made(self._path))
         if Notes(self._database).all().get(SCRUB_OWED):
             self._database.scrub()
             with self._database.write(durable=False) as connection:
@@ -87,7 +91,9 @@ class Replica(GraphReads):
 
     def _make_anew(self) -> None:
         """Readers see the former replica until the new one is whole."""
-        beside = being_made(self._path)
+        beside, standing = being_made(self._path), self._origin.standing()
+        if standing is not None:
+            self.heard(standing)
         fill(self._origin, beside)
         made = open_file(beside)
         (epoch,) = made.row("SELECT value FROM meta WHERE name = 'epoch'")
@@ -103,9 +109,14 @@ class Replica(GraphReads):
         if not self.follow(patience=PATIENCE):
             raise TimedOutError(f"{self._path}: another process is copying the graph anew. Trying again can succeed.")
 
+    def heard(self, standing: Standing) -> None:
+        """What the server told, though nothing of it is followed."""
+        self._server_epoch = standing.epoch
+
     def lag(self) -> Lag:
-        seconds = None if self._current_at is None else time.time() - self._current_at
-        return Lag(self.epoch(), self._server_epoch, seconds, self._outage.since(), self._outage.reason())
+        seconds = None if self._current_at is None else time.monotonic() - self._current_at
+        is_copied = being_made(self._path).exists() and is_locked(self._lock)
+        return Lag(self.epoch(), self._server_epoch, seconds, self._outage.since(), self._outage.reason(), is_copied)
 
     # ---------------------------------------------------------------------------------- done by the server
 

@@ -48,26 +48,36 @@ def open_replica(
     *,
     refill: bool,
     later: bool = False,
+    haste: float = float("inf"),
 ) -> Replica | None:
-    """The replica at ``path``, as current as the server, where that answers. None where there is none that could be used
-    or, without ``refill``, brought up to the server by its feed; also where another process was at that for all of its
-    PATIENCE, which is about to show another graph, most likely. With ``refill``, for who may not wait, what that one has
-    shown so far will do. With ``later`` one that shows anything is not brought up: :func:`~.feeder.fed` does that."""
+    """The replica at ``path``, as current as the server, where that answers and this machine's disk has room. None where there
+    is none that could be used or, without ``refill``, brought up to the server by its feed; also where another process was at
+    that for all of its PATIENCE, which is about to show another graph, most likely. With ``refill``, for who may not wait, what
+    that one has shown so far will do. With ``later`` one that shows anything is not brought up: :func:`~.feeder.fed` does that.
+    With ``haste``, for who is to tell how it stands, another process is waited for so many seconds at most, and one that shows
+    anything does, though it be behind."""
     if not is_usable(path):
         return None
     replica = Replica(origin, path, lock, connect, outage)
     try:
+        tells = haste < PATIENCE and replica.epoch() > 0
         if later and replica.epoch():
             return replica
-        if origin.standing() is None:
+        standing = origin.standing()
+        if standing is None:
             connect().close()
-        if replica.follow(patience=0.0 if refill else PATIENCE, refill=refill) or refill:
-            return replica
+        else:
+            replica.heard(standing)
+        try:
+            patience = 0.0 if refill else min(PATIENCE, haste)
+            if replica.follow(patience=patience, refill=refill) or refill or tells:
+                return replica
+        except OutdatedError:
+            if tells:
+                return replica
     except AWAY as error:
         outage.begins(error)  # what was known last is shown
         return replica
-    except OutdatedError:
-        pass
     except BaseException:
         replica.close()
         raise
