@@ -11,7 +11,7 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -86,18 +86,7 @@ class Database:
             raise self._typed(error) from error
 
     def _typed(self, error: sqlite3.Error | UnicodeEncodeError | UnicodeDecodeError) -> KgfsError:
-        if isinstance(error, UnicodeEncodeError):
-            return BadInputError(f"{self._path}: text with a lone surrogate is neither kept nor found: {error}.")
-        if isinstance(error, UnicodeDecodeError):
-            return StoreError(f"{self._path}: damaged (text that is none: {error}). {self._remedy}")
-        name = getattr(error, "sqlite_errorname", "") or ""
-        if name.startswith("SQLITE_FULL"):
-            return FullError(f"{self._path}: no space left on the device. Free space, then try again.")
-        if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-            return BusyError(f"{self._path}: another process has been writing for {BUSY_SECONDS:.0f} s. Try again.")
-        if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
-            return StoreError(f"{self._path}: damaged ({error}). {self._remedy}")
-        return StoreError(f"{self._path}: {error}")
+        return typed(error, self._path, self._remedy)
 
     @property
     def reader(self) -> sqlite3.Connection:
@@ -153,10 +142,12 @@ class Database:
             try:
                 yield connection
                 connection.execute("COMMIT")
-            except BaseException:
+            except BaseException as error:
                 # SQLite has rolled back by itself after some errors (a full disk).
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
+                if _is_full(error):
+                    self._give_back()
                 raise
 
     @contextmanager
@@ -171,16 +162,45 @@ class Database:
                 self._writer.execute(f"DETACH DATABASE {name}")
 
     def shorten_log(self) -> None:
-        """Give back the room that a large transaction took beside the file, unless a reader needs it just now."""
+        """Give back the room that a large transaction took beside the file, unless a reader needs it just now. To be called before
+        one, too: what was committed before and is not in the file yet keeps the log of one that fills the disk."""
         with self._lock, self.translated():
-            self._writer.execute("PRAGMA busy_timeout=0")
+            self._shorten()
+
+    def _shorten(self) -> None:
+        self._writer.execute("PRAGMA busy_timeout=0")
+        try:
             self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        finally:
             self._writer.execute(f"PRAGMA busy_timeout={int(BUSY_SECONDS * 1000)}")
+
+    def _give_back(self) -> None:
+        """What a transaction took beside the file that filled the disk: SQLite would keep it for the next one, and nobody could
+        write anything meanwhile."""
+        with suppress(sqlite3.Error):  # what is full is told by who met it; what was committed before stays in the log
+            self._shorten()
+
+    def empty_log(self) -> None:
+        """All that was committed is in the file itself, which may be renamed once it is closed. BusyError if readers of other
+        processes keep the log in use for BUSY_SECONDS."""
+        with self._lock, self.translated():
+            empty_log(self._writer, self._path)
 
     def scrub(self) -> None:
         """Nothing of what was removed is left in the file, nor in the log beside it. Writes the whole file anew."""
         with self._lock, self.translated():
-            scrub(self._writer, self._path)
+            self._shorten()
+            try:
+                scrub(self._writer, self._path)
+            except sqlite3.Error as error:
+                if _is_full(error):
+                    self._give_back()
+                raise
+
+    def sizes(self) -> tuple[int, int]:
+        """Bytes of the file, and of the log beside it, which the file may grow by."""
+        log = self._path.with_name(f"{self._path.name}-wal")
+        return self._path.stat().st_size, log.stat().st_size if log.exists() else 0
 
     def close(self) -> None:
         """Idempotent. No other thread may be reading."""
@@ -191,6 +211,33 @@ class Database:
             self._local = threading.local()
             self._pacing.close()
             self._writer.close()
+
+
+def typed(error: sqlite3.Error | UnicodeEncodeError | UnicodeDecodeError, path: Path, remedy: str) -> KgfsError:
+    """What the driver says of a database, as one of ``kgfs.errors``."""
+    if isinstance(error, UnicodeEncodeError):
+        return BadInputError(f"{path}: text with a lone surrogate is neither kept nor found: {error}.")
+    if isinstance(error, UnicodeDecodeError):
+        return StoreError(f"{path}: damaged (text that is none: {error}). {remedy}")
+    if _is_full(error):
+        return FullError(f"{path}: no space left on the device. Free space, then try again.")
+    if _is(error, "SQLITE_BUSY", "SQLITE_LOCKED"):
+        return BusyError(f"{path}: another process has been writing for {BUSY_SECONDS:.0f} s. Try again.")
+    if is_damaged(error):
+        return StoreError(f"{path}: damaged ({error}). {remedy}")
+    return StoreError(f"{path}: {error}")
+
+
+def is_damaged(error: BaseException) -> bool:
+    return _is(error, "SQLITE_CORRUPT", "SQLITE_NOTADB")
+
+
+def _is_full(error: BaseException) -> bool:
+    return _is(error, "SQLITE_FULL")
+
+
+def _is(error: BaseException, *names: str) -> bool:
+    return (getattr(error, "sqlite_errorname", "") or "").startswith(names)
 
 
 def fault_of(path: Path, *, deep: bool = False) -> str:
@@ -213,10 +260,14 @@ def scrub(connection: sqlite3.Connection, path: Path) -> None:
     """Write a database anew without what was removed from it, and empty its log. BusyError if readers of other
     processes keep the log in use for BUSY_SECONDS. The blocks of the disk that are given back are not overwritten."""
     connection.execute("VACUUM")
+    empty_log(connection, path)
+
+
+def empty_log(connection: sqlite3.Connection, path: Path) -> None:
     busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     if busy:
         raise BusyError(
-            f"{path}: another process has been reading for {BUSY_SECONDS:.0f} s, so its log still has words."
+            f"{path}: another process has been reading for {BUSY_SECONDS:.0f} s, so its log cannot be emptied."
         )
 
 

@@ -21,19 +21,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kgfs.errors import TimedOutError
+from kgfs.errors import FullError, KgfsError, TimedOutError
+from kgfs.stores.database import Database
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.reading import GraphReads
 from kgfs.stores.graph.replica import filling, opening
 from kgfs.stores.graph.replica.feeder import fed
-from kgfs.stores.graph.replica.file import FORMAT, SCHEMA, format_for, is_usable
+from kgfs.stores.graph.replica.file import FORMAT, SCHEMA, Notes, format_for, is_usable
+from kgfs.stores.graph.replica.following import Source
 from kgfs.stores.graph.replica.graph import Replica, being_made
 from kgfs.stores.graph.replica.opening import make_replica, open_replica
 from kgfs.stores.graph.replica.outage import Outage
 from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.graph.vocabulary import Mark, Said
 from kgfs.stores.locks import locked
+from tests.small_disk import small_file_system
 from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, cid, name_taken, prepared, publish
 from tests.t1_stores.graph_stores import copied, own
 from tests.t1_stores.test_graph_stateful import seen
@@ -181,6 +184,178 @@ def test_one_that_was_killed_goes_on_where_it_was(
     assert told == sorted(told)
     with closing(copied(place, path)) as replica:
         assert shown(replica) == shown(graph)
+
+
+def give_up_early(monkeypatch: pytest.MonkeyPatch, kept: int) -> None:
+    """The server keeps so many changes."""
+    from kgfs.stores.graph.neo4j import feed
+
+    monkeypatch.setattr(feed, "KEPT_CHANGES", kept)
+    monkeypatch.setattr(feed, "MOST_CHANGES", kept)
+
+
+@pytest.mark.claim("GRAPH-5")
+def test_a_copy_comes_to_its_end_though_more_is_committed_meanwhile_than_the_feed_is_kept_for(
+    place: Place, graph: Neo4jGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A million concepts take minutes to copy; others read documents all that time."""
+    from kgfs.stores.graph.neo4j.origin import Origin
+
+    for number in range(4):
+        publish(graph, Doc(f"{number:016x}", [Told(f"Zen {number}", 2), Told("Way")], deposit=number))
+    give_up_early(monkeypatch, 30)
+    monkeypatch.setattr(filling, "OWNERS_AT_ONCE", 1)
+    monkeypatch.setattr(filling, "DOCUMENTS_AT_ONCE", 1)
+    monkeypatch.setattr(filling, "KEEP_UP_EVERY", 0.0)
+    told: list[int] = []
+
+    def meanwhile(done: int, total: int) -> None:
+        assert len(told) < 60, "it begins again and again"
+        told.append(done)
+        number = len(told)
+        doc = Doc(f"{number % 7:016x}", [Told(f"Zen {number % 5}", 2), Told("Way", number % 3)], deposit=number)
+        publish(graph, doc, f"commit {number}", at=5000 + number)
+        graph.forget(f"gone {number}", [f"{(number * 3) % 7:016x}"], 6000 + number)
+
+    path = tmp_path / "replica.sqlite"
+    with closing(Origin(place)) as origin:
+        make_replica(origin, path, tmp_path / "replica.lock", connect(place), meanwhile)
+    assert graph.changes(0) is None and told == sorted(told), "what was begun was gone on with"
+    with closing(copied(place, path)) as replica:
+        assert shown(replica) == shown(graph)
+
+
+def test_what_is_left_of_a_copy_that_no_feed_leads_on_from_is_not_gone_on_with(
+    place: Place, graph: Neo4jGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(graph, ZEN)
+    path = tmp_path / "replica.sqlite"
+    from kgfs.stores.graph.neo4j.origin import Origin
+
+    def killed(done: int, total: int) -> None:
+        if done:
+            raise KeyboardInterrupt
+
+    with closing(Origin(place)) as origin:
+        with pytest.raises(KeyboardInterrupt):
+            make_replica(origin, path, tmp_path / "replica.lock", connect(place), killed)
+        assert is_usable(being_made(path))
+        give_up_early(monkeypatch, 5)
+        for number in range(3):
+            publish(graph, replace(ZEN, title=f"title {number}"), f"commit {number}")
+        told: list[int] = []
+        make_replica(origin, path, tmp_path / "replica.lock", connect(place), lambda done, total: told.append(done))
+    assert 0 in told[:2], "nothing was copied behind what could not be followed"
+    with closing(copied(place, path)) as replica:
+        assert shown(replica) == shown(graph)
+
+
+# ------------------------------------------------------------------------------------------- full disks
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    with small_file_system(tmp_path, "24m") as folder:
+        yield folder
+
+
+def fill_up(folder: Path, left: int = 0) -> Path:
+    """A file that takes what the disk has, but so many bytes."""
+    filler, disk = folder / "filler", os.statvfs(folder)
+    with open(filler, "wb", buffering=0) as file:
+        os.posix_fallocate(file.fileno(), 0, disk.f_bavail * disk.f_frsize - left)
+    return filler
+
+
+@pytest.mark.claim("AWAY-5")
+def test_a_replica_that_cannot_be_looked_at_for_the_disk_is_full_is_not_thrown_away(
+    place: Place, graph: Neo4jGraph, small_disk: Path
+) -> None:
+    from kgfs.stores.graph.neo4j.origin import Origin
+
+    publish(graph, ZEN)
+    path = small_disk / "replica.sqlite"
+    copied(place, path).close()
+    kept, filler = path.read_bytes(), fill_up(small_disk)
+    with closing(Origin(place)) as origin, pytest.raises(KgfsError):
+        make_replica(origin, path, small_disk / "replica.lock", connect(place))
+    assert path.read_bytes() == kept
+    filler.unlink()
+    with closing(copied(place, path)) as replica:
+        assert shown(replica) == shown(graph)
+
+
+def test_a_disk_that_is_full_when_the_copy_is_made_makes_it_no_half_one(
+    place: Place, graph: Neo4jGraph, small_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was committed to the log beside the file, and does not get into that, is not left behind by its new name."""
+    from kgfs.stores.graph.neo4j.origin import Origin
+
+    publish(graph, replace(ZEN, texts=["very long " * 200] * 100))
+    path = small_disk / "replica.sqlite"
+
+    follow = filling.follow
+
+    def full_behind_the_last_page(origin: Source, database: Database) -> object:
+        if Notes(database).all()["stage"] == "whole":
+            fill_up(small_disk)
+        return follow(origin, database)
+
+    with closing(Origin(place)) as origin:
+        with monkeypatch.context() as filled, pytest.raises(FullError):
+            filled.setattr(filling, "follow", full_behind_the_last_page)
+            make_replica(origin, path, small_disk / "replica.lock", connect(place))
+        assert not path.exists()
+        (small_disk / "filler").unlink()
+        make_replica(origin, path, small_disk / "replica.lock", connect(place))
+    with closing(copied(place, path)) as replica:
+        assert shown(replica) == shown(graph)
+
+
+@pytest.mark.claim("AWAY-5")
+def test_a_copy_that_finds_no_room_leaves_some_to_what_is_written_and_goes_on_when_there_is_more(
+    place: Place, graph: Neo4jGraph, small_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first one, and one that is to have its place."""
+    from kgfs.stores.graph.neo4j.origin import Origin
+
+    def read_all(title: str) -> None:
+        for number in range(12):
+            doc = Doc(f"{number:016x}", [Told(f"Zen {number}")], deposit=number, texts=["very long " * 200] * 100)
+            publish(graph, replace(doc, title=title))
+
+    def write(bytes_: int) -> None:
+        (small_disk / "spool").write_bytes(b"x" * bytes_)
+        (small_disk / "spool").unlink()
+
+    monkeypatch.setattr(filling, "DOCUMENTS_AT_ONCE", 1)
+    read_all("first")
+    path, lock, told = small_disk / "replica.sqlite", small_disk / "replica.lock", []
+    filler = fill_up(small_disk, 2 << 20)
+    with closing(Origin(place)) as origin:
+        with pytest.raises(FullError, match="copying the graph"):
+            make_replica(origin, path, lock, connect(place))
+        write(512 << 10)
+        filler.unlink()
+        make_replica(origin, path, lock, connect(place), lambda done, total: told.append(done))
+    assert told[0] > 100, "it went on"
+    with closing(copied(place, path)) as replica:
+        graph.clear()
+        read_all("second")
+        before = replica.document("0" * 16)
+        for left in (2 << 20, 5 << 20):  # too little to copy it; too little to have it take the place
+            filler = fill_up(small_disk, left)
+            for _ in range(3):
+                with pytest.raises(FullError):
+                    replica.refresh()
+                write(512 << 10)
+            assert before is not None and replica.document("0" * 16) == before, "what was known is shown"
+            assert "no space" in replica.lag().away_reason
+            filler.unlink()
+        replica.refresh()
+        assert shown(replica) == shown(graph)
+        assert replica.lag().away_since is None
+        assert not being_made(path).exists()
 
 
 def test_another_comment_makes_no_other_schema() -> None:
@@ -402,14 +577,14 @@ def test_a_rebuilt_graph_is_copied_anew(place: Place, graph: Neo4jGraph, tmp_pat
 def test_a_feed_that_does_not_reach_back_is_no_feed(
     place: Place, graph: Neo4jGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from kgfs.stores.graph.neo4j import feed
-
-    monkeypatch.setattr(feed, "KEPT_CHANGES", 10)
+    give_up_early(monkeypatch, 10)
     with closing(copied(place, tmp_path / "replica.sqlite")) as replica:
         for n in range(5):
             publish(graph, replace(ZEN, title=f"title {n}"), f"commit {n}")
+        assert graph.changes(0) is None
         replica.refresh()
         assert shown(replica) == shown(graph)
+        assert replica.clears() == 1, "it was copied anew"
 
 
 @pytest.mark.parametrize("followed", [True, False])

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.stores.garage.s3.cache import SPARE, Cache
+from kgfs.stores.garage.s3.cache import Cache
 from kgfs.stores.garage.sums import sums_of
+from kgfs.stores.spare import SPARE
 
 MIB = 1 << 20
 DISKS = {"large": (1 << 40, SPARE), "small": (400 * MIB, 100 * MIB)}

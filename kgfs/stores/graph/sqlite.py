@@ -143,6 +143,7 @@ class SqliteGraph(GraphReads):
 
     def adopt(self, built: Graph, ontology: str = "") -> int:
         assert isinstance(built, SqliteGraph)
+        self._database.shorten_log()
         with self._database.attached(built._where, BUILT), self._database.write(durable=True) as connection:
             epoch = adopt(connection, ontology)
         self._database.shorten_log()

@@ -23,14 +23,12 @@ from kgfs.stores.garage.durable import make_folder, os_errors
 from kgfs.stores.garage.s3.names import key_hash
 from kgfs.stores.garage.sidecar import decode_sums, encode_sums
 from kgfs.stores.locks import locked
+from kgfs.stores.spare import lacking
 
 PAGE = 4096
 """What a file takes of the disk is a multiple of it."""
 LARGE = 256 << 10
 """Bytes from which on the room of a file is asked for at once, which takes a quarter off what writing a MiB costs on ext4."""
-SPARE = 256 << 20
-"""Bytes of the disk that are left to the rest of the home: what it records and writes comes first. Of a small disk a
-quarter."""
 FRESH = 60.0
 """Seconds in which a second use of a file is not noted again."""
 _STATE = struct.Struct("<qq")
@@ -189,11 +187,11 @@ class Cache:
         if not self._limit:
             return
         with suppress(OSError):
-            if (lacking := _lacking(self._top)) > 0:
+            if (missing := lacking(self._top)) > 0:
                 with self._locked() as state:
                     used, now = _read_state(state)
                     if used:
-                        _write_state(state, self._sweep(max(0, used - lacking)), now)
+                        _write_state(state, self._sweep(max(0, used - missing)), now)
 
     def used(self) -> int:
         """Bytes of disk that count."""
@@ -226,7 +224,7 @@ class Cache:
             if not files:
                 return
             _write_state(state, used + sum(file.room for file in files.values()), now)
-            free = -_lacking(self._top)
+            free = -lacking(self._top)
             for path, file in files.items():
                 if used + file.room > self._limit:
                     swept = self._sweep(max(0, self._limit * 9 // 10 - file.room))
@@ -260,12 +258,6 @@ class Cache:
 
     def _locked(self) -> AbstractContextManager[int]:
         return locked(f"{self._top}/state")
-
-
-def _lacking(folder: str) -> int:
-    """Bytes that the disk should have free and has not; below 0 where it has more."""
-    disk = os.statvfs(folder)
-    return min(SPARE, disk.f_blocks * disk.f_frsize // 4) - disk.f_bavail * disk.f_frsize
 
 
 def is_at_hand(file: FileIO, buffer: memoryview) -> bool:

@@ -6,13 +6,17 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from kgfs.errors import BusyError, FullError
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.replica.graph import Replica
 
 EVERY = 0.25
 """Seconds between two looks at the server."""
-AWAY = 1.0
+AGAIN = 1.0
 """The same while it is away."""
+SELDOM = 60.0
+"""The same at most, twice as long each time, while this machine's disk has not the room: an attempt may take the last of it, and
+as long as it lasts nobody could write."""
 ENDING = 5.0
 """Seconds that a look under way has to end when the mount does."""
 
@@ -44,5 +48,7 @@ def _feed(replica: Replica, begin: threading.Event | None, over: threading.Event
         try:
             replica.follow()
             pause = EVERY
+        except (FullError, BusyError):
+            pause = min(max(AGAIN, 2 * pause), SELDOM)
         except Exception:  # noqa: BLE001 - noted by follow(); the next look may succeed, and a thread that ended would look no more
-            pause = AWAY
+            pause = AGAIN

@@ -11,10 +11,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from kgfs.stores.database import Database
+from kgfs.stores.database import Database, is_damaged, typed
 from kgfs.stores.graph.migrations import MIGRATIONS
 from kgfs.stores.graph.replica.standing import Standing
 from kgfs.stores.migrations import format_of
+from kgfs.stores.wal import BUSY_SECONDS
 
 REMEDY = "It is a replica of the graph on the server: remove the file, kgfs mount makes it again."
 
@@ -53,14 +54,17 @@ def open_file(path: Path) -> Database:
 
 
 def is_usable(path: Path) -> bool:
-    """Whether there is a file of this format."""
+    """Whether there is a file of this format. Errors as of a ``Database`` where that cannot be told, for the disk is full, say, or
+    another process keeps it: what is not usable is removed and copied anew, which takes long, and the server."""
     if not path.exists():
         return False
     try:
-        with closing(sqlite3.connect(path)) as connection:
+        with closing(sqlite3.connect(path, timeout=BUSY_SECONDS)) as connection:
             return format_of(connection) == FORMAT
-    except sqlite3.Error:
-        return False
+    except sqlite3.Error as error:
+        if is_damaged(error):
+            return False
+        raise typed(error, path, REMEDY) from error
 
 
 class Notes:

@@ -1,11 +1,14 @@
-"""Making a replica: pages by key into a file beside, then what was committed meanwhile, then all of it is shown at once.
+"""Making a replica: pages by key into a file beside, then all of it is shown at once.
 
-Where it stands is noted with each page in the page's own transaction, so that one that was killed goes on there. Memory
-is that of a page, whatever the size of the graph.
+Where it stands is noted with each page in the page's own transaction, so that one that was killed goes on there. What is
+committed meanwhile is followed between the pages: the feed is kept for so many changes only, and others may commit more of
+them than that while a large graph is copied. What a page brings of what was followed is the same again; what it does not
+bring yet, and others change, comes with its page. Memory is that of a page, whatever the size of the graph.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +20,7 @@ from kgfs.stores.graph.replica.file import Notes, is_usable, note, note_standing
 from kgfs.stores.graph.replica.following import OutdatedError, Source, follow, gone, put_documents
 from kgfs.stores.graph.replica.standing import Standing
 from kgfs.stores.graph.rows import inverse
+from kgfs.stores.spare import leave_spare
 
 if TYPE_CHECKING:
     from kgfs.stores.graph.neo4j.origin import Look
@@ -26,6 +30,8 @@ DOCUMENTS_AT_ONCE = 200
 ROWS_AT_ONCE = 20_000
 """Concepts and relationships, or documents, of one page; it ends earlier after so many Sources and quotes. A larger
 document is a page of its own."""
+KEEP_UP_EVERY = 10.0
+"""Seconds between looks, between pages, at what was committed meanwhile."""
 
 Progress = Callable[[int, int], None]
 """Is told (rows that are copied, of about how many)."""
@@ -42,8 +48,9 @@ _FROM_OBJECT = _JOIN.format(one="object", seen_as="inverse(relationship.type)", 
 
 
 def fill(origin: Source, path: Path, progress: Progress = lambda done, total: None) -> None:
-    """A whole and current replica at ``path``, a file beside the one that is read. Goes on with one that was begun, if it is
-    of the same graph. One process at a time."""
+    """A whole and current replica at ``path``, a file beside the one that is read, with nothing of it in a log beside. Goes on
+    with one that was begun, if it is of the same graph. One process at a time. FullError where it would take what a disk has
+    spare; what was copied stays."""
     while True:
         standing = origin.standing()
         begun = _begun(path)
@@ -53,8 +60,9 @@ def fill(origin: Source, path: Path, progress: Progress = lambda done, total: No
             remove_database(path)
         database = open_file(path)
         try:
-            _Filling(origin, database, progress).carry_out()
+            _Filling(origin, database, path, progress).carry_out()
             follow(origin, database)
+            database.empty_log()  # whoever renames the file does not rename that; closing it hides that a full disk kept it
             return
         except OutdatedError:
             database.close()
@@ -74,9 +82,10 @@ def _begun(path: Path) -> Standing | None:
 
 
 class _Filling:
-    def __init__(self, origin: Source, database: Database, progress: Progress) -> None:
+    def __init__(self, origin: Source, database: Database, path: Path, progress: Progress) -> None:
         self._origin = origin
         self._database = database
+        self._path = path
         self._progress = progress
         self._total = 0
 
@@ -87,7 +96,13 @@ class _Filling:
         done, self._total = notes["done"], notes["total"]
         stage, cursor = notes["stage"], notes["cursor"]
         self._progress(done, self._total)
+        keep_up_at = 0.0
         while stage != _WHOLE:
+            size, log = self._database.sizes()
+            leave_spare(self._path, "copying the graph", size + log, log)
+            if time.monotonic() >= keep_up_at:  # one that was begun long ago first: is it worth being gone on with?
+                follow(self._origin, self._database)
+                keep_up_at = time.monotonic() + KEEP_UP_EVERY
             stage, cursor, done = self._origin.look(lambda look: self._step(look, stage, cursor, done))  # noqa: B023
             border("replica-page")
             self._progress(min(done, self._total), self._total)

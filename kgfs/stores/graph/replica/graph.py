@@ -23,6 +23,7 @@ from kgfs.stores.graph.replica.standing import Standing
 from kgfs.stores.graph.vocabulary import Batch, Fault, Lag, Mark, Publication, Redaction, RelationshipRow, Said
 from kgfs.stores.leases.contract import Lease, Leases, SharedGraph
 from kgfs.stores.locks import is_locked, locked_within
+from kgfs.stores.spare import leave_spare
 
 PATIENCE = 10.0
 """Seconds that whoever wrote waits for another process which is following the server just then. Where that makes the
@@ -85,6 +86,8 @@ class Replica(GraphReads):
         if being_made(self._path).exists():  # of one who was killed when it had the former one's place
             remove_database(being_made(self._path))
         if Notes(self._database).all().get(SCRUB_OWED):
+            size, log = self._database.sizes()
+            leave_spare(self._path, "writing it anew without what left the graph", size, size + log)
             self._database.scrub()
             with self._database.write(durable=False) as connection:
                 note(connection, **{SCRUB_OWED: 0})
@@ -97,7 +100,10 @@ class Replica(GraphReads):
         fill(self._origin, beside)
         made = open_file(beside)
         (epoch,) = made.row("SELECT value FROM meta WHERE name = 'epoch'")
+        size, _ = made.sizes()
         made.close()
+        self._database.shorten_log()
+        leave_spare(self._path, "the copy of the graph, until it has the former one's place", size, size)
         with self._database.attached(beside, BUILT), self._database.write(durable=False) as connection:
             adopt(connection, "")
             connection.execute("UPDATE meta SET value = ? WHERE name IN ('epoch', 'changes_above')", (epoch,))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from kgfs.errors import AWAY
+from kgfs.errors import AWAY, FullError
 from kgfs.stores.database import remove_database
 from kgfs.stores.graph.replica.file import is_usable
 from kgfs.stores.graph.replica.filling import Progress, fill
@@ -75,7 +75,7 @@ def open_replica(
         except OutdatedError:
             if tells:
                 return replica
-    except AWAY as error:
+    except (FullError, *AWAY) as error:
         outage.begins(error)  # what was known last is shown
         return replica
     except BaseException:
