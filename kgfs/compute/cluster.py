@@ -271,6 +271,7 @@ def _connected(settings: Cluster) -> Any:
     os.environ["RAY_AUTH_MODE"] = "token"
     if settings.token_file:
         os.environ["RAY_AUTH_TOKEN_PATH"] = str(Path(settings.token_file).expanduser())
+        os.environ.pop("RAY_AUTH_TOKEN", None)  # which Ray would take instead
     if not settings.address:
         # Ray looks up another address of the machine for loopback, unless it takes itself for a cluster of one node.
         os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"

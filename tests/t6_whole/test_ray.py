@@ -179,6 +179,30 @@ def test_a_cluster_of_this_machine_listens_on_loopback_alone_to_who_has_its_toke
     assert {(env["RAY_AUTH_MODE"], env["RAY_USAGE_STATS_ENABLED"]) for env in environments} == {("token", "0")}
 
 
+SHOW = """
+import sys
+from kgfs.compute.cluster import _connected
+from kgfs.config import Cluster
+ray = _connected(Cluster(engine="ray", token_file=sys.argv[1]))
+from ray._raylet import AuthenticationTokenLoader
+print(AuthenticationTokenLoader.instance().get_token_for_http_header()["authorization"])
+ray.shutdown()
+"""
+
+
+def test_the_token_is_that_of_the_setting_whatever_the_environment_has(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("1" * 64)
+    shown = subprocess.run(
+        [sys.executable, "-c", SHOW, tmp_path / "token"],
+        env={**os.environ, "HOME": str(tmp_path), "RAY_AUTH_TOKEN": "2" * 64},
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=True,
+    )
+    assert shown.stdout.splitlines()[-1] == f"Bearer {'1' * 64}"
+
+
 @lifecycle
 def test_a_killed_coordinator_loses_no_record_leaves_no_process_and_shows_no_token(
     home: Path, documents: list[str], tmp_path: Path
