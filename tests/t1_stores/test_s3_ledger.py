@@ -202,6 +202,23 @@ def test_nor_does_the_ledger_end_there(bucket: Bucket, monkeypatch: pytest.Monke
         assert S3Ledger(mine).last_seq() == 8
 
 
+def test_what_is_merged_under_who_looks_for_damage_is_none(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    one_by_one(S3Ledger(bucket), 1, 8)
+    lie(bucket, entries_name(7), bucket.get(entries_name(7))[1][:-4])
+    known = dict(numbered(1, 8))
+    with closing(Bucket(bucket.place)) as mine:
+        get, meanwhile = mine.get, [lambda: merge(bucket, 0, 8192), lambda: S3Ledger(bucket).mend(known.get)]
+
+        def get_later(name: str) -> tuple[Found, bytes]:
+            while meanwhile and name == entries_name(3):
+                meanwhile.pop()()
+            return get(name)
+
+        monkeypatch.setattr(mine, "get", get_later)
+        assert S3Ledger(mine).faults() == []
+    assert [piece.name for piece in bucket.listed(ENTRIES)] == []
+
+
 def test_pieces_are_read_from_servers_that_tag_otherwise_in_listings(
     bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -228,7 +245,7 @@ def test_a_second_writer_of_other_entries_is_refused(bucket: Bucket) -> None:
 MERGER = """
 import sys
 from pathlib import Path
-from kgfs.stores.garage.s3.bucket import Bucket, Found
+from kgfs.stores.garage.s3.bucket import Bucket
 from kgfs.stores.garage.s3.merging import merge
 from kgfs.stores.garage.s3.place import Place
 

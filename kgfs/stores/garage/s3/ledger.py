@@ -10,7 +10,18 @@ from kgfs.errors import AWAY, MissingError, OvertakenError, StoreError, TimedOut
 from kgfs.stores.garage.contract import Segment, SegmentReader
 from kgfs.stores.garage.s3.bucket import Bucket
 from kgfs.stores.garage.s3.merging import merge
-from kgfs.stores.garage.s3.pieces import LAST, SEGMENT, Piece, chain, entries_name, last_of, listed, listed_merged, read
+from kgfs.stores.garage.s3.pieces import (
+    LAST,
+    PATIENCE,
+    SEGMENT,
+    Piece,
+    chain,
+    entries_name,
+    last_of,
+    listed,
+    listed_merged,
+    read,
+)
 from kgfs.stores.garage.s3.survey import mended, survey
 from kgfs.stores.garage.segments import check_entries, encode_line
 
@@ -22,8 +33,6 @@ LIST_AFTER = 8
 """Looks by name alone at what follows an entry until one lists: in between it cannot be merged, unless that was long ago."""
 PAUSE = 5.0
 """Seconds without one after the server did not answer."""
-PATIENCE = 20
-"""How often reading starts again where pieces were merged under it."""
 
 
 class S3Ledger:

@@ -27,6 +27,8 @@ SEGMENT = 8192
 """Entries that are shown as one segment, and end as one object."""
 LAST = "kgfs-last"
 """Metadata: the number of a piece's last entry."""
+PATIENCE = 20
+"""How often pieces are listed again where they were merged under who reads them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kgfs.errors import MissingError, RotError
 from kgfs.stores.garage.s3.bucket import Bucket
-from kgfs.stores.garage.s3.pieces import LAST, Piece, chain, entries_name, last_of, listed
+from kgfs.stores.garage.s3.pieces import LAST, PATIENCE, Piece, chain, entries_name, last_of, listed
 from kgfs.stores.garage.segments import decode_line, encode_line
 
 
@@ -35,29 +35,35 @@ class Damaged:
 
 
 def survey(bucket: Bucket, segment: int) -> Iterator[Damaged]:
-    """Reads everything, a piece in memory at a time."""
-    entries, merged = listed(bucket, 0, segment)
-    starts = sorted(piece.first for piece in [*entries, *merged])
-    after = 0
+    """Reads everything, a piece in memory at a time. What is merged meanwhile is no damage: it is listed again."""
+    after, patience = 0, PATIENCE
     while True:
+        entries, merged = listed(bucket, after, segment)
         try:
             for piece in chain(entries, merged, after):
-                damaged, after = _look(bucket, piece)
+                try:
+                    damaged, after = _look(bucket, piece)
+                    patience = PATIENCE
+                except MissingError:
+                    if patience:
+                        patience -= 1
+                        break
+                    after = piece.last or piece.first  # listed again and again, and never to be had
+                    damaged = Damaged(piece.name, piece.first, after, {})
                 if damaged:
                     yield damaged
-            return
+            else:
+                return
         except RotError:  # nothing has the entries up to the next piece
-            following = next(start for start in starts if start > after + 1)
+            following = min(piece.first for piece in (*entries, *merged) if piece.first > after + 1)
             yield Damaged(entries_name(after + 1), after + 1, following - 1, {})
             after = following - 1
 
 
 def _look(bucket: Bucket, piece: Piece) -> tuple[Damaged | None, int]:
-    """What is wrong with a piece, and its last entry."""
+    """What is wrong with a piece, and its last entry. MissingError where it was merged since it was listed."""
     try:
         return None, last_of(bucket, piece)
-    except MissingError:
-        return Damaged(piece.name, piece.first, piece.last or piece.first, {}), piece.last or piece.first
     except RotError:
         found, raw = bucket.get(piece.name)
         told = found.meta.get(LAST, "")
