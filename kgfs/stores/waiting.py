@@ -1,15 +1,17 @@
-"""Where the garage has bytes that homes share before they are settled, so that all of them can read what one has written, and
-while they leave."""
+"""Where the garage has bytes before they are settled, as homes that share it do, so that all of them can read what one has written,
+and while they leave."""
 
 from __future__ import annotations
 
 import re
 
-from kgfs.domain.documents import Place
+from kgfs.domain.documents import Name, Place
+from kgfs.errors import MissingError
 from kgfs.stores.garage.contract import Objects
 from kgfs.stores.journal.contract import Journal
 from kgfs.stores.journal.encoding import decode
 from kgfs.stores.journal.facts import ContentKept
+from kgfs.stores.stores import Stores
 
 _KEY = re.compile(r"inbox/([0-7][0-9a-f]{15}|[0-9a-f]{1,15})\.([0-9a-f]{64})")
 WAITING = "inbox/"
@@ -39,3 +41,19 @@ def is_awaited(journal: Journal, key: str) -> bool:
     tail = map(decode, journal.unshipped(1 << 62)[1])
     undelivered = any(isinstance(fact, ContentKept) and waiting_key(fact.id, fact.sha256) == key for fact in tail)
     return undelivered or journal.promises(key)
+
+
+def key_on_the_way(stores: Stores, name: Name) -> str:
+    """The garage key of bytes that left the spool before the fact was recorded that says so. MissingError if they are
+    not in the garage either."""
+    names = stores.journal.names
+    if stores.journal.sharing and stores.garage.objects.exists(key := waiting_key(name.id, name.sha256)):
+        return key
+    document = names.document_with(name.ontology, name.sha256)
+    if document is not None and stores.garage.objects.exists(document.key):
+        return document.key
+    for ontology in sorted(names.ontologies(), key=lambda one: one.id != name.ontology):
+        for key, size in stores.garage.objects.keys(f"sources/{ontology.prefix}/{name.sha256[:32]}."):
+            if size == name.size:
+                return key
+    raise MissingError(f"The kept bytes of '{name.name}' are neither in the spool nor in the garage.")

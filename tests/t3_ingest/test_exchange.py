@@ -31,6 +31,7 @@ from kgfs.ingest.keeping.settle import Settler
 from kgfs.ingest.sharing.exchange import Exchange
 from kgfs.ingest.sharing.obey import is_obeyed
 from kgfs.knowledge.check.kept import in_garage
+from kgfs.knowledge.check.owed import in_journal
 from kgfs.knowledge.owed import owed
 from kgfs.stores.damage import Kind
 from kgfs.stores.error_log import ErrorLog
@@ -1018,6 +1019,14 @@ def test_what_another_process_of_the_home_took_away_is_put_there_again(here: Hos
         one.exchange.meet()
     assert ("conflict", LARGE) in here.history("a.txt")
     assert ("conflict", LARGE) in there.history("a.txt")
+
+
+def test_what_another_home_has_not_settled_yet_is_not_lost(here: Host, there: Host) -> None:
+    """It waits in the bucket, and in the spool of the other home alone: for long, where that one is stopped."""
+    name = there.file("a.txt", LARGE)
+    same(here, there)
+    assert here.journal.names.name(name.id) is not None
+    assert list(in_journal(here.config, here.stores, [], worker=True)) == []
 
 
 def test_what_another_home_keeps_is_nobodys_only_once_all_is_known_and_it_is_old(

@@ -19,6 +19,7 @@ from kgfs.errors import BadInputError, MissingError, NotAFolderError
 from kgfs.failpoints import border
 from kgfs.ingest.depositing.deposit import Deposits
 from kgfs.ingest.depositing.rules import check_path
+from kgfs.ingest.keeping.content import only_in_garage
 from kgfs.ingest.keeping.giving_up import GivingUp
 from kgfs.ingest.keeping.settle import Settler
 from kgfs.stores.found import ontology_of
@@ -125,6 +126,9 @@ def drop_unheld(stores: Stores, settler: Settler, between: Callable[[], None] = 
         with settler.alone():
             keys = journal.unheld(some)
             if giving is None:
+                # Where homes share the garage such bytes wait in it, too.
+                coming = {sha256[:32] for sha256 in only_in_garage(stores, settler.config.spool)}
+                keys = [key for key in keys if key.rpartition("/")[2].partition(".")[0] not in coming]
                 for key in keys:
                     objects.delete(key)
                 journal.drop_unheld(keys)

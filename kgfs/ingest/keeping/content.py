@@ -13,16 +13,20 @@ from threading import Lock
 from typing import Protocol
 
 from kgfs.domain.documents import Name, Place
+from kgfs.domain.identity import garage_key_of
+from kgfs.domain.names import extension_of
 from kgfs.errors import FullError, MissingError, RotError, StoreError, from_os_error
 from kgfs.stores.garage.contract import BLOCK, Objects, Reader, Sums
 from kgfs.stores.garage.durable import sync_folder
 from kgfs.stores.garage.sums import Summer, sums_of
 from kgfs.stores.locks import is_locked
 from kgfs.stores.stores import Stores
-from kgfs.stores.waiting import waiting_key
+from kgfs.stores.waiting import key_on_the_way, waiting_key
 
 SMALL = 64 << 10
 """Up to this size contents stay in memory and become durable as an inbox row."""
+
+EVER = 2**63 - 1
 
 LOOKS = 8
 """How often a row is read again whose bytes are not where it says; each time they must have moved on."""
@@ -264,8 +268,9 @@ def open_content(stores: Stores, spool: Path, name_id: int, known: Name | None =
 
 
 def open_at(stores: Stores, spool: Path, name: Name) -> Content | None:
-    """The bytes where ``name`` says they are; None if they are not there. Inbox rows are verified whole, objects of
-    the garage block by block."""
+    """The bytes where ``name`` says they are, or on their way from there to the garage; None where the row is another by now.
+    Inbox rows are verified whole, objects of the garage block by block. No server is asked: who reads may have to, and
+    who opens a file may be one for whom all others wait."""
     if name.place is Place.NONE:
         return Memory()
     if name.place is Place.INBOX:
@@ -273,15 +278,12 @@ def open_at(stores: Stores, spool: Path, name: Name) -> Content | None:
         if small is not None and sums_of(small).sha256 != name.sha256:
             raise RotError(f"The kept bytes of '{name.name}' are damaged in the inbox.")
         return _waiting(stores, name) if small is None else Memory(small)
+    if name.place is Place.GARAGE:
+        return _kept(stores, name.key, name)
     try:
-        if name.place is Place.GARAGE:
-            return _kept(stores, name.key, name)
-        try:
-            return SpoolFile.kept(spool / name.key, name.size)
-        except FileNotFoundError:
-            return _waiting(stores, name) or _kept(stores, key_on_the_way(stores, name), name)
-    except MissingError:
-        return None
+        return SpoolFile.kept(spool / name.key, name.size)
+    except FileNotFoundError:
+        return _waiting(stores, name) or _settling(stores, name)
 
 
 def _waiting(stores: Stores, name: Name) -> Kept | None:
@@ -289,21 +291,24 @@ def _waiting(stores: Stores, name: Name) -> Kept | None:
     return _kept(stores, waiting_key(name.id, name.sha256), name) if stores.journal.sharing else None
 
 
+def _settling(stores: Stores, name: Name) -> Kept | None:
+    """What left the spool before the fact was recorded that says so, which is not while the garage's server is away. Under the
+    key that it is most likely to have there; who reads it looks under others."""
+    names = stores.journal.names
+    now, ontology = names.name(name.id), names.ontology(name.ontology)
+    if ontology is None or now is None or (now.sha256, now.place, now.key) != (name.sha256, name.place, name.key):
+        return None
+    document = names.document_with(name.ontology, name.sha256)
+    likely = document.key if document else garage_key_of(ontology.prefix, name.sha256, extension_of(name.name))
+    return _kept(stores, likely, name)
+
+
 def _kept(stores: Stores, key: str, name: Name) -> Kept:
     return Kept(stores.garage.objects, key, name.size, lambda: key_on_the_way(stores, name), name.sha256)
 
 
-def key_on_the_way(stores: Stores, name: Name) -> str:
-    """The garage key of bytes that left the spool before the fact was recorded that says so. MissingError if they are
-    not in the garage either."""
-    names = stores.journal.names
-    if stores.journal.sharing and stores.garage.objects.exists(key := waiting_key(name.id, name.sha256)):
-        return key
-    document = names.document_with(name.ontology, name.sha256)
-    if document is not None and stores.garage.objects.exists(document.key):
-        return document.key
-    for ontology in sorted(names.ontologies(), key=lambda one: one.id != name.ontology):
-        for key, size in stores.garage.objects.keys(f"sources/{ontology.prefix}/{name.sha256[:32]}."):
-            if size == name.size:
-                return key
-    raise MissingError(f"The kept bytes of '{name.name}' are neither in the spool nor in the garage.")
+def only_in_garage(stores: Stores, spool: Path) -> set[str]:
+    """The contents (SHA-256) of files that left the spool for the garage, and nothing says so yet: who settled them was killed, or
+    met a server that was away, before that could be noted. To be asked while nobody settles."""
+    waiting = stores.journal.names.unsettled(quiet_before=EVER)
+    return {name.sha256 for name in waiting if name.place is Place.SPOOL and not (spool / name.key).exists()}

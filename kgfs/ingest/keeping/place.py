@@ -12,11 +12,11 @@ from pathlib import Path
 from kgfs.domain.documents import Name, Place
 from kgfs.errors import MissingError, RotError, from_os_error
 from kgfs.failpoints import border
-from kgfs.ingest.keeping.content import SpoolFile, key_on_the_way
+from kgfs.ingest.keeping.content import SpoolFile
 from kgfs.stores.garage.contract import BLOCK, Sums
 from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.stores import Stores
-from kgfs.stores.waiting import WAITING, waiting_key
+from kgfs.stores.waiting import WAITING, key_on_the_way, waiting_key
 
 AT_ONCE = 8
 """Small objects put at the same time: with one after the other each waits for the disk three times."""

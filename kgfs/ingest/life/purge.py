@@ -16,6 +16,7 @@ from dataclasses import asdict
 from kgfs.config import Config
 from kgfs.errors import MissingError, RotError, StoreError
 from kgfs.failpoints import border
+from kgfs.ingest.keeping.content import only_in_garage
 from kgfs.ingest.keeping.giving_up import GivingUp
 from kgfs.ingest.keeping.quarantine import erase, erase_logged
 from kgfs.ingest.keeping.settle import Settler
@@ -160,6 +161,8 @@ def _erase_objects(config: Config, stores: Stores, doc_id: str) -> None:
     if stores.journal.sharing:
         GivingUp(stores, config).take_out(keys, originals)
         return
+    if document is not None and document.sha256 in only_in_garage(stores, config.spool):
+        originals = []  # it was deposited again, and is all that is left of that
     copies = [copy for key in originals for copy in copies_leaving(objects, key)]
     for key in copies + keys + originals:
         objects.delete(key)

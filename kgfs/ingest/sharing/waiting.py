@@ -9,13 +9,13 @@ from pathlib import Path
 
 from kgfs.domain.documents import Place
 from kgfs.errors import MissingError, RotError, from_os_error
-from kgfs.ingest.keeping.content import is_held, key_on_the_way
+from kgfs.ingest.keeping.content import is_held
 from kgfs.ingest.keeping.place import copy_within
 from kgfs.stores.garage.contract import BLOCK
 from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.journal.facts import ContentKept
 from kgfs.stores.stores import Stores
-from kgfs.stores.waiting import waiting_key
+from kgfs.stores.waiting import key_on_the_way, waiting_key
 
 
 def put_waiting(stores: Stores, spool: Path, fact: ContentKept) -> bool:

@@ -22,6 +22,8 @@ PARTS = ("readings", "decisions", "records", "vectors", "texts")
 A_DAY = 24 * 3600 * 10**9
 """Nanoseconds in which another home delivers what it put into the garage that it shares with this one."""
 
+EVER = 2**63 - 1
+
 _DOC_ID = re.compile(r"[0-9a-f]{16}")
 
 
@@ -41,6 +43,8 @@ def in_ledger(stores: Stores) -> Iterator[Damage]:
 
 def in_garage(stores: Stores, *, deep: bool, progress: Callable[[int, int, str], None]) -> Iterator[Damage]:
     objects, journal = stores.garage.objects, stores.journal
+    # Before the objects are listed: what is settled meanwhile is known by then to be somebody's.
+    coming = {name.sha256[:32] for name in journal.names.unsettled(quiet_before=EVER) if name.sha256}
     promised: set[str] = set()
     for key, _, doc_id in journal.promised():
         if key not in promised and not objects.exists(key):
@@ -52,6 +56,8 @@ def in_garage(stores: Stores, *, deep: bool, progress: Callable[[int, int, str],
     held = {document.key for document in documents(stores)} | promised | set(journal.unheld())
     for done, (key, size) in enumerate(keys, 1):
         for damage in _object(stores, key, size, held, deep):
+            if damage.kind is Kind.ORPHAN and key.rpartition("/")[2].partition(".")[0] in coming:
+                continue  # it is just being settled, or was by one that was killed, and would be lost with it
             if damage.kind not in (Kind.ORPHAN, Kind.LEFT_WAITING) or _is_nobodys(stores, key):
                 yield damage
         progress(done, len(keys), "objects")

@@ -6,9 +6,11 @@ import time
 from collections.abc import Iterator, Sequence
 
 from kgfs.config import Config
-from kgfs.domain.documents import Place
+from kgfs.domain.documents import Name, Place
+from kgfs.errors import MissingError
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.stores import Stores
+from kgfs.stores.waiting import key_on_the_way
 
 LONG_AGO = 600 * 10**9
 """Nanoseconds after which a lease that ran out is nobody's business any more."""
@@ -28,7 +30,16 @@ def in_journal(config: Config, stores: Stores, alive: Sequence[str], *, worker: 
         if path.name not in wanted and path.name.partition("-")[0] not in alive:
             yield Damage(Kind.LEFT_SPOOL, path.name, f"{path.stat().st_size} bytes" if path.exists() else "")
     for name in waiting:
-        if name.place is Place.SPOOL and not (config.spool / name.key).exists():
+        if name.place is Place.SPOOL and not (config.spool / name.key).exists() and not _is_in_garage(stores, name):
             yield Damage(Kind.LOST_SPOOL, names.path(name.id) or name.name, name.key)
     for sha256 in stores.journal.left_inbox():
         yield Damage(Kind.LEFT_INBOX, sha256)
+
+
+def _is_in_garage(stores: Stores, name: Name) -> bool:
+    """Brought there by one that was killed, or heard no more of a server, before it could note that; or by the home that wrote it."""
+    try:
+        key_on_the_way(stores, name)
+    except MissingError:
+        return False
+    return True
