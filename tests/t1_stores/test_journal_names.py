@@ -285,6 +285,9 @@ def test_what_was_written_waits_for_its_settling(journal: Journal, hand: Hand) -
 
     assert waiting(quiet_before=hand.at) == [first, second]
     assert waiting(quiet_before=quiet) == [first] and waiting(quiet_before=quiet - 1) == []
+    assert waiting(quiet_before=quiet - 1, or_after=quiet) == [second]
+    assert waiting(quiet_before=quiet - 1, or_after=quiet - 1) == [first, second]
+    assert waiting(quiet_before=quiet - 1, or_after=quiet, session="mount") == []
     assert waiting(quiet_before=hand.at, session="mount") == [first]
     assert waiting(quiet_before=hand.at, session="nobody") == []
     assert waiting(quiet_before=hand.at, alive=["mount"]) == [second]

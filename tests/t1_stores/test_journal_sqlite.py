@@ -319,7 +319,7 @@ def test_reads_walk_an_index(path: Path) -> None:
     names.ontologies(), names.ontology("a"), names.ontology_named("a"), names.settings()
     names.name(1), names.child(1, "a"), names.children(1), names.resolve("a", "b"), names.path(1)
     names.names_of("d"), names.versions(1), names.version_of("d"), names.unsettled(quiet_before=1)
-    names.unsettled(quiet_before=1, session="s"), names.unsettled(quiet_before=1, alive=["s", "t"])
+    names.unsettled(quiet_before=1, session="s"), names.unsettled(quiet_before=1, or_after=2, alive=["s", "t"])
     names.document("d"), names.document_with("o", "s"), names.documents("o"), names.newest("o")
     names.predecessors("d"), names.counts(), names.counts("o")
     assert explaining.explained >= 18

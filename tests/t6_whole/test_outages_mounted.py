@@ -92,6 +92,9 @@ def test_killed_and_started_again(far: Place, undisturbed: Place, peers: dict[st
         (documents / "meanwhile.txt").write_text(MEANWHILE)
         (documents / "meanwhile.txt").rename(documents / "later.txt")
         assert (documents / "later.txt").read_text() == MEANWHILE
+        for source in (first, second):
+            for path in source.rglob("*.txt"):
+                assert read_anew(documents / path.relative_to(source)) == path.read_bytes(), "it was written here"
     if "seaweedfs" in peers:
         drop_cache(far.home)
         with within(2 * TIMEOUT):

@@ -130,8 +130,8 @@ def put_small(stores: Stores, contents: Mapping[str, tuple[bytes, Sums]]) -> Non
         put(key, *small)
     elif contents:
         with ThreadPoolExecutor(AT_ONCE, "kgfs-settle") as several:
-            for done in [several.submit(put, key, *small) for key, small in contents.items()]:
-                done.result()
+            # Where one fails those that have not begun do not: of a server that is silent each would be waited for anew.
+            list(several.map(lambda one: put(one[0], *one[1]), contents.items()))
     border("garage-put")
 
 

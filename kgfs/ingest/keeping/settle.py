@@ -35,10 +35,13 @@ from kgfs.stores.waiting import waiting_key
 
 BATCH = 64
 """Decisions that become durable together."""
-RETRY = 30 * 10**9
-"""Nanoseconds until a name that could not be settled is looked at again."""
-AWAY_RETRY = 2 * 10**9
-"""Nanoseconds until a server is asked again that was away."""
+RETRY = 30.0
+"""Seconds until a name that could not be settled is looked at again."""
+AWAY_RETRY = 2.0
+"""Seconds until a server is asked again that was away."""
+AHEAD = 60 * 10**9
+"""Nanoseconds by which a name may seem to have been written later than now. One that seems so by more was, by a clock that was set
+back since, as it is where a server refused what was said by it: it is not waited for until that time is come."""
 ABSENT = 300.0
 """Seconds, behind ``[pipeline] settle``, until another home is taken for absent that has delivered what it wrote and neither
 settled nor changed it: it was killed, sleeps, or is lost for good. One that is there settles within seconds, or a minute or two
@@ -67,10 +70,11 @@ class Settler:
         self._copies = copies or WorkingCopies(stores, config.spool, session or "none")
         self._left_waiting = left_waiting
         self._errors = ErrorLog(config.errors_log)
-        self._failed: dict[int, int] = {}
+        self._failed: dict[int, float] = {}
+        """Until when (monotonic seconds, as whatever waits here: clocks are set) a name is not looked at again."""
         self.away: KgfsError | None = None
         """What a server said that what is due waits for."""
-        self._resting_until = 0
+        self._resting_until = 0.0
         self._swept = False
         self._elsewhere: dict[tuple[int, str], float] = {}
         """Since when (monotonic seconds) a name that another home wrote is known here, unsettled, with that content (SHA-256).
@@ -80,20 +84,20 @@ class Settler:
 
     def due(self, now: int) -> list[Name]:
         """What is to be settled at ``now`` (nanoseconds), oldest first."""
-        return self._waiting(now - int(self._config.pipeline.settle * 1e9), now) + self._left_elsewhere(now)
+        return self._waiting(now - int(self._config.pipeline.settle * 1e9), now) + self._left_elsewhere()
 
     def run_once(self, now: int, between: Callable[[], None] = lambda: None, *, sweep: bool = True) -> int:
         """Settle what is due; how many names were. What fails is logged and tried again later. The first call with
         ``sweep`` also clears the spool. ``between`` is called now and then, since a large folder takes minutes. While writers of this
         process are in a hurry only what has waited long is settled, and the rest is left for a later call. So is all
         while the garage's server is away."""
-        if now < self._resting_until:
+        if time.monotonic() < self._resting_until:
             return 0
         if self._lull.over(time.monotonic_ns()):
             full = self._stores.journal.names.unsettled_count() > BACKLOG
-            settled = self._settle(self.due(now if full else now - PATIENCE), now, between)
+            settled = self._settle(self.due(now if full else now - PATIENCE), between)
         else:
-            settled = self._settle(self.due(now), now, between, lambda: self._lull.over(time.monotonic_ns()))
+            settled = self._settle(self.due(now), between, lambda: self._lull.over(time.monotonic_ns()))
         if sweep and not self._swept:
             self._swept = True
             self.sweep()
@@ -103,7 +107,7 @@ class Settler:
         """Settle everything that no writer has open, quiet or not. What another home wrote is left to that for its time."""
         now = time.time_ns()
         self._failed.clear()
-        return self._settle(self._waiting(now, now) + self._left_elsewhere(now), now, between)
+        return self._settle(self._waiting(now, now) + self._left_elsewhere(), between)
 
     def settle(self, names: Sequence[Name], *, again: bool = False, force: bool = False) -> dict[int, Decision]:
         """Decide about these names and make it durable; the decisions by name id. A name that changed, moved or was
@@ -183,14 +187,14 @@ class Settler:
     def _waiting(self, quiet_before: int, now: int) -> list[Name]:
         names = self._stores.journal.names
         alive = [*alive_sessions(self._config.run), ELSEWHERE]
-        waiting = names.unsettled(quiet_before=quiet_before, alive=alive)
+        waiting = names.unsettled(quiet_before=quiet_before, or_after=now + AHEAD, alive=alive)
         if self._session is not None:
-            own = names.unsettled(session=self._session, quiet_before=quiet_before)
+            own = names.unsettled(session=self._session, quiet_before=quiet_before, or_after=now + AHEAD)
             known = {name.id for name in waiting}
             waiting = waiting + [name for name in own if name.id not in known]
-        return self._ready(waiting, now)
+        return self._ready(waiting)
 
-    def _left_elsewhere(self, now: int) -> list[Name]:
+    def _left_elsewhere(self) -> list[Name]:
         """What another home wrote, and seems not to settle (:data:`ABSENT`). None between looks."""
         seen = time.monotonic()
         if not self._stores.journal.sharing or seen < self._look_elsewhere:
@@ -200,18 +204,18 @@ class Settler:
         since = self._elsewhere
         self._elsewhere = {(name.id, name.sha256): since.get((name.id, name.sha256), seen) for name in names}
         left = seen - ABSENT - self._config.pipeline.settle
-        return self._ready([name for name in names if self._elsewhere[name.id, name.sha256] <= left], now)
+        return self._ready([name for name in names if self._elsewhere[name.id, name.sha256] <= left])
 
-    def _ready(self, names: Sequence[Name], now: int) -> list[Name]:
+    def _ready(self, names: Sequence[Name]) -> list[Name]:
         """Without those that are being written here, or failed a moment ago."""
+        now = time.monotonic()
         return [
-            name for name in names if not self._copies.being_written(name.id) and self._failed.get(name.id, 0) <= now
+            name for name in names if not self._copies.being_written(name.id) and self._failed.get(name.id, 0.0) <= now
         ]
 
     def _settle(
         self,
         names: Sequence[Name],
-        now: int,
         between: Callable[[], None],
         give_way: Callable[[], bool] = lambda: False,
     ) -> int:
@@ -224,31 +228,31 @@ class Settler:
                 break
             part = names[start : start + BATCH]
             try:
-                settled += self._settle_part(part, now)
+                settled += self._settle_part(part)
                 self.away = None
             except FullError as error:
                 self._errors.add("settle", error, waiting=len(names) - start)
-                self._failed |= {name.id: now + RETRY for name in names[start:]}
+                self._failed |= {name.id: time.monotonic() + RETRY for name in names[start:]}
                 break
             except AWAY as error:
                 # What is written later waits too, so that all become versions in the order in which they were written.
                 if self.away is None:
                     self._errors.add("settle", error, waiting=len(names) - start)
-                self.away, self._resting_until = error, time.time_ns() + AWAY_RETRY
+                self.away, self._resting_until = error, time.monotonic() + AWAY_RETRY
                 break
         self._copies.drop_left()
         return settled
 
-    def _settle_part(self, names: Sequence[Name], now: int) -> int:
+    def _settle_part(self, names: Sequence[Name]) -> int:
         try:
             return len(self.settle(names))
         except (FullError, *AWAY):
             raise
         except KgfsError:
             # One of them is the trouble; each alone shows which, and the others are not held up by it.
-            return self._settle_each(names, now)
+            return self._settle_each(names)
 
-    def _settle_each(self, names: Sequence[Name], now: int) -> int:
+    def _settle_each(self, names: Sequence[Name]) -> int:
         settled = 0
         for name in names:
             try:
@@ -256,7 +260,7 @@ class Settler:
             except AWAY:
                 raise
             except KgfsError as error:
-                self._failed[name.id] = now + RETRY
+                self._failed[name.id] = time.monotonic() + RETRY
                 self._errors.add("settle", error, name=name.name, id=name.id)
         return settled
 

@@ -150,9 +150,12 @@ class Names(Protocol):
         ontology only: what a path left behind in another one is owed a ``forget``. Tombstones are none: they stay."""
         ...
 
-    def unsettled(self, *, session: str | None = None, quiet_before: int, alive: Sequence[str] = ()) -> list[Name]:
-        """Names that wait for their settling and last changed at or before ``quiet_before``. With ``session`` those
-        touched last by it; without, those of sessions not in ``alive`` (their process is dead, or they had none)."""
+    def unsettled(
+        self, *, session: str | None = None, quiet_before: int, or_after: int = 2**63 - 1, alive: Sequence[str] = ()
+    ) -> list[Name]:
+        """Names that wait for their settling and last changed at or before ``quiet_before``, or later than ``or_after``. With
+        ``session`` those touched last by it; without, those of sessions not in ``alive`` (their process is dead, or they had
+        none)."""
         ...
 
     def arriving(self, ontology_id: str, sha256: str) -> bool:

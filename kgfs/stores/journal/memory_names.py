@@ -135,12 +135,14 @@ class MemoryNames:
     def predecessors(self, doc_id: str) -> list[str]:
         return self._tables.predecessors(doc_id)
 
-    def unsettled(self, *, session: str | None = None, quiet_before: int, alive: Sequence[str] = ()) -> list[Name]:
+    def unsettled(
+        self, *, session: str | None = None, quiet_before: int, or_after: int = 2**63 - 1, alive: Sequence[str] = ()
+    ) -> list[Name]:
         waiting = [
             entry
             for entry in self._tables.names.values()
             if not entry.name.settled
-            and entry.touched_at <= quiet_before
+            and (entry.touched_at <= quiet_before or entry.touched_at > or_after)
             and (entry.session not in alive if session is None else entry.session == session)
         ]
         return [entry.name for entry in sorted(waiting, key=lambda entry: (entry.touched_at, entry.name.id))]

@@ -94,11 +94,16 @@ class SqliteNames:
         )
         return [name_from(row) for row in self._db.execute(sql, (doc_id,)).fetchall()]
 
-    def unsettled(self, *, session: str | None = None, quiet_before: int, alive: Sequence[str] = ()) -> list[Name]:
+    def unsettled(
+        self, *, session: str | None = None, quiet_before: int, or_after: int = 2**63 - 1, alive: Sequence[str] = ()
+    ) -> list[Name]:
         sessions = [session] if session is not None else list(alive)
         whose = f"session {'IN' if session is not None else 'NOT IN'} ({', '.join('?' * len(sessions))})"
-        sql = f"SELECT {NAME} FROM name WHERE settled = 0 AND touched_at <= ? AND {whose} ORDER BY touched_at, id"
-        return [name_from(row) for row in self._db.execute(sql, (quiet_before, *sessions)).fetchall()]
+        sql = f"SELECT {NAME} FROM name WHERE settled = 0 AND touched_at %s ? AND {whose} ORDER BY touched_at, id"
+        rows = self._db.execute(sql % "<=", (quiet_before, *sessions)).fetchall()
+        if or_after < 2**63 - 1:
+            rows += self._db.execute(sql % ">", (max(or_after, quiet_before), *sessions)).fetchall()
+        return [name_from(row) for row in rows]
 
     def arriving(self, ontology_id: str, sha256: str) -> bool:
         sql = "SELECT 1 FROM name INDEXED BY name_unsettled WHERE settled = 0 AND ontology = ? AND sha256 = ? LIMIT 1"
