@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kgfs.errors import AwayError, BadInputError, StoreError
+from kgfs.errors import AwayError, BadInputError
 from scripts.servers import neo4j as server
 from scripts.servers import process
 from tests.peers.knowledge_server import need_neo4j, place_of
@@ -140,7 +140,7 @@ def test_any_other_certificate_is_refused_at_once(
     before = time.monotonic()
     with closing(Origin(place)) as origin:
         for ask in (lambda: Neo4jGraph(place), origin.standing):
-            with pytest.raises(StoreError, match=r"certificate is not trusted: .* Set graph\.ca_file") as told:
+            with pytest.raises(AwayError, match=r"certificate is not trusted: .* Set graph\.ca_file") as told:
                 ask()
             assert place.password not in str(told.value)
     assert time.monotonic() - before < 300, "nothing is tried until the time-out"

@@ -14,6 +14,7 @@ from kgfs.config import Config, Graph
 from kgfs.errors import AwayError, TimedOutError
 from kgfs.stores.graph.neo4j import speaking
 from kgfs.stores.graph.neo4j.graph import Neo4jGraph
+from kgfs.stores.graph.neo4j.origin import Origin
 from kgfs.stores.graph.neo4j.place import Place
 from kgfs.stores.graph.neo4j.strangers import answers_as_another
 from kgfs.stores.graph.opening import open_graph, wait_for_server
@@ -39,6 +40,25 @@ def test_where_nobody_listens_nobody_waits_for_the_time_out() -> None:
         Neo4jGraph(place)
     with closing(Neo4jLeases(place, 600.0)) as leases, pytest.raises(AwayError, match="Connection refused"):
         leases.take("publish", "me", 60.0)
+
+
+@pytest.mark.parametrize("code", [socket.EAI_AGAIN, socket.EAI_FAIL, socket.EAI_NONAME])
+def test_a_name_that_nobody_tells_the_address_of_is_that_of_one_who_is_away(
+    code: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As in another network: name servers there do not answer, refuse, or know no such name."""
+
+    def look_up(*words: object, **more: object) -> list[object]:
+        raise socket.gaierror(code, "the name service says so")
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    place = Place("bolt://graph.example.org:7687", password="my secret word", timeout=1.0)
+    with closing(Origin(place)) as origin:
+        for ask in (lambda: Neo4jGraph(place), origin.standing, lambda: origin.look(lambda look: None)):
+            with pytest.raises(AwayError, match=r"cannot be reached .*the name service says so") as caught:
+                ask()
+            assert "\n" not in str(caught.value)
+    assert not caplog.records
 
 
 def test_who_can_wait_waits_until_somebody_listens(tmp_path: Path) -> None:

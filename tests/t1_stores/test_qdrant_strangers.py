@@ -67,3 +67,14 @@ def test_who_asks_too_often_is_told_to_try_later(after: str | None) -> None:
         pytest.raises(AwayError, match="answers 429"),
     ):
         vectors.count()
+
+
+@pytest.mark.parametrize("status", [408, 500, 502, 503, 504, 507])
+def test_what_a_server_cannot_now_is_no_documents_fault(status: int) -> None:
+    said = b'{"status": {"error": "Service internal error: No space left on device"}, "time": 0.1}'
+    with (
+        stranger(said, status) as port,
+        closing(QdrantVectors(Place(f"http://127.0.0.1:{port}", timeout=5.0), "model/1")) as vectors,
+        pytest.raises(AwayError, match=f"answers {status}: .*No space left on device"),
+    ):
+        vectors.count()

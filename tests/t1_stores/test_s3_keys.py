@@ -292,6 +292,9 @@ def test_what_a_server_refuses_is_told_with_what_to_do(code: str, words: str) ->
     [
         ("ErrTooManyRequest", 503, True),
         ("TooManyRequests", 429, True),
+        ("AccountProblem", 403, True),
+        ("AllAccessDisabled", 403, True),
+        ("InvalidObjectState", 403, False),
         ("Whatever", 500, True),
         ("NotImplemented", 501, False),
         ("InvalidArgument", 400, False),

@@ -273,6 +273,6 @@ def test_certificates_are_verified_unless_their_authority_is_named(certificate: 
     context.load_cert_chain(certificate, tmp_path / "private.pem")
     with stranger(HELLO, headers=LATER | TAGGED, context=context) as port:
         place = keyed(tmp_path, f"https://127.0.0.1:{port}")
-        with pytest.raises(StoreError, match="certificate is not trusted"):
+        with pytest.raises(AwayError, match="certificate is not trusted"):
             Bucket(place).get("zen")
         assert Bucket(replace(place, ca_file=certificate)).get("zen")[1] == b"hello"

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from kgfs.config import load
-from kgfs.errors import StoreError
+from kgfs.errors import AwayError
 from kgfs.stores.garage.contract import BLOCK
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.garage.s3.bucket import Bucket
@@ -81,13 +81,13 @@ def test_a_garage_is_kept_behind_a_certificate_that_is_trusted(place: Place, tmp
 
 
 def test_a_certificate_of_an_authority_that_is_not_named_is_refused(place: Place) -> None:
-    with pytest.raises(StoreError, match=r"certificate is not trusted.*garage\.ca_file"):
+    with pytest.raises(AwayError, match=r"certificate is not trusted.*garage\.ca_file"):
         Bucket(replace(place, ca_file=None)).put("zen", b"zen", {})
 
 
 def test_a_certificate_of_other_hosts_is_refused(server: Server) -> None:
     port = server.place.endpoint.rpartition(":")[2]
-    with pytest.raises(StoreError, match="certificate is not trusted"):
+    with pytest.raises(AwayError, match="certificate is not trusted"):
         Bucket(replace(server.place, endpoint=f"https://localhost:{port}")).put("zen", b"zen", {})
 
 
@@ -96,7 +96,7 @@ def test_the_setting_names_the_authority(server: Server, tmp_path: Path) -> None
     assert found
     (tmp_path / "config.toml").write_text(server.module.settings(server.folder, found.ports))
     config = load(tmp_path, environ={"KGFS_GARAGE_PREFIX": server.place.prefix})
-    with closing(open_garage(config)) as garage, pytest.raises(StoreError, match="certificate is not trusted"):
+    with closing(open_garage(config)) as garage, pytest.raises(AwayError, match="certificate is not trusted"):
         garage.objects.put("zen", b"zen")
     environ = {"KGFS_GARAGE_PREFIX": server.place.prefix, "KGFS_GARAGE_CA_FILE": str(server.folder / "certs/ca.crt")}
     with closing(open_garage(load(tmp_path, environ=environ))) as garage:

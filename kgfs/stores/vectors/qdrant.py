@@ -337,8 +337,9 @@ def _ours(url: str, error: Exception) -> KgfsError:
             )
         if status in (400, 409, 422):
             return BadInputError(f"{url}: Qdrant refuses what was asked: {said}")
-        if status in (429, 502, 503, 504):
-            return AwayError(f"{url}: Qdrant answers {status}. Try again later.")
+        if status in (408, 429) or (status or 0) >= 500:  # its disk is full, say: no document's fault
+            why = f": {' '.join(said.split())}" if _is_own(error.content) else ""
+            return AwayError(f"{url}: Qdrant answers {status}{why}. Try again later.")
         if status == 405:  # never said by Qdrant to what is asked here
             return _stranger(url)
         return StoreError(f"{url}: Qdrant answers {status}: {' '.join(said.split())}")

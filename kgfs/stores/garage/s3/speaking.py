@@ -88,7 +88,11 @@ def _ours(where: str, what: str, error: Exception) -> KgfsError:
         case MaxRetryError():
             return _ours(where, what, error.reason) if error.reason else StoreError(f"{where}: does not answer.")
         case SSLError() if "certificate" in str(error).lower():
-            return StoreError(f"{where}: the certificate is not trusted. Set garage.ca_file to its authority's.")
+            # One that was trusted may have expired: then it is waited for until there is another.
+            return AwayError(
+                f"{where}: the certificate is not trusted, or has expired. Set garage.ca_file to its authority's, or have the"
+                " server show another."
+            )
         case SSLError():
             return AwayError(f"{where}: what answers there speaks no TLS. Check garage.endpoint.")
         # A refused connection is a kind of the first to the library.
@@ -129,6 +133,11 @@ def _refused(where: str, what: str, code: str, status: int) -> KgfsError:
         return FullError(f"{where}: the server has no space left for {what}. Make room there.")
     if code in _ELSEWHERE:
         return AwayError(f"{where}: the server refuses the region ({code}). Set garage.region to the bucket's.")
+    if status in (401, 403) and code != "InvalidObjectState":  # that one is put away where it cannot be read at once
+        return NotAllowedError(
+            f"{where}: the server refuses {what} ({code}). Check the account that the keys are of, and what it may do with the"
+            " bucket."
+        )
     if code in _NOT_READY or status in _LATER:
         return AwayError(
             f"{where}: the server is not ready for {what} ({code}). It is starting, busy, or without room on its disks. Try again"

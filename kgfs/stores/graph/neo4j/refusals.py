@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 from typing import TypeVar
 
@@ -64,11 +65,11 @@ def ours(place: Place, error: Exception) -> KgfsError:
     if isinstance(error, ConfigurationError):
         return StoreError(f"{place.uri}: the connection cannot be set up: {error}")
     if certificate := refused_by_us(error):
-        return StoreError(
+        return AwayError(  # one that was trusted may have expired: then it is waited for until there is another
             f"{place.uri}: the certificate is not trusted: {certificate.verify_message}. Set graph.ca_file to that of its"
             " authority, or graph.uri to a name that it is for."
         )
-    if isinstance(error, (ServiceUnavailable, SessionExpired, OSError)):
+    if isinstance(error, (ServiceUnavailable, SessionExpired, OSError)) or below(error, socket.gaierror):
         return AwayError(f"{place.uri}: Neo4j cannot be reached ({_plain(error)}). Does it listen there?")
     return StoreError(f"{place.uri}: {type(error).__name__}: {_plain(error)}")
 

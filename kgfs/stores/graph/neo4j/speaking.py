@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import copy
+from socket import gaierror
 from typing import Any, TypeVar
 
 from neo4j import (
@@ -39,7 +40,7 @@ from kgfs.stores.graph.neo4j.entering import Entering
 from kgfs.stores.graph.neo4j.locking import IS_WHOLE, WHOLE, is_whole, lock_whole
 from kgfs.stores.graph.neo4j.patience import Patience
 from kgfs.stores.graph.neo4j.place import WRITING, Place
-from kgfs.stores.graph.neo4j.refusals import ENDED, below, ours
+from kgfs.stores.graph.neo4j.refusals import ENDED, below, ours, refused_by_us
 from kgfs.stores.graph.neo4j.still import LOOK, Still, signed
 from kgfs.stores.graph.neo4j.strangers import answers_as_another
 from kgfs.stores.servers import asked
@@ -187,7 +188,7 @@ class Speaking:
         try:
             found = self._within(seconds, answer, meanwhile)
         except AWAY as error:
-            if not self._is_known and below(error, ssl.SSLError):
+            if not self._is_known and below(error, ssl.SSLError) and not refused_by_us(error):
                 raise AwayError(f"{self.place.uri}: what answers there speaks no TLS. Check graph.uri.") from error
             if self._may_be_another(error) and answers_as_another(self.place.uri):
                 said = "what answers there is not Neo4j, or another of its ports. Check graph.uri."
@@ -389,6 +390,10 @@ class Speaking:
             yield
         except (DriverError, Neo4jError, OSError) as error:
             raise ours(self.place, error) from error
+        except ValueError as error:
+            if below(error, gaierror) is None:
+                raise
+            raise ours(self.place, error) from error  # as the driver has it where a name server refuses, or is none
 
 
 def _steady(work: Callable[[ManagedTransaction], Answer]) -> Callable[[ManagedTransaction], Answer]:
