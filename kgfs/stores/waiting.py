@@ -43,6 +43,22 @@ def is_awaited(journal: Journal, key: str) -> bool:
     return undelivered or journal.promises(key)
 
 
+def is_wanted(stores: Stores, key: str) -> bool:
+    """Whether the object ``key``, an original or made of one, is counted on by what is known here: it is promised, is given up
+    in its turn, is made of a document that is known, or may be all that is left of a file that is to be settled. To be asked while
+    nobody settles."""
+    journal, (top, _, rest) = stores.journal, key.partition("/")
+    if top != "sources":
+        return journal.names.document(rest.partition("/")[0]) is not None
+    content = rest.rpartition("/")[2].partition(".")[0]
+    waiting = journal.names.unsettled(quiet_before=2**63 - 1)
+    return (
+        journal.promises(key)
+        or bool(journal.unheld([key]))
+        or any(name.sha256.startswith(content) for name in waiting if name.sha256)
+    )
+
+
 def key_on_the_way(stores: Stores, name: Name) -> str:
     """The garage key of bytes that left the spool before the fact was recorded that says so. MissingError if they are
     not in the garage either."""
@@ -52,7 +68,9 @@ def key_on_the_way(stores: Stores, name: Name) -> str:
     document = names.document_with(name.ontology, name.sha256)
     if document is not None and stores.garage.objects.exists(document.key):
         return document.key
-    for ontology in sorted(names.ontologies(), key=lambda one: one.id != name.ontology):
+    # Also those that were removed since: the file may have been moved out of one.
+    ontologies = [*names.ontologies(), *names.removed_ontologies()]
+    for ontology in sorted(ontologies, key=lambda one: one.id != name.ontology):
         for key, size in stores.garage.objects.keys(f"sources/{ontology.prefix}/{name.sha256[:32]}."):
             if size == name.size:
                 return key

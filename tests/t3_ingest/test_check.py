@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from kgfs.app import upkeep
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.app.upkeep import check_home, restore_originals
 from kgfs.app.working import run_worker
@@ -21,13 +23,17 @@ from kgfs.compute.engine import LocalEngine
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config, Models, load
 from kgfs.errors import StoreError
+from kgfs.ingest.depositing.open_file import OpenFile
+from kgfs.ingest.keeping.content import open_content
 from kgfs.ingest.keeping.quarantine import erase, quarantine, quarantine_file
+from kgfs.ingest.keeping.sessions import alive_sessions
 from kgfs.ingest.life.rebuild import rebuild_graph
+from kgfs.ingest.mending.repair import repair
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.worker import Worker
 from kgfs.knowledge import check as check_module
-from kgfs.stores.damage import REMEDIES, Kind
+from kgfs.stores.damage import REMEDIES, Damage, Kind
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.garage.s3.garage import S3Garage
@@ -41,6 +47,8 @@ from tests.t6_whole.knowledge_of import knowledge_in
 pytestmark = lifecycle
 
 TEXT = "Reference counting is a form of garbage collection. Garbage collection reclaims unreachable memory cells."
+LARGE = TEXT.encode() * 1000
+"""Goes through the spool."""
 OTHER = "Zen is a school of Buddhism.\r\nA koan is a riddle that is used in Zen — often.\n"
 
 
@@ -388,6 +396,93 @@ def test_a_spool_file_of_a_dead_session(damaged: Home) -> None:
     (damaged.config.spool / "deadbeef-1").write_bytes(b"half writ")
     mends(damaged, Kind.LEFT_SPOOL, "quarantined")
     assert damaged.quarantined() == ["spool/deadbeef-1"]
+
+
+def test_what_a_session_writes_that_began_after_the_living_were_counted_is_left_to_it(
+    damaged: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A large file, written all the while that a long check takes."""
+    with open_stores(damaged.config) as stores, ExitStack() as stack:
+        begun: list[OpenFile] = []
+
+        def counted(run: Path) -> list[str]:
+            found = alive_sessions(run)
+            deposits, _ = stack.enter_context(open_deposits(damaged.config, stores))
+            made = deposits.make_file(stores.journal.names.ontologies()[0].root, "large.txt", 0o644, 0, 0)
+            begun.append(deposits.open(made.id, write=True))
+            begun[0].write(0, LARGE)
+            return found
+
+        monkeypatch.setattr(upkeep, "alive_sessions", counted)
+        found = damaged.found(mend=True)
+        begun[0].flush()
+        begun[0].release()
+        assert Kind.LEFT_SPOOL not in {kind for kind, _ in found}
+        (root,) = [one.root for one in stores.journal.names.ontologies()]
+        kept = stores.journal.names.child(root, "large.txt")
+        assert kept is not None
+        with closing(open_content(stores, damaged.config.spool, kept.id)[1]) as content:
+            assert content.read_at(0, len(LARGE)) == LARGE
+
+
+def test_a_spool_file_that_is_somebodys_by_now_is_left(damaged: Home) -> None:
+    """Its session began, and it was kept, after the look that took it for nobody's."""
+    with open_stores(damaged.config) as stores, open_deposits(damaged.config, stores) as (deposits, _):
+        made = deposits.make_file(stores.journal.names.ontologies()[0].root, "large.txt", 0o644, 0, 0)
+        file = deposits.open(made.id, write=True)
+        file.write(0, LARGE)
+        (path,) = damaged.config.spool.iterdir()
+        seen = [Damage(Kind.LEFT_SPOOL, path.name)]
+        assert repair(damaged.config, stores, seen) == [(seen[0], "wanted again")]
+        file.flush()
+        file.release()
+        assert repair(damaged.config, stores, seen) == [(seen[0], "wanted again")]
+        assert deposits.content(made.id).read_at(0, len(LARGE)) == LARGE
+    assert damaged.quarantined() == []
+
+
+@pytest.mark.parametrize("settled", [True, False])
+def test_an_orphan_that_is_somebodys_by_now_is_left(damaged: Home, tmp_path: Path, settled: bool) -> None:
+    """The same bytes were deposited after the look that took it for nobody's."""
+    key = f"sources/Test/{hashlib.sha256(LARGE).hexdigest()[:32]}.txt"
+    with open_stores(damaged.config) as stores, open_deposits(damaged.config, stores) as (deposits, _):
+        stores.garage.objects.put(key, LARGE)
+        seen = [Damage(Kind.ORPHAN, key)]
+        if settled:
+            (tmp_path / "large.txt").write_bytes(LARGE)
+            deposits.ingest_file(tmp_path / "large.txt", "Test")
+        else:
+            made = deposits.make_file(stores.journal.names.ontologies()[0].root, "large.txt", 0o644, 0, 0)
+            file = deposits.open(made.id, write=True)
+            file.write(0, LARGE)
+            file.release()
+        assert repair(damaged.config, stores, seen) == [(seen[0], "wanted again")]
+        assert stores.garage.objects.get(key) == LARGE
+
+
+def test_what_is_quarantined_is_durable_before_it_leaves_its_place(
+    damaged: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = damaged.config.spool / "deadbeef-3"
+    left.write_bytes(b"nobody's")
+    synced: list[str] = []
+    fsync, unlink = os.fsync, Path.unlink
+
+    def sync(descriptor: int) -> None:
+        synced.append(Path(f"/proc/self/fd/{descriptor}").readlink().name)
+        fsync(descriptor)
+
+    def leaving(path: Path, missing_ok: bool = False) -> None:
+        if path == left:
+            assert {"quarantine", damaged.config.home.name} <= set(synced)
+            assert any(name.endswith("spool_deadbeef-3.new") for name in synced)
+        unlink(path, missing_ok=missing_ok)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    monkeypatch.setattr(Path, "unlink", leaving)
+    quarantine_file(damaged.config, left, "for a test")
+    assert not left.exists()
+    assert damaged.quarantined() == ["spool/deadbeef-3"]
 
 
 def test_an_inbox_row_that_nobody_refers_to(damaged: Home) -> None:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,9 +20,12 @@ from kgfs.domain.documents import Name, Place, State
 from kgfs.domain.identity import doc_id_of
 from kgfs.errors import BusyError
 from kgfs.ingest.keeping.content import SpoolFile
+from kgfs.ingest.keeping.place import bring_home, put_small
 from kgfs.ingest.keeping.sessions import alive_sessions, open_session
 from kgfs.ingest.keeping.settle import Settler
+from kgfs.stores.garage.contract import Sums
 from kgfs.stores.journal.facts import DocumentFailed, DocumentForgotten, DocumentRead, Settled, VersionMinted
+from kgfs.stores.stores import Stores
 from tests.peers.homes import EMBEDDED
 from tests.t3_ingest.depositing import Desk, desk_at, open_desk
 
@@ -514,3 +517,56 @@ def test_the_inbox_row_of_what_was_removed_goes_also_when_nothing_is_to_be_settl
     desk.deposits.remove(row.id)
     assert desk.settle() == 0
     assert desk.journal.inbox(row.sha256) is None
+
+
+def test_what_is_kept_and_closed_just_while_it_is_looked_at_is_not_cut_off(
+    desk: Desk, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A log, say, that its writer had flushed before: the row that was read then speaks of less than the file has now."""
+    name = desk.file()
+    file = desk.deposits.open(name.id, append=True)
+    file.write(0, BIG)
+    file.flush()
+    with desk_at(home, desk.config) as other:
+        copies = other.deposits.copies
+        held = copies.held
+
+        def closed_first(row: Name) -> bool:
+            file.write(0, b"tail")
+            file.flush()
+            file.release()
+            return held(row)
+
+        monkeypatch.setattr(copies, "held", closed_first)
+        assert other.deposits.settler.settle([desk.row(name.id)]) == {}
+    assert desk.read(name.id) == BIG + b"tail"
+    assert desk.settle() == 1
+    assert desk.read(name.id) == BIG + b"tail"
+
+
+def test_what_left_the_spool_for_an_ontology_that_is_no_more_is_found(desk: Desk) -> None:
+    name, other = desk.file("a.txt", BIG), desk.ontology("Other")
+    here = desk.ontology()
+    key = f"sources/{here.prefix}/{name.sha256[:32]}.txt"
+    bring_home(desk.stores, desk.config.spool, name, key)  # and killed before that could be noted
+    desk.deposits.move(name.id, other.root, "a.txt", replace=False)
+    desk.deposits.remove_ontology(here.id)
+    assert desk.read(name.id) == BIG
+    assert desk.settle() == 1
+    assert desk.read(name.id) == BIG
+
+
+def test_what_is_renamed_from_a_name_in_passing_just_while_it_settles_becomes_a_document(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = desk.file("a.txt.part", b"small")
+
+    def renamed_first(stores: Stores, contents: Mapping[str, tuple[bytes, Sums]]) -> None:
+        if desk.row(name.id).name != "a.txt":
+            desk.deposits.move(name.id, name.parent, "a.txt", replace=False)
+        put_small(stores, contents)
+
+    monkeypatch.setattr("kgfs.ingest.keeping.settle.put_small", renamed_first)
+    desk.settle()
+    desk.settle()
+    assert decisions(desk) == [("a.txt", "insert")]

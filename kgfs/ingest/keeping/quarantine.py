@@ -11,6 +11,8 @@ from pathlib import Path
 from kgfs.config import Config
 from kgfs.errors import MissingError, from_os_error
 from kgfs.failpoints import border
+from kgfs.stores.backup.layout import write
+from kgfs.stores.garage.durable import make_folder
 from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.log_files import elder
 from kgfs.stores.stores import Stores
@@ -95,13 +97,13 @@ def _not_about(marks: Sequence[bytes], lines: Iterable[bytes]) -> Iterator[bytes
 
 
 def _keep(config: Config, name: str, content: bytes, why: str) -> None:
+    """Durable when it returns: what it is a copy of goes after it."""
     at = time.time_ns()
     target = config.home / "quarantine" / f"{at}-{name.replace('/', '_')}"
     try:
-        target.parent.mkdir(mode=0o700, exist_ok=True)
+        make_folder(target.parent)
         for path, body in ((target, content), (target.with_name(f"{target.name}.note.json"), _note(name, why, at))):
-            path.touch(mode=0o600)
-            path.write_bytes(body)
+            write(path, body)
     except OSError as error:
         raise from_os_error(error, f"Moving {name} to {target.parent}") from error
 

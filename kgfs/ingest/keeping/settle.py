@@ -11,6 +11,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from kgfs.config import Config
 from kgfs.domain.documents import Document, Name, NameKind, Place
@@ -170,17 +171,21 @@ class Settler:
         spool files."""
         journal = self._stores.journal
         with self.alone():
-            # In this order: a file seen first is a living session's, or a fact speaks of it already, or it is nobody's.
-            paths = sorted(self._config.spool.glob("*-*"))
-            alive = {*alive_sessions(self._config.run), self._session}
-            wanted = {name.key for name in journal.names.unsettled(quiet_before=2**63 - 1)}
-            left = [path for path in paths if path.name not in wanted and path.name.partition("-")[0] not in alive]
-            left = [path for path in left if not is_held(path)]
+            left = self.nobodys(sorted(self._config.spool.glob("*-*")))
             for path in left:
                 path.unlink(missing_ok=True)
             if inbox := journal.left_inbox():
                 journal.drop_inbox(inbox)
         return len(left)
+
+    def nobodys(self, paths: Sequence[Path]) -> list[Path]:
+        """Those of these spool files, which are there, that no session writes and no fact speaks of. For a caller that is
+        :meth:`alone`."""
+        # In this order: a file seen first is a living session's, or a fact speaks of it already, or it is nobody's.
+        alive = {*alive_sessions(self._config.run), self._session}
+        left = [path for path in paths if path.name.partition("-")[0] not in alive and not is_held(path)]
+        wanted = {name.key for name in self._stores.journal.names.unsettled(quiet_before=2**63 - 1)}
+        return [path for path in left if path.name not in wanted]
 
     # ------------------------------------------------------------------------------------- inside
 
@@ -294,8 +299,11 @@ class _Batch:
             self.record()
         name = names.name(seen.id)
         path = names.path(seen.id)
-        # Asked after the row was read: bytes that a writer still appends to can then not be those of the row.
         if name is None or path is None or self._copies.being_written(name.id) or self._copies.held(name):
+            return None
+        # Who had the file open may have kept more in it, and closed it, since the row was read. Now that nobody has it open the row
+        # is read again: what it says of that spool file stays true, for nobody writes to it any more.
+        if not _same_bytes(names.name(seen.id), name):
             return None
         if name.settled and not again:
             return None

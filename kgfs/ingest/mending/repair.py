@@ -14,6 +14,7 @@ from kgfs.config import Config
 from kgfs.errors import RotError
 from kgfs.failpoints import border
 from kgfs.ingest.keeping.quarantine import quarantine, quarantine_file
+from kgfs.ingest.keeping.settle import Settler
 from kgfs.ingest.life.rebuild import rebuild_graph, rebuild_vectors
 from kgfs.ingest.mending.restore_garage import lost, restore_original
 from kgfs.ingest.sharing.shipping import shipping
@@ -23,7 +24,7 @@ from kgfs.stores.hosts import is_left_aside
 from kgfs.stores.journal.encoding import encode
 from kgfs.stores.journal.facts import ReadingOwed
 from kgfs.stores.stores import Stores
-from kgfs.stores.waiting import LEAVING, is_awaited
+from kgfs.stores.waiting import LEAVING, is_awaited, is_wanted
 
 Progress = Callable[[int, int, str], None]
 
@@ -73,8 +74,7 @@ class _Mending:
             case Kind.LOST_SUMS:
                 return self._sums(damage)
             case Kind.ORPHAN:
-                quarantine(self._config, self._stores, damage.what, "nothing refers to it")
-                return "quarantined"
+                return self._orphan(damage.what)
             case Kind.TORN_LEDGER | Kind.ROTTEN_LEDGER:
                 return "" if self._stores.garage.ledger.mend(self._entry) else "mended"
             case Kind.UNSHIPPED:
@@ -83,8 +83,7 @@ class _Mending:
             case Kind.STUCK_JOB:
                 return self._job(damage)
             case Kind.LEFT_SPOOL:
-                quarantine_file(self._config, self._config.spool / damage.what, "no file refers to it")
-                return "quarantined"
+                return self._left_spool(damage.what)
             case Kind.LEFT_INBOX:
                 self._stores.journal.drop_inbox([damage.what])
                 return "dropped"
@@ -129,6 +128,23 @@ class _Mending:
                 return self._read_again(damage.doc_id) or "quarantined"
             objects.put(damage.what, content)  # the same content again proves it
         return "made again"
+
+    def _orphan(self, key: str) -> str:
+        """Looked for again while nobody settles: the same bytes may have been deposited since, and these be counted on."""
+        with Settler(self._config, self._stores).alone():
+            if is_wanted(self._stores, key):
+                return "wanted again"
+            quarantine(self._config, self._stores, key, "nothing refers to it")
+        return "quarantined"
+
+    def _left_spool(self, name: str) -> str:
+        """Looked for again: who writes to it, or kept it, may have begun since the living were counted."""
+        path, settler = self._config.spool / name, Settler(self._config, self._stores)
+        with settler.alone():
+            if not settler.nobodys([path]):
+                return "wanted again"
+            quarantine_file(self._config, path, "no file refers to it")
+        return "quarantined"
 
     def _waiting(self, key: str) -> str:
         needed = (

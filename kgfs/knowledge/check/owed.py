@@ -9,6 +9,7 @@ from kgfs.config import Config
 from kgfs.domain.documents import Name, Place
 from kgfs.errors import MissingError
 from kgfs.stores.damage import Damage, Kind
+from kgfs.stores.locks import is_locked
 from kgfs.stores.stores import Stores
 from kgfs.stores.waiting import key_on_the_way
 
@@ -23,7 +24,8 @@ def in_journal(config: Config, stores: Stores, alive: Sequence[str], *, worker: 
             yield Damage(Kind.STUCK_JOB, f"{job.kind} {job.doc_id}", "no such document", job.doc_id)
         elif job.state == "working" and job.lease_until + LONG_AGO < now and not worker:
             yield Damage(Kind.STUCK_JOB, f"{job.kind} {job.doc_id}", f"its worker {job.worker} is gone", job.doc_id)
-    paths = sorted(config.spool.glob("*-*"))
+    # In this order: what nobody writes any more is spoken of by then, if it was kept; who writes may have begun just now.
+    paths = [path for path in sorted(config.spool.glob("*-*")) if not is_locked(path)]
     waiting = names.unsettled(quiet_before=2**63 - 1)
     wanted = {name.key for name in waiting if name.place is Place.SPOOL}
     for path in paths:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import singledispatch
 
 from kgfs.domain.documents import Name, NameKind, Place
-from kgfs.domain.names import MAX_NAME_BYTES, decode_name
+from kgfs.domain.names import MAX_NAME_BYTES, decode_name, is_document_name
 from kgfs.errors import (
     BadInputError,
     BusyError,
@@ -51,6 +51,9 @@ from kgfs.stores.journal.facts import (
     TrashRestored,
     VersionMinted,
 )
+
+NO_DOCUMENT = "none"
+"""The decision of a Settled about what is no document."""
 
 
 class Before:
@@ -229,8 +232,13 @@ def _(fact: Removed, before: Before) -> None:
 @_check.register
 def _(fact: Settled, before: Before) -> None:
     found = before.live(fact.id)
-    if fact.sha256 is not None and found.sha256 != fact.sha256:
+    if fact.sha256 is None:
+        return
+    if found.sha256 != fact.sha256:
         raise BusyError(f"{found.name} was written since it was looked at.")
+    path = before.names.path(fact.id) or ""
+    if fact.decision == NO_DOCUMENT and found.kind is NameKind.FILE and found.size and is_document_name(path):
+        raise BusyError(f"{path} had a name of passing when it was looked at.")
 
 
 @_check.register

@@ -50,7 +50,8 @@ class Journal(Protocol):
         What cannot become true is refused: MissingError (id or parent not live), ExistsError (name taken, also an
         ontology's), NotEmptyError, NotAFolderError, IsAFolderError (a file replacing a folder and the reverse),
         BadInputError (a folder moved below itself), NameTooLongError, RefusedError, BusyError (a VersionMinted or
-        Settled about bytes that the name does not have any more, or a version that is not the next one of its path);
+        Settled about bytes that the name does not have any more, a Settled about no document that has a document's name by
+        now, or a version that is not the next one of its path);
         FullError and StoreError if the disk says no. Blocks for one sync; call it from a thread.
         Not ``synced`` it does not wait for the disk: the facts survive the end of every process at once and a power
         failure within a second, and after that never a later fact without them. If a sync fails the facts may have

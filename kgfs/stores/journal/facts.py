@@ -135,7 +135,8 @@ class Removed:
 @dataclass(frozen=True, slots=True)
 class Settled:
     """The decision about a quiet path that makes no version (empty, a dot-name, a link, the same bytes again).
-    ``key``/``place`` say where its bytes stand from now on. Refused (BusyError) if the name has other bytes by now."""
+    ``key``/``place`` say where its bytes stand from now on. Refused (BusyError) if the name has other bytes by now, or
+    was decided to be no document by a name in passing that it has no more."""
 
     id: int
     place: str
