@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import pytest
 from kgfs.domain.documents import Place
 from kgfs.errors import FullError
 from kgfs.ingest.keeping.content import SpoolFile
-from tests.t3_ingest.depositing import Desk, desk_at
+from tests.t3_ingest.depositing import Desk, desk_at, open_desk
 
 BIG = b"0123456789abcdef" * 20_000
 
@@ -283,3 +284,39 @@ def test_what_was_flushed_survives_a_kill(home: Path, size: int) -> None:
         assert desk.read(name_id) == b"k" * size
         desk.deposits.settler.sweep()
         assert desk.spool_files() == []
+
+
+@pytest.mark.parametrize("how", ["written", "ingested"])
+def test_what_may_be_true_though_its_sync_failed_keeps_its_bytes(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """The disk refuses behind the commit, as a full one may that finds room when it writes."""
+    before, after = b"B" * 100_000, b"A" * 200_000
+    (tmp_path / "a.txt").write_bytes(after)
+
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    desk = open_desk(home)
+    name, root = desk.file("a.txt", before), desk.ontology().root
+    file = desk.deposits.open(name.id, write=True, truncate=True) if how == "written" else None
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fdatasync", full)
+        with pytest.raises(FullError):
+            if file is None:
+                desk.deposits.ingest_file(tmp_path / "a.txt", "Notes")
+            else:
+                file.write(0, after)
+                file.flush()
+        if file is not None:
+            with pytest.raises(FullError):
+                file.release()
+    with pytest.raises(FullError):
+        desk.close()  # it can do nothing more
+    with desk_at(home) as desk:
+        found = desk.journal.names.child(root, "a.txt")
+        assert found is not None
+        assert desk.read(found.id) in (before, after)
+        desk.deposits.settler.run_once(time.time_ns())
+        desk.settle()
+        assert desk.read(found.id) in (before, after)

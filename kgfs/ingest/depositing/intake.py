@@ -208,9 +208,16 @@ def _keep(deposits: Deposits, ontology: Ontology, parent: int, path: str, standi
     ]
     if standing is not None:
         facts.append(Moved(made, ontology.id, parent, name, standing.id, now))
-    deposits.record_soon(*facts, inbox=inbox, leaving=standing)  # the decision that follows is waited for
     if isinstance(taken.content, SpoolFile):
-        taken.content.fixed = sums.size
+        taken.content.hold()
+    try:
+        deposits.record_soon(*facts, inbox=inbox, leaving=standing)  # the decision that follows is waited for
+    except KgfsError:
+        # Where a sync failed the facts may be true all the same, and the spool file is the name's.
+        if isinstance(taken.content, SpoolFile) and deposits.copies.stores.journal.names.name(made) is None:
+            taken.content.fixed = 0
+        raise
+    if isinstance(taken.content, SpoolFile):
         taken.content.let_go()
     border("kept")
     if standing is not None:

@@ -179,6 +179,11 @@ class SpoolFile:
         except OSError as error:
             raise from_os_error(error, f"Keeping the working copy {self.path}") from error
 
+    def hold(self) -> int:
+        """What it has now is about to be kept; how much was before, should that come to nothing."""
+        before, self.fixed = self.fixed, self._size
+        return before
+
     def let_go(self) -> None:
         """It is not written any more."""
         fcntl.flock(self._descriptor, fcntl.LOCK_UN)

@@ -39,17 +39,22 @@ def keep(copies: WorkingCopies, copy: WorkingCopy, session: str) -> bool:
         after, inbox = _told(before, copy, kept, sums)
         fact = _fact(after, before, copy.sha256)
         elsewhere = copies.elsewhere
+        fixed = kept.hold() if isinstance(kept, SpoolFile) else 0
         try:
             if elsewhere is not None:
                 elsewhere.bring(fact)
             journal.record(fact, inbox=inbox, session=session)
             if elsewhere is not None:
                 elsewhere.accept(fact)
-        except MissingError:
-            if journal.names.name(copy.name_id) is None:
-                return False
-            raise
-        except KgfsError:
+        except KgfsError as error:
+            now = journal.names.name(copy.name_id)
+            # Where a sync failed the fact may be true all the same, and the spool file is the name's.
+            if isinstance(kept, SpoolFile) and (now is None or now.key != after.key):
+                kept.fixed = fixed
+            if isinstance(error, MissingError):
+                if now is None:
+                    return False
+                raise
             copy.refused = elsewhere is not None
             raise
         copy.kept(after)
