@@ -7,14 +7,16 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kgfs.app.home import open_stores
+from kgfs.app.home import open_deposits, open_stores
 from kgfs.config import load
 from kgfs.domain.names import encode_name
+from kgfs.ingest.keeping.content import open_content
 from kgfs.stores.naming import find_document
 from tests.peers.homes import lifecycle
 from tests.t6_whole.conftest import ZEN
@@ -141,6 +143,42 @@ def test_what_is_deposited_again_meanwhile_is_not_said_to_be_erased(two: Place, 
     assert "0 documents erased." in said
     assert "Not erased" in said and "Notes/documents/again.md" in said
     assert code == 5
+
+
+@pytest.mark.claim("GONE-7")
+@pytest.mark.parametrize("purge", [[], ["--purge"]])
+def test_what_is_written_while_the_question_stands_is_not_forgotten(
+    two: Place, tmp_path: Path, purge: list[str]
+) -> None:
+    """It was no part of the plan that was answered."""
+    with subprocess.Popen(
+        [*KGFS, "forget", "Notes/a.md", *purge],
+        env=two._environment(None),
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as asked:
+        assert asked.stdout is not None and asked.stdin is not None
+        assert "document" in asked.stdout.readline()
+        with open_stores(load(two.home)) as stores, open_deposits(load(two.home), stores) as (deposits, _):
+            root = stores.journal.names.ontologies()[0].root
+            name = stores.journal.names.child(root, "a.md")
+            assert name is not None
+            file = deposits.open(name.id, write=True, truncate=True)
+            file.write(0, b"Something else.\n")
+            file.flush()
+            file.release()
+            _, words = asked.communicate("y\n", timeout=PATIENCE)
+    assert asked.returncode == 5, words
+    assert "was written since" in words
+    two.run("worker", "--until-idle")
+    with open_stores(load(two.home)) as stores:
+        name = stores.journal.names.child(root, "a.md")
+        assert name is not None
+        with closing(open_content(stores, load(two.home).spool, name.id)[1]) as content:
+            assert content.read_at(0, 100) == b"Something else.\n"
 
 
 @pytest.mark.claim("GONE-7")

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from kgfs.config import Config
 from kgfs.domain.documents import Document, Name, NameKind, Ontology, Version
 from kgfs.domain.identity import concept_id_of, normalise_label
-from kgfs.errors import BadInputError, KgfsError, MissingError, RotError, TooMuchError
+from kgfs.errors import BadInputError, BusyError, KgfsError, MissingError, RotError, TooMuchError
 from kgfs.failpoints import border
 from kgfs.ingest.depositing.deposit import Deposits
 from kgfs.ingest.keeping.settle import Settler
@@ -151,8 +151,9 @@ def unsettled(stores: Stores, targets: Sequence[Found]) -> list[Name]:
 
 
 def order(deposits: Deposits, stores: Stores, planned: Plan) -> Order:
-    """Make the plan true for names, and owe the rest. BusyError where something got another name since the plan was made. What is
-    deposited, named or written before it is carried out stays, here and by other homes (:func:`~.forgotten.outcome`)."""
+    """Make the plan true for names, and owe the rest. BusyError where something got another name, or was written, since the plan
+    was made. What is deposited, named or written before it is carried out stays, here and by other homes
+    (:func:`~.forgotten.outcome`)."""
     at, after = time.time_ns(), confirmed(stores.journal)
     suppressed = {
         concept_id_of(concept.ontology, normalise_label(form))
@@ -179,6 +180,9 @@ def order(deposits: Deposits, stores: Stores, planned: Plan) -> Order:
         facts.append(OntologyRemoved(ontology.id, at))
     with deposits.settler.alone():
         before = [stores.journal.names.name(name.id) for name in planned.names]
+        for seen, now in zip(planned.names, before, strict=True):
+            if now is not None and now.sha256 != seen.sha256:
+                raise BusyError(f"'{seen.name}' was written since this was planned. Look, and try again.")
         deposits.record(*facts)
     border("forgetting-owed")
     for name in before:
