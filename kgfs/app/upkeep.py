@@ -11,6 +11,7 @@ from kgfs.app.home import as_they_are, make_home, model_in_use, open_stores
 from kgfs.config import Config
 from kgfs.errors import BusyError, UnsupportedError
 from kgfs.ingest.keeping.sessions import alive_sessions
+from kgfs.ingest.keeping.settle import Settler
 from kgfs.ingest.sharing.shipping import meeting
 from kgfs.ingest.working.turns import only_changer, only_deriver
 from kgfs.stores.backup.layout import Manifest
@@ -97,6 +98,8 @@ def back_up_home(config: Config, folder: Path, keep: int, progress: Callable[[in
     """See ``stores.backup``. Works while mounts and a worker use the home."""
     _kept_in_files(config, "backed up")
     with open_stores(config, make=False) as stores:
+        # What one that was killed was settling is in the garage, and in the spool no more, where the names say it is.
+        Settler(config, stores).settle_now()
         return back_up(config, stores.garage.objects, folder, keep, progress)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Iterator
@@ -83,6 +84,21 @@ def test_the_second_copies_what_is_new(filled: Place, tmp_path: Path) -> None:
     count = int(first.stderr.split()[0])
     assert f"{count} objects, {count} of them new." in first.stderr
     assert f"{count} objects, 0 of them new." in filled.run("backup", folder).stderr
+    (tmp_path / "more.txt").write_text(GARBAGE)
+    filled.run("ingest", tmp_path / "more.txt", "--ontology", "Zen")
+    kept = filled.run("backup", folder, "--keep", "1").stdout.strip()
+    assert [path.name for path in (folder / "snapshots").iterdir()] == [kept]
+    with restored(filled, folder) as other:
+        assert knowledge_of(other.home) == knowledge_of(filled.home)
+
+
+def test_the_newest_is_the_last_also_where_the_clock_was_set_back(filled: Place, tmp_path: Path) -> None:
+    filled.run("worker", "--until-idle")
+    folder = tmp_path / "backups"
+    made = folder / "snapshots" / filled.run("backup", folder).stdout.strip()
+    manifest = json.loads((made / "manifest.json").read_text())
+    later = made.rename(made.with_name("2199-12-31T235959.999999Z"))  # made while the clock was wrong
+    (later / "manifest.json").write_text(json.dumps({**manifest, "name": later.name}))
     (tmp_path / "more.txt").write_text(GARBAGE)
     filled.run("ingest", tmp_path / "more.txt", "--ontology", "Zen")
     kept = filled.run("backup", folder, "--keep", "1").stdout.strip()

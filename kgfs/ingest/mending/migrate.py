@@ -170,7 +170,9 @@ class Migration:
     def _caught_up(self) -> Journal:
         """The journal as of one moment whose bytes have all arrived."""
         path = self._room / "front.sqlite"
-        with Settler(self._config, self._source).alone():
+        settler = Settler(self._config, self._source)
+        settler.settle_now()  # what one that was killed was settling is in the garage, and in the spool no more
+        with settler.alone():
             for _ in range(ATTEMPTS):
                 remove_database(path)
                 copy_database(self._config.front_db, path)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from kgfs.config import Config
@@ -24,6 +25,8 @@ from kgfs.stores.locks import alone
 
 ATTEMPTS = 5
 """How often what left in the middle is met by beginning again."""
+NAMED = "%Y-%m-%dT%H%M%S.%fZ"
+"""How a snapshot is called, by when it was made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,7 @@ def back_up(config: Config, objects: Objects, folder: Path, keep: int, progress:
 
 
 def _snapshot(config: Config, objects: Objects, pool: FileObjects, folder: Path, progress: Progress) -> BackedUp:
-    name = datetime.now(UTC).strftime("%Y-%m-%dT%H%M%S.%fZ")
+    name = _name_behind([path.name for path in folders(folder)])
     target = folder / "snapshots" / name
     make_folder(target)
     try:
@@ -102,6 +105,15 @@ def _snapshot(config: Config, objects: Objects, pool: FileObjects, folder: Path,
         shutil.rmtree(target, ignore_errors=True)
         raise
     return BackedUp(name, len(found.listed), found.copied, tuple(found.rotten))
+
+
+def _name_behind(names: Sequence[str]) -> str:
+    """When it is, or a moment behind the last of these, which a clock that was set back since has made: the newest is to be the last, for
+    the first are those that are dropped."""
+    now = datetime.now(UTC)
+    with suppress(ValueError, IndexError):  # it has another name, which says nothing of when it was made
+        now = max(now, datetime.strptime(names[-1], NAMED).replace(tzinfo=UTC) + timedelta(microseconds=1))
+    return now.strftime(NAMED)
 
 
 def _copy_objects(objects: Objects, pool: FileObjects, room: Path, progress: Progress) -> _Objects:
