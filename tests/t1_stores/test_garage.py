@@ -741,3 +741,24 @@ def test_a_full_disk_leaves_the_ledger_whole(small_disk: Path) -> None:
     filler.unlink()
     assert ledger.append(3, [entry] * 20) == 22
     assert [got for _, got in ledger.replay()] == [b'"first"', b'"second"', *[entry] * 20]
+
+
+@pytest.mark.parametrize("how", ["flipped", "cut", "longer"])
+@pytest.mark.parametrize("move", [False, True])
+def test_the_same_content_again_takes_the_place_of_what_is_rotten(
+    files: FileObjects, tmp_path: Path, how: str, move: bool
+) -> None:
+    """Who puts it gives up what it puts, and with that the last right bytes."""
+    key = hashed_key(LONG)
+    files.put(key, LONG)
+    path = file_of(files, key)
+    if how == "flipped":
+        flip(path, BLOCK + 7)
+    else:
+        path.write_bytes(LONG[:-1] if how == "cut" else LONG + b"x")
+    source = tmp_path / "source"
+    source.write_bytes(LONG)
+    assert files.put(key, source, LONG_SUMS, move=move) == LONG_SUMS
+    assert source.exists() is not move
+    assert files.get(key) == LONG
+    assert object_path(files._root, key).read_bytes() == LONG

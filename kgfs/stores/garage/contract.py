@@ -51,7 +51,7 @@ class Objects(Protocol):
         ``sums`` are trusted when given (the writer hashed inline), else computed. With ``move`` the file at
         ``content`` (on the garage's file system or not, no writer may hold it) is given up by the caller and may be
         renamed into place; without, it is copied. If the key exists with the same SHA-256 this is a no-op that still
-        takes the moved file away; with another one, ExistsError and nothing changes. Memory stays flat. ``present`` is the
+        takes the moved file away, and on files puts it in the place of bytes that have rotted; with another one, ExistsError and nothing changes. Memory stays flat. ``present`` is the
         key of an object that may hold the same: a garage may copy that where it stands, instead of taking the bytes. Then
         nobody here sees what is copied: it is as good as ``present``, which was as durable when it was put, is by now.
         """

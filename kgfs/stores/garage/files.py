@@ -12,7 +12,7 @@ from io import FileIO
 from pathlib import Path
 
 from kgfs.errors import ExistsError, MissingError, RotError
-from kgfs.stores.garage.contract import Look, Reader, Sums
+from kgfs.stores.garage.contract import BLOCK, Look, Reader, Sums
 from kgfs.stores.garage.durable import make_folder, os_errors, sync_folder
 from kgfs.stores.garage.listing import (
     TEMPORARY,
@@ -61,14 +61,28 @@ class FileObjects:
         path = object_path(self._root, key)
         with os_errors(f"keeping {key}"):
             while True:
-                if path.exists():
-                    sums = sums or sums_of(content)
-                    if self._is_kept(key, path, sums):
+                if not path.exists():
+                    sums, placed = self._place(path, content, sums, move)
+                    if placed:
+                        return sums
+                    continue
+                sums = sums or sums_of(content)
+                try:
+                    file, kept = self._open(key, proof=sums.sha256)
+                except MissingError:
+                    continue
+                with closing(file):
+                    if kept.sha256 != sums.sha256:
+                        raise ExistsError(f"{key}: another content is kept under this key.")
+                    if _is_whole(key, file, kept):
+                        # Whoever put it may have been killed before its name was durable.
+                        self._make_durable(path.parent)
+                        sync_folder(path.parent)
                         if move and isinstance(content, Path):
                             content.unlink(missing_ok=True)
                         return sums
-                else:
-                    sums, placed = self._place(path, content, sums, move)
+                    # The caller gives up what is put, and with that it may be the last that is right.
+                    sums, placed = self._place(path, content, sums, move, over=file)
                     if placed:
                         return sums
 
@@ -170,42 +184,31 @@ class FileObjects:
 
     # ------------------------------------------------------------------------------------- writing
 
-    def _is_kept(self, key: str, path: Path, sums: Sums) -> bool:
-        """Whether this content is (still) kept there, durably; ExistsError if another is."""
-        try:
-            file, kept = self._open(key, proof=sums.sha256)
-        except MissingError:
-            return False
-        file.close()
-        if kept.sha256 != sums.sha256:
-            raise ExistsError(f"{key}: another content is kept under this key.")
-        # Whoever put it may have been killed before its name was durable.
-        self._make_durable(path.parent)
-        sync_folder(path.parent)
-        return True
-
-    def _place(self, path: Path, content: bytes | Path, sums: Sums | None, move: bool) -> tuple[Sums, bool]:
-        """The content's sums, and whether it is in its place now; if not, somebody else was quicker."""
+    def _place(
+        self, path: Path, content: bytes | Path, sums: Sums | None, move: bool, over: FileIO | None = None
+    ) -> tuple[Sums, bool]:
+        """The content's sums, and whether it is in its place now; if not, somebody else was quicker. ``over`` is what stands there
+        and is to be replaced."""
         # What has a second name could still be changed through it, so that is copied.
         if move and isinstance(content, Path) and content.stat().st_nlink == 1:
             sums = sums or sums_of(content)
             sync_in_place(content, sums)
             try:
-                return sums, self._publish(path, content, sums)
+                return sums, self._publish(path, content, sums, over)
             except OSError as error:
                 if error.errno != errno.EXDEV:
                     raise
         with staged(self._temporary, content, sums) as (copy, sums):
-            placed = self._publish(path, copy, sums)
+            placed = self._publish(path, copy, sums, over)
         if placed and move and isinstance(content, Path):
             content.unlink(missing_ok=True)
         return sums, placed
 
-    def _publish(self, path: Path, source: Path, sums: Sums) -> bool:
-        """Give the durable file ``source`` its place; False if that is taken."""
+    def _publish(self, path: Path, source: Path, sums: Sums, over: FileIO | None) -> bool:
+        """Give the durable file ``source`` its place; False if that is taken, but by ``over``."""
         self._make_durable(path.parent)
         with staged(self._temporary, encode_sums(sums)) as (sums_copy, _), locked_folder(path.parent) as shard:
-            if path.exists():
+            if path.exists() and not (over and _has_name(over, str(path))):
                 return False
             sums_copy.rename(sums_path(path))
             source.rename(path)
@@ -258,6 +261,17 @@ class FileObjects:
             copy.rename(sums_path(path))
             os.fsync(shard)
         return sums
+
+
+def _is_whole(key: str, file: FileIO, sums: Sums) -> bool:
+    """Whether the open file's bytes, all of which are read, are what ``sums`` say."""
+    reader = FileReader(key, file, sums)
+    try:
+        for start in range(0, sums.size, BLOCK):
+            reader.read_at(start, BLOCK)
+    except RotError:
+        return False
+    return os.fstat(file.fileno()).st_size == sums.size
 
 
 def _read_sums(path: str) -> Sums | None:
