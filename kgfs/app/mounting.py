@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -190,16 +191,24 @@ def run_garage_mount(config: Config, mountpoint: Path, *, allow_other: bool = Fa
     from kgfs.tree.garage_news import GarageNews
     from kgfs.tree.vfs import Vfs, space_of
 
-    options = fuse.MountOptions(allow_other=allow_other, read_only=True, waits=config.garage_store.store != "files")
+    waits = config.garage_store.store != "files"
+    options = fuse.MountOptions(allow_other=allow_other, read_only=True, waits=waits)
     where = fuse.check(mountpoint, options)
     errors = ErrorLog(config.errors_log)
     with open_stores(config, make=False) as stores:
         view = GarageView(stores, os.getuid(), os.getgid(), time.time_ns())
-        vfs = Vfs(GarageRoot(view), lambda: space_of(config.home))
+        vfs = Vfs(GarageRoot(view), lambda: space_of(config.home), waits=waits)
+        news = GarageNews(view, vfs)
         with mount_note(config.run, f"garage-{secrets.token_hex(6)}", where, GARAGE):
             trio.run(
                 lambda: fuse.mount(
-                    vfs, where, options, log_error=errors.add, news=GarageNews(view, vfs).poll, ready=ready
+                    vfs,
+                    where,
+                    options,
+                    log_error=errors.add,
+                    news=None if waits else news.poll,
+                    tasks=[partial(news.follow, errors)] if waits else [],
+                    ready=ready,
                 )
             )
 

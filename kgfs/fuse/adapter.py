@@ -118,9 +118,12 @@ class Operations(Handling):
 
     # --------------------------------------------------------------------------------------- attributes
 
-    @quick
-    def getattr(self, inode: int, ctx: RequestContext) -> EntryAttributes:
-        return entry_attributes(self._vfs.getattr(inode))
+    def _getattr_at_once(self, inode: int, ctx: RequestContext) -> EntryAttributes | Waits:
+        return WAITS if self._vfs.awaited is not None else entry_attributes(self._vfs.getattr(inode))
+
+    @mostly_quick(_getattr_at_once)
+    async def getattr(self, inode: int, ctx: RequestContext) -> EntryAttributes:
+        return entry_attributes(await self._vfs.getattr_awaited(inode))
 
     @waiting
     async def setattr(
@@ -144,13 +147,19 @@ class Operations(Handling):
     def statfs(self, ctx: RequestContext) -> StatvfsData:
         return statvfs_data(self._vfs.statfs())
 
-    @quick
-    def listxattr(self, inode: int, ctx: RequestContext) -> Sequence[bytes]:
-        return self._vfs.listxattr(inode)
+    def _listxattr_at_once(self, inode: int, ctx: RequestContext) -> Sequence[bytes] | Waits:
+        return WAITS if self._vfs.awaited is not None else self._vfs.listxattr(inode)
 
-    @quick
-    def getxattr(self, inode: int, name: bytes, ctx: RequestContext) -> bytes:
-        return self._vfs.getxattr(inode, name)
+    @mostly_quick(_listxattr_at_once)
+    async def listxattr(self, inode: int, ctx: RequestContext) -> Sequence[bytes]:
+        return await self._vfs.listxattr_awaited(inode)
+
+    def _getxattr_at_once(self, inode: int, name: bytes, ctx: RequestContext) -> bytes | Waits:
+        return WAITS if self._vfs.awaited is not None else self._vfs.getxattr(inode, name)
+
+    @mostly_quick(_getxattr_at_once)
+    async def getxattr(self, inode: int, name: bytes, ctx: RequestContext) -> bytes:
+        return await self._vfs.getxattr_awaited(inode, name)
 
     @waiting
     async def setxattr(self, inode: int, name: bytes, value: bytes, ctx: RequestContext) -> None:
@@ -220,17 +229,16 @@ class Operations(Handling):
     async def opendir(self, inode: int, ctx: RequestContext) -> int:
         return await self._vfs.opendir(inode, ctx.pid)
 
-    @quick
-    def readdir(self, fh: int, start_id: int, token: ReaddirToken) -> None:
+    def _readdir_at_once(self, fh: int, start_id: int, token: ReaddirToken) -> Waits | None:
+        if self._vfs.awaited is not None:
+            return WAITS
         listing, stale = self._vfs.readdir(fh, start_id)
-        if start_id < DOTS:
-            for position, (name, inode) in enumerate(self._vfs.folders.dots(fh)[start_id:], start_id):
-                if not pyfuse3.readdir_reply(token, name, dot_attributes(inode), position + 1):
-                    return
+        if start_id < DOTS and not self._reply_dots(fh, start_id, token):
+            return None
         first = max(start_id - DOTS, 0)
         if stale or self._vfs.held:
             self._reply_anew(fh, listing, stale, first, token)
-            return
+            return None
         reply, prepared = pyfuse3.readdir_reply, listing.prepared
         end = first
         for end in range(first, len(listing)):
@@ -242,6 +250,27 @@ class Operations(Handling):
         else:
             end = len(listing)
         self._vfs.folders.told_listed(fh, first, end)
+        return None
+
+    @mostly_quick(_readdir_at_once)
+    async def readdir(self, fh: int, start_id: int, token: ReaddirToken) -> None:
+        awaited = self._vfs.awaited
+        assert awaited is not None
+        entries = await awaited.page(fh, max(start_id - DOTS, 0))
+        if start_id < DOTS and not self._reply_dots(fh, start_id, token):
+            return
+        for position, entry in entries:
+            shown = self._vfs.held.listed(entry)
+            if not pyfuse3.readdir_reply(token, shown.name, entry_attributes(shown.attr), DOTS + position + 1):
+                return
+            awaited.told(fh, position, shown)
+
+    def _reply_dots(self, fh: int, start_id: int, token: ReaddirToken) -> bool:
+        """Whether there was room for them."""
+        for position, (name, inode) in enumerate(self._vfs.folders.dots(fh)[start_id:], start_id):
+            if not pyfuse3.readdir_reply(token, name, dot_attributes(inode), position + 1):
+                return False
+        return True
 
     def _reply_anew(self, fh: int, listing: Listing, stale: bool, first: int, token: ReaddirToken) -> None:
         """Where entries may not be as they stand in the listing."""

@@ -6,10 +6,16 @@ New objects need no news: the kernel is never told that a name of this view is a
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from kgfs.errors import MissingError
+import trio
+
+from kgfs.errors import KgfsError, MissingError
+from kgfs.stores.error_log import ErrorLog, Trouble
+from kgfs.stores.garage.contract import Segment
 from kgfs.tree.garage import LEDGER, GarageView, below, key_of
-from kgfs.tree.node import Folder, inode_of
+from kgfs.tree.node import Folder, Node, inode_of
 from kgfs.tree.stale import Invalidation, StaleEntry, StaleInode
 from kgfs.tree.vfs import Vfs
 
@@ -17,13 +23,34 @@ AT_ONCE = 300
 """Objects that the kernel knows and that are looked for in one poll."""
 WATCHFUL = 60.0
 """Seconds after a fact in which objects may leave (purging, emptying the trash): so long they are looked for."""
+EVERY = 0.1
+"""Seconds between polls."""
+AGAIN = 5.0
+"""The same where the last one failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Due:
+    """What is to be looked at."""
+
+    ledger: bool
+    nodes: Sequence[tuple[int, Node]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    segments: Sequence[Segment] | None
+    """None: they were not looked at."""
+    times: Sequence[tuple[int, Node, int | None]]
+    """None: it left."""
 
 
 class GarageNews:
-    """Asked every tenth of a second on the event loop; two quick questions while nothing happens."""
+    """Two quick questions while nothing happens. The event loop owns it."""
 
     def __init__(self, view: GarageView, vfs: Vfs) -> None:
         self._view = view
+        self._vfs = vfs
         self._inodes = vfs.inodes
         self._sizes: dict[str, int] = {}
         self._times: dict[int, int] = {}
@@ -32,21 +59,31 @@ class GarageNews:
         self._round: list[int] = []
 
     def poll(self) -> list[Invalidation]:
-        return [*self._grown(), *self._watched()]
+        """Of a garage on this machine."""
+        return self._news(self._look(self._due()))
 
-    def _grown(self) -> list[Invalidation]:
-        if inode_of(key_of(LEDGER)) not in self._inodes:  # then the kernel knows nothing in it either
-            return []
-        grown: list[Invalidation] = []
-        for segment in self._view.stores.garage.ledger.segments():
-            if self._sizes.get(segment.name) != segment.size:
-                self._sizes[segment.name] = segment.size
-                grown.append(StaleInode(inode_of(key_of(below(LEDGER, segment.name))), data=True))
-        if grown:
-            grown.append(StaleInode(inode_of(key_of(LEDGER))))
-        return [one for one in grown if isinstance(one, StaleInode) and one.inode in self._inodes]
+    async def follow(self, errors: ErrorLog) -> None:
+        """The same without end, of one on a server, which is waited for in a thread. The kernel is told by the vfs. What fails is
+        logged once while it lasts, and tried again."""
+        trouble = Trouble(errors, "fuse.news")
+        while True:
+            due = self._due()
+            try:
+                seen = await trio.to_thread.run_sync(self._look, due, abandon_on_cancel=True)
+            except KgfsError as error:
+                trouble.met(error)
+                self._watch_until = time.monotonic() + WATCHFUL  # what could not be looked at may have left
+                await trio.sleep(AGAIN)
+                continue
+            trouble.over()
+            self._vfs.add_stale(self._news(seen))
+            await trio.sleep(EVERY)
 
-    def _watched(self) -> list[Invalidation]:
+    def _due(self) -> _Due:
+        # Where the kernel does not know the folder it knows nothing in it either.
+        return _Due(inode_of(key_of(LEDGER)) in self._inodes, self._watched())
+
+    def _watched(self) -> list[tuple[int, Node]]:
         seq = self._view.stores.journal.seq()
         if seq != self._seq:
             self._seq, self._watch_until = seq, time.monotonic() + WATCHFUL
@@ -54,18 +91,47 @@ class GarageNews:
             return []
         self._round = self._round or [inode for inode, _ in self._inodes.all()]
         now, self._round = self._round[:AT_ONCE], self._round[AT_ONCE:]
-        return [stale for inode in now for stale in self._news_of(inode)]
+        return [(inode, known.node) for inode in now if (known := self._inodes.get(inode)) is not None]
 
-    def _news_of(self, inode: int) -> list[Invalidation]:
-        known = self._inodes.get(inode)
-        if known is None:
-            return []
-        try:
-            mtime = known.node.attr().mtime
-        except MissingError:
+    def _look(self, due: _Due) -> _Seen:
+        """*Blocks*, where the garage is on a server. It touches nothing that the event loop owns."""
+        segments = self._view.stores.garage.ledger.segments() if due.ledger else None
+        return _Seen(segments, [(inode, node, _time_of(node)) for inode, node in due.nodes])
+
+    def _news(self, seen: _Seen) -> list[Invalidation]:
+        grown = self._grown(seen.segments) if seen.segments is not None else []
+        return [*grown, *(stale for one in seen.times for stale in self._news_of(*one))]
+
+    def _grown(self, segments: Sequence[Segment]) -> list[Invalidation]:
+        grown: list[Invalidation] = []
+        sizes = {segment.name: segment.size for segment in segments}
+        for name, size in sizes.items():
+            inode = inode_of(key_of(below(LEDGER, name)))
+            known = self._inodes.get(inode)
+            # The kernel may have been told meanwhile what was seen before the last look.
+            if known is not None and (self._sizes.get(name) != size or known.size not in (-1, size)):
+                grown.append(StaleInode(inode, data=True))
+                known.tell_size(-1)
+        if sizes != self._sizes and inode_of(key_of(LEDGER)) in self._inodes:
+            grown.append(StaleInode(inode_of(key_of(LEDGER))))
+        self._sizes = sizes
+        return grown
+
+    def _news_of(self, inode: int, node: Node, mtime: int | None) -> list[Invalidation]:
+        if mtime is None:
             self._times.pop(inode, None)
-            return [StaleInode(inode, data=True), *(StaleEntry(*place) for place in known.places())]
-        if not isinstance(known.node, Folder) or self._times.get(inode) == mtime:
+            known = self._inodes.get(inode)
+            places = [StaleEntry(*place) for place in known.places()] if known is not None else []
+            return [StaleInode(inode, data=True), *places]
+        if not isinstance(node, Folder) or self._times.get(inode) == mtime:
             return []
         self._times[inode] = mtime
         return [StaleInode(inode)]
+
+
+def _time_of(node: Node) -> int | None:
+    """None if it left."""
+    try:
+        return node.attr().mtime
+    except MissingError:
+        return None

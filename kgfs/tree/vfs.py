@@ -1,7 +1,8 @@
 """The filesystem without a kernel: every request of FUSE in our own types, raising KgfsError only.
 
 All methods run on one trio event loop. Quick questions are plain functions; what may block goes to one of a bounded
-number of threads, and is given up on cancellation only where nothing is changed.
+number of threads, and is given up on cancellation only where nothing is changed. Where even those may wait for a server they are
+asked by the methods called ``…_awaited``.
 Names come and go as bytes. Lookups are counted here (``lookup``, ``mkdir``, ``mknod``, ``create``, ``symlink`` and
 ``told`` count one each) and given back by ``forget``.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 import functools
 import os
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Concatenate, NoReturn, ParamSpec, TypeVar
@@ -26,6 +27,7 @@ from kgfs.errors import (
     RefusedError,
     UnsupportedError,
 )
+from kgfs.tree.awaited import Awaited
 from kgfs.tree.folders import OpenFolders
 from kgfs.tree.gate import Gate
 from kgfs.tree.gone import changed, left_open, resized, unlinked
@@ -90,7 +92,10 @@ def _by_inode(method: Callable[Concatenate[Vfs, P], T]) -> Callable[Concatenate[
 
 
 class Vfs:
-    def __init__(self, root: Folder, space: Callable[[], Space], threads: int = THREADS) -> None:
+    def __init__(
+        self, root: Folder, space: Callable[[], Space], threads: int = THREADS, *, waits: bool = False
+    ) -> None:
+        """``waits``: what is called *quick* of this tree's nodes may have to wait for a server."""
         self.inodes = Inodes(root)
         self.handles = Handles()
         self._stale: list[Invalidation] = []
@@ -104,12 +109,13 @@ class Vfs:
         self._questions = Questions()
         self.held = HeldFiles(self._look_up_again)
         self.files = OpenFiles(self.inodes, self.handles, self.held, self._threads, outdated)
+        self.awaited = Awaited(self.inodes, self.handles, self.held, self._threads) if waits else None
 
     # ------------------------------------------------------------------------------------------ entries
 
     def ready(self, inode: int) -> Folder | None:
         """The folder of that inode, or what it shows, if it can be asked without waiting."""
-        return self.inodes.folder(inode).ready()
+        return self.inodes.folder(inode).ready() if self.awaited is None else None
 
     async def lookup(self, parent: int, name: bytes, pid: int = 0) -> Attr | None:
         """None: there is no such name, and the kernel may remember that. MissingError: it may not. ``pid`` is who asks;
@@ -117,6 +123,8 @@ class Vfs:
         ready = self.ready(parent)
         if ready is not None:
             return self.find(ready, parent, name)
+        if self.awaited is not None:
+            return await self.awaited.lookup(parent, name, _encoded(name))
         attr = self.find(await self._worked_out(parent, pid), parent, name)
         if self.ready(parent) is None:  # there were news meanwhile: they came before the kernel had this to forget
             self._stale.append(StaleEntry(parent, name))
@@ -242,13 +250,26 @@ class Vfs:
             attr = self.held.shown(inode, known.node.attr_again())
             known.tell_size(attr.size)
             return attr
-        except MissingError:
-            if self.handles.has_folder(inode):
-                return left_open(inode, FOLDER_MODE)
-            handle = self.handles.fixed(inode) if known.opened else None
-            if handle is None:
-                raise
-            return left_open(inode, FILE_MODE, handle.size)
+        except MissingError as error:
+            return self._left_open(inode, error)
+
+    async def getattr_awaited(self, inode: int) -> Attr:
+        assert self.awaited is not None
+        try:
+            return await self.awaited.attr(inode)
+        except MissingError as error:
+            return self._left_open(inode, error)
+
+    @_by_inode
+    def _left_open(self, inode: int, error: MissingError) -> Attr:
+        """Of what has left, for those who have it open."""
+        if self.handles.has_folder(inode):
+            return left_open(inode, FOLDER_MODE)
+        known = self.inodes.get(inode)
+        handle = self.handles.fixed(inode) if known is not None and known.opened else None
+        if handle is None:
+            raise error
+        return left_open(inode, FILE_MODE, handle.size)
 
     async def setattr(self, inode: int, wanted: AttrChange, fh: int | None = None) -> Attr:
         """With ``fh`` a size is set through that handle (ftruncate)."""
@@ -282,9 +303,18 @@ class Vfs:
     def listxattr(self, inode: int) -> list[bytes]:
         return [os.fsencode(name) for name in self.inodes.node(inode).attributes()]
 
+    async def listxattr_awaited(self, inode: int) -> list[bytes]:
+        assert self.awaited is not None
+        return [os.fsencode(name) for name in await self.awaited.of(inode, lambda node: node.attributes())]
+
     @_by_inode
     def getxattr(self, inode: int, name: bytes) -> bytes:
         return self.inodes.node(inode).attribute(_attribute_name(name))
+
+    async def getxattr_awaited(self, inode: int, name: bytes) -> bytes:
+        assert self.awaited is not None
+        attribute = _attribute_name(name)
+        return await self.awaited.of(inode, lambda node: node.attribute(attribute))
 
     async def setxattr(self, inode: int, name: bytes, value: bytes) -> None:
         node, attribute = self.inodes.node(inode), _attribute_name(name)
@@ -310,6 +340,8 @@ class Vfs:
         fh = self.opendir_at_once(inode)
         if fh is not None:
             return fh
+        if self.awaited is not None:
+            return self.awaited.opendir(inode)
         try:
             return self.folders.open(inode, await self._worked_out(inode, pid))
         except MissingError as error:
@@ -330,6 +362,10 @@ class Vfs:
     def hold_changes(self) -> Gate:
         """From now on changes wait until it is opened; reading goes on."""
         return self._threads.hold_changes()
+
+    def add_stale(self, news: Iterable[Invalidation]) -> None:
+        """What the kernel believes wrongly, found out elsewhere."""
+        self._stale.extend(news)
 
     def take_stale(self) -> list[Invalidation]:
         """What the kernel believes wrongly, found out in passing; each is handed out once."""

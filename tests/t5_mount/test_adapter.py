@@ -45,6 +45,8 @@ class RaisingVfs:
     def __getattr__(self, name: str) -> Any:
         if name in ("files", "folders"):
             return self
+        if name == "awaited":
+            return self if self._late else None
         if self._late and (name == "ready" or name.endswith("_at_once")):
             return lambda *arguments: None
         return self._raise

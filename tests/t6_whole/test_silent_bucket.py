@@ -135,6 +135,70 @@ def test_many_wait_for_it_and_nobody_waits_for_them(far: Place, bucket: Peer, tm
     assert read_anew(documents / "renamed.txt") == content("moved.txt")
 
 
+@pytest.mark.claim("GAR-5")
+@pytest.mark.logs(AWAY)
+@pytest.mark.parametrize("how", ["look up", "list", "ask for attributes", "nobody asks"])
+def test_who_asks_the_garage_as_it_is_kept_waits_alone(far: Place, bucket: Peer, tmp_path: Path, how: str) -> None:
+    (tmp_path / "source").mkdir()
+    for name in ("large-0.txt", "far.txt"):
+        (tmp_path / "source" / name).write_bytes(content(name))
+    far.run("ingest", *sorted((tmp_path / "source").iterdir()), "--ontology", "Notes", "--no-wait")
+    drop_cache(far.home)
+    far.mount("--view", "garage")
+    top = far.mountpoint
+    [segment] = (top / "ledger").iterdir()
+    by_size = {path.stat().st_size: path for path in (top / "sources/Notes").iterdir()}
+    cached, beside = by_size[len(content("large-0.txt"))], by_size[len(content("far.txt"))]
+    assert sorted(os.listxattr(beside)) == sorted(f"user.kgfs.{one}" for one in ("sha256", "doc_id", "ontology", "key"))
+    assert read_anew(cached) == content("large-0.txt")
+    until(lambda: any(path.is_file() for path in (far.home / "cache").glob("*/*")))
+    forget_pages(far.home / "cache")
+    waits: dict[str, Callable[[], object]] = {
+        "look up": lambda: (top / "readings").exists(),
+        "list": lambda: os.listdir(top / "sources/Notes"),
+        "ask for attributes": lambda: os.listxattr(beside),
+        "nobody asks": lambda: time.sleep(SILENT / 5),  # what the mount asks by itself keeps nobody waiting either
+    }
+    with ThreadPoolExecutor(1) as pool:
+        with silent(bucket):
+            waiting = pool.submit(waits[how])
+            time.sleep(2)  # by then the mount has asked for what may have grown
+            before = time.monotonic()
+            assert read_anew(cached) == content("large-0.txt")
+            assert cached.stat().st_size == len(content("large-0.txt"))
+            took = time.monotonic() - before
+            assert not waiting.done(), f"it was answered after {took:.1f} s"
+            assert took < SILENT / 3
+        waiting.result()
+    assert beside.read_bytes() == content("far.txt")
+    assert segment.read_bytes().count(b"\n") > 1
+
+
+@pytest.mark.claim("GAR-1", "GAR-3")
+def test_the_garage_in_a_bucket_is_shown_as_it_is_kept(far: Place, tmp_path: Path) -> None:
+    """More entries in one folder than are asked for together; and what comes and grows is seen."""
+    (tmp_path / "source").mkdir()
+    for number in range(60):
+        (tmp_path / "source" / f"{number}.txt").write_bytes(content(f"n{number}"))
+    far.run("ingest", *(tmp_path / "source").iterdir(), "--ontology", "Notes", "--no-wait")
+    far.mount("--view", "garage")
+    top = far.mountpoint
+    shown = sorted(path.read_bytes() for path in (top / "sources/Notes").iterdir())
+    assert shown == sorted(content(f"n{number}") for number in range(60))
+    with os.scandir(top / "sources/Notes") as found:
+        assert all(entry.stat().st_size == len(Path(entry).read_bytes()) for entry in found)
+    [segment] = (top / "ledger").iterdir()
+    assert len(segment.read_bytes()) == segment.stat().st_size
+    assert not (top / "sources/Other").exists()
+    with pytest.raises(OSError, match="No data available"):
+        os.getxattr(segment, "user.kgfs.sha256")
+    (tmp_path / "late.txt").write_bytes(b"late")
+    far.run("ingest", tmp_path / "late.txt", "--ontology", "Other", "--no-wait")
+    until(lambda: b"late.txt" in segment.read_bytes() and segment.stat().st_size == len(segment.read_bytes()))
+    [late] = (top / "sources/Other").iterdir()
+    assert (late.read_bytes(), os.getxattr(late, "user.kgfs.ontology")) == (b"late", b"Other")
+
+
 @pytest.fixture
 def control() -> Iterator[None]:
     """The control filesystem of FUSE, as systemd mounts it."""
