@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
@@ -43,7 +44,7 @@ UNFINISHED = "migration.json"
 """Stands in a home while it is being filled from another one."""
 RESTORING = "restore.lock"
 HASTE = 3.0
-"""Seconds that a bucket, or the graph's server beside a replica, may be silent to those who only tell how things stand."""
+"""Seconds that a bucket, or the graph's server beside a replica, may be silent to those who only tell how things stand, or end."""
 
 
 @contextmanager
@@ -155,7 +156,7 @@ def open_deposits(config: Config, stores: Stores) -> Iterator[tuple[Deposits, st
         yield deposits, session.id
     finally:
         session.close()
-        ship_rest(config, stores, deposits.exchange)
+        _ship_rest_in_haste(config, stores, deposits.exchange)
 
 
 def make_home(config: Config) -> None:
@@ -194,6 +195,33 @@ def ship_rest(config: Config, stores: Stores, exchange: Exchange | None = None) 
         shipping(config, stores, exchange)()
     except KgfsError as error:
         ErrorLog(config.errors_log).add("ship", error)
+
+
+def _ship_rest_in_haste(config: Config, stores: Stores, exchange: Exchange) -> None:
+    """The same for one that keeps people waiting who only want it to end: a bucket that is silent for HASTE seconds is asked for
+    nothing more."""
+    garage = config.garage_store
+    if garage.store != "files" and (stores.journal.sharing or stores.journal.unshipped(1)[1]) and not _is_heard(stores):
+        silent = TimedOutError(f"{garage.endpoint}/{garage.bucket}: no answer within {HASTE:g} s.")
+        ErrorLog(config.errors_log).add("ship", silent)
+        return
+    ship_rest(config, stores, exchange)
+
+
+def _is_heard(stores: Stores) -> bool:
+    """Whether the bucket answers within HASTE seconds, whatever it says."""
+    heard = threading.Event()
+
+    def ask() -> None:
+        try:
+            stores.garage.ledger.beyond(stores.journal.seq())
+        except KgfsError:
+            return  # who ships is told the same
+        finally:
+            heard.set()
+
+    threading.Thread(target=ask, name="is-heard", daemon=True).start()
+    return heard.wait(HASTE)
 
 
 def model_in_use(config: Config, stores: Stores) -> str:

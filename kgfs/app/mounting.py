@@ -101,7 +101,9 @@ def run_mount(
         gate, is_current = vfs.hold_changes(), confirming.current.is_set
         if is_current():
             gate.open()
-        chores = chores_of(config, stores, deposits.settler, _nothing if sharing else None, is_current)
+        ending = threading.Event()
+        ship = _nothing if sharing else _unless(ending, shipping(config, stores))
+        chores = chores_of(config, stores, deposits.settler, ship, is_current)
         keeper = WorkerKeeper(config) if worker else None
 
         async def do_chores() -> None:
@@ -115,6 +117,12 @@ def run_mount(
         async def do_exchange() -> None:
             rhythm = Rhythm(stores.journal, lambda: deposits.copies.times_kept)
             await keep_exchanging(rhythm, shipping(config, stores, exchange), exchange.look, errors)
+
+        async def note_the_end() -> None:
+            try:
+                await trio.sleep_forever()
+            finally:
+                ending.set()
 
         def refuse(error: KgfsError) -> None:
             refused.append(error)
@@ -136,7 +144,7 @@ def run_mount(
                         options,
                         log_error=errors.add,
                         news=news.poll,
-                        tasks=[do_chores, *([do_exchange] if sharing else []), go_on_at_a_pause],
+                        tasks=[do_chores, *([do_exchange] if sharing else []), go_on_at_a_pause, note_the_end],
                         ready=ready,
                         requests=requests,
                     )
@@ -217,6 +225,16 @@ def _take_back(config: Config, stores: Stores) -> None:
     """What a worker held that was killed because its mount ends. It is not the document's fault, so no attempt counts."""
     with suppress(BusyError), WorkerLock(config.run):  # who works on the home by now has taken it
         stores.journal.jobs.free(counted=False)
+
+
+def _unless(ending: threading.Event, ship: Callable[[], object]) -> Callable[[], None]:
+    """Once the mount ends what is left is shipped by who waits for no server that is silent."""
+
+    def ship_unless_ending() -> None:
+        if not ending.is_set():
+            ship()
+
+    return ship_unless_ending
 
 
 def _nothing() -> None:

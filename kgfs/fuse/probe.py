@@ -123,21 +123,22 @@ def detach(mountpoint: Path) -> None:
     _fusermount("-u", "-z", mountpoint=mountpoint)
 
 
-def umount(mountpoint: Path, *, lazy: bool = False) -> None:
+def umount(mountpoint: Path, *, lazy: bool = False) -> bool:
     """Unmount: BusyError naming the holders if somebody uses it, unless ``lazy``. A dead or hung mount is detached.
-    MissingError if nothing is mounted there."""
+    MissingError if nothing is mounted there. Whether nobody uses it any more; not known of what was detached."""
     where = located(mountpoint)
     state = standing(where)
     if state is Standing.ABSENT:
         raise MissingError(f"{where} is not mounted.")
     if lazy or state is not Standing.ALIVE:
         detach(where)
-        return
+        return False
     try:
         _fusermount("-u", mountpoint=where)
     except BusyError:
         using = ", ".join(str(holder) for holder in holders(where)) or "a process that cannot be seen from here"
         raise BusyError(f"{where} is in use by {using}. End it, or detach with --lazy.") from None
+    return True
 
 
 def _fusermount(*arguments: str, mountpoint: Path) -> None:

@@ -22,6 +22,7 @@ from tests.peers.buckets import need
 from tests.stopping import stopped
 from tests.t6_whole.outages import Peer, read_anew
 from tests.t6_whole.running import QUICK, Place, drop_cache, until
+from tests.t6_whole.starting import CONSTANTS
 
 pytestmark = [pytest.mark.mounted, pytest.mark.slow]
 
@@ -197,6 +198,33 @@ def test_the_garage_in_a_bucket_is_shown_as_it_is_kept(far: Place, tmp_path: Pat
     until(lambda: b"late.txt" in segment.read_bytes() and segment.stat().st_size == len(segment.read_bytes()))
     [late] = (top / "sources/Other").iterdir()
     assert (late.read_bytes(), os.getxattr(late, "user.kgfs.ontology")) == (b"late", b"Other")
+
+
+@pytest.mark.claim("UNM-1", "AWAY-1")
+@pytest.mark.logs(AWAY)
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_mount_ends_without_asking_a_silent_bucket_anew(far: Place, bucket: Peer, shared: bool) -> None:
+    """What was asked before is waited for once, and whoever unmounts is told nothing wrong meanwhile."""
+    limit = 15.0
+    environment = {"KGFS_GARAGE_TIMEOUT": f"{limit:g}", "KGFS_GARAGE_SHARED": str(shared).lower()}
+    far.environment |= environment | {CONSTANTS: "kgfs.cli.umount.PATIENCE=1"}
+    far.mount("--no-worker")
+    documents = far.ontology("Notes") / "documents"
+    (documents / "first.txt").write_bytes(b"first")
+    until(lambda: far.status()["unsettled"] == 0)
+    with silent(bucket):
+        (documents / "second.txt").write_bytes(b"second")
+        time.sleep(3)  # by then it is being settled
+        begun = time.monotonic()
+        said = far.run("umount", far.mountpoint).stderr
+        until(lambda: not far.pids(), 6 * limit)
+        took = time.monotonic() - begun
+    assert "is still ending, and may wait for" in said
+    assert "open" not in said
+    assert took < limit + 8
+    far.mount("--no-worker")
+    assert (documents / "second.txt").read_bytes() == b"second"
+    until(lambda: far.status()["unsettled"] == 0)
 
 
 @pytest.fixture
