@@ -20,5 +20,7 @@ def small_file_system(folder: Path, size: str) -> Iterator[Path]:
     command = ["mount", "-t", "tmpfs", "-o", f"size={size},mode=700", "kgfs-test", str(point)]
     if os.geteuid() != 0 or shutil.which("mount") is None or subprocess.run(command, capture_output=True).returncode:
         missing("tmpfs", "a small tmpfs cannot be mounted here")
-    yield point
-    subprocess.run(["umount", str(point)], check=True)
+    try:
+        yield point
+    finally:
+        subprocess.run(["umount", str(point)], check=True)

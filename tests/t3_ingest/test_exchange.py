@@ -22,12 +22,13 @@ from kgfs.config import Config
 from kgfs.config import Garage as GarageSettings
 from kgfs.domain.documents import Name
 from kgfs.domain.identity import new_id
-from kgfs.errors import AwayError, BadInputError, StoreError, TimedOutError
+from kgfs.errors import AwayError, BadInputError, FullError, StoreError, TimedOutError
 from kgfs.ingest.depositing.deposit import Deposits
 from kgfs.ingest.depositing.trash import empty
 from kgfs.ingest.keeping.place import bring_home
 from kgfs.ingest.keeping.sessions import open_session
 from kgfs.ingest.keeping.settle import Settler
+from kgfs.ingest.sharing.acknowledge import acknowledge
 from kgfs.ingest.sharing.exchange import Exchange
 from kgfs.ingest.sharing.obey import is_obeyed
 from kgfs.knowledge.check.kept import in_garage
@@ -47,6 +48,7 @@ from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.locks import locked
 from kgfs.stores.stores import Stores
 from kgfs.stores.waiting import WAITING
+from tests.small_disk import small_file_system
 from tests.t1_stores.journal_building import folder_below, loops
 from tests.t1_stores.test_journal_oracle import tables
 from tests.t3_ingest.depositing import Desk
@@ -691,6 +693,29 @@ def test_what_was_delivered_though_nobody_heard_so_is_there_once(
     assert list(here.stores.garage.objects.keys(WAITING)) == []
     there.session.close()
     there.stores.journal.close()
+
+
+@pytest.mark.claim("FULL-3")
+def test_a_disk_that_is_full_where_turns_are_taken_is_told_as_one(here: Host, tmp_path: Path) -> None:
+    """So it is written down and tried again, and what waits for its delivery is taken back."""
+    before = here.config.run.rename(tmp_path / "run before")
+    here.file("a.txt", b"a")
+    with small_file_system(tmp_path, "64k") as point:
+        here.config.run.symlink_to(point)
+        with pytest.raises(OSError, match="No space left"):
+            (point / "fill").write_bytes(bytes(1 << 20))
+        with pytest.raises(FullError):
+            here.exchange()
+        (point / "fill").unlink()
+        here.exchange()
+        assert not here.journal.unshipped(1)[1]
+        here.config.run.unlink()
+    here.config.run.symlink_to(tmp_path / "gone")
+    with pytest.raises(StoreError, match="acknowledged"):
+        acknowledge(here.config, here.stores)
+    here.config.run.unlink()
+    before.rename(here.config.run)
+    acknowledge(here.config, here.stores)
 
 
 def test_settings_of_sharing_are_for_a_bucket() -> None:

@@ -10,6 +10,7 @@ from kgfs.ingest.keeping.followed import graph_note, read_note
 from kgfs.ingest.keeping.giving_up import GivingUp
 from kgfs.ingest.keeping.settle import Settler
 from kgfs.ingest.sharing.obey import is_obeyed
+from kgfs.stores.garage.durable import os_errors
 from kgfs.stores.graph.opening import replica_stands_still
 from kgfs.stores.hosts import Host, host_id, read_roll, say
 from kgfs.stores.journal.following import confirmed
@@ -29,9 +30,10 @@ def acknowledge(config: Config, stores: Stores) -> None:
     obeyed nothing. Raises what the garage raises.
     """
     looked = config.run / "acknowledged"  # not the roll's time, which who asks for it often would keep fresh
-    if looked.exists() and 0 <= time.time() - looked.stat().st_mtime < EVERY:
-        return
-    looked.touch(mode=0o600)
+    with os_errors(f"Noting in {looked} when others were asked"):
+        if looked.exists() and 0 <= time.time() - looked.stat().st_mtime < EVERY:
+            return
+        looked.touch(mode=0o600)
     followed = confirmed(stores.journal)
     roll = read_roll(config, stores)
     own = next((host for host in roll.hosts if host.id == host_id(config)), None)
@@ -67,7 +69,8 @@ def _has_obeyed(config: Config, stores: Stores, *, waits: bool, is_new: bool) ->
     lag = stores.graph.lag()
     if lag is None and config.graph.store != "sqlite" and config.replica_db.exists():
         if waits:
-            note.touch(mode=0o600)
+            with os_errors(f"Noting in {note} that nobody brings the replica on"):
+                note.touch(mode=0o600)
         # A copy that only a mount brings up to date, or is just making anew, may still have what was purged.
         return False
     note.unlink(missing_ok=True)

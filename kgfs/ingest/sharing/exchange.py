@@ -11,7 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -27,6 +27,7 @@ from kgfs.ingest.sharing.together import together
 from kgfs.ingest.sharing.waiting import find_waiting, put_waiting, take_away
 from kgfs.stores.aside import step_aside
 from kgfs.stores.error_log import ErrorLog, Trouble
+from kgfs.stores.garage.durable import os_errors
 from kgfs.stores.journal.encoding import decode
 from kgfs.stores.journal.facts import ConflictKept, ContentKept, Settled, VersionMinted
 from kgfs.stores.journal.sharing.follow import OVERDUE
@@ -190,14 +191,15 @@ class Exchange:
         if not self._turn.acquire(timeout=patience if patience < threading.TIMEOUT_MAX else -1):
             raise self._too_slow()
         try:
-            self._config.run.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with locked_within(self._lock, deadline - time.monotonic()) as ours:
-                if not ours:
-                    raise self._too_slow()
-                if self._lock.read_bytes() != self._mark:
-                    self._sure.clear()
-                    self._is_behind = True
-                    self._lock.write_bytes(self._mark)
+            with ExitStack() as stack:
+                with os_errors(f"Taking the turn to deliver by {self._lock}"):
+                    self._config.run.mkdir(mode=0o700, parents=True, exist_ok=True)
+                    if not stack.enter_context(locked_within(self._lock, deadline - time.monotonic())):
+                        raise self._too_slow()
+                    if self._lock.read_bytes() != self._mark:
+                        self._sure.clear()
+                        self._is_behind = True
+                        self._lock.write_bytes(self._mark)
                 try:
                     yield
                 except TimedOutError as error:
