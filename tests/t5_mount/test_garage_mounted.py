@@ -50,6 +50,8 @@ def test_both_views_of_one_home_at_once(both: tuple[Place, Place]) -> None:
     until(lambda: list((garage.mountpoint / "sources").glob("Philosophy/*.txt")))
     [original] = (garage.mountpoint / "sources" / "Philosophy").iterdir()
     assert original.read_bytes() == ZEN
+    # The bytes are there before it is recorded whose they are.
+    until(lambda: "user.kgfs.doc_id" in os.listxattr(original))
     assert os.getxattr(original, "user.kgfs.doc_id") == os.getxattr(documents / "zen.txt", "user.kgfs.doc_id")
     knowledge.wait()
     kept = FileGarage(knowledge.home / "garage").objects
