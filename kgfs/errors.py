@@ -154,6 +154,11 @@ class AwayError(StoreError):
     what must come first. What is on this machine can be used; trying later, with other keys or more memory, can succeed."""
 
 
+class GraphLostError(StoreError):
+    """The graph's server answers, and has not the graph that it had, or an empty one in its place. Who opens the home to change
+    something derives it anew, and so does a worker."""
+
+
 class OlderCopyError(StoreError):
     """The names here are an older copy of what the ledger knows: what would be written now would get numbers a second time."""
 

@@ -25,7 +25,7 @@ from kgfs.errors import (
 from kgfs.ingest.depositing.deposit import Deposits
 from kgfs.ingest.keeping.followed import graph_note
 from kgfs.ingest.keeping.sessions import open_session
-from kgfs.ingest.keeping.ship import embedding_model_of, ever_published, restore_journal
+from kgfs.ingest.keeping.ship import embedding_model_of, is_graph_lost, restore_journal
 from kgfs.ingest.sharing.exchange import FOREVER, Exchange
 from kgfs.ingest.sharing.obey import noting_purges
 from kgfs.ingest.sharing.shipping import meeting, shipping
@@ -268,11 +268,11 @@ def _restore(config: Config, stores: Stores, *, derive: bool, later: bool, patie
             return
         _ask_ledger(config, stores, patience)
         # Also where no document is left: names and numbers that purged ones had are given to nothing else.
-        if derive and _graph_lost(stores):
+        if derive and is_graph_lost(stores):
             from kgfs.ingest.life.rebuild import rebuild_graph  # numpy and more: only where something is to be rebuilt
 
             with only_deriver(config, stores, meeting(config), whole=True) as alone:
-                if _graph_lost(alone):  # not where another machine just has derived it
+                if is_graph_lost(alone):  # not where another machine just has derived it
                     rebuild_graph(alone)
 
 
@@ -295,14 +295,6 @@ def _ask_ledger(config: Config, stores: Stores, patience: float) -> None:
         if patience != FOREVER or not (stores.journal.seq() and stores.graph.epoch()):
             raise  # what this home holds is not known without the ledger
         ErrorLog(config.errors_log).add("opening", error)
-
-
-def _graph_lost(stores: Stores) -> bool:
-    """Not where a worker is just publishing the first document: its epoch moves before the publication is noted, so
-    that is asked last."""
-    if stores.graph.epoch():
-        return False
-    return ever_published(stores.journal, stores.garage.ledger) and stores.graph.epoch() == 0
 
 
 @contextmanager

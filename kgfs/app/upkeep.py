@@ -12,6 +12,7 @@ from kgfs.config import Config
 from kgfs.errors import BusyError, UnsupportedError
 from kgfs.ingest.keeping.sessions import alive_sessions
 from kgfs.ingest.keeping.settle import Settler
+from kgfs.ingest.keeping.ship import is_graph_lost
 from kgfs.ingest.sharing.shipping import meeting
 from kgfs.ingest.working.turns import only_changer, only_deriver
 from kgfs.stores.backup.layout import Manifest
@@ -29,14 +30,16 @@ from kgfs.stores.worker_turn import in_place_of_worker
 
 def rebuild_home(config: Config, ontology: str, progress: Callable[[int, int], None]) -> int:
     """Derive graph and vectors anew, of everything or of the ontology of that name, in place of the worker; how many
-    publications were carried out. A database that cannot be used any more is removed first, which needs that nobody
-    else has it open (BusyError)."""
+    publications were carried out; of everything in any case where the graph was lost. A database that cannot be used any more is
+    removed first, which needs that nobody else has it open (BusyError)."""
     from kgfs.ingest.life.rebuild import rebuild
 
     with in_place_of_worker(config.run):
         _remove_unusable(config)
         with open_stores(config, make=False, derive=False) as stores:
             found = ontology_called(stores, ontology) if ontology else None
+            if found and is_graph_lost(stores):  # the others would look as if they had been emptied
+                found = None
             model = model_in_use(config, stores)
         if model:
             take_place(config)

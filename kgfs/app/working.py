@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from kgfs.app.home import derive_vectors, make_home, open_stores, ship_rest
 from kgfs.config import Config
-from kgfs.errors import KgfsError, LostLeaseError, MachineError
+from kgfs.errors import GraphLostError, KgfsError, LostLeaseError, MachineError
 from kgfs.ingest.depositing.chores import Chores
 from kgfs.ingest.keeping.sessions import alive_sessions
 from kgfs.ingest.keeping.settle import Settler
@@ -38,6 +38,7 @@ SESSIONS_EVERY = 2.0
 """Seconds between looks of a worker whether anybody is left who started it."""
 BESIDE_MOUNTS = 5.0
 """Seconds between looks of a worker at a ledger that it shares while a mount of its home looks at it, and delivers."""
+DERIVED_ANEW = "The graph is derived anew from what the garage keeps, for its server has not the one that it had."
 LOADING = "loading models"
 """What the note of a worker says before it has opened the home."""
 
@@ -79,8 +80,8 @@ def run_worker(
 ) -> None:
     """Be the worker of a home until stopped; BusyError if there is one. ``watch`` is called between documents;
     ``stoppable`` is given the function that stops it, callable from any thread or signal handler. A verb that wants
-    its place for a while gets it. With ``while_in_use`` it ends, too, once every session of the home has: a mount that was
-    killed cannot stop the worker it started. BadInputError where its vectors would stand among those of another graph."""
+    its place for a while gets it. A graph that its server has lost is derived anew. With ``while_in_use`` it ends, too, once every
+    session of the home has: a mount that was killed cannot stop the worker it started. BadInputError where its vectors would stand among those of another graph."""
     from kgfs.compute.local import LocalCompute
     from kgfs.ingest.life.embed_again import embed_again
     from kgfs.ingest.reading.clock import StageClock
@@ -126,13 +127,18 @@ def run_worker(
                 prepare = partial(derive_vectors, config, stores, partial(embed_again, stores, compute, go_on))
                 working = partial(lock.note, {**note, "state": "working"})
                 with _answering_questions(config, stores, compute):
-                    gave_way = worker.run(
-                        until_idle=until_idle,
-                        watch=looks,
-                        give_way=lambda: place_wanted(config.run),
-                        prepare=prepare,
-                        begin=working,
-                    )
+                    try:
+                        gave_way = worker.run(
+                            until_idle=until_idle,
+                            watch=looks,
+                            give_way=lambda: place_wanted(config.run),
+                            prepare=prepare,
+                            begin=working,
+                        )
+                    except GraphLostError as error:  # opened anew the home has it derived
+                        log.info("%s", error)
+                        ErrorLog(config.errors_log).add("worker", DERIVED_ANEW)
+                        gave_way = not stopped.wait(LOOK)
                 ship_rest(config, stores, exchange)
                 state = "waiting for another verb" if gave_way else "stopped"
                 lock.note({**note, "state": state, "seconds": clock.seconds(), "finished": worker.finished})

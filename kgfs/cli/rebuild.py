@@ -16,7 +16,8 @@ from kgfs.config import Config
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @with_config
 def command(config: Config, ontology: str, yes: bool) -> None:
-    """Derive graph and index anew from originals, ledger and Readings; of one ONTOLOGY, or of all.
+    """Derive graph and index anew from originals, ledger and Readings; of one ONTOLOGY, or of all, as in any case where
+    the graph was lost.
 
     No model is asked, and the tree comes out as it was: names of concepts, numbers of evidence, sizes and times. Works
     while mounted: readers see the former graph until the new one is complete, and a living worker waits meanwhile.

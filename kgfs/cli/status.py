@@ -121,7 +121,8 @@ def _replica(replica: dict[str, Any]) -> str:
     if replica["away_since"] is not None:
         since = datetime.fromtimestamp(replica["away_since"]).astimezone().isoformat(timespec="seconds")
         why = replica["away_reason"]
-        return f"of epoch {replica['epoch']}; the graph's server is away since {since}{': ' * bool(why)}{why}"
+        state = "cannot be followed" if replica["lost"] else "is away"
+        return f"of epoch {replica['epoch']}; the graph's server {state} since {since}{': ' * bool(why)}{why}"
     lag = "" if replica["lag_seconds"] is None else f", as of {replica['lag_seconds']} s ago"
     behind = replica["server_epoch"] not in (None, replica["epoch"])
     ahead = f"; the server is at {replica['server_epoch']}" if behind else ""

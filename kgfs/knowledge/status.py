@@ -107,6 +107,7 @@ def _replica(stores: Stores) -> dict[str, Any] | None:
         "away_since": lag.away_since,
         "away_reason": lag.away_reason,
         "copied_anew": lag.is_copied,
+        "lost": lag.is_lost,
     }
 
 

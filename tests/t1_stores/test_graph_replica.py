@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from kgfs.errors import FullError, KgfsError, TimedOutError
+from kgfs.errors import AwayError, FullError, GraphLostError, KgfsError, TimedOutError
 from kgfs.stores.database import Database
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.graph.contract import Graph
@@ -744,3 +744,46 @@ def test_a_feed_that_is_given_up_while_it_is_read_is_followed_by_what_is_left_of
         assert not giving_up
         assert shown(replica) == shown(graph)
         assert replica.document(B) is None
+
+
+@pytest.mark.claim("GRAPH-6")
+def test_a_graph_that_was_just_made_takes_no_other_ones_place(place: Place, graph: Neo4jGraph, tmp_path: Path) -> None:
+    from kgfs.stores.graph.neo4j import spaces
+
+    publish(graph, ZEN)
+    with closing(copied(place, tmp_path / "replica.sqlite")) as replica:
+        before = seen(replica)
+        graph._speaking.write(lambda tx: spaces.drop(tx, place.namespace))
+        with pytest.raises(GraphLostError):
+            replica.refresh()
+        assert replica.lag().is_lost
+        with closing(graph.leases(5.0)) as leases, pytest.raises(GraphLostError):
+            leases.take("publish", "somebody", 60.0)
+        connect(place)().close()
+        with pytest.raises(GraphLostError):
+            replica.refresh()
+        assert replica.lag().is_lost and seen(replica) == before
+        with closing(connect(place)()) as made:
+            publish(made, WAY)
+            replica.refresh()
+            assert not replica.lag().is_lost and shown(replica) == shown(made)
+
+
+@pytest.mark.claim("GRAPH-2")
+def test_a_server_that_was_away_and_comes_back_without_its_graph_is_told_of_twice(tmp_path: Path) -> None:
+    log, path = ErrorLog(tmp_path / "errors.ndjson"), tmp_path / "away"
+    first, second = Outage(path, log), Outage(path, log)
+    for error in (AwayError("It is not reached."), TimedOutError("It says nothing.")):
+        first.begins(error)
+        second.begins(error)
+    since = first.since()
+    assert (first.reason(), first.is_of(GraphLostError)) == ("It is not reached.", False)
+    for outage in (first, second, first):
+        outage.begins(GraphLostError("It is empty.\nMost likely."))
+    assert (second.reason(), second.is_of(GraphLostError)) == ("It is empty.\nMost likely.", True)
+    assert second.since() == since
+    assert len(log.read().splitlines()) == 2
+    second.ends()
+    assert (first.reason(), first.since(), first.is_of(GraphLostError)) == ("", None, False)
+    path.write_text("It is not reached.")  # as an older kgfs noted it
+    assert first.reason() == "It is not reached."

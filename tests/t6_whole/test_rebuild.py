@@ -65,6 +65,15 @@ def test_the_tree_stays_while_it_is_derived_anew(filled: Place, words: list[str]
     assert os.getxattr(filled.mountpoint / "Zen/documents/more.md", "user.kgfs.state") == b"done"
 
 
+@pytest.mark.claim("DERIVE-1")
+def test_a_graph_that_was_lost_is_derived_whole_though_one_ontology_was_asked_for(filled: Place) -> None:
+    known = knowledge_of(filled.home)
+    for path in filled.home.glob("graph.sqlite*"):
+        path.unlink()
+    assert "2 publications " in filled.run("rebuild", "Zen", "--yes").stderr
+    assert knowledge_of(filled.home) == known
+
+
 @anywhere
 @pytest.mark.claim("DERIVE-1")
 def test_killed_in_the_middle_leaves_what_was(filled: Place) -> None:

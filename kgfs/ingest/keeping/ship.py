@@ -99,6 +99,14 @@ def ever_published(journal: Journal, ledger: Ledger) -> bool:
     return any(isinstance(decode(entry), DocumentRead) for entry in entries(journal, ledger) if _MARK in entry)
 
 
+def is_graph_lost(stores: Stores) -> bool:
+    """Whether the graph is empty, though a document was shown in it. Not where a worker is just publishing the first document: its
+    epoch moves before the publication is noted, so that is asked last."""
+    if stores.graph.epoch():
+        return False
+    return ever_published(stores.journal, stores.garage.ledger) and stores.graph.epoch() == 0
+
+
 def embedding_model_of(stores: Stores) -> str:
     """The embedding model of the document that was read last; '' where none was, or without one."""
     marked = (decode(entry) for entry in entries(stores.journal, stores.garage.ledger) if _MARK in entry)

@@ -17,7 +17,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from kgfs.config import Config
-from kgfs.errors import AWAY, BusyError, FullError, KgfsError, LostLeaseError, TooMuchError
+from kgfs.errors import AWAY, BusyError, FullError, GraphLostError, KgfsError, LostLeaseError, TooMuchError
+from kgfs.ingest.keeping.ship import is_graph_lost
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.journal.following import confirmed, following
 from kgfs.stores.leases.bucket import BucketLeases
@@ -59,7 +60,8 @@ class Turns(Protocol):
         ...
 
     def publisher(self) -> Pipeline | None:
-        """The pipeline to publish with; None while another machine publishes. What was done before is seen by it."""
+        """The pipeline to publish with; None while another machine publishes. What was done before is seen by it. GraphLostError
+        where the graph has lost that: it is to be derived first, else nobody would find out any more."""
         ...
 
     def pass_on(self) -> None:
@@ -75,7 +77,7 @@ class Turns(Protocol):
     def keep_up(self, *, now: bool = False) -> None:
         """To be called often while it is not this one's turn, which may never come: what others did is done to what only this
         home has, some seconds later or ``now``. Quick where they did nothing; while a server is away, that is made up for
-        later."""
+        later. GraphLostError as of :meth:`publisher`, where a process of the home has noted it."""
         ...
 
     def begin(self, doc_id: str) -> Lease | None:
@@ -225,6 +227,9 @@ class Together:
         from kgfs.ingest.working import own_graph, own_vectors
 
         config, stores = self._pipeline.config, self._pipeline.stores
+        if self._graph is not None and (lag := self._graph.lag()) is not None and lag.is_lost:
+            with suppress(*AWAY):
+                self._graph.refresh()
         with suppress(*AWAY), self._as_far_as_possible():
             known = confirmed(stores.journal)
             if self._graph is None and own_graph.is_behind(config, stores):
@@ -244,7 +249,7 @@ class Together:
         it, as little as for a worker that is alone."""
         try:
             yield
-        except (LostLeaseError, FullError, *AWAY):
+        except (LostLeaseError, GraphLostError, FullError, *AWAY):
             raise
         except KgfsError as error:
             if str(error) not in self._told:
@@ -278,6 +283,8 @@ class Together:
         stores = self._pipeline.stores
         if self._graph is not None:
             self._graph.refresh()
+            if is_graph_lost(stores):
+                raise GraphLostError("The graph on its server is empty, though documents were published in it.")
             return _fenced(stores, self._graph, lease)
         from kgfs.ingest.working.own_graph import follow_graph
 

@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from kgfs.domain.documents import Document, State
-from kgfs.errors import AWAY, FullError, KgfsError, LostLeaseError, UnreadableTextError
+from kgfs.errors import AWAY, FullError, GraphLostError, KgfsError, LostLeaseError, UnreadableTextError
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.turns import LOOK, TOO_MUCH_EVERY, Alone, Turns
 from kgfs.stores.error_log import ErrorLog
@@ -102,7 +102,8 @@ class Worker:
         """Work until stopped; with ``until_idle`` until nothing is owed, or until a server has been away for too long: what
         it says is raised then, and the work stays owed. ``watch`` is called after each look, also in vain. Whether it ended because
         ``give_way`` asked for that, which is asked before each look. ``prepare`` is called before anything is claimed,
-        again and again while a server that it needs is away, and ``begin`` when that is over, also where it failed."""
+        again and again while a server that it needs is away, and ``begin`` when that is over, also where it failed. GraphLostError where
+        the graph is to be derived anew before anything else is done: no document's fault, and what was held is given back."""
         claims: list[_Claim] = []
         self._pipeline.stores.journal.jobs.free()
         prepared = False
@@ -124,6 +125,8 @@ class Worker:
                     except AWAY as error:
                         self._waits_for(error)
                         self._stopping.wait(RETRY)
+                    except GraphLostError:
+                        raise
                     except LostLeaseError as error:  # while a turn began: it had waited for as long as that lasts
                         log.info("the turn is another's by now: %s", error)
                         self._stopping.wait(LOOK)
@@ -167,6 +170,8 @@ class Worker:
                 step()
             except LostLeaseError:  # somebody wants the place, or it ends
                 return False
+            except GraphLostError:
+                raise
             except AWAY as error:
                 self._waits_for(error)
                 self._stopping.wait(RETRY)
@@ -329,6 +334,8 @@ class Worker:
                 self._turns.pass_on()
             self._pipeline.stores.journal.jobs.put_back(claim.job, "another had it", 0.0, counted=False)
             return True
+        except GraphLostError:
+            raise
         except UnreadableTextError as error:
             self._pipeline.fail(claim.document, State.UNSUPPORTED, str(error))
         except KgfsError as error:

@@ -276,3 +276,5 @@ class Lag:
     """What it, or what failed in its place, said then."""
     is_copied: bool = False
     """Whether some process of the home is copying the whole graph anew just now."""
+    is_lost: bool = False
+    """Whether the server cannot be followed because it has not the graph any more."""

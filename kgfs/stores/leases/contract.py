@@ -33,7 +33,7 @@ class Leases(Protocol):
     def take(self, what: str, holder: str, seconds: float, *, urgent: bool = False) -> Lease | None:
         """The lease, for so long, if nobody holds it; where somebody does, and this is ``urgent``, they are told, unless
         they are just writing under it. ``holder`` is for people. Two never hold the same, but for one that stood still in the
-        moment when it took or renewed it, where a bucket gives it."""
+        moment when it took or renewed it, where a bucket gives it. GraphLostError where it is of a graph that its server has lost."""
         ...
 
     def renew(self, lease: Lease, seconds: float) -> bool:

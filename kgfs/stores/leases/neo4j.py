@@ -13,7 +13,7 @@ from neo4j import ManagedTransaction
 
 from kgfs.errors import LostLeaseError, TimedOutError
 from kgfs.stores.graph.neo4j.place import Place
-from kgfs.stores.graph.neo4j.speaking import Row, Speaking
+from kgfs.stores.graph.neo4j.speaking import ROOT, Row, Speaking
 from kgfs.stores.leases.contract import Lease
 from kgfs.stores.leases.holding import RENEWALS
 
@@ -21,6 +21,7 @@ _LOCKED = "SET l.locked = true REMOVE l.locked"
 """Who writes to a node holds it until the transaction ends, so what is looked at after this stays as it is."""
 
 _TAKE = f"""
+MATCH (:Graph {{name: $graph}})
 MERGE (l:Lease {{graph: $graph, what: $what}}) ON CREATE SET l.token = 0, l.until = 0
 {_LOCKED}
 WITH l, coalesce(l.holder = $holder, false) AS again,
@@ -30,7 +31,8 @@ WITH l, again, free WHERE again OR free
 SET l.token = CASE WHEN again THEN l.token WHEN l.token < timestamp() THEN timestamp() ELSE l.token + 1 END, l.holder = $holder,
     l.lasts = $milliseconds, l.until = timestamp() + $milliseconds
 RETURN l.token AS token"""
-"""A token is a moment where it can be: numbers that were counted would be given twice by a server that was put back to an
+"""Nothing is made where no graph is: who makes that makes the constraints first, without which two could be given the same, and which
+are not to be had then. A token is a moment where it can be: numbers that were counted would be given twice by a server that was put back to an
 earlier day, to a holder of before and to one of after. What stands further ahead than it lasts was given by a clock that was ahead, and has
 been set back since: to wait for that would be to wait for so much longer."""
 _SLACK = 2.0
@@ -75,6 +77,8 @@ class Neo4jLeases:
             if not _met_a_lock(error):
                 raise
             return None  # who holds it is just writing under it
+        if found is None and self._speaking.one(ROOT, graph=self._graph) is None:
+            raise self._speaking.gone(self._graph)
         return Lease(what, found["token"], seconds) if found else None
 
     def renew(self, lease: Lease, seconds: float) -> bool:

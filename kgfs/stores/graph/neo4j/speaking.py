@@ -34,7 +34,7 @@ from neo4j.exceptions import (
     TransientError,
 )
 
-from kgfs.errors import AWAY, AwayError, KgfsError, StoreError, TimedOutError
+from kgfs.errors import AWAY, AwayError, GraphLostError, KgfsError, TimedOutError
 from kgfs.stores.graph.neo4j.bookmarks import Kept
 from kgfs.stores.graph.neo4j.entering import Entering
 from kgfs.stores.graph.neo4j.locking import IS_WHOLE, WHOLE, is_whole, lock_whole
@@ -350,8 +350,8 @@ class Speaking:
             raise self.gone(graph)
         return dict(found["root"])
 
-    def gone(self, graph: str) -> StoreError:
-        return StoreError(f"{self.place.uri}: the graph '{graph}' is gone. 'kgfs rebuild' makes it again.")
+    def gone(self, graph: str) -> GraphLostError:
+        return GraphLostError(f"{self.place.uri}: the graph '{graph}' is gone. 'kgfs rebuild' makes it again.")
 
     def change_schema(self, statement: str) -> None:
         """Tried again where another machine changes it at the same moment; done where that one was quicker, which the server

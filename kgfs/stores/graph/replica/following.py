@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from kgfs.errors import StoreError
+from kgfs.errors import GraphLostError
 from kgfs.stores.database import Database
 from kgfs.stores.graph.cascade import scrub
 from kgfs.stores.graph.feed import prune
@@ -45,9 +45,10 @@ class OutdatedError(Exception):
     """The replica is one of another graph, or the feed does not reach back to it: it is made anew."""
 
 
-def gone() -> StoreError:
-    return StoreError(
-        "The server does not have the graph any more. What it showed last is shown; 'kgfs rebuild' makes it."
+def gone() -> GraphLostError:
+    return GraphLostError(
+        "The graph's server has not the graph that it had (another data folder, a database made anew?). What was known last is"
+        " shown, until a worker of the home or 'kgfs rebuild' has derived it anew from what the garage keeps."
     )
 
 

@@ -10,14 +10,14 @@ from copy import copy
 from pathlib import Path
 from typing import Any
 
-from kgfs.errors import StoreError, TimedOutError
+from kgfs.errors import GraphLostError, StoreError, TimedOutError
 from kgfs.stores.database import remove_database
 from kgfs.stores.graph.adopting import BUILT, adopt
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.reading import GraphReads
 from kgfs.stores.graph.replica.file import SCRUB_OWED, Notes, note, open_file
 from kgfs.stores.graph.replica.filling import fill
-from kgfs.stores.graph.replica.following import OutdatedError, Source, follow
+from kgfs.stores.graph.replica.following import OutdatedError, Source, follow, gone
 from kgfs.stores.graph.replica.outage import Outage
 from kgfs.stores.graph.replica.standing import Standing
 from kgfs.stores.graph.vocabulary import Batch, Fault, Lag, Mark, Publication, Redaction, RelationshipRow, Said
@@ -93,15 +93,21 @@ class Replica(GraphReads):
                 note(connection, **{SCRUB_OWED: 0})
 
     def _make_anew(self) -> None:
-        """Readers see the former replica until the new one is whole."""
+        """Readers see the former replica until the new one is whole. GraphLostError where the new one would be of a graph that was
+        just made, in place of one that had something: what is known is not given up for that."""
         beside, standing = being_made(self._path), self._origin.standing()
         if standing is not None:
             self.heard(standing)
+            self._keep_what_is_known(standing)
         fill(self._origin, beside)
         made = open_file(beside)
+        filled = Notes(made).standing()
         (epoch,) = made.row("SELECT value FROM meta WHERE name = 'epoch'")
         size, _ = made.sizes()
         made.close()
+        if filled is not None:
+            self._keep_what_is_known(filled)
+        known = Notes(self._database).standing()
         self._database.shorten_log()
         leave_spare(self._path, "the copy of the graph, until it has the former one's place", size, size)
         with self._database.attached(beside, BUILT), self._database.write(durable=False) as connection:
@@ -110,6 +116,15 @@ class Replica(GraphReads):
             note(connection, **{SCRUB_OWED: 1})
         self._database.shorten_log()
         remove_database(beside)
+        if known and filled and known.identity == filled.identity and filled.epoch < known.epoch:
+            self._outage.tell(
+                f"The graph's server was put back to an earlier day: it is at epoch {filled.epoch}, and {known.epoch} was known."
+                " That day's graph is shown; 'kgfs check' says what it lacks, and 'kgfs rebuild' derives today's."
+            )
+
+    def _keep_what_is_known(self, standing: Standing) -> None:
+        if standing.is_new and self.epoch():
+            raise gone()
 
     def refresh(self) -> None:
         if not self.follow(patience=PATIENCE):
@@ -122,7 +137,9 @@ class Replica(GraphReads):
     def lag(self) -> Lag:
         seconds = None if self._current_at is None else time.monotonic() - self._current_at
         is_copied = being_made(self._path).exists() and is_locked(self._lock)
-        return Lag(self.epoch(), self._server_epoch, seconds, self._outage.since(), self._outage.reason(), is_copied)
+        outage = self._outage
+        is_lost = outage.is_of(GraphLostError)
+        return Lag(self.epoch(), self._server_epoch, seconds, outage.since(), outage.reason(), is_copied, is_lost)
 
     # ---------------------------------------------------------------------------------- done by the server
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from kgfs.errors import AWAY, FullError
+from kgfs.errors import AWAY, FullError, GraphLostError
 from kgfs.stores.database import remove_database
 from kgfs.stores.graph.replica.file import is_usable
 from kgfs.stores.graph.replica.filling import Progress, fill
@@ -55,7 +55,8 @@ def open_replica(
     that for all of its PATIENCE, which is about to show another graph, most likely. With ``refill``, for who may not wait, what
     that one has shown so far will do. With ``later`` one that shows anything is not brought up: :func:`~.feeder.fed` does that.
     With ``haste``, for who is to tell how it stands, another process is waited for so many seconds at most, and one that shows
-    anything does, though it be behind."""
+    anything does, though it be behind. Where the server has not the graph any more one that shows anything does for both of them; for all others
+    the graph is made, empty: they are to derive it."""
     if not is_usable(path):
         return None
     replica = Replica(origin, path, lock, connect, outage)
@@ -64,10 +65,11 @@ def open_replica(
         if later and replica.epoch():
             return replica
         standing = origin.standing()
-        if standing is None:
-            connect().close()
-        else:
+        keeps = (refill or tells) and replica.epoch() > 0
+        if standing is not None:
             replica.heard(standing)
+        elif not keeps:
+            connect().close()
         try:
             patience = 0.0 if refill else min(PATIENCE, haste)
             if replica.follow(patience=patience, refill=refill) or refill or tells:
@@ -75,6 +77,10 @@ def open_replica(
         except OutdatedError:
             if tells:
                 return replica
+        except GraphLostError:  # noted by follow()
+            if keeps:
+                return replica
+            raise
     except (FullError, *AWAY) as error:
         outage.begins(error)  # what was known last is shown
         return replica

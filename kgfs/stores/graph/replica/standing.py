@@ -27,6 +27,11 @@ class Standing:
     """Of the epochs above the first, up to the second, whose feed was given up, bare ids are kept; -1 where none was."""
 
     @property
+    def is_new(self) -> bool:
+        """Whether the graph was just made, and never had anything: one that was emptied on purpose counts that."""
+        return self.epoch == self.clears == 0
+
+    @property
     def identity(self) -> tuple[str, int, int]:
         """A replica of a graph with another identity is made anew."""
         return self.space, self.clears, self.imposed
