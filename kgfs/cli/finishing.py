@@ -7,7 +7,7 @@ import time
 import click
 
 from kgfs.app.asking import away
-from kgfs.app.home import ship_rest
+from kgfs.app.home import HASTE, ship_rest
 from kgfs.app.working import run_worker
 from kgfs.cli.options import count
 from kgfs.cli.progress import Bar
@@ -31,7 +31,7 @@ def read_owed(
 ) -> None:
     """Until nothing is left to be read: by the worker that is alive, or by being it. ``settler`` is of this process's session, if it has
     one. Exits with 1 if documents failed meanwhile. TimedOutError ``timeout`` seconds, where that is not 0, after ``begun``
-    (monotonic; else now). What a server that is away says is raised where nothing goes on, after as many attempts as a
+    (monotonic; else now), once servers were asked which of them is away, each for HASTE seconds at most. What a server that is away says is raised where nothing goes on, after as many attempts as a
     worker makes that ends when it is idle."""
     begun = time.monotonic() if begun is None else begun
     if settler is not None:
@@ -57,10 +57,11 @@ def _read_owed(config: Config, stores: Stores, settler: Settler, timeout: float,
             at = next((f"{job.stage} {job.progress:.0%}" for job in left.working), "")
             bar.show(max(start.jobs - left.jobs, 0), start.jobs, f"read {at}")
             if timeout and time.monotonic() > deadline:
-                raise TimedOutError(
-                    f"Still owed after {timeout:g} s: {words_of(left)}. A mount or kgfs worker goes on with it; kgfs wait waits"
-                    " for that."
+                said = settler.away or away(config, HASTE)
+                goes_on = (
+                    f"{said} {KEPT}" if said else "A mount or kgfs worker goes on with it; kgfs wait waits for that."
                 )
+                raise TimedOutError(f"Still owed after {timeout:g} s: {words_of(left)}. {goes_on}")
 
         def stay() -> None:
             """Where others read: this process settles what it has written, and what nobody else does."""
