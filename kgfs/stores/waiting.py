@@ -15,6 +15,8 @@ from kgfs.stores.stores import Stores
 
 _KEY = re.compile(r"inbox/([0-7][0-9a-f]{15}|[0-9a-f]{1,15})\.([0-9a-f]{64})")
 WAITING = "inbox/"
+COPY = "copy-"
+"""What the names of copies in the spool begin with that are on their way to the garage."""
 LEAVING = "leaving/"
 """Below it, and the id of the home that deletes them: originals that nobody promises any more, until it is certain of that."""
 

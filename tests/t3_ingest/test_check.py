@@ -33,12 +33,14 @@ from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.worker import Worker
 from kgfs.knowledge import check as check_module
+from kgfs.knowledge.check import owed
 from kgfs.stores.damage import REMEDIES, Damage, Kind
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.garage.s3.garage import S3Garage
 from kgfs.stores.garage.s3.names import object_name
 from kgfs.stores.journal.facts import SettingChanged
+from kgfs.stores.locks import locked
 from kgfs.stores.vectors.contract import Filter
 from kgfs.stores.worker_lock import worker_note
 from tests.peers.homes import anywhere, lifecycle
@@ -483,6 +485,20 @@ def test_what_is_quarantined_is_durable_before_it_leaves_its_place(
     quarantine_file(damaged.config, left, "for a test")
     assert not left.exists()
     assert damaged.quarantined() == ["spool/deadbeef-3"]
+
+
+def test_a_copy_that_is_on_its_way_to_the_garage_is_no_damage(damaged: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    original = damaged.config.home / "large"
+    original.write_bytes(b"large")
+    os.utime(original, (0, 0))  # as old as a file may be that is delivered
+    copy = damaged.config.spool / "copy-0123456789abcdef"
+    os.link(original, copy)
+    assert damaged.found() == []
+    monkeypatch.setattr(owed, "A_DAY", 0.0)
+    assert damaged.found() == [(Kind.LEFT_SPOOL, "")]
+    with locked(copy):
+        assert damaged.found() == []
+    mends(damaged, Kind.LEFT_SPOOL, "quarantined")
 
 
 def test_an_inbox_row_that_nobody_refers_to(damaged: Home) -> None:

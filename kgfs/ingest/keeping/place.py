@@ -16,7 +16,7 @@ from kgfs.ingest.keeping.content import SpoolFile
 from kgfs.stores.garage.contract import BLOCK, Sums
 from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.stores import Stores
-from kgfs.stores.waiting import WAITING, key_on_the_way, waiting_key
+from kgfs.stores.waiting import COPY, WAITING, key_on_the_way, waiting_key
 
 AT_ONCE = 8
 """Small objects put at the same time: with one after the other each waits for the disk three times."""
@@ -176,7 +176,7 @@ def _pour(stores: Stores, spool: Path, present: str, key: str, sha256: str = "",
             content = source.read_at(0, source.sums.size)
             objects.put(key, content, _right(sums_of(content), right, called or present))
             return
-        goal = SpoolFile.make(spool / f"copy-{secrets.token_hex(8)}")
+        goal = SpoolFile.make(spool / f"{COPY}{secrets.token_hex(8)}")
         try:
             while goal.size < source.sums.size:
                 goal.write_at(goal.size, source.read_at(goal.size, BLOCK))

@@ -15,7 +15,7 @@ from kgfs.stores.garage.contract import BLOCK
 from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.journal.facts import ContentKept
 from kgfs.stores.stores import Stores
-from kgfs.stores.waiting import key_on_the_way, waiting_key
+from kgfs.stores.waiting import COPY, key_on_the_way, waiting_key
 
 
 def put_waiting(stores: Stores, spool: Path, fact: ContentKept) -> bool:
@@ -53,7 +53,7 @@ def find_waiting(stores: Stores, spool: Path, fact: ContentKept) -> bool:
 def _put_file(stores: Stores, spool: Path, fact: ContentKept, key: str) -> bool:
     """A working copy goes on being written behind what was kept of it, so that much is copied first."""
     path = spool / fact.key
-    copy = spool / f"copy-{secrets.token_hex(8)}"
+    copy = spool / f"{COPY}{secrets.token_hex(8)}"
     try:
         if not is_held(path) and path.stat().st_size == fact.size:
             os.link(path, copy)
