@@ -59,9 +59,8 @@ def erase_logged(config: Config, doc_ids: Iterable[str]) -> None:
     come while the last bytes are moved, for microseconds, are lost. Harmless when repeated."""
     marks = [doc_id.encode() for doc_id in doc_ids]
     logs = (config.errors_log, config.logs / "worker.log", config.logs / "mount.log")
-    for path in (
-        file for log in logs for file in (log, elder(log))
-    ):  # in this order: the one may become the other meanwhile
+    # In this order: the one may become the other meanwhile.
+    for path in [file for log in logs for file in (log, elder(log))]:
         try:
             with path.open("r+b") as log:
                 said = log.read()
