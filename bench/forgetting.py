@@ -19,13 +19,13 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from kgfs.config import Pipeline
 from kgfs.domain.documents import Document, State
 from kgfs.domain.identity import normalise_label
 from kgfs.domain.knowledge import FoundConcept, FoundRelationship, Quote
 from kgfs.domain.text import Chunk, Verdict
 from kgfs.ingest.matching.match import match
 from kgfs.ingest.matching.publication import carry_out
+from kgfs.settings import Pipeline
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.readings import Reading

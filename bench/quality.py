@@ -21,7 +21,6 @@ import click
 import snowballstemmer
 
 from kgfs.compute.local import LocalCompute
-from kgfs.config import Models, Pipeline
 from kgfs.domain.knowledge import FoundConcept, FoundRelationship
 from kgfs.domain.text import Text
 from kgfs.ingest.reading.chunk import chunk
@@ -31,6 +30,7 @@ from kgfs.ingest.reading.rank import rank
 from kgfs.ingest.reading.validate import validate
 from kgfs.models.contract import Passage
 from kgfs.models.extractor import junk
+from kgfs.settings import Models, Pipeline
 
 AT = (5, 10, 15)
 TOP = 10

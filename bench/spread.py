@@ -30,11 +30,12 @@ from kgfs.app.home import open_deposits, open_stores
 from kgfs.compute.cluster import RayEngine, about
 from kgfs.compute.engine import Place, Progress
 from kgfs.compute.local import LocalCompute
-from kgfs.config import Cluster, Config, Models
+from kgfs.config import Config
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.worker import Worker
 from kgfs.models.contract import Passage
+from kgfs.settings import Cluster, Models
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.worker_lock import worker_note

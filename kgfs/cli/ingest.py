@@ -15,7 +15,7 @@ from kgfs.app.home import open_deposits, open_stores
 from kgfs.cli.finishing import read_owed
 from kgfs.cli.options import as_json, with_config
 from kgfs.cli.progress import Bar
-from kgfs.config import STRATEGIES, Config
+from kgfs.config import Config
 from kgfs.domain.documents import State
 from kgfs.errors import AWAY, BadInputError, KgfsError
 from kgfs.ingest.depositing.deposit import Deposits
@@ -23,6 +23,7 @@ from kgfs.ingest.depositing.intake import Ingested, check_source
 from kgfs.ingest.depositing.rules import check_path
 from kgfs.ingest.keeping.identify import Action
 from kgfs.ingest.life.again import owe_again, recognise
+from kgfs.settings import STRATEGIES
 from kgfs.stores.stores import Stores
 
 ASKED = "reading again was asked for"

@@ -11,12 +11,13 @@ from kgfs.app.home import open_stores
 from kgfs.cli.confirming import confirm
 from kgfs.cli.finishing import read_owed
 from kgfs.cli.options import as_json, count, with_config
-from kgfs.config import EXTRACTORS, STRATEGIES, Config
+from kgfs.config import Config
 from kgfs.domain.documents import Ontology
 from kgfs.errors import BadInputError, MissingError
 from kgfs.ingest.life.regenerate import Order, all_of, owe
 from kgfs.ingest.life.regeneration_plan import Plan
 from kgfs.knowledge.compare import Comparison, Difference, compare
+from kgfs.settings import EXTRACTORS, STRATEGIES
 from kgfs.stores.naming import find_ontology
 from kgfs.stores.stores import Stores
 

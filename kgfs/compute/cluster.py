@@ -21,9 +21,9 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from kgfs.compute.engine import Place, Progress, Work
-from kgfs.config import Cluster
 from kgfs.domain.documents import INGEST_VERSION
 from kgfs.errors import AwayError, BadInputError, KgfsError, LostLeaseError, MachineError
+from kgfs.settings import Cluster
 
 T = TypeVar("T")
 

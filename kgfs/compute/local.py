@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from kgfs.config import Models
 from kgfs.models.contract import Extraction, Passage, Tokens
 from kgfs.models.selection import Selection, select
+from kgfs.settings import Models
 
 
 class LocalCompute:

@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kgfs.config import Models
 from kgfs.errors import ModelMissingError
 from kgfs.models import extractor as extractors
 from kgfs.models import tokens
 from kgfs.models.contract import Embedder, Extractor, Tokens
 from kgfs.models.embedder import MiniLM
 from kgfs.models.grammar import English
+from kgfs.settings import Models
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from kgfs.config import Cluster, Config, Garage, Graph, Vectors
+from kgfs.config import Config
 from kgfs.errors import BadInputError, MachineError
+from kgfs.settings import Cluster, Garage, Graph, Vectors
 from kgfs.stores.error_log import ErrorLog
 
 if TYPE_CHECKING:  # which not every verb needs

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.config import Config, Graph
+from kgfs.config import Config
 from kgfs.errors import AwayError, TimedOutError
+from kgfs.settings import Graph
 from kgfs.stores.graph.neo4j import speaking
 from kgfs.stores.graph.neo4j.graph import Neo4jGraph
 from kgfs.stores.graph.neo4j.origin import Origin

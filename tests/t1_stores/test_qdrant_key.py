@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kgfs.config import Config, Vectors
+from kgfs.config import Config
 from kgfs.errors import AwayError, BadInputError
+from kgfs.settings import Vectors
 from kgfs.stores.vectors.contract import Row
 from kgfs.stores.vectors.opening import open_vectors
 from scripts.servers import process, qdrant_wire

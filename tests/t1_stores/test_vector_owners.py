@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.config import Config, Garage, Graph, Vectors
+from kgfs.config import Config
 from kgfs.errors import BadInputError
+from kgfs.settings import Garage, Graph, Vectors
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.hosts import HOSTS, host_id, say, strike_off
 from kgfs.stores.vectors.owners import take_place

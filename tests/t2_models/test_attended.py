@@ -6,9 +6,9 @@ import pytest
 
 from kgfs.compute.attended import COUNTED, PASSAGES, Attended
 from kgfs.compute.local import LocalCompute
-from kgfs.config import Models
 from kgfs.errors import LostLeaseError
 from kgfs.models.contract import Passage
+from kgfs.settings import Models
 
 
 class Looker:

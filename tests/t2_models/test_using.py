@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kgfs.compute.local import LocalCompute
-from kgfs.config import Models
 from kgfs.errors import BadInputError
 from kgfs.models.contract import Passage
+from kgfs.settings import Models
 
 
 @pytest.mark.models

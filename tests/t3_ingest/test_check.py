@@ -21,7 +21,7 @@ from kgfs.app.upkeep import check_home, restore_originals
 from kgfs.app.working import run_worker
 from kgfs.compute.engine import LocalEngine
 from kgfs.compute.local import LocalCompute
-from kgfs.config import Config, Models, load
+from kgfs.config import Config, load
 from kgfs.errors import StoreError
 from kgfs.ingest.depositing.open_file import OpenFile
 from kgfs.ingest.keeping.content import open_content
@@ -34,6 +34,7 @@ from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.worker import Worker
 from kgfs.knowledge import check as check_module
 from kgfs.knowledge.check import owed
+from kgfs.settings import Models
 from kgfs.stores.damage import REMEDIES, Damage, Kind
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage

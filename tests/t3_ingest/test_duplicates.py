@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from kgfs.config import Tree, load
+from kgfs.config import load
 from kgfs.errors import BadInputError, DuplicateError
 from kgfs.ingest.keeping.content import SMALL
+from kgfs.settings import Tree
 from tests.peers.homes import lifecycle_of_garage
 from tests.t3_ingest.depositing import Desk, desk_at
 

@@ -14,11 +14,12 @@ import pytest
 
 from kgfs.app.home import derive_vectors, open_deposits, open_stores
 from kgfs.app.working import run_worker
-from kgfs.config import Config, Models, load
+from kgfs.config import Config, load
 from kgfs.errors import LostLeaseError, MissingError
 from kgfs.ingest.life.embed_again import embed_again
 from kgfs.ingest.life.forget import order, plan
 from kgfs.ingest.life.rebuild import rebuild
+from kgfs.settings import Models
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.naming import find_document
 from kgfs.stores.stores import Stores

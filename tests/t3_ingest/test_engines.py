@@ -18,15 +18,16 @@ import pytest
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.compute.engine import Engine, LocalEngine, Place, Progress
 from kgfs.compute.local import LocalCompute
-from kgfs.config import Cluster as Settings
-from kgfs.config import Config, Models
-from kgfs.config import Pipeline as Pipelining
+from kgfs.config import Config
 from kgfs.domain.documents import State
 from kgfs.errors import AwayError, BadInputError, LostLeaseError, MachineError
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.worker import Worker
 from kgfs.models.contract import Passage
+from kgfs.settings import Cluster as Settings
+from kgfs.settings import Models
+from kgfs.settings import Pipeline as Pipelining
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.stores import Stores

@@ -19,7 +19,6 @@ import pytest
 
 from kgfs.app.home import open_deposits
 from kgfs.config import Config
-from kgfs.config import Garage as GarageSettings
 from kgfs.domain.documents import Name
 from kgfs.domain.identity import new_id
 from kgfs.errors import AwayError, BadInputError, FullError, StoreError, TimedOutError
@@ -34,6 +33,7 @@ from kgfs.ingest.sharing.obey import is_obeyed
 from kgfs.knowledge.check.kept import in_garage
 from kgfs.knowledge.check.owed import in_journal
 from kgfs.knowledge.owed import owed
+from kgfs.settings import Garage as GarageSettings
 from kgfs.stores.damage import Kind
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.contract import Garage, Ledger, Sums

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from kgfs.config import Pipeline
 from kgfs.domain.documents import Document
 from kgfs.ingest.reading import embeddings
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.reading.read import Reader
+from kgfs.settings import Pipeline
 from kgfs.stores.garage.memory import MemoryObjects
 from kgfs.stores.readings import Reading
 from tests.t3_ingest.readings import document_of

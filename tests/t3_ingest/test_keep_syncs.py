@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.config import Config, Tree
+from kgfs.config import Config
 from kgfs.domain.documents import Name
+from kgfs.settings import Tree
 from tests.t3_ingest.depositing import Desk, desk_at
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from kgfs.cli.finishing import read_owed
-from kgfs.config import Pipeline
 from kgfs.errors import AwayError
 from kgfs.ingest.mending.repair import repair
 from kgfs.ingest.sharing.exchange import Exchange
 from kgfs.knowledge.check.kept import in_garage
+from kgfs.settings import Pipeline
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.garage.contract import Sums
 from kgfs.stores.garage.memory import MemoryGarage

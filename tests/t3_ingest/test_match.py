@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from kgfs.config import Pipeline
 from kgfs.domain.documents import Document
 from kgfs.domain.identity import concept_id_of
 from kgfs.ingest.matching.match import match
 from kgfs.ingest.matching.publication import carry_out
 from kgfs.ingest.reading.embeddings import concept_rows
+from kgfs.settings import Pipeline
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.graph.vocabulary import Mark, Scope

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kgfs.config import Pipeline
 from kgfs.ingest.matching.match import match
 from kgfs.ingest.matching.publication import carry_out
+from kgfs.settings import Pipeline
 from kgfs.stores.graph.contract import Graph
 from tests.t1_stores.graph_stores import on_server
 from tests.t3_ingest.readings import ONTOLOGY, document_of, reading_of

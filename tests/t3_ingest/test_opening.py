@@ -14,10 +14,10 @@ from kgfs.app.confirming import Confirming
 from kgfs.app.home import as_they_are, make_home, open_stores
 from kgfs.app.upkeep import check_home
 from kgfs.config import Config
-from kgfs.config import Garage as GarageSettings
-from kgfs.config import Graph as GraphSettings
 from kgfs.errors import AwayError, BadInputError, KgfsError, MachineError, MissingError
 from kgfs.ingest.keeping.ship import ship_once
+from kgfs.settings import Garage as GarageSettings
+from kgfs.settings import Graph as GraphSettings
 from kgfs.stores.journal.facts import SettingChanged
 from kgfs.stores.servers import need
 

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from kgfs.compute.engine import LocalEngine
-from kgfs.config import Pipeline as Settings
 from kgfs.domain.identity import normalise_label
 from kgfs.errors import AwayError, BusyError, FullError, LostLeaseError
 from kgfs.ingest.keeping.followed import graph_note
@@ -25,6 +24,7 @@ from kgfs.ingest.working import worker as worker_module
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.turns import Together, only_changer, only_deriver, taking_turns
 from kgfs.ingest.working.worker import Worker
+from kgfs.settings import Pipeline as Settings
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.memory import MemoryGarage

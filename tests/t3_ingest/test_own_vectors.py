@@ -16,7 +16,7 @@ from kgfs.app.home import open_deposits, open_stores
 from kgfs.app.working import run_worker
 from kgfs.compute.engine import LocalEngine
 from kgfs.compute.local import LocalCompute
-from kgfs.config import Config, Models
+from kgfs.config import Config
 from kgfs.ingest.keeping.followed import vectors_note
 from kgfs.ingest.life import rebuild
 from kgfs.ingest.life.forget import order, plan
@@ -26,6 +26,7 @@ from kgfs.ingest.working.own_vectors import are_behind, conclude_vectors, follow
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.turns import PUBLISH, Alone, Together, Turns, taking_turns
 from kgfs.ingest.working.worker import Worker
+from kgfs.settings import Models
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.embedded import OBJECTS, FileGarage
 from kgfs.stores.garage.listing import object_path

@@ -7,12 +7,12 @@ import time
 import pytest
 
 from kgfs.compute.local import LocalCompute
-from kgfs.config import Models, Pipeline
 from kgfs.domain.documents import Document
 from kgfs.errors import LostLeaseError
 from kgfs.ingest.reading import read
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.reading.read import Reader
+from kgfs.settings import Models, Pipeline
 from kgfs.stores.garage.memory import MemoryObjects
 from tests.t3_ingest.readings import document_of
 

@@ -11,13 +11,13 @@ import pytest
 
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.config import Config, load
-from kgfs.config import Pipeline as Settings
 from kgfs.domain.documents import State
 from kgfs.ingest.life import forget
 from kgfs.ingest.life.again import owe_again
 from kgfs.ingest.life.regenerate import living
 from kgfs.ingest.life.regeneration_plan import plan
 from kgfs.knowledge.document import document_page
+from kgfs.settings import Pipeline as Settings
 from kgfs.stores.naming import find_document
 from kgfs.stores.stores import Stores
 from tests.peers.homes import EMBEDDED, lifecycle

@@ -11,7 +11,6 @@ import pytest
 
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.config import Config, load
-from kgfs.config import Pipeline as Settings
 from kgfs.domain.documents import INGEST_VERSION, INGEST_VERSIONS, Document, IngestVersion, State
 from kgfs.errors import BadInputError, MissingError
 from kgfs.ingest.life.again import owe_again, recognise
@@ -22,6 +21,7 @@ from kgfs.ingest.working import pipeline as pipeline_module
 from kgfs.ingest.working import worker as worker_module
 from kgfs.knowledge.compare import compare
 from kgfs.knowledge.standing import standing_of
+from kgfs.settings import Pipeline as Settings
 from kgfs.stores.journal.facts import DocumentRead, ReadingOwed
 from kgfs.stores.readings import load_reading
 from kgfs.stores.stores import Stores

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.config import Pipeline, load
+from kgfs.config import load
 from kgfs.domain.documents import Name, Place, State
 from kgfs.domain.identity import doc_id_of
 from kgfs.errors import BusyError
@@ -23,6 +23,7 @@ from kgfs.ingest.keeping.content import SpoolFile
 from kgfs.ingest.keeping.place import bring_home, put_small
 from kgfs.ingest.keeping.sessions import alive_sessions, open_session
 from kgfs.ingest.keeping.settle import Settler
+from kgfs.settings import Pipeline
 from kgfs.stores.garage.contract import Sums
 from kgfs.stores.journal.facts import DocumentFailed, DocumentForgotten, DocumentRead, Settled, VersionMinted
 from kgfs.stores.stores import Stores

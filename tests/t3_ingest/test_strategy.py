@@ -13,7 +13,6 @@ import pytest
 
 from kgfs.app.home import open_stores
 from kgfs.config import Config
-from kgfs.config import Pipeline as Settings
 from kgfs.errors import BadInputError
 from kgfs.ingest.life.rebuild import rebuild
 from kgfs.ingest.matching.match import match
@@ -22,6 +21,7 @@ from kgfs.ingest.matching.strategy import offer
 from kgfs.ingest.reading.embeddings import concept_rows
 from kgfs.knowledge.compare import compare
 from kgfs.models.contract import Passage
+from kgfs.settings import Pipeline as Settings
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.graph.sqlite import SqliteGraph

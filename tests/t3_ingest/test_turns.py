@@ -16,8 +16,7 @@ import pytest
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.compute.engine import LocalEngine
 from kgfs.compute.local import LocalCompute
-from kgfs.config import Config, Models
-from kgfs.config import Pipeline as Settings
+from kgfs.config import Config
 from kgfs.domain.documents import Document
 from kgfs.errors import AwayError, LostLeaseError
 from kgfs.ingest.life import forget
@@ -27,6 +26,8 @@ from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.turns import Together, only_changer, taking_turns
 from kgfs.ingest.working.worker import Worker
 from kgfs.models.contract import Passage
+from kgfs.settings import Models
+from kgfs.settings import Pipeline as Settings
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.journal.contract_jobs import Job
 from kgfs.stores.journal.facts import DocumentFailed, DocumentForgotten, DocumentRead

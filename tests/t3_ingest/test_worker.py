@@ -13,8 +13,7 @@ import pytest
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.compute.engine import LocalEngine
 from kgfs.compute.local import LocalCompute
-from kgfs.config import Config, Models, load
-from kgfs.config import Pipeline as Settings
+from kgfs.config import Config, load
 from kgfs.domain.documents import Document, State
 from kgfs.errors import AwayError, TimedOutError
 from kgfs.ingest.life.rebuild import rebuild
@@ -24,6 +23,8 @@ from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.turns import Alone
 from kgfs.ingest.working.worker import Worker
 from kgfs.models.contract import Passage
+from kgfs.settings import Models
+from kgfs.settings import Pipeline as Settings
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.journal.contract_jobs import Job
 from kgfs.stores.readings import Reading

@@ -12,7 +12,6 @@ import pytest
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.compute.engine import LocalEngine
 from kgfs.config import Config
-from kgfs.config import Pipeline as Settings
 from kgfs.domain.documents import State
 from kgfs.errors import LostLeaseError
 from kgfs.ingest.life.rebuild import rebuild
@@ -24,6 +23,7 @@ from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.turns import Alone
 from kgfs.ingest.working.worker import Worker
 from kgfs.models.contract import Passage
+from kgfs.settings import Pipeline as Settings
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.journal import standing
 from kgfs.stores.journal.facts import DocumentForgotten, DocumentRead

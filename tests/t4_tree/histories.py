@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from kgfs.app.home import open_deposits
 from kgfs.compute.contract import Compute
 from kgfs.compute.engine import LocalEngine
-from kgfs.config import STRATEGIES, Config
+from kgfs.config import Config
 from kgfs.domain.documents import Name, NameKind, Ontology
 from kgfs.domain.identity import normalise_label
 from kgfs.errors import KgfsError
@@ -33,6 +33,7 @@ from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.turns import Exchange, only_changer, taking_turns
 from kgfs.ingest.working.worker import Worker
+from kgfs.settings import STRATEGIES
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.naming import find_document
 from kgfs.stores.readings import decode_decisions, decode_reading

@@ -14,7 +14,7 @@ import pytest
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.compute.engine import LocalEngine
 from kgfs.compute.local import LocalCompute
-from kgfs.config import Config, Models, load
+from kgfs.config import Config, load
 from kgfs.domain.documents import Document, Name, State
 from kgfs.domain.names import decode_name
 from kgfs.errors import BadInputError, ExistsError, MissingError, TooMuchError
@@ -25,6 +25,7 @@ from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working import worker as worker_module
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.worker import Worker
+from kgfs.settings import Models
 from kgfs.stores.database import remove_database
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.naming import find_document

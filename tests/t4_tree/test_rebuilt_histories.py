@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.compute.local import LocalCompute
-from kgfs.config import Config, Models
+from kgfs.config import Config
 from kgfs.ingest.keeping.sessions import alive_sessions
 from kgfs.ingest.life.rebuild import rebuild
 from kgfs.knowledge.check import check
+from kgfs.settings import Models
 from kgfs.stores.database import remove_database
 from tests.t4_tree.histories import OPERATIONS, Place, act, differences, open_place, put_away, seen
 

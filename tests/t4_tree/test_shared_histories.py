@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 from kgfs import failpoints
 from kgfs.compute.contract import Compute
 from kgfs.config import Config
-from kgfs.config import Garage as GarageSettings
 from kgfs.errors import AwayError
 from kgfs.ingest.depositing.deposit import Deposits
 from kgfs.ingest.keeping.sessions import open_session
 from kgfs.ingest.life.rebuild import rebuild
 from kgfs.ingest.sharing.exchange import Exchange
+from kgfs.settings import Garage as GarageSettings
 from kgfs.stores.garage.contract import Garage
 from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.graph.sqlite import SqliteGraph

@@ -11,7 +11,6 @@ from typing import NoReturn
 
 import pytest
 
-from kgfs.config import Tree
 from kgfs.errors import (
     DerivedError,
     ExistsError,
@@ -24,6 +23,7 @@ from kgfs.errors import (
     TimedOutError,
 )
 from kgfs.ingest.depositing import trash
+from kgfs.settings import Tree
 from kgfs.tree.node import AttrChange, File, Folder, Link
 from tests.t4_tree.library import ME, Library, library_at, read
 

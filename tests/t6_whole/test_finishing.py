@@ -9,10 +9,11 @@ import pytest
 
 from kgfs.app.home import open_stores
 from kgfs.cli import finishing
-from kgfs.config import Pipeline, Vectors, load
+from kgfs.config import load
 from kgfs.errors import AwayError
 from kgfs.ingest.keeping.settle import Settler
 from kgfs.knowledge.owed import Owed
+from kgfs.settings import Pipeline, Vectors
 from kgfs.stores.journal.contract_jobs import Job
 
 

@@ -182,7 +182,7 @@ def test_a_cluster_of_this_machine_listens_on_loopback_alone_to_who_has_its_toke
 SHOW = """
 import sys
 from kgfs.compute.cluster import _connected
-from kgfs.config import Cluster
+from kgfs.settings import Cluster
 ray = _connected(Cluster(engine="ray", token_file=sys.argv[1]))
 from ray._raylet import AuthenticationTokenLoader
 print(AuthenticationTokenLoader.instance().get_token_for_http_header()["authorization"])

@@ -13,8 +13,9 @@ import pytest
 
 from kgfs.app.asking import away
 from kgfs.cli import wait
-from kgfs.config import Config, Graph
+from kgfs.config import Config
 from kgfs.errors import AWAY, NoWorkerError
+from kgfs.settings import Graph
 from kgfs.stores.worker_lock import WorkerLock
 from kgfs.tree.node import Folder
 from tests.t4_tree.library import ME, Library, library_at

@@ -18,10 +18,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from kgfs.config import EXTRACTORS, STRATEGIES
 from kgfs.domain.documents import INGEST_VERSION, INGEST_VERSIONS, Document, Ontology, State
 from kgfs.errors import BadInputError, MissingError
 from kgfs.failpoints import border
+from kgfs.settings import EXTRACTORS, STRATEGIES
 from kgfs.stores.journal.contract import Journal
 from kgfs.stores.journal.contract_names import Names
 from kgfs.stores.journal.facts import ReadingOwed

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kgfs.config import Pipeline
 from kgfs.domain.identity import concept_id_of, normalise_label, relationship_id_of
 from kgfs.domain.knowledge import RELATIONSHIP_TYPES, FoundConcept
 from kgfs.domain.names import safe_stem
 from kgfs.ingest.matching.strategy import offer
 from kgfs.ingest.reading.embeddings import Embeddings
+from kgfs.settings import Pipeline
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.vocabulary import EVERYTHING, Concept, Mark, Scope
 from kgfs.stores.readings import Decisions, MatchedConcept, MatchedRelationship, Reading

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import hashlib
 
-from kgfs.config import STRATEGIES
 from kgfs.errors import BadInputError
+from kgfs.settings import STRATEGIES
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.vocabulary import EVERYTHING, Concept, Scope
 

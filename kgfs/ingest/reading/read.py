@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from kgfs.compute.attended import Attended
 from kgfs.compute.contract import Compute
 from kgfs.compute.engine import Place, Progress
-from kgfs.config import Pipeline
 from kgfs.domain.documents import INGEST_VERSION, Document
 from kgfs.domain.text import Chunk, Text, Verdict
 from kgfs.errors import BadInputError
@@ -27,6 +26,7 @@ from kgfs.ingest.reading.parse import parse
 from kgfs.ingest.reading.rank import rank
 from kgfs.ingest.reading.validate import ValidExtraction, validate
 from kgfs.models.contract import Passage
+from kgfs.settings import Pipeline
 from kgfs.stores.garage.contract import Objects
 from kgfs.stores.readings import Reading, decode_reading
 

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from kgfs.config import is_address
 from kgfs.errors import BadInputError
+from kgfs.settings import is_address
 
 _BUCKET = re.compile(r"(?!.*(\.\.|\.-|-\.))(?!\d+(\.\d+){3}$)[A-Za-z0-9][A-Za-z0-9._:-]{1,61}[A-Za-z0-9]")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from kgfs.config import GRAPH_SCHEMES, is_address
 from kgfs.errors import BadInputError
+from kgfs.settings import GRAPH_SCHEMES, is_address
 from kgfs.stores.servers import is_loopback, is_open_to_others
 
 WRITING = 10

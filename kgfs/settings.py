@@ -1,0 +1,267 @@
+"""The settings, by section: what each is, what it is unless it is set, and what it may be. ``kgfs.config`` reads them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from kgfs.errors import BadInputError
+
+STRATEGIES = ("random", "popularity", "hybrid")
+EMBEDDERS = ("auto", "minilm", "none")
+EXTRACTORS = ("auto", "grammar", "statistics")
+
+LONGEST = 86_400.0
+"""Seconds, a day, that a server may have for an answer: a socket waits for 24 at most, and some waits are ten time-outs."""
+DISTANT = 1e9
+"""Seconds, 31 years, that may lie between two things that kgfs does: times are whole nanoseconds in 64 bits, centuries are too far."""
+DISTANT_DAYS = 100_000
+"""Days that something may be kept, for the same reason."""
+MANY = 1_000_000
+"""CPUs that nobody has."""
+GRAPH_SCHEMES = ("bolt", "bolt+s", "neo4j", "neo4j+s")
+"""The driver also has ``+ssc``, by which any certificate will do: who stands between is then spoken to as the server."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    settle: float = 2.0
+    """Seconds of quiet after which a written file becomes a version."""
+    chunk_tokens: int = 400
+    """Tokens (cl100k) that a Source is made to have."""
+    overlap_tokens: int = 60
+    """Tokens before a Source that models are shown as context."""
+    concepts_per_document: int = 40
+    """At most so many concepts of one document; short ones give fewer."""
+    match_threshold: float = 0.92
+    """Cosine of label embeddings from which two labels are one concept."""
+    known_concepts: int = 500
+    """How many existing concepts the strategy shows to the extractor and offers for matching by embedding."""
+    strategy: str = "hybrid"
+    """Which existing concepts those are: ``random``, ``popularity``, ``hybrid``."""
+    max_attempts: int = 3
+    """How often a document is tried before it is ``failed``."""
+    lease: float = 60.0
+    """Seconds without a sign of life after which a worker's document is given to another."""
+
+    def __post_init__(self) -> None:
+        if self.strategy not in STRATEGIES:
+            raise BadInputError(f"pipeline.strategy is '{self.strategy}'; known are {', '.join(STRATEGIES)}.")
+        if not 0 <= self.match_threshold <= 1:
+            raise BadInputError("pipeline.match_threshold is between 0 and 1.")
+        _at_least("pipeline", self, 1, "chunk_tokens", "concepts_per_document", "max_attempts")
+        _at_least("pipeline", self, 0, "overlap_tokens", "known_concepts")
+        _at_least("pipeline", self, 0, "settle", "lease", most=DISTANT)
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    mark_start: str = "=="
+    """What stands before a quote in ``source.txt``."""
+    mark_end: str = "=="
+    """What stands behind it."""
+    trash_days: int = 30
+    """How long the bytes of removed files are kept."""
+    on_duplicate: str = "alias"
+    """What bytes become that the ontology has under another path: ``alias``, one more name for them, or ``refuse``, an error."""
+
+    def __post_init__(self) -> None:
+        if self.on_duplicate not in ("alias", "refuse"):
+            raise BadInputError(f"tree.on_duplicate is 'alias' or 'refuse', not '{self.on_duplicate}'.")
+        _at_least("tree", self, 0, "trash_days", most=DISTANT_DAYS)
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    embedder: str = "auto"
+    """``auto`` (the offline model if it is there), ``minilm``, ``none``."""
+    extractor: str = "auto"
+    """``auto`` (grammar if it is there, else statistics), ``grammar``, ``statistics``."""
+    threads: int = 0
+    """Threads of the embedding runtime; 0 means one a core."""
+    price_in: float = 0.0
+    """Price of a million tokens read, for the plan of ``kgfs regenerate``; used where an extractor is billed."""
+    price_out: float = 0.0
+    """Price of a million tokens answered, likewise."""
+
+    def __post_init__(self) -> None:
+        if self.embedder not in EMBEDDERS:
+            raise BadInputError(f"models.embedder is '{self.embedder}'; known are {', '.join(EMBEDDERS)}.")
+        if self.extractor not in EXTRACTORS:
+            raise BadInputError(f"models.extractor is '{self.extractor}'; known are {', '.join(EXTRACTORS)}.")
+        _at_least("models", self, 0, "threads", "price_in", "price_out")
+
+
+@dataclass(frozen=True, slots=True)
+class Garage:
+    store: str = "files"
+    """Where originals, Readings and the ledger are kept: ``files`` of the home, or ``s3``, a bucket."""
+    endpoint: str = ""
+    """The S3 server: ``https://host``, or ``http://host:port`` on this machine."""
+    bucket: str = "kgfs"
+    """The bucket; made if it is not there."""
+    prefix: str = ""
+    """What all names in the bucket begin with, so that several homes can share it."""
+    region: str = ""
+    """The bucket's region; where it is empty the server is asked."""
+    path_style: bool = True
+    """Whether to ask for ``host/bucket/name``; else for ``bucket.host/name``."""
+    access_key_file: str = ""
+    """File with the access key. Without one ``AWS_ACCESS_KEY_ID``, then ``~/.aws/credentials``, then the machine's instance is asked."""
+    secret_key_file: str = ""
+    """File with the secret key, likewise."""
+    ca_file: str = ""
+    """File with the certificates to trust, instead of those of well-known authorities."""
+    timeout: float = 30.0
+    """Seconds that the server may be silent."""
+    cache_bytes: int = 1 << 30
+    """Bytes of contents that are kept on the local disk; 0 for none."""
+    shared: bool = False
+    """Whether other homes, on other machines, use the same place in the bucket."""
+    durability: str = "local"
+    """What ``close()`` waits for where it is shared: ``local``, this machine's disk, or ``shared``, the bucket."""
+
+    def __post_init__(self) -> None:
+        if self.store not in ("files", "s3"):
+            raise BadInputError(f"garage.store is 'files' or 's3', not '{self.store}'.")
+        _holds_no_secret("garage.endpoint", self.endpoint, "garage.access_key_file and garage.secret_key_file")
+        if self.shared and self.store == "files":
+            raise BadInputError("garage.shared is for a garage in a bucket (garage.store = 's3').")
+        if self.durability not in ("local", "shared") or (self.durability == "shared" and not self.shared):
+            raise BadInputError("garage.durability is 'local' or, with garage.shared, 'shared'.")
+        if self.store == "s3" and not is_address(self.endpoint, "http", "https"):
+            raise BadInputError(f"garage.endpoint is http://host:port or https://host, not '{self.endpoint}'.")
+        if self.prefix.strip("/") and {"", ".", ".."} & {*self.prefix.strip("/").split("/")}:
+            # Which clients and servers take for a shorter one, some of them in what they keep and not in what they list.
+            raise BadInputError(f"garage.prefix has no empty part, and none that is '.' or '..'; '{self.prefix}' does.")
+        if not re.fullmatch(r"[A-Za-z0-9_-]*", self.region):
+            raise BadInputError(f"garage.region is made of letters, digits, '_' and '-', not {self.region!r}.")
+        _more_than_0("garage", self, LONGEST, "timeout")
+        _at_least("garage", self, 0, "cache_bytes")
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    store: str = "sqlite"
+    """Where concepts, evidence and relationships stand: ``sqlite``, a file of the home, or ``neo4j``, a server (docs/graph.md)."""
+    uri: str = ""
+    """The server: ``bolt://host:port``, or ``neo4j://host:port`` for a cluster; ``bolt+s://`` and ``neo4j+s://`` with TLS."""
+    user: str = "neo4j"
+    """Its user."""
+    password_file: str = ""
+    """File with the password."""
+    database: str = "neo4j"
+    """The database on the server."""
+    namespace: str = "kgfs"
+    """The graph in that database. Homes that do not share one garage need one each."""
+    ca_file: str = ""
+    """File with the certificates to trust, instead of those of well-known authorities."""
+    timeout: float = 30.0
+    """Seconds in which a question is to be answered, retries included; a transaction that writes has ten times as long, one that
+    changes more than ten documents once for each."""
+
+    def __post_init__(self) -> None:
+        if self.store not in ("sqlite", "neo4j"):
+            raise BadInputError(f"graph.store is 'sqlite' or 'neo4j', not '{self.store}'.")
+        _holds_no_secret("graph.uri", self.uri, "graph.password_file")
+        if self.store == "neo4j" and not self.uri:
+            raise BadInputError("graph.store is 'neo4j', and graph.uri names no server.")
+        if self.store == "neo4j" and not is_address(self.uri, *GRAPH_SCHEMES, below=True):
+            raise BadInputError(f"graph.uri is no {', '.join(GRAPH_SCHEMES)}://host:port: '{self.uri}'.")
+        _more_than_0("graph", self, LONGEST, "timeout")
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    engine: str = "local"
+    """Where documents are read: ``local``, the worker's process, or ``ray``, processes of a Ray cluster."""
+    address: str = ""
+    """The cluster (``host:port`` of its head); where it is empty one is started on this machine, on loopback."""
+    token_file: str = ""
+    """File with the cluster's token, instead of ``~/.ray/auth_token``."""
+    places: int = 0
+    """Processes that read, one document at a time each; 0 for as many as the cluster has CPUs for."""
+    cpus_each: float = 1.0
+    """CPUs that each is given."""
+    timeout: float = 120.0
+    """Seconds for them to have loaded their models; those that have not are done without."""
+
+    def __post_init__(self) -> None:
+        if self.engine not in ("local", "ray"):
+            raise BadInputError(f"compute.engine is 'local' or 'ray', not '{self.engine}'.")
+        _holds_no_secret("compute.address", self.address, "compute.token_file")
+        head = f"ray://{self.address}"
+        if self.engine == "ray" and self.address and not (is_address(head, "ray") and urlsplit(head).port):
+            raise BadInputError(f"compute.address is 'host:port' of a Ray cluster's head, not '{self.address}'.")
+        _at_least("compute", self, 0, "places")
+        _more_than_0("compute", self, LONGEST, "timeout")
+        _more_than_0("compute", self, MANY, "cpus_each")
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    store: str = "sqlite"
+    """Where embeddings stand: ``sqlite``, a file of the home, or ``qdrant``, a server."""
+    url: str = ""
+    """The server: ``https://host:port``, or ``http://host:port`` on this machine."""
+    api_key_file: str = ""
+    """File with the API key. Without one ``QDRANT_API_KEY`` is taken."""
+    prefix: str = "kgfs"
+    """What names of collections begin with. Homes that do not share one garage, or have graphs of their own, need one each."""
+    exact: bool = True
+    """Whether the server compares with every row; else by its graph, which is faster and may miss some."""
+    quantisation: bool = False
+    """Whether the server keeps 8-bit copies in memory, for the first pass of a search."""
+    on_disk: bool = False
+    """Whether the server keeps full vectors on its disk rather than in memory."""
+    content: bool = True
+    """Whether the server keeps the text of Sources in full beside their vectors; one over 900,000 bytes never (docs/servers.md)."""
+    ca_file: str = ""
+    """File with the certificates to trust, instead of those of well-known authorities."""
+    timeout: float = 30.0
+    """Seconds that the server may be silent."""
+
+    def __post_init__(self) -> None:
+        if self.store not in ("sqlite", "qdrant"):
+            raise BadInputError(f"vectors.store is 'sqlite' or 'qdrant', not '{self.store}'.")
+        _holds_no_secret("vectors.url", self.url, "vectors.api_key_file")
+        if self.store == "qdrant" and not is_address(self.url, "http", "https", below=True):
+            raise BadInputError(f"vectors.store is 'qdrant', and vectors.url is no http(s)://host:port: '{self.url}'.")
+        if not re.fullmatch(r"[A-Za-z0-9_-]{1,100}", self.prefix):
+            raise BadInputError("vectors.prefix is made of letters, digits, '_' and '-'.")
+        _at_least("vectors", self, 1, "timeout", most=LONGEST)
+
+
+def _at_least(section: str, values: Any, least: float, *keys: str, most: float = float("inf")) -> None:
+    for key in keys:
+        found = getattr(values, key)
+        if not found >= least:  # which is said of no number that is none, either
+            raise BadInputError(f"{section}.{key} is {least} or more, not {found}.")
+        if found > most:
+            raise BadInputError(f"{section}.{key} is {most:,.0f} at most, not {found}.")
+
+
+def _more_than_0(section: str, values: Any, most: float, *keys: str) -> None:
+    for key in keys:
+        if not 0 < (found := getattr(values, key)) <= most:
+            raise BadInputError(f"{section}.{key} is more than 0 and {most:,.0f} at most, not {found}.")
+
+
+def is_address(url: str, *schemes: str, below: bool = False) -> bool:
+    """Whether it names a server that is spoken to in one of these ways, and nothing of that but, with ``below``, a path there
+    or a question."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:  # no address, or no number of a port
+        return False
+    is_bare = not (parts.path.strip("/") or parts.query or parts.fragment)
+    is_known = parts.scheme in schemes and bool(parts.hostname) and port != 0 and not re.search(r"\s", url)
+    return is_known and parts.username is None and (below or is_bare)
+
+
+def _holds_no_secret(setting: str, address: str, instead: str) -> None:
+    if re.search(r"@|[?&][^=]*(key|token|secret|password)[^=]*=", address, re.IGNORECASE):
+        raise BadInputError(f"{setting} holds a secret. Put it into a file, and name that with {instead}.")
