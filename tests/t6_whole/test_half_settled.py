@@ -71,7 +71,7 @@ def test_a_purge_leaves_what_was_deposited_again(place: Place, tmp_path: Path) -
     assert is_whole(place, "again.txt")
 
 
-@pytest.mark.files("refused")
+@pytest.mark.peers(EMBEDDED)
 def test_a_backup_has_it(place: Place, tmp_path: Path) -> None:
     ingest_in_part(place, tmp_path, "large.txt")
     place.run("backup", tmp_path / "backups")
