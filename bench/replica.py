@@ -34,7 +34,7 @@ from kgfs.stores.graph.replica.feeder import fed
 from kgfs.stores.graph.replica.opening import make_replica, open_replica
 from kgfs.stores.graph.replica.outage import Outage
 from scripts.servers import process
-from tests.t1_stores.graph_building import Doc, Told, publish
+from tests.support.graph_building import Doc, Told, publish
 
 PUBLISHED = 100
 

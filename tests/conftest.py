@@ -16,13 +16,13 @@ import pytest
 from hypothesis import settings
 
 import kgfs
-from tests.logs import homes_below, undeclared
-from tests.peers.buckets import minio_server, seaweedfs_server  # noqa: F401 - fixtures
-from tests.peers.fixtures import qdrant_url, qdrant_wire_url  # noqa: F401 - fixtures
-from tests.peers.homes import home_in, peers_of
-from tests.peers.knowledge_server import guest, mortal, mortal_folder, neo4j_place  # noqa: F401 - fixtures
-from tests.peers.naming import _peers_named, name_peers  # noqa: F401 - a fixture
-from tests.required import missing
+from tests.support.logs import homes_below, undeclared
+from tests.support.peers.buckets import minio_server, seaweedfs_server  # noqa: F401 - fixtures
+from tests.support.peers.fixtures import qdrant_url, qdrant_wire_url  # noqa: F401 - fixtures
+from tests.support.peers.homes import home_in, peers_of
+from tests.support.peers.knowledge_server import guest, mortal, mortal_folder, neo4j_place  # noqa: F401 - fixtures
+from tests.support.peers.naming import _peers_named, name_peers  # noqa: F401 - a fixture
+from tests.support.required import missing
 
 # What lands is judged by the same examples for everybody; at a desk every run tries new ones.
 settings.register_profile("ci", derandomize=True, deadline=None)
@@ -87,14 +87,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if hasattr(config, "workerinput"):
-        from tests.dealing import soonest
+        from tests.support.dealing import soonest
 
         items.sort(key=soonest)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    from tests.dealing import DealByFile
+    from tests.support.dealing import DealByFile
 
     config.option.loadscopereorder = False  # it would begin with the files that have most tests
     return DealByFile(config, log)

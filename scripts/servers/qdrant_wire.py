@@ -19,7 +19,7 @@ def install() -> Path:
 def start(folder: Path, ports: tuple[int, ...]) -> Running:
     program = install()
     (port,) = ports or free_ports(1)
-    words = ["-m", "tests.peers.qdrant_wire", "--folder", folder / "data", "--port", port]
+    words = ["-m", "tests.support.peers.qdrant_wire", "--folder", folder / "data", "--port", port]
     env = {
         "PYTHONPATH": str(ROOT),
         "QDRANT__SERVICE__API_KEY": key.read_text() if (key := _key(folder)).exists() else "",

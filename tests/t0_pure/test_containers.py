@@ -91,7 +91,7 @@ def test_secrets_and_volumes_are_those_that_the_unit_explains(name: str) -> None
 
 
 def test_they_are_the_servers_that_are_tested() -> None:
-    from tests.peers.qdrant_wire.__main__ import VERSION  # and Qdrant's client, which takes a second
+    from tests.support.peers.qdrant_wire.__main__ import VERSION  # and Qdrant's client, which takes a second
 
     assert read("kgfs-neo4j.container")["Container"]["Image"][0].partition(":")[2].startswith(neo4j.VERSIONS[25])
     assert read("kgfs-qdrant.container")["Container"]["Image"] == [f"docker.io/qdrant/qdrant:v{VERSION}"]

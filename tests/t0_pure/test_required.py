@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests import required
+from tests.support import required
 
 
 def test_what_is_required_fails_and_the_rest_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:

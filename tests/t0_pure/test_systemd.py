@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 
 from kgfs.errors import BusyError, KgfsError, StoreError, TimedOutError
-from tests.required import missing
-from tests.t6_whole.running import until
+from tests.support.required import missing
+from tests.support.running import until
 
 UNITS = Path(__file__).parents[2] / "systemd"
 NAMES = ("kgfs@.service", "kgfs-worker.service")

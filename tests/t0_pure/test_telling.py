@@ -11,7 +11,7 @@ from kgfs.cli import progress
 from kgfs.cli.progress import Steps
 from scripts.servers import fetching, minio
 from scripts.servers.fetching import fetch
-from tests.t6_whole.running import until
+from tests.support.running import until
 
 
 def test_a_server_that_is_being_built(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,9 +15,9 @@ from kgfs.stores.garage.embedded import FileGarage
 from kgfs.stores.graph.comparing import difference
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.memory import MemoryGraph
-from tests.peers.buckets import GARAGES, garage_of
-from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, publish
-from tests.t1_stores.graph_stores import STORES, opened
+from tests.support.graph_building import ONTOLOGY, Doc, Told, publish
+from tests.support.graph_stores import STORES, opened
+from tests.support.peers.buckets import GARAGES, garage_of
 
 CONTENTS = {"sources/A/1.txt": b"", "sources/A/2.txt": b"two", "texts/x": b"long" * BLOCK, "z": b"\0" * BLOCK}
 

@@ -11,7 +11,7 @@ import pytest
 
 from kgfs.errors import FullError
 from kgfs.stores.database import Database
-from tests.small_disk import small_file_system
+from tests.support.small_disk import small_file_system
 
 SCHEMA = "CREATE TABLE word (said TEXT);"
 

@@ -30,9 +30,9 @@ from kgfs.stores.garage.ledger import SegmentLedger
 from kgfs.stores.garage.listing import object_path, sums_path
 from kgfs.stores.garage.sidecar import decode_sums, encode_sums
 from kgfs.stores.garage.sums import sums_of
-from tests.peers.buckets import GARAGES, garage_of
-from tests.required import missing
-from tests.small_disk import small_file_system
+from tests.support.peers.buckets import GARAGES, garage_of
+from tests.support.required import missing
+from tests.support.small_disk import small_file_system
 
 KEY = "sources/Philosophy/watts.txt"
 LONG = random.Random(1).randbytes(2 * BLOCK + BLOCK // 2)

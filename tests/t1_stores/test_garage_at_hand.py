@@ -24,7 +24,7 @@ from kgfs.stores.garage.s3.cache import Cache
 from kgfs.stores.garage.s3.garage import S3Garage
 from kgfs.stores.garage.s3.place import Place
 from kgfs.stores.garage.sums import sums_of
-from tests.peers.buckets import GARAGES, garage_of
+from tests.support.peers.buckets import GARAGES, garage_of
 
 KEY = "sources/Philosophy/watts.txt"
 ZEN = b"The finger that points at the moon is not the moon.\n"

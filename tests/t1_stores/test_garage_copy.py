@@ -12,7 +12,7 @@ from kgfs.errors import ExistsError
 from kgfs.stores.garage.s3.bucket import Span
 from kgfs.stores.garage.s3.names import UPLOADS, object_name
 from kgfs.stores.garage.s3.objects import S3Objects
-from tests.peers.buckets import GARAGES, S3, garage_of
+from tests.support.peers.buckets import GARAGES, S3, garage_of
 
 LARGE = random.Random(7).randbytes((9 << 20) + 5)
 MIDDLE, SMALL = LARGE[: (1 << 20) + 1], b"small"

@@ -16,7 +16,7 @@ from kgfs.stores.garage.contract import Garage, Ledger
 from kgfs.stores.garage.embedded import FileGarage
 from kgfs.stores.garage.ledger import SegmentLedger
 from kgfs.stores.garage.memory import MemoryGarage
-from tests.peers.buckets import GARAGES, garage_of
+from tests.support.peers.buckets import GARAGES, garage_of
 
 
 @pytest.fixture(params=GARAGES)

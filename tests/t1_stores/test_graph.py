@@ -14,7 +14,7 @@ from kgfs.render.concept import SHOWN_EVIDENCE, render
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.graph.vocabulary import Batch, Change
-from tests.t1_stores.graph_building import (
+from tests.support.graph_building import (
     ONTOLOGY,
     Doc,
     Told,
@@ -27,7 +27,7 @@ from tests.t1_stores.graph_building import (
     rid,
     source_rows,
 )
-from tests.t1_stores.graph_stores import STORES, opened
+from tests.support.graph_stores import STORES, opened
 
 A, B, C = "a" * 16, "b" * 16, "c" * 16
 OTHER = "ba9876543210"

@@ -15,8 +15,8 @@ from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.graph.vocabulary import Mark, Redaction
-from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, cid, name_taken, next_n, publish, rid
-from tests.t1_stores.graph_stores import STORES, opened, own
+from tests.support.graph_building import ONTOLOGY, Doc, Told, cid, name_taken, next_n, publish, rid
+from tests.support.graph_stores import STORES, opened, own
 
 if TYPE_CHECKING:
     from kgfs.stores.graph.neo4j.graph import Neo4jGraph

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kgfs.errors import AwayError, FullError, StoreError
-from tests.small_disk import small_file_system
-from tests.t1_stores.graph_stores import own
-from tests.t6_whole.running import ROOT
+from tests.support.graph_stores import own
+from tests.support.running import ROOT
+from tests.support.small_disk import small_file_system
 
 if TYPE_CHECKING:
     from kgfs.stores.graph.neo4j.place import Place

@@ -13,9 +13,9 @@ import pytest
 from kgfs.errors import LostLeaseError, StoreError
 from scripts.servers import neo4j as server
 from scripts.servers import process
-from tests.peers.knowledge_server import need_neo4j, place_of
-from tests.t1_stores.graph_building import publish
-from tests.t1_stores.graph_stores import copied, own
+from tests.support.graph_building import publish
+from tests.support.graph_stores import copied, own
+from tests.support.peers.knowledge_server import need_neo4j, place_of
 from tests.t1_stores.test_graph_replica import WAY, ZEN, shown
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from kgfs.errors import BadInputError, StoreError
 from kgfs.render.concept import render
 from kgfs.stores.graph import feed, sqlite
 from kgfs.stores.graph.sqlite import SqliteGraph
-from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, cid, prepared, publish
+from tests.support.graph_building import ONTOLOGY, Doc, Told, cid, prepared, publish
 
 OLD, NEW = "a" * 16, "b" * 16
 
@@ -103,7 +103,7 @@ def test_two_processes_share_the_graph(tmp_path: Path) -> None:
     script = f"""
 from pathlib import Path
 from kgfs.stores.graph.sqlite import SqliteGraph
-from tests.t1_stores.graph_building import *
+from tests.support.graph_building import *
 graph = SqliteGraph(Path({str(path)!r}))
 for n in range(3):
     publish(graph, Doc(f"{{n:016x}}", [Told("Zen")], deposit=n))
@@ -129,7 +129,7 @@ import sys
 from pathlib import Path
 from kgfs.stores.graph.sqlite import SqliteGraph
 from tests.t1_stores.test_graph_file import version
-from tests.t1_stores.graph_building import prepared
+from tests.support.graph_building import prepared
 graph = SqliteGraph(Path(sys.argv[1]))
 n = graph.counts()["documents"] and graph.documents("0123456789ab")[0].deposit
 while True:

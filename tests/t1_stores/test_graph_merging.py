@@ -11,8 +11,8 @@ import pytest
 from kgfs.errors import BadInputError, StoreError
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.vocabulary import Mark, Said
-from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, cid, name_taken, next_n, prepared, publish, rid
-from tests.t1_stores.graph_stores import STORES, opened
+from tests.support.graph_building import ONTOLOGY, Doc, Told, cid, name_taken, next_n, prepared, publish, rid
+from tests.support.graph_stores import STORES, opened
 
 A, B = "a" * 16, "b" * 16
 ZEN = Doc(A, [Told("Zen", 2), Told("Koan")], [("Zen", "USES", "Koan", 0.8)])

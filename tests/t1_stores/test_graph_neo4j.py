@@ -26,11 +26,11 @@ from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.graph.vocabulary import Batch
 from scripts.servers import process
-from tests.peers.knowledge_server import MOST
-from tests.peers.losing import Losing
-from tests.required import missing
-from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, cid, prepared, publish
-from tests.t1_stores.graph_stores import on_server, own
+from tests.support.graph_building import ONTOLOGY, Doc, Told, cid, prepared, publish
+from tests.support.graph_stores import on_server, own
+from tests.support.peers.knowledge_server import MOST
+from tests.support.peers.losing import Losing
+from tests.support.required import missing
 from tests.t1_stores.test_graph_bookmarks import put_ahead
 
 if TYPE_CHECKING:
@@ -368,7 +368,7 @@ PUBLISH = """
 import sys
 from kgfs.stores.graph.neo4j.graph import Neo4jGraph
 from kgfs.stores.graph.neo4j.place import Place
-from tests.t1_stores.graph_building import publish
+from tests.support.graph_building import publish
 from tests.t1_stores.test_graph_neo4j import ZEN
 uri, password, namespace = sys.argv[1], open(sys.argv[2]).read(), sys.argv[3]
 publish(Neo4jGraph(Place(uri, password=password, namespace=namespace)), ZEN, "c1")

@@ -22,10 +22,10 @@ from kgfs.stores.graph.replica.opening import make_replica, open_replica
 from kgfs.stores.graph.replica.outage import Outage
 from scripts.servers import neo4j as server
 from scripts.servers import process
-from tests.logs import AWAY
-from tests.peers.knowledge_server import place_of
-from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, cid, prepared, publish
-from tests.t1_stores.graph_stores import own
+from tests.support.graph_building import ONTOLOGY, Doc, Told, cid, prepared, publish
+from tests.support.graph_stores import own
+from tests.support.logs import AWAY
+from tests.support.peers.knowledge_server import place_of
 from tests.t1_stores.test_graph_neo4j import ZEN, A, B, nodes, opened
 from tests.t1_stores.test_graph_replica import WAY, connect, until
 

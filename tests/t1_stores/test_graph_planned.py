@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, publish
-from tests.t1_stores.graph_stores import on_server
+from tests.support.graph_building import ONTOLOGY, Doc, Told, publish
+from tests.support.graph_stores import on_server
 
 if TYPE_CHECKING:
     from kgfs.stores.graph.neo4j.graph import Neo4jGraph

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kgfs.stores.graph.vocabulary import Batch, DocumentRow, InstanceRow, SourceRow
-from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, document_row, prepared, publish
-from tests.t1_stores.graph_stores import on_server, own
+from tests.support.graph_building import ONTOLOGY, Doc, Told, document_row, prepared, publish
+from tests.support.graph_stores import on_server, own
 
 if TYPE_CHECKING:
     from kgfs.stores.graph.neo4j.graph import Neo4jGraph

@@ -36,9 +36,9 @@ from kgfs.stores.graph.replica.outage import Outage
 from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.graph.vocabulary import Mark, Said
 from kgfs.stores.locks import locked
-from tests.small_disk import small_file_system
-from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, cid, name_taken, prepared, publish
-from tests.t1_stores.graph_stores import copied, own
+from tests.support.graph_building import ONTOLOGY, Doc, Told, cid, name_taken, prepared, publish
+from tests.support.graph_stores import copied, own
+from tests.support.small_disk import small_file_system
 from tests.t1_stores.test_graph_stateful import seen
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ import sys
 from pathlib import Path
 from kgfs.stores.graph.neo4j.place import Place
 from kgfs.stores.graph.replica import filling, opening
-from tests.t1_stores.graph_stores import copied
+from tests.support.graph_stores import copied
 filling.OWNERS_AT_ONCE = filling.DOCUMENTS_AT_ONCE = 1
 uri, password, namespace, path = sys.argv[1], open(sys.argv[2]).read(), sys.argv[3], Path(sys.argv[4])
 copied(Place(uri, password=password, namespace=namespace), path)

@@ -13,8 +13,8 @@ from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.graph.vocabulary import EVERYTHING, Scope
-from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, cid, publish
-from tests.t1_stores.graph_stores import STORES, opened
+from tests.support.graph_building import ONTOLOGY, Doc, Told, cid, publish
+from tests.support.graph_stores import STORES, opened
 
 A, B = "a" * 16, "b" * 16
 

@@ -17,8 +17,8 @@ from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.graph.vocabulary import Mark, Said
-from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, cid, name_taken, next_n, prepared
-from tests.t1_stores.graph_stores import copied, on_server, own
+from tests.support.graph_building import ONTOLOGY, Doc, Told, cid, name_taken, next_n, prepared
+from tests.support.graph_stores import copied, on_server, own
 
 if TYPE_CHECKING:
     from kgfs.stores.graph.neo4j.place import Place

@@ -18,9 +18,9 @@ import pytest
 from kgfs.errors import AwayError, BadInputError
 from scripts.servers import neo4j as server
 from scripts.servers import process
-from tests.peers.knowledge_server import need_neo4j, place_of
-from tests.t1_stores.graph_building import Doc, Told, publish
-from tests.t1_stores.graph_stores import own
+from tests.support.graph_building import Doc, Told, publish
+from tests.support.graph_stores import own
+from tests.support.peers.knowledge_server import need_neo4j, place_of
 
 if TYPE_CHECKING:
     from kgfs.stores.graph.neo4j.place import Place

@@ -16,7 +16,7 @@ from kgfs.stores.journal import writer
 from kgfs.stores.journal.contract import Journal, Pending
 from kgfs.stores.journal.memory import MemoryJournal
 from kgfs.stores.journal.sqlite import SqliteJournal
-from tests.t1_stores.journal_building import Disk, Hand, folder_below
+from tests.support.journal_building import Disk, Hand, folder_below
 
 
 class Told:

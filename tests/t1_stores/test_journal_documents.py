@@ -16,7 +16,7 @@ from kgfs.stores.journal.contract import Journal
 from kgfs.stores.journal.encoding import decode, encode
 from kgfs.stores.journal.memory import MemoryJournal
 from kgfs.stores.journal.sqlite import SqliteJournal
-from tests.t1_stores.journal_building import SECOND, Hand
+from tests.support.journal_building import SECOND, Hand
 
 
 def make(kind: str) -> Journal:

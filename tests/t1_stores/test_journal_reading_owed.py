@@ -14,7 +14,7 @@ from kgfs.stores.journal.contract_jobs import Job
 from kgfs.stores.journal.encoding import decode, encode
 from kgfs.stores.journal.memory import MemoryJournal
 from kgfs.stores.journal.sqlite import SqliteJournal
-from tests.t1_stores.journal_building import Hand
+from tests.support.journal_building import Hand
 
 
 @pytest.fixture(params=["sqlite", "memory"])

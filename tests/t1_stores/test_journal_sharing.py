@@ -21,7 +21,7 @@ from kgfs.stores.journal.sharing.rebase import NotKeptError
 from kgfs.stores.journal.sharing.tail import Tail
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.waiting import waiting_key
-from tests.t1_stores.journal_building import Hand, folder_below, loops
+from tests.support.journal_building import Hand, folder_below, loops
 from tests.t1_stores.test_journal_oracle import OPS, SECOND, Life, tables
 
 

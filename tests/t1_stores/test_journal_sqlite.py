@@ -22,8 +22,8 @@ from kgfs.stores.journal import sqlite as module
 from kgfs.stores.journal.names import SqliteNames
 from kgfs.stores.journal.schema import prepare
 from kgfs.stores.journal.sqlite import SqliteJournal
-from tests.small_disk import small_file_system
-from tests.t1_stores.journal_building import Hand
+from tests.support.journal_building import Hand
+from tests.support.small_disk import small_file_system
 
 RECORDING = """
 import sys

@@ -16,7 +16,7 @@ import pytest
 from kgfs.errors import StoreError
 from kgfs.stores.journal import syncing
 from kgfs.stores.journal.sqlite import SqliteJournal
-from tests.t1_stores.journal_building import Disk, Hand, folder_below
+from tests.support.journal_building import Disk, Hand, folder_below
 
 RECORDING = """
 import sys

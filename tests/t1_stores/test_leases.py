@@ -23,9 +23,9 @@ from kgfs.stores.leases.bucket import LEASES, BucketLeases
 from kgfs.stores.leases.contract import Lease, Leases, SharedGraph
 from kgfs.stores.leases.holding import Holding
 from kgfs.stores.leases.memory import MemoryLeases
-from tests.t1_stores.graph_building import Doc, Told, prepared, publish
-from tests.t1_stores.graph_stores import own
-from tests.t6_whole.running import until
+from tests.support.graph_building import Doc, Told, prepared, publish
+from tests.support.graph_stores import own
+from tests.support.running import until
 
 if TYPE_CHECKING:
     from kgfs.stores.graph.neo4j.place import Place

@@ -22,7 +22,7 @@ from kgfs.errors import BadInputError, RotError, StoreError
 from kgfs.stores.garage.contract import Ledger
 from kgfs.stores.garage.ledger import SegmentLedger
 from kgfs.stores.garage.segments import encode_line
-from tests.peers.buckets import GARAGES, garage_of
+from tests.support.peers.buckets import GARAGES, garage_of
 
 
 @pytest.fixture(params=GARAGES)

@@ -18,8 +18,8 @@ from kgfs.stores.journal.encoding import encode
 from kgfs.stores.journal.facts import VersionMinted
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.migrations import statements
-from tests.t1_stores.graph_building import ONTOLOGY
-from tests.t1_stores.journal_building import Hand
+from tests.support.graph_building import ONTOLOGY
+from tests.support.journal_building import Hand
 
 FIRST = "CREATE TABLE thing (id INTEGER PRIMARY KEY, name TEXT NOT NULL);\n"
 SECOND = "ALTER TABLE thing ADD COLUMN size INTEGER NOT NULL DEFAULT 7;\nCREATE INDEX by_size ON thing (size);\n"

@@ -17,11 +17,11 @@ import pytest
 
 from kgfs.stores.graph.neo4j.still import GAP, LEAST, LOOK, Still, signed
 from kgfs.stores.leases.contract import Lease, Leases
-from tests.stopping import is_stopped
-from tests.t1_stores.graph_building import publish
-from tests.t1_stores.graph_stores import own
+from tests.support.graph_building import publish
+from tests.support.graph_stores import own
+from tests.support.running import until
+from tests.support.stopping import is_stopped
 from tests.t1_stores.test_graph_neo4j import ZEN, B, C, opened
-from tests.t6_whole.running import until
 
 if TYPE_CHECKING:
     from kgfs.stores.graph.neo4j.place import Place
@@ -40,7 +40,7 @@ from kgfs.stores.graph.neo4j.locking import lock
 from kgfs.stores.graph.neo4j.origin import Origin
 from kgfs.stores.graph.neo4j.place import Place
 from kgfs.stores.leases.holding import Holding
-from tests.t1_stores.graph_building import publish
+from tests.support.graph_building import publish
 from tests.t1_stores.test_graph_neo4j import ZEN
 what, uri, password, namespace, lasts = *sys.argv[1:3], open(sys.argv[3]).read(), sys.argv[4], float(sys.argv[5])
 place = Place(uri, password=password, namespace=namespace, timeout=float(sys.argv[6]))

@@ -22,7 +22,7 @@ from kgfs.stores.graph.opening import open_graph, wait_for_server
 from kgfs.stores.graph.replica.file import open_file
 from kgfs.stores.leases.neo4j import Neo4jLeases
 from scripts.servers import process
-from tests.peers.strangers import stranger
+from tests.support.peers.strangers import stranger
 
 
 def test_where_nobody_listens_the_reason_is_told(caplog: pytest.LogCaptureFixture) -> None:

@@ -11,7 +11,7 @@ import pytest
 from kgfs.errors import AwayError
 from kgfs.stores.vectors.contract import Filter
 from kgfs.stores.vectors.qdrant import Place, QdrantVectors
-from tests.peers.strangers import stranger
+from tests.support.peers.strangers import stranger
 
 PAGE = b"<html>\n<p>Who are you?</p>\n</html>"
 

@@ -13,7 +13,7 @@ from kgfs.stores.garage.s3.bucket import PAGE, Bucket
 from kgfs.stores.garage.s3.cache import Cache
 from kgfs.stores.garage.s3.names import object_name
 from kgfs.stores.garage.s3.objects import S3Objects
-from tests.peers.buckets import S3, Server
+from tests.support.peers.buckets import S3, Server
 
 TOP = "objects/"
 LONG = "l" * 239

@@ -16,7 +16,7 @@ from kgfs.errors import MissingError, TimedOutError
 from kgfs.stores.garage.s3.bucket import Bucket
 from kgfs.stores.garage.s3.client import CONNECTIONS
 from kgfs.stores.garage.s3.place import Place
-from tests.peers.buckets import Server
+from tests.support.peers.buckets import Server
 
 MANY = 3 * CONNECTIONS
 

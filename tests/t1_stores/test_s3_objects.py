@@ -43,7 +43,7 @@ from kgfs.stores.garage.s3.place import Place
 from kgfs.stores.garage.s3.reader import FIRST, S3Reader
 from kgfs.stores.garage.sidecar import encode_sums
 from kgfs.stores.garage.sums import sums_of
-from tests.peers.buckets import S3, Server
+from tests.support.peers.buckets import S3, Server
 
 KEY = "sources/Philosophy/watts.txt"
 LONG = random.Random(4).randbytes(2 * BLOCK + BLOCK // 2)

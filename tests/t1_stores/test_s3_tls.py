@@ -21,7 +21,7 @@ from kgfs.stores.garage.s3.bucket import Bucket
 from kgfs.stores.garage.s3.garage import S3Garage
 from kgfs.stores.garage.s3.place import Place
 from scripts.servers import process, s3
-from tests.peers.buckets import S3, Server, started
+from tests.support.peers.buckets import S3, Server, started
 from tests.t1_stores.test_ledger import entries, numbered
 
 LONG = os.urandom(17 << 20)

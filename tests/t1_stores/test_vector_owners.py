@@ -14,7 +14,7 @@ from kgfs.settings import Garage, Graph, Vectors
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.hosts import HOSTS, host_id, say, strike_off
 from kgfs.stores.vectors.owners import take_place
-from tests.peers.buckets import Server
+from tests.support.peers.buckets import Server
 
 Homes = Callable[..., Config]
 

@@ -25,7 +25,7 @@ from kgfs.errors import BadInputError, StoreError, TimedOutError
 from kgfs.stores.vectors.contract import Filter, Row, Vector, Vectors
 from kgfs.stores.vectors.memory import MemoryVectors
 from kgfs.stores.vectors.sqlite import SqliteVectors
-from tests.peers.losing import Losing
+from tests.support.peers.losing import Losing
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient

@@ -44,8 +44,8 @@ from kgfs.stores.journal.facts import SettingChanged
 from kgfs.stores.locks import locked
 from kgfs.stores.vectors.contract import Filter
 from kgfs.stores.worker_lock import worker_note
-from tests.peers.homes import anywhere, lifecycle
-from tests.t6_whole.knowledge_of import knowledge_in
+from tests.support.knowledge_of import knowledge_in
+from tests.support.peers.homes import anywhere, lifecycle
 
 pytestmark = lifecycle
 

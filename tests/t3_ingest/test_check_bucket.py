@@ -16,7 +16,7 @@ from kgfs.stores.damage import Kind
 from kgfs.stores.garage.s3.bucket import Bucket
 from kgfs.stores.garage.s3.names import object_name, upload_name
 from kgfs.stores.garage.s3.place import Place
-from tests.peers.buckets import Server
+from tests.support.peers.buckets import Server
 
 KEY = "sources/Zen/0123456789abcdef0123456789abcdef.txt"
 

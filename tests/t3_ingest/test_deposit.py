@@ -29,7 +29,7 @@ from kgfs.errors import (
     RefusedError,
 )
 from kgfs.ingest.depositing.intake import Ingested
-from tests.t3_ingest.depositing import Desk, desk_at
+from tests.support.depositing import Desk, desk_at
 
 BIG = b"0123456789abcdef" * 20_000
 
@@ -330,7 +330,7 @@ _AS_NOBODY = """
 import os, sys
 from pathlib import Path
 from kgfs.errors import BadInputError
-from tests.t3_ingest.depositing import desk_at
+from tests.support.depositing import desk_at
 os.setuid(65534)
 with desk_at(Path(sys.argv[1])) as desk:
     try:

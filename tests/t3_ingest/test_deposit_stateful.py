@@ -16,7 +16,7 @@ from kgfs.domain.names import is_document_name
 from kgfs.ingest.depositing.open_file import OpenFile
 from kgfs.ingest.keeping.content import SMALL, SpoolFile
 from kgfs.ingest.keeping.ship import restore_journal, ship_once
-from tests.t3_ingest.depositing import open_desk
+from tests.support.depositing import open_desk
 
 NAMES = st.sampled_from(["a.txt", "b.txt", ".a.txt.swp", "a.txt~", "c.md"])
 FOLDERS = st.sampled_from(["", "sub"])

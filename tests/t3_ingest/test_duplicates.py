@@ -14,8 +14,8 @@ from kgfs.config import load
 from kgfs.errors import BadInputError, DuplicateError
 from kgfs.ingest.keeping.content import SMALL
 from kgfs.settings import Tree
-from tests.peers.homes import lifecycle_of_garage
-from tests.t3_ingest.depositing import Desk, desk_at
+from tests.support.depositing import Desk, desk_at
+from tests.support.peers.homes import lifecycle_of_garage
 
 pytestmark = lifecycle_of_garage
 

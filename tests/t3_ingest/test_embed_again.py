@@ -25,7 +25,7 @@ from kgfs.stores.naming import find_document
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter, Row
 from kgfs.stores.worker_lock import worker_note
-from tests.peers.homes import EMBEDDED, SERVERS_AND_VECTORS
+from tests.support.peers.homes import EMBEDDED, SERVERS_AND_VECTORS
 from tests.t3_ingest.test_own_vectors import ingest
 from tests.t3_ingest.test_worker import TEXT, Counting, deposit, documents, work
 

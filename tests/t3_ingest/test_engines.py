@@ -31,9 +31,9 @@ from kgfs.settings import Pipeline as Pipelining
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.stores import Stores
-from tests.required import missing
+from tests.support.knowledge_of import knowledge_in
+from tests.support.required import missing
 from tests.t3_ingest.test_turns import hanging
-from tests.t6_whole.knowledge_of import knowledge_in
 
 pytestmark = pytest.mark.slow
 

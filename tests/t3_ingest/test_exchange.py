@@ -48,11 +48,11 @@ from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.locks import locked
 from kgfs.stores.stores import Stores
 from kgfs.stores.waiting import WAITING
-from tests.small_disk import small_file_system
-from tests.t1_stores.journal_building import folder_below, loops
+from tests.support.depositing import Desk
+from tests.support.journal_building import folder_below, loops
+from tests.support.running import until
+from tests.support.small_disk import small_file_system
 from tests.t1_stores.test_journal_oracle import tables
-from tests.t3_ingest.depositing import Desk
-from tests.t6_whole.running import until
 
 LARGE = bytes(random.Random(4).randbytes(300_000))
 

@@ -14,7 +14,7 @@ from kgfs.ingest.reading.read import Reader
 from kgfs.settings import Pipeline
 from kgfs.stores.garage.memory import MemoryObjects
 from kgfs.stores.readings import Reading
-from tests.t3_ingest.readings import document_of
+from tests.support.readings import document_of
 from tests.t3_ingest.test_strategy import Embedding
 
 PARAGRAPHS = [

@@ -11,7 +11,7 @@ import pytest
 from kgfs.config import Config
 from kgfs.ingest.depositing.intake import TOGETHER, Ingested
 from kgfs.settings import Tree
-from tests.t3_ingest.depositing import Desk, desk_at
+from tests.support.depositing import Desk, desk_at
 
 
 @pytest.fixture

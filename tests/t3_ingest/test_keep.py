@@ -17,7 +17,7 @@ import pytest
 from kgfs.domain.documents import Place
 from kgfs.errors import FullError
 from kgfs.ingest.keeping.content import SpoolFile
-from tests.t3_ingest.depositing import Desk, desk_at, open_desk
+from tests.support.depositing import Desk, desk_at, open_desk
 
 BIG = b"0123456789abcdef" * 20_000
 
@@ -256,7 +256,7 @@ def test_names_that_no_longer_fit_are_refused_and_the_others_stay(tmp_path: Path
 _KILLED = """
 import os, signal, sys
 from pathlib import Path
-from tests.t3_ingest.depositing import open_desk
+from tests.support.depositing import open_desk
 desk = open_desk(Path(sys.argv[1]))
 size = int(sys.argv[2])
 name = desk.file("kept.txt")

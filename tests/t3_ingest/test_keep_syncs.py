@@ -12,7 +12,7 @@ import pytest
 from kgfs.config import Config
 from kgfs.domain.documents import Name
 from kgfs.settings import Tree
-from tests.t3_ingest.depositing import Desk, desk_at
+from tests.support.depositing import Desk, desk_at
 
 
 class Disk:

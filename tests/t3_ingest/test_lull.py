@@ -10,7 +10,7 @@ import pytest
 
 from kgfs.ingest.keeping import settle
 from kgfs.ingest.keeping.lull import HURRY, PATIENCE, SECOND, Lull
-from tests.t3_ingest.depositing import Desk, desk_at
+from tests.support.depositing import Desk, desk_at
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from kgfs.ingest.matching.match import match
 from kgfs.ingest.matching.publication import carry_out
 from kgfs.settings import Pipeline
 from kgfs.stores.graph.contract import Graph
-from tests.t1_stores.graph_stores import on_server
-from tests.t3_ingest.readings import ONTOLOGY, document_of, reading_of
+from tests.support.graph_stores import on_server
+from tests.support.readings import ONTOLOGY, document_of, reading_of
 
 if TYPE_CHECKING:
     from kgfs.stores.graph.neo4j.place import Place

@@ -14,7 +14,7 @@ from kgfs.stores.garage.contract import BLOCK
 from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.journal.memory import MemoryJournal
 from kgfs.stores.stores import Stores
-from tests.peers.buckets import garage_of
+from tests.support.peers.buckets import garage_of
 
 CONTENT = random.Random(9).randbytes(BLOCK + 1)
 

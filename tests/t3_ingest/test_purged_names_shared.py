@@ -22,10 +22,10 @@ from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.journal.facts import ForgettingDone, ForgettingOwed
 from kgfs.stores.naming import find_document
+from tests.support.knowledge_of import knowledge_in
+from tests.support.library import reading_of
 from tests.t3_ingest.test_exchange import Host, garage, host
 from tests.t3_ingest.test_given_up import hook, met
-from tests.t4_tree.library import reading_of
-from tests.t6_whole.knowledge_of import knowledge_in
 
 __all__ = ["garage"]
 

@@ -22,7 +22,7 @@ from kgfs.compute.questions import AT_ONCE, LONGEST, NAME, QuestionServer, ask
 from kgfs.errors import BadInputError, GivenUpError, NoWorkerError, StoreError, TimedOutError
 from kgfs.stores.vectors.contract import Row
 from kgfs.stores.vectors.memory import MemoryVectors
-from tests.t6_whole.running import until
+from tests.support.running import until
 
 
 def echo(question: Any) -> Any:

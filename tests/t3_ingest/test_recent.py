@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kgfs.ingest.depositing.recent import MAX_REMEMBERED, RecentNames
-from tests.t3_ingest.depositing import Desk, desk_at
+from tests.support.depositing import Desk, desk_at
 
 
 @pytest.fixture

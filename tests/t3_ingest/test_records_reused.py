@@ -20,7 +20,7 @@ from kgfs.knowledge.document import document_page
 from kgfs.settings import Pipeline as Settings
 from kgfs.stores.naming import find_document
 from kgfs.stores.stores import Stores
-from tests.peers.homes import EMBEDDED, lifecycle
+from tests.support.peers.homes import EMBEDDED, lifecycle
 from tests.t3_ingest.test_worker import TEXT, Counting, deposit, states, work
 
 pytestmark = lifecycle

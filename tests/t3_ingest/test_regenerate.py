@@ -25,9 +25,9 @@ from kgfs.settings import Pipeline as Settings
 from kgfs.stores.journal.facts import DocumentRead, ReadingOwed
 from kgfs.stores.readings import load_reading
 from kgfs.stores.stores import Stores
-from tests.peers.homes import anywhere, lifecycle
+from tests.support.knowledge_of import knowledge_in
+from tests.support.peers.homes import anywhere, lifecycle
 from tests.t3_ingest.test_worker import TEXT, Counting, deposit, documents, states, work
-from tests.t6_whole.knowledge_of import knowledge_in
 
 pytestmark = lifecycle
 

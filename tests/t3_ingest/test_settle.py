@@ -27,8 +27,8 @@ from kgfs.settings import Pipeline
 from kgfs.stores.garage.contract import Sums
 from kgfs.stores.journal.facts import DocumentFailed, DocumentForgotten, DocumentRead, Settled, VersionMinted
 from kgfs.stores.stores import Stores
-from tests.peers.homes import EMBEDDED
-from tests.t3_ingest.depositing import Desk, desk_at, open_desk
+from tests.support.depositing import Desk, desk_at, open_desk
+from tests.support.peers.homes import EMBEDDED
 
 pytestmark = pytest.mark.peers(EMBEDDED, "seaweedfs", "minio")
 BIG = b"0123456789abcdef" * 20_000
@@ -457,7 +457,7 @@ def test_a_session_lives_as_long_as_its_process(tmp_path: Path) -> None:
 _KILLED = """
 import sys
 from pathlib import Path
-from tests.t3_ingest.depositing import open_desk
+from tests.support.depositing import open_desk
 desk = open_desk(Path(sys.argv[1]))
 desk.file("small.txt", b"small")
 desk.file("big.md", b"0123456789abcdef" * 20_000)

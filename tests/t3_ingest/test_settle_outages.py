@@ -16,12 +16,12 @@ from kgfs import failpoints
 from kgfs.config import load
 from kgfs.domain.documents import Place
 from scripts.servers import process
-from tests.logs import AWAY
-from tests.peers.buckets import need
-from tests.stopping import stopped
-from tests.t3_ingest.depositing import Desk, desk_at
-from tests.t6_whole.outages import Peer, cached_bytes
-from tests.t6_whole.running import until
+from tests.support.depositing import Desk, desk_at
+from tests.support.logs import AWAY
+from tests.support.outages import Peer, cached_bytes
+from tests.support.peers.buckets import need
+from tests.support.running import until
+from tests.support.stopping import stopped
 
 LARGE = b"0123456789abcdef" * 20_000
 """Goes through the spool."""

@@ -18,7 +18,7 @@ from kgfs.ingest.keeping.settle import BATCH
 from kgfs.ingest.keeping.ship import entries, restore_journal, ship_once
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.embedded import FileGarage
-from tests.t3_ingest.depositing import Desk, desk_at
+from tests.support.depositing import Desk, desk_at
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from kgfs.domain.documents import Place
 from kgfs.errors import MissingError, RotError
 from kgfs.ingest.keeping.content import SMALL
-from tests.t3_ingest.depositing import Desk, desk_at
+from tests.support.depositing import Desk, desk_at
 
 
 @pytest.fixture
@@ -280,7 +280,7 @@ def test_nothing_is_left_of_a_file_that_was_never_flushed(desk: Desk) -> None:
 _FLAT = """
 import resource, sys
 from pathlib import Path
-from tests.t3_ingest.depositing import desk_at
+from tests.support.depositing import desk_at
 piece = bytes(range(256)) * 512
 with desk_at(Path(sys.argv[1])) as desk:
     name = desk.file(content=piece)

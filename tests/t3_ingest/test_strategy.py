@@ -29,11 +29,11 @@ from kgfs.stores.graph.vocabulary import Scope
 from kgfs.stores.readings import load_reading
 from kgfs.stores.vectors.contract import Filter
 from kgfs.stores.vectors.memory import MemoryVectors
-from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, publish
-from tests.t3_ingest.readings import document_of, embeddings_of, reading_of
+from tests.support.graph_building import ONTOLOGY, Doc, Told, publish
+from tests.support.knowledge_of import knowledge_in
+from tests.support.readings import document_of, embeddings_of, reading_of
 from tests.t3_ingest.test_regenerate import TEXTS, regenerate
 from tests.t3_ingest.test_worker import Counting, deposit, documents, work
-from tests.t6_whole.knowledge_of import knowledge_in
 
 A, B = "a" * 16, "b" * 16
 

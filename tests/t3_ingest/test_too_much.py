@@ -18,9 +18,9 @@ from kgfs.stores.graph.vocabulary import Mark
 from kgfs.stores.journal.facts import ConceptsMerged
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.stores import Stores
-from tests.t1_stores.graph_building import ONTOLOGY, Doc, Told, cid, publish
-from tests.t1_stores.graph_stores import own
-from tests.t1_stores.journal_building import Hand
+from tests.support.graph_building import ONTOLOGY, Doc, Told, cid, publish
+from tests.support.graph_stores import own
+from tests.support.journal_building import Hand
 
 if TYPE_CHECKING:
     from kgfs.stores.graph.neo4j.place import Place

@@ -9,7 +9,7 @@ import pytest
 
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.config import load
-from tests.peers.homes import EMBEDDED, lifecycle_of_garage
+from tests.support.peers.homes import EMBEDDED, lifecycle_of_garage
 
 pytestmark = lifecycle_of_garage
 

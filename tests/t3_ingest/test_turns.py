@@ -34,10 +34,10 @@ from kgfs.stores.journal.facts import DocumentFailed, DocumentForgotten, Documen
 from kgfs.stores.naming import find_document
 from kgfs.stores.readings import Reading
 from kgfs.stores.stores import Stores
-from tests.t1_stores.graph_building import Doc, Told, publish
-from tests.t1_stores.graph_stores import own
-from tests.t6_whole.knowledge_of import knowledge_in
-from tests.t6_whole.running import until
+from tests.support.graph_building import Doc, Told, publish
+from tests.support.graph_stores import own
+from tests.support.knowledge_of import knowledge_in
+from tests.support.running import until
 
 if TYPE_CHECKING:
     from kgfs.stores.graph.neo4j.place import Place

@@ -29,8 +29,8 @@ from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.journal.contract_jobs import Job
 from kgfs.stores.readings import Reading
 from kgfs.stores.stores import Stores
-from tests.peers.homes import anywhere, lifecycle
-from tests.t6_whole.knowledge_of import knowledge_in
+from tests.support.knowledge_of import knowledge_in
+from tests.support.peers.homes import anywhere, lifecycle
 
 pytestmark = lifecycle
 

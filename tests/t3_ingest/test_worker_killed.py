@@ -28,8 +28,8 @@ from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.journal import standing
 from kgfs.stores.journal.facts import DocumentForgotten, DocumentRead
 from kgfs.stores.stores import Stores
+from tests.support.knowledge_of import knowledge_in
 from tests.t3_ingest.test_worker import TEXT, Counting, deposit, documents, states, work
-from tests.t6_whole.knowledge_of import knowledge_in
 
 OTHER = "Tracing collectors find cycles. A tracing collector visits every reachable object from its roots."
 

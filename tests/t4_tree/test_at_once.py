@@ -14,8 +14,8 @@ import trio
 
 from kgfs.tree.node import ROOT_INODE, Caller
 from kgfs.tree.vfs import Vfs, space_of
-from tests.t3_ingest.depositing import Desk, desk_at
-from tests.t4_tree.documents_tree import root_of
+from tests.support.depositing import Desk, desk_at
+from tests.support.documents_tree import root_of
 
 ME = Caller(os.getuid(), os.getgid())
 

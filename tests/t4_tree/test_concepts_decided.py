@@ -18,8 +18,8 @@ from kgfs.ingest.matching.concepts import catch_up, decide
 from kgfs.stores.journal.facts import ConceptsMerged, ConceptSplit, DocumentForgotten
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.tree.node import Link
-from tests.peers.homes import anywhere, lifecycle
-from tests.t4_tree.library import ME, Library, library_at, read
+from tests.support.library import ME, Library, library_at, read
+from tests.support.peers.homes import anywhere, lifecycle
 
 pytestmark = lifecycle
 

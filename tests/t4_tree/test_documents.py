@@ -28,10 +28,10 @@ from kgfs.stores.journal.facts import DocumentRead, FileMade
 from kgfs.tree.documents import DocumentFile, DocumentLink, DocumentsFolder
 from kgfs.tree.node import AttrChange, Caller, Folder
 from kgfs.tree.vfs import Vfs, space_of
-from tests.scenarios.filesystem import SCENARIOS, Scenario
-from tests.scenarios.memory import Loop, MemoryDriver
-from tests.t3_ingest.depositing import Desk, desk_at
-from tests.t4_tree.documents_tree import documents_of, root_of
+from tests.support.depositing import Desk, desk_at
+from tests.support.documents_tree import documents_of, root_of
+from tests.support.scenarios.filesystem import SCENARIOS, Scenario
+from tests.support.scenarios.memory import Loop, MemoryDriver
 
 BIG = b"0123456789abcdef" * 20_000
 ME = Caller(os.getuid(), os.getgid())

@@ -29,8 +29,8 @@ from kgfs.settings import Models
 from kgfs.stores.database import remove_database
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.naming import find_document
-from tests.peers.homes import anywhere, lifecycle
-from tests.t4_tree.histories import Place, differences, open_place, seen
+from tests.support.histories import Place, differences, open_place, seen
+from tests.support.peers.homes import anywhere, lifecycle
 
 pytestmark = lifecycle
 

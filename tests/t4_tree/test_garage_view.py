@@ -18,9 +18,9 @@ from kgfs.tree.garage_news import GarageNews
 from kgfs.tree.node import ROOT_INODE, inode_of
 from kgfs.tree.stale import StaleEntry, StaleInode
 from kgfs.tree.vfs import Vfs, space_of
-from tests.scenarios.driver import read_file
-from tests.scenarios.memory import Loop, MemoryDriver
-from tests.t4_tree.library import ME, Library, library_at
+from tests.support.library import ME, Library, library_at
+from tests.support.scenarios.driver import read_file
+from tests.support.scenarios.memory import Loop, MemoryDriver
 
 ZEN = b"Zen is a school of Buddhism. It uses koans.\n"
 

@@ -12,7 +12,7 @@ from kgfs.app.home import open_deposits, open_stores
 from kgfs.app.moving import migrate_home, plan_migration
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config
-from tests.t4_tree.histories import ONTOLOGIES, Place, act, differences, open_place, seen
+from tests.support.histories import ONTOLOGIES, Place, act, differences, open_place, seen
 from tests.t4_tree.test_rebuilt_histories import HISTORIES, compute_with
 
 

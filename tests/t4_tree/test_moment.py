@@ -10,7 +10,7 @@ from kgfs.errors import MissingError
 from kgfs.tree.news import News
 from kgfs.tree.node import File
 from kgfs.tree.vfs import Vfs, space_of
-from tests.t4_tree.library import library_at, read
+from tests.support.library import library_at, read
 
 SOURCE = "Zen/concepts/zen.concept/evidence/1/source.txt"
 

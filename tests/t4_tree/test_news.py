@@ -20,11 +20,11 @@ from kgfs.tree.news import News, everything
 from kgfs.tree.node import ROOT_INODE, AttrChange, Caller, Folder
 from kgfs.tree.stale import StaleEntry
 from kgfs.tree.vfs import Vfs, space_of
-from tests.scenarios.kernel import Kernel
-from tests.t1_stores.graph_building import Doc, Told, publish
-from tests.t1_stores.graph_stores import own
+from tests.support.graph_building import Doc, Told, publish
+from tests.support.graph_stores import own
+from tests.support.library import ME, Library, library_at
+from tests.support.scenarios.kernel import Kernel
 from tests.t1_stores.test_graph_replica import connect, restore
-from tests.t4_tree.library import ME, Library, library_at
 
 if TYPE_CHECKING:
     from kgfs.stores.graph.neo4j.place import Place

@@ -19,10 +19,10 @@ from kgfs.ingest.life.rebuild import rebuild
 from kgfs.ingest.matching.concept_plans import plan_merge, plan_split
 from kgfs.ingest.matching.concepts import decide
 from kgfs.stores.naming import find_document
-from tests.peers.buckets import in_bucket
-from tests.peers.homes import anywhere, lifecycle
-from tests.t4_tree.histories import Place, differences, seen
-from tests.t4_tree.library import ME, Library, library_at, reading_of
+from tests.support.histories import Place, differences, seen
+from tests.support.library import ME, Library, library_at, reading_of
+from tests.support.peers.buckets import in_bucket
+from tests.support.peers.homes import anywhere, lifecycle
 
 pytestmark = lifecycle
 

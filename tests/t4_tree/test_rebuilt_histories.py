@@ -21,7 +21,7 @@ from kgfs.ingest.life.rebuild import rebuild
 from kgfs.knowledge.check import check
 from kgfs.settings import Models
 from kgfs.stores.database import remove_database
-from tests.t4_tree.histories import OPERATIONS, Place, act, differences, open_place, put_away, seen
+from tests.support.histories import OPERATIONS, Place, act, differences, open_place, put_away, seen
 
 HISTORIES = st.lists(
     st.tuples(st.sampled_from(["write", "work", *OPERATIONS]), st.integers(0, 1 << 16)), min_size=6, max_size=24

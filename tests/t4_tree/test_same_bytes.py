@@ -13,7 +13,7 @@ import trio
 from kgfs.domain.documents import State, Version
 from kgfs.tree.node import ROOT_INODE, File, Folder
 from kgfs.tree.vfs import Vfs, space_of
-from tests.t4_tree.library import ME, Library, library_at, read
+from tests.support.library import ME, Library, library_at, read
 
 ZEN = b"Zen is a school.\nIt is old, and\nZen stays.\n"
 PIECE = "Zen/concepts/zen.concept/evidence/1"

@@ -39,9 +39,9 @@ from kgfs.tree.news import News
 from kgfs.tree.node import ROOT_INODE, AttrChange, Folder
 from kgfs.tree.questions import Questions, ends
 from kgfs.tree.vfs import Vfs, space_of
-from tests.scenarios.kernel import Kernel
-from tests.t4_tree.library import Library, library_at, read
-from tests.t6_whole.running import until
+from tests.support.library import Library, library_at, read
+from tests.support.running import until
+from tests.support.scenarios.kernel import Kernel
 
 ZEN = "Zen is a school of Buddhism.\nIt is old.\n\nA koan is a riddle\nthat Zen teachers use.\n"
 TEA = "Tea is a drink.\nMonks drink it.\n"

@@ -31,7 +31,7 @@ from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.sqlite import SqliteVectors
-from tests.t4_tree.histories import ONTOLOGIES, OPERATIONS, Place, act, differences, seen
+from tests.support.histories import ONTOLOGIES, OPERATIONS, Place, act, differences, seen
 from tests.t4_tree.test_rebuilt_histories import compute_with
 
 HOMES = 2

@@ -9,7 +9,7 @@ from kgfs.knowledge.status import status
 from kgfs.stores.journal.facts import ConflictKept
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.tree.status import NAMED
-from tests.t4_tree.library import library_at
+from tests.support.library import library_at
 
 FILES, EACH = 30, 3
 QUERIES = 120

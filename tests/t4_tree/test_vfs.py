@@ -41,7 +41,7 @@ from kgfs.tree.node import (
 )
 from kgfs.tree.stale import StaleEntry
 from kgfs.tree.vfs import Vfs, _encoded, space_of
-from tests.scenarios.small_tree import Fixed, FixedFile, Tree
+from tests.support.scenarios.small_tree import Fixed, FixedFile, Tree
 
 ME = Caller(1000, 1000)
 

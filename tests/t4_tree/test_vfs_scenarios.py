@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from kgfs.tree.vfs import Vfs, space_of
-from tests.scenarios.filesystem import SCENARIOS, Scenario
-from tests.scenarios.memory import Loop, MemoryDriver
-from tests.scenarios.small_tree import Tree
+from tests.support.scenarios.filesystem import SCENARIOS, Scenario
+from tests.support.scenarios.memory import Loop, MemoryDriver
+from tests.support.scenarios.small_tree import Tree
 
 
 @pytest.fixture(scope="module")

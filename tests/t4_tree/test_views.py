@@ -14,7 +14,7 @@ import pytest
 from kgfs.domain.names import encode_name
 from kgfs.tree.node import File, Folder, Link
 from kgfs.tree.root import Root
-from tests.t4_tree.library import Library, kind_of, library_at, read
+from tests.support.library import Library, kind_of, library_at, read
 
 ZEN = "Zen is a school of Buddhism.\nIt is old.\n\nA koan is a riddle\nthat Zen == teachers use.\n"
 MARKDOWN = "# Koans\n\nA koan is a question. Zen uses it.\n"

@@ -25,7 +25,7 @@ from kgfs.errors import (
 from kgfs.ingest.depositing import trash
 from kgfs.settings import Tree
 from kgfs.tree.node import AttrChange, File, Folder, Link
-from tests.t4_tree.library import ME, Library, library_at, read
+from tests.support.library import ME, Library, library_at, read
 
 ZEN = b"Zen is a school.\nIt is old, and\nZen stays.\n"
 QUOTES = {"Zen": ["Zen is a school.", "old, and\nZen"]}

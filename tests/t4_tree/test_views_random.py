@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kgfs.domain.names import encode_name
 from kgfs.errors import KgfsError
 from kgfs.tree.node import File, Folder, Link
-from tests.t4_tree.library import ME, Library, library_at, read
+from tests.support.library import ME, Library, library_at, read
 
 NAMES = st.sampled_from(["a", "a.md", "a@", "b.txt", "b.txt.md", "ü.rst", "n" * 255, "%FF%0A", "d"])
 FOLDERS = st.sampled_from(["Zen/documents", "Zen/documents/d", "Zen/documents/a@", "Zen"])

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.required import missing
-from tests.t5_mount.mounting import Library, MakeLibrary, journal_of, mounted_place
-from tests.t5_mount.small_mount import SmallMount
-from tests.t6_whole.running import Place
+from tests.support.mounting import Library, MakeLibrary, journal_of, mounted_place
+from tests.support.required import missing
+from tests.support.running import Place
+from tests.support.small_mount import SmallMount
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from kgfs.fuse.machine import CONFIGURATION
-from tests.required import missing
-from tests.t5_mount.mounting import STATISTICS, Library, mounted_place
-from tests.t6_whole.conftest import GARBAGE, ZEN
-from tests.t6_whole.running import Place, one_line
+from tests.support.mounting import STATISTICS, Library, mounted_place
+from tests.support.required import missing
+from tests.support.running import Place, one_line
+from tests.support.texts import GARBAGE, ZEN
 
 pytestmark = pytest.mark.mounted
 

@@ -17,9 +17,9 @@ from kgfs import errors
 from kgfs.errors import KgfsError, StoreError, TimedOutError
 from kgfs.fuse.adapter import Operations
 from kgfs.tree.vfs import Vfs, space_of
-from tests.scenarios.small_tree import Tree
-from tests.t3_ingest.depositing import desk_at
-from tests.t4_tree.documents_tree import root_of
+from tests.support.depositing import desk_at
+from tests.support.documents_tree import root_of
+from tests.support.scenarios.small_tree import Tree
 
 HANDLERS = sorted(
     name

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.required import missing
-from tests.scenarios.filesystem import SCENARIOS, Scenario
-from tests.scenarios.mounted import MountDriver
-from tests.t3_ingest.depositing import desk_at
-from tests.t5_mount.small_mount import ROOT, SmallMount
+from tests.support.depositing import desk_at
+from tests.support.required import missing
+from tests.support.scenarios.filesystem import SCENARIOS, Scenario
+from tests.support.scenarios.mounted import MountDriver
+from tests.support.small_mount import ROOT, SmallMount
 
 pytestmark = pytest.mark.mounted
 
@@ -32,7 +32,7 @@ class DocumentsMount(SmallMount):
         self.errors = mountpoint.with_name(mountpoint.name + ".errors")
         with open(self.errors, "ab") as errors:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.t5_mount.serve_documents", str(mountpoint), str(home)],
+                [sys.executable, "-m", "tests.support.serve_documents", str(mountpoint), str(home)],
                 cwd=ROOT,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.t5_mount.mounting import mounted_place
-from tests.t5_mount.seeing import Shown, alike, in_time, mounted_again, shown
-from tests.t6_whole.conftest import GARBAGE, ZEN
-from tests.t6_whole.running import Place, until
+from tests.support.mounting import mounted_place
+from tests.support.running import Place, until
+from tests.support.seeing import Shown, alike, in_time, mounted_again, shown
+from tests.support.texts import GARBAGE, ZEN
 
 pytestmark = pytest.mark.mounted
 

@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 
 from kgfs.fuse.mount import STOP_SIGNALS
-from tests.t5_mount.mounting import mounted_place
-from tests.t5_mount.small_mount import SmallMount
-from tests.t6_whole.conftest import GARBAGE, ZEN
-from tests.t6_whole.running import Place, one_line, until
-from tests.t6_whole.starting import CONSTANTS
+from tests.support.mounting import mounted_place
+from tests.support.running import Place, one_line, until
+from tests.support.small_mount import SmallMount
+from tests.support.starting import CONSTANTS
+from tests.support.texts import GARBAGE, ZEN
 
 pytestmark = pytest.mark.mounted
 

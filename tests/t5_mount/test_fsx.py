@@ -13,7 +13,7 @@ import pytest
 
 from kgfs.app.working import request_settling
 from kgfs.config import load
-from tests.t5_mount.mounting import Library, sha
+from tests.support.mounting import Library, sha
 
 pytestmark = [pytest.mark.mounted, pytest.mark.claim("POSIX-2")]
 

@@ -13,8 +13,8 @@ import pytest
 
 from kgfs.stores.garage.embedded import FileGarage
 from kgfs.stores.garage.listing import object_path
-from tests.t5_mount.mounting import STATISTICS
-from tests.t6_whole.running import Place, one_line, until
+from tests.support.mounting import STATISTICS
+from tests.support.running import Place, one_line, until
 
 pytestmark = pytest.mark.mounted
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from kgfs.stores.journal.facts import DocumentRead
-from tests.scenarios.filesystem import fails_with
-from tests.t5_mount.mounting import Library, journal_of, mounted_place, run, sha
-from tests.t5_mount.seeing import in_time, mounted_again
-from tests.t6_whole.running import Place, until
+from tests.support.mounting import Library, journal_of, mounted_place, run, sha
+from tests.support.running import Place, until
+from tests.support.scenarios.filesystem import fails_with
+from tests.support.seeing import in_time, mounted_again
 
 pytestmark = pytest.mark.mounted
 claim = pytest.mark.claim

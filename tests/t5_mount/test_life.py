@@ -22,10 +22,10 @@ from kgfs.fuse import machine, mount, probe
 from kgfs.fuse.adapter import Operations
 from kgfs.fuse.probe import Standing
 from kgfs.tree.vfs import Vfs, space_of
-from tests.scenarios.small_tree import Tree
-from tests.stopping import stopped
-from tests.t5_mount.seeing import in_time
-from tests.t5_mount.small_mount import SmallMount, need_a_readable_project
+from tests.support.scenarios.small_tree import Tree
+from tests.support.seeing import in_time
+from tests.support.small_mount import SmallMount, need_a_readable_project
+from tests.support.stopping import stopped
 
 MountSmall = Callable[..., SmallMount]
 

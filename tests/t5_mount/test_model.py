@@ -18,9 +18,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from kgfs.app.working import request_settling
 from kgfs.config import load
-from tests.scenarios.mounted import MountDriver, MountedFile
-from tests.t5_mount.mounting import mounted_place, settled
-from tests.t6_whole.running import Place
+from tests.support.mounting import mounted_place, settled
+from tests.support.running import Place
+from tests.support.scenarios.mounted import MountDriver, MountedFile
 
 pytestmark = pytest.mark.mounted
 

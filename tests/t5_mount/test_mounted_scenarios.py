@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.required import missing
-from tests.scenarios.filesystem import SCENARIOS, Scenario
-from tests.scenarios.mounted import MountDriver
-from tests.t5_mount.small_mount import NOBODY, ROOT, SmallMount, need_a_readable_project
+from tests.support.required import missing
+from tests.support.scenarios.filesystem import SCENARIOS, Scenario
+from tests.support.scenarios.mounted import MountDriver
+from tests.support.small_mount import NOBODY, ROOT, SmallMount, need_a_readable_project
 
 pytestmark = pytest.mark.mounted
 

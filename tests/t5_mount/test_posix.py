@@ -30,7 +30,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.t5_mount.mounting import Library
+from tests.support.mounting import Library
 
 pytestmark = [pytest.mark.mounted, pytest.mark.root, pytest.mark.claim("POSIX-3")]
 

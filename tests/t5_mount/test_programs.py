@@ -20,9 +20,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.t5_mount.mounting import Library, MakeLibrary, run, sha
-from tests.t5_mount.typing_at import typed
-from tests.t6_whole.running import until
+from tests.support.mounting import Library, MakeLibrary, run, sha
+from tests.support.running import until
+from tests.support.typing_at import typed
 
 pytestmark = pytest.mark.mounted
 program = pytest.mark.program

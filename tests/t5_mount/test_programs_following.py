@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.t5_mount.mounting import Library, journal_of, mounted_place, run
-from tests.t5_mount.small_mount import ROOT
+from tests.support.mounting import Library, journal_of, mounted_place, run
+from tests.support.small_mount import ROOT
 
 pytestmark = [pytest.mark.mounted, pytest.mark.claim("LINK-1")]
 

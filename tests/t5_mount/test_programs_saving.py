@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.t5_mount.mounting import SETTLE, Library, run, sha
-from tests.t5_mount.typing_at import typed
+from tests.support.mounting import SETTLE, Library, run, sha
+from tests.support.typing_at import typed
 
 pytestmark = pytest.mark.mounted
 

@@ -17,10 +17,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.scenarios.filesystem import fails_with
-from tests.t5_mount.mounting import mounted_place, run, settled
-from tests.t5_mount.seeing import in_time
-from tests.t6_whole.running import Place, until
+from tests.support.mounting import mounted_place, run, settled
+from tests.support.running import Place, until
+from tests.support.scenarios.filesystem import fails_with
+from tests.support.seeing import in_time
 
 pytestmark = pytest.mark.mounted
 claim = pytest.mark.claim

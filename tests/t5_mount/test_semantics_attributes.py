@@ -35,10 +35,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.scenarios.filesystem import fails_with
-from tests.t5_mount.mounting import Library, journal_of, mounted_place, run, sha
-from tests.t5_mount.small_mount import ROOT
-from tests.t6_whole.running import Place, until
+from tests.support.mounting import Library, journal_of, mounted_place, run, sha
+from tests.support.running import Place, until
+from tests.support.scenarios.filesystem import fails_with
+from tests.support.small_mount import ROOT
 
 pytestmark = pytest.mark.mounted
 claim = pytest.mark.claim

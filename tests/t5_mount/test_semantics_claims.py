@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.t5_mount.small_mount import ROOT
+from tests.support.small_mount import ROOT
 
 CLAIM = re.compile(r"^- \*\*([A-Z]+-\d+)\*\* ", re.MULTILINE)
 

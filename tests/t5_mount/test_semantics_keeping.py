@@ -17,9 +17,9 @@ import pytest
 from kgfs.app.working import request_settling
 from kgfs.config import load
 from kgfs.stores.worker_lock import worker_note
-from tests.scenarios.filesystem import fails_with
-from tests.t5_mount.mounting import SETTLE, STATISTICS, Library, journal_of, mounted_place, run, sha
-from tests.t6_whole.running import Place, until
+from tests.support.mounting import SETTLE, STATISTICS, Library, journal_of, mounted_place, run, sha
+from tests.support.running import Place, until
+from tests.support.scenarios.filesystem import fails_with
 
 pytestmark = pytest.mark.mounted
 claim = pytest.mark.claim

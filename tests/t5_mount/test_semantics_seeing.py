@@ -18,12 +18,12 @@ from typing import BinaryIO
 
 import pytest
 
-from tests.scenarios.filesystem import EXCHANGE, NOREPLACE, fails_with
-from tests.scenarios.mounted import MountDriver
-from tests.t5_mount.mounting import Library, MakeLibrary, run
-from tests.t5_mount.seeing import in_time
-from tests.t5_mount.small_mount import ROOT
-from tests.t6_whole.running import Place, until
+from tests.support.mounting import Library, MakeLibrary, run
+from tests.support.running import Place, until
+from tests.support.scenarios.filesystem import EXCHANGE, NOREPLACE, fails_with
+from tests.support.scenarios.mounted import MountDriver
+from tests.support.seeing import in_time
+from tests.support.small_mount import ROOT
 
 pytestmark = pytest.mark.mounted
 claim = pytest.mark.claim

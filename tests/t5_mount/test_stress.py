@@ -17,10 +17,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.t5_mount.mounting import mounted_place
-from tests.t5_mount.seeing import IN_TIME, alike, in_time, mounted_again
-from tests.t6_whole.conftest import ZEN
-from tests.t6_whole.running import Place, until
+from tests.support.mounting import mounted_place
+from tests.support.running import Place, until
+from tests.support.seeing import IN_TIME, alike, in_time, mounted_again
+from tests.support.texts import ZEN
 
 pytestmark = pytest.mark.mounted
 

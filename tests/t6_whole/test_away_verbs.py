@@ -18,11 +18,11 @@ from kgfs.stores.journal.encoding import decode
 from kgfs.stores.journal.facts import ReadingOwed
 from kgfs.stores.vectors.owners import take_place
 from scripts.servers.process import running
-from tests.logs import AWAY
-from tests.peers.buckets import Server
-from tests.stopping import stopped
-from tests.t6_whole.running import QUICK, TRY_AGAIN_SOON, Place, until
-from tests.t6_whole.starting import CONSTANTS
+from tests.support.logs import AWAY
+from tests.support.peers.buckets import Server
+from tests.support.running import QUICK, TRY_AGAIN_SOON, Place, until
+from tests.support.starting import CONSTANTS
+from tests.support.stopping import stopped
 
 pytestmark = [pytest.mark.slow, pytest.mark.mounted]
 REFUSED = "refuses the keys"

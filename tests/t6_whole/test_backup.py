@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.peers.homes import lifecycle
-from tests.t6_whole.conftest import GARBAGE, ZEN
-from tests.t6_whole.knowledge_of import knowledge_of
-from tests.t6_whole.running import QUICK, Place, contents, one_line
+from tests.support.knowledge_of import knowledge_of
+from tests.support.peers.homes import lifecycle
+from tests.support.running import QUICK, Place, contents, one_line
+from tests.support.texts import GARBAGE, ZEN
 
 pytestmark = [lifecycle, pytest.mark.files("refused")]
 

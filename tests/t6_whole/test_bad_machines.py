@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.required import missing
-from tests.stopping import stopped
-from tests.t6_whole.conftest import GARBAGE, ZEN
-from tests.t6_whole.running import Place, one_line, shell, until
+from tests.support.required import missing
+from tests.support.running import Place, one_line, shell, until
+from tests.support.stopping import stopped
+from tests.support.texts import GARBAGE, ZEN
 
 AS_NOBODY = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "--")
 

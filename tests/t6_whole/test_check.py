@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.peers.homes import lifecycle
-from tests.t6_whole.conftest import GARBAGE, ZEN
-from tests.t6_whole.knowledge_of import knowledge_of
-from tests.t6_whole.running import LOOK_AGAIN_AT_ONCE, QUICK, Place
+from tests.support.knowledge_of import knowledge_of
+from tests.support.peers.homes import lifecycle
+from tests.support.running import LOOK_AGAIN_AT_ONCE, QUICK, Place
+from tests.support.texts import GARBAGE, ZEN
 
 pytestmark = lifecycle
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.peers.homes import lifecycle
-from tests.t5_mount.mounting import STATISTICS
-from tests.t5_mount.seeing import in_time
-from tests.t6_whole.running import LET_GO_SOON, Place, one_line, until
+from tests.support.mounting import STATISTICS
+from tests.support.peers.homes import lifecycle
+from tests.support.running import LET_GO_SOON, Place, one_line, until
+from tests.support.seeing import in_time
 
 pytestmark = lifecycle
 

@@ -11,9 +11,9 @@ import pytest
 
 from kgfs.app.home import open_stores
 from kgfs.config import load
-from tests.t6_whole.conftest import GARBAGE, ZEN
-from tests.t6_whole.knowledge_of import knowledge_of
-from tests.t6_whole.running import Place, shell
+from tests.support.knowledge_of import knowledge_of
+from tests.support.running import Place, shell
+from tests.support.texts import GARBAGE, ZEN
 
 pytestmark = [pytest.mark.mounted, pytest.mark.slow]
 

@@ -18,9 +18,9 @@ from kgfs.config import load
 from kgfs.domain.names import encode_name
 from kgfs.ingest.keeping.content import open_content
 from kgfs.stores.naming import find_document
-from tests.peers.homes import lifecycle
-from tests.t6_whole.conftest import ZEN
-from tests.t6_whole.running import KGFS, PATIENCE, ROOT, Place, one_line, until
+from tests.support.peers.homes import lifecycle
+from tests.support.running import KGFS, PATIENCE, ROOT, Place, one_line, until
+from tests.support.texts import ZEN
 
 pytestmark = lifecycle
 

@@ -25,13 +25,13 @@ from kgfs.config import load
 from kgfs.errors import TimedOutError
 from kgfs.stores.graph.opening import _place, open_graph
 from kgfs.stores.locks import locked
-from tests.t1_stores.graph_building import Doc, Told, publish
-from tests.t1_stores.graph_stores import on_server
+from tests.support.graph_building import Doc, Told, publish
+from tests.support.graph_stores import on_server
+from tests.support.knowledge_of import knowledge_in
+from tests.support.running import KGFS, PATIENCE, QUICK, Place, until
+from tests.support.starting import ROOT
+from tests.support.texts import GARBAGE, ZEN
 from tests.t1_stores.test_graph_bookmarks import put_ahead
-from tests.t6_whole.conftest import GARBAGE, ZEN
-from tests.t6_whole.knowledge_of import knowledge_in
-from tests.t6_whole.running import KGFS, PATIENCE, QUICK, Place, until
-from tests.t6_whole.starting import ROOT
 from tests.t6_whole.test_purge import ingest, told, traces
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.peers.homes import EMBEDDED
-from tests.t6_whole.conftest import GARBAGE
-from tests.t6_whole.running import LOOK_AGAIN_AT_ONCE, QUICK, Place
+from tests.support.peers.homes import EMBEDDED
+from tests.support.running import LOOK_AGAIN_AT_ONCE, QUICK, Place
+from tests.support.texts import GARBAGE
 
 pytestmark = [pytest.mark.mounted, pytest.mark.slow, pytest.mark.peers(EMBEDDED, "seaweedfs")]
 

@@ -14,8 +14,8 @@ import pytest
 from bench.history.choices import choose, edit_of
 from bench.history.traces import phrases, traces
 from bench.history.walk import differences, walk
-from tests.peers.homes import lifecycle
-from tests.t6_whole.running import ROOT
+from tests.support.peers.homes import lifecycle
+from tests.support.running import ROOT
 
 pytestmark = lifecycle
 

@@ -11,10 +11,10 @@ import pytest
 
 from kgfs.config import load
 from kgfs.stores.garage.opening import open_garage
-from tests.peers.homes import lifecycle
-from tests.t5_mount.mounting import STATISTICS
-from tests.t6_whole.conftest import ZEN
-from tests.t6_whole.running import Place, one_line
+from tests.support.mounting import STATISTICS
+from tests.support.peers.homes import lifecycle
+from tests.support.running import Place, one_line
+from tests.support.texts import ZEN
 
 pytestmark = lifecycle
 

@@ -11,9 +11,9 @@ import pytest
 
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.config import load
-from tests.t6_whole import starting
-from tests.t6_whole.knowledge_of import knowledge_of
-from tests.t6_whole.running import LIGHT, OTHER_HASHES, PATIENCE, Place, shell, until
+from tests.support import starting
+from tests.support.knowledge_of import knowledge_of
+from tests.support.running import LIGHT, OTHER_HASHES, PATIENCE, Place, shell, until
 
 DOCUMENTS = {
     "zen.md": "# Zen\n\nZen is a school of Buddhism that stresses direct experience. Direct experience comes before "

@@ -14,9 +14,9 @@ import pytest
 
 from kgfs.stores.garage.contract import BLOCK
 from kgfs.stores.garage.s3.bucket import Bucket
-from tests.peers.buckets import Server
-from tests.t6_whole.outages import errno_of, read_anew
-from tests.t6_whole.running import QUICK, Place, until
+from tests.support.outages import errno_of, read_anew
+from tests.support.peers.buckets import Server
+from tests.support.running import QUICK, Place, until
 
 CONTENTS = {name: random.Random(name).randbytes(2 * BLOCK + BLOCK // 2) for name in ("flipped", "cut", "gone")}
 SMALL = {f"{name}-small": content[:5000] for name, content in CONTENTS.items()}

@@ -18,10 +18,10 @@ from kgfs.config import load
 from kgfs.errors import BadInputError, BusyError
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.graph.sqlite import SqliteGraph
-from tests.peers.buckets import Server
-from tests.t6_whole.conftest import GARBAGE, ZEN
-from tests.t6_whole.knowledge_of import knowledge_of
-from tests.t6_whole.running import LET_GO_SOON, QUICK, Place, contents, one_line
+from tests.support.knowledge_of import knowledge_of
+from tests.support.peers.buckets import Server
+from tests.support.running import LET_GO_SOON, QUICK, Place, contents, one_line
+from tests.support.texts import GARBAGE, ZEN
 
 if TYPE_CHECKING:
     from kgfs.stores.graph.neo4j.place import Place as Neo4j

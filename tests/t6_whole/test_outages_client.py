@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.logs import AWAY
-from tests.peers.buckets import need
-from tests.t6_whole.knowledge_of import knowledge_of
-from tests.t6_whole.outages import TIMEOUT, Peer, corpus, errno_of, minted, read_anew, within
-from tests.t6_whole.running import Place, drop_cache, until
+from tests.support.knowledge_of import knowledge_of
+from tests.support.logs import AWAY
+from tests.support.outages import TIMEOUT, Peer, corpus, errno_of, minted, read_anew, within
+from tests.support.peers.buckets import need
+from tests.support.running import Place, drop_cache, until
 
 pytestmark = [pytest.mark.mounted, pytest.mark.slow]
 

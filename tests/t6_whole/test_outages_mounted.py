@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.logs import AWAY
-from tests.peers.buckets import need
-from tests.peers.fixtures import need_qdrant_wire
-from tests.t6_whole.knowledge_of import knowledge_of
-from tests.t6_whole.outages import TIMEOUT, Peer, corpus, errno_of, minted, read_anew, wait, within
-from tests.t6_whole.running import Place, drop_cache, until
+from tests.support.knowledge_of import knowledge_of
+from tests.support.logs import AWAY
+from tests.support.outages import TIMEOUT, Peer, corpus, errno_of, minted, read_anew, wait, within
+from tests.support.peers.buckets import need
+from tests.support.peers.fixtures import need_qdrant_wire
+from tests.support.running import Place, drop_cache, until
 
 pytestmark = [pytest.mark.mounted, pytest.mark.slow]
 

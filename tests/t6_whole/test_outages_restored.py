@@ -14,13 +14,13 @@ import pytest
 
 from kgfs.app.working import DERIVED_ANEW
 from scripts.servers import process
-from tests.logs import AWAY
-from tests.peers.losing import Losing
-from tests.stopping import stopped as standing_still
-from tests.t6_whole.conftest import GARBAGE, ZEN
-from tests.t6_whole.knowledge_of import knowledge_of
-from tests.t6_whole.outages import TIMEOUT, Peer, minted, wait, within
-from tests.t6_whole.running import CONSTANTS, LET_GO_SOON, QUICK, Place, until
+from tests.support.knowledge_of import knowledge_of
+from tests.support.logs import AWAY
+from tests.support.outages import TIMEOUT, Peer, minted, wait, within
+from tests.support.peers.losing import Losing
+from tests.support.running import CONSTANTS, LET_GO_SOON, QUICK, Place, until
+from tests.support.stopping import stopped as standing_still
+from tests.support.texts import GARBAGE, ZEN
 from tests.t6_whole.test_graph_on_server import walked
 
 pytestmark = [pytest.mark.mounted, pytest.mark.slow]

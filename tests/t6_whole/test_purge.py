@@ -15,11 +15,11 @@ import pytest
 
 from kgfs.config import load
 from kgfs.stores.graph.opening import _place
-from tests.peers.buckets import in_bucket
-from tests.peers.homes import SERVERS, anywhere, lifecycle
-from tests.t5_mount.mounting import journal_of
-from tests.t6_whole.knowledge_of import knowledge_of
-from tests.t6_whole.running import LET_GO_SOON, Place, until
+from tests.support.knowledge_of import knowledge_of
+from tests.support.mounting import journal_of
+from tests.support.peers.buckets import in_bucket
+from tests.support.peers.homes import SERVERS, anywhere, lifecycle
+from tests.support.running import LET_GO_SOON, Place, until
 
 pytestmark = lifecycle
 

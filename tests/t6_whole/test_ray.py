@@ -18,10 +18,10 @@ import pytest
 from kgfs.app.home import open_stores
 from kgfs.config import load
 from kgfs.domain.documents import State
-from tests.peers.homes import lifecycle
-from tests.required import missing
-from tests.t6_whole.knowledge_of import knowledge_of
-from tests.t6_whole.running import LET_GO_SOON
+from tests.support.knowledge_of import knowledge_of
+from tests.support.peers.homes import lifecycle
+from tests.support.required import missing
+from tests.support.running import LET_GO_SOON
 
 pytestmark = pytest.mark.slow
 

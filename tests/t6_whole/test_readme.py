@@ -21,7 +21,7 @@ from kgfs.cli import cli
 from kgfs.render.readme import AGENTS
 from kgfs.render.readme import README as MOUNT_README
 from kgfs.tree.ontology import PARTS
-from tests.t6_whole.running import ROOT
+from tests.support.running import ROOT
 
 PAGES = {page.name: page.read_text() for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))}
 TEXTS = PAGES | {"README.md of a mount": MOUNT_README, "AGENTS.md of a mount": AGENTS, "kgfs --help": cli.help or ""}

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from kgfs.config import load
-from tests.peers.homes import anywhere, lifecycle
-from tests.t6_whole.conftest import GARBAGE, ZEN
-from tests.t6_whole.knowledge_of import knowledge_of
-from tests.t6_whole.running import LET_GO_SOON, OTHER_HASHES, QUICK, Place, contents, one_line, until
+from tests.support.knowledge_of import knowledge_of
+from tests.support.peers.homes import anywhere, lifecycle
+from tests.support.running import LET_GO_SOON, OTHER_HASHES, QUICK, Place, contents, one_line, until
+from tests.support.texts import GARBAGE, ZEN
 
 pytestmark = lifecycle
 

@@ -16,10 +16,10 @@ from kgfs.app.home import open_stores
 from kgfs.config import load
 from kgfs.domain.documents import State
 from kgfs.stores.journal.facts import DocumentFailed
-from tests.peers.homes import lifecycle
-from tests.t6_whole import starting
-from tests.t6_whole.knowledge_of import knowledge_of
-from tests.t6_whole.running import KGFS, LET_GO_SOON, OTHER_HASHES, PATIENCE, QUICK, Place, shell
+from tests.support import starting
+from tests.support.knowledge_of import knowledge_of
+from tests.support.peers.homes import lifecycle
+from tests.support.running import KGFS, LET_GO_SOON, OTHER_HASHES, PATIENCE, QUICK, Place, shell
 
 pytestmark = lifecycle
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from kgfs.stores.mount_notes import mount_notes
-from tests.t6_whole.conftest import ZEN
-from tests.t6_whole.running import QUICK, ROOT, Place, until
+from tests.support.running import QUICK, ROOT, Place, until
+from tests.support.texts import ZEN
 
 
 @pytest.fixture

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.logs import AWAY
-from tests.peers.buckets import S3, Server, started
-from tests.t5_mount.mounting import STATISTICS
-from tests.t6_whole.conftest import GARBAGE, ZEN
-from tests.t6_whole.outages import cached_bytes, read_anew
-from tests.t6_whole.running import Place, drop_cache, until
+from tests.support.logs import AWAY
+from tests.support.mounting import STATISTICS
+from tests.support.outages import cached_bytes, read_anew
+from tests.support.peers.buckets import S3, Server, started
+from tests.support.running import Place, drop_cache, until
+from tests.support.texts import GARBAGE, ZEN
 
 LONG = "\n\n".join(f"Paragraph {n} says {random.Random(n).random()}." for n in range(60_000))
 

@@ -24,11 +24,11 @@ from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.graph.opening import open_graph
 from kgfs.stores.vectors.opening import open_vectors
 from scripts.servers import process, qdrant_wire
-from tests.peers.buckets import Server
-from tests.peers.lending import lending, without_keys, write
-from tests.required import missing
-from tests.t6_whole.conftest import ZEN
-from tests.t6_whole.running import QUICK, ROOT, Place
+from tests.support.peers.buckets import Server
+from tests.support.peers.lending import lending, without_keys, write
+from tests.support.required import missing
+from tests.support.running import QUICK, ROOT, Place
+from tests.support.texts import ZEN
 
 REFUSED = "refuses the key"
 

@@ -14,9 +14,9 @@ import pytest
 
 from kgfs.config import load
 from scripts.servers import process, seaweedfs
-from tests.peers.buckets import need
-from tests.peers.fixtures import need_qdrant_wire
-from tests.t6_whole.running import PATIENCE, ROOT
+from tests.support.peers.buckets import need
+from tests.support.peers.fixtures import need_qdrant_wire
+from tests.support.running import PATIENCE, ROOT
 
 Servers = Callable[..., dict[str, tuple[int, int]]]
 

@@ -19,15 +19,15 @@ from kgfs.config import load
 from kgfs.errors import BadInputError
 from kgfs.stores.waiting import LEAVING, WAITING
 from scripts.servers import process
-from tests.logs import AWAY
-from tests.peers.buckets import S3, Server, started
-from tests.peers.losing import Losing
-from tests.stopping import stopped
+from tests.support.knowledge_of import knowledge_of
+from tests.support.logs import AWAY
+from tests.support.mounting import EVER, journal_of
+from tests.support.outages import errno_of
+from tests.support.peers.buckets import S3, Server, started
+from tests.support.peers.losing import Losing
+from tests.support.running import PATIENCE, Place, until
+from tests.support.stopping import stopped
 from tests.t1_stores.test_journal_oracle import tables
-from tests.t5_mount.mounting import EVER, journal_of
-from tests.t6_whole.knowledge_of import knowledge_of
-from tests.t6_whole.outages import errno_of
-from tests.t6_whole.running import PATIENCE, Place, until
 
 COLLIDED = "sharing"
 SEEN = 60.0

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.logs import AWAY
-from tests.t6_whole.running import Place, until
+from tests.support.logs import AWAY
+from tests.support.running import Place, until
 from tests.t6_whole.test_shared_work import homes
 
 SEEN = 60.0

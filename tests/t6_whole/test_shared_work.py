@@ -15,11 +15,11 @@ import pytest
 
 from kgfs.app.home import open_stores
 from kgfs.config import load
-from tests.logs import AWAY
-from tests.peers.buckets import Server
-from tests.t6_whole.knowledge_of import knowledge_in
-from tests.t6_whole.running import QUICK, Place, until
-from tests.t6_whole.sharing import COUNT, corpus, known
+from tests.support.knowledge_of import knowledge_in
+from tests.support.logs import AWAY
+from tests.support.peers.buckets import Server
+from tests.support.running import QUICK, Place, until
+from tests.support.sharing import COUNT, corpus, known
 
 if TYPE_CHECKING:
     from kgfs.stores.graph.neo4j.place import Place as Neo4j

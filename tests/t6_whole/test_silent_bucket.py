@@ -17,12 +17,12 @@ import pytest
 from kgfs.fuse import probe
 from kgfs.fuse.connection import AT_ONCE, CONTROL
 from scripts.servers import process
-from tests.logs import AWAY
-from tests.peers.buckets import need
-from tests.stopping import stopped
-from tests.t6_whole.outages import Peer, read_anew
-from tests.t6_whole.running import QUICK, Place, drop_cache, until
-from tests.t6_whole.starting import CONSTANTS
+from tests.support.logs import AWAY
+from tests.support.outages import Peer, read_anew
+from tests.support.peers.buckets import need
+from tests.support.running import QUICK, Place, drop_cache, until
+from tests.support.starting import CONSTANTS
+from tests.support.stopping import stopped
 
 pytestmark = [pytest.mark.mounted, pytest.mark.slow]
 

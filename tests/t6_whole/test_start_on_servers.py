@@ -22,11 +22,11 @@ from kgfs.errors import BadInputError
 from kgfs.stores.graph.replica.file import open_file
 from kgfs.stores.journal.facts import OntologyMade
 from kgfs.stores.journal.sqlite import SqliteJournal
-from tests.logs import AWAY
-from tests.peers.buckets import Server, started
-from tests.t6_whole.conftest import ZEN
-from tests.t6_whole.outages import cached_bytes, read_anew
-from tests.t6_whole.running import QUICK, ROOT, Place, one_line, until
+from tests.support.logs import AWAY
+from tests.support.outages import cached_bytes, read_anew
+from tests.support.peers.buckets import Server, started
+from tests.support.running import QUICK, ROOT, Place, one_line, until
+from tests.support.texts import ZEN
 
 NOBODY = "127.0.0.1:9"
 """Where nothing listens."""

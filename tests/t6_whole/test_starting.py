@@ -7,7 +7,7 @@ import signal
 from threading import Thread
 
 from kgfs.stores.worker_lock import worker_note
-from tests.t6_whole.running import OTHER_HASHES, QUICK, Place, until
+from tests.support.running import OTHER_HASHES, QUICK, Place, until
 
 
 def test_a_command_that_runs_ends_with_its_place(place: Place) -> None:

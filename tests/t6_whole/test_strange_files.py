@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.t6_whole.conftest import GARBAGE, ZEN
-from tests.t6_whole.running import Place, shell, until
+from tests.support.running import Place, shell, until
+from tests.support.texts import GARBAGE, ZEN
 
 pytestmark = pytest.mark.mounted
 

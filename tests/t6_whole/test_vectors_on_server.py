@@ -19,11 +19,11 @@ from kgfs.app.home import open_stores
 from kgfs.config import load
 from kgfs.stores.vectors.contract import Filter, Row
 from scripts.servers import process, qdrant_wire
-from tests.logs import AWAY
-from tests.peers.fixtures import need_qdrant_wire
-from tests.peers.losing import Losing
-from tests.t6_whole.conftest import GARBAGE, ZEN
-from tests.t6_whole.running import LOOK_AGAIN_AT_ONCE, TRY_AGAIN_SOON, Place, until
+from tests.support.logs import AWAY
+from tests.support.peers.fixtures import need_qdrant_wire
+from tests.support.peers.losing import Losing
+from tests.support.running import LOOK_AGAIN_AT_ONCE, TRY_AGAIN_SOON, Place, until
+from tests.support.texts import GARBAGE, ZEN
 
 pytestmark = [pytest.mark.models, pytest.mark.slow]
 UNREACHED = "Qdrant cannot be reached"

@@ -15,8 +15,8 @@ from click.testing import CliRunner
 
 from kgfs.cli import VERBS, cli
 from kgfs.errors import BadInputError
-from tests.t6_whole.conftest import GARBAGE, ZEN
-from tests.t6_whole.running import AUTO, KGFS, PATIENCE, ROOT, Place, one_line, shell, until
+from tests.support.running import AUTO, KGFS, PATIENCE, ROOT, Place, one_line, shell, until
+from tests.support.texts import GARBAGE, ZEN
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from kgfs.errors import AWAY, NoWorkerError
 from kgfs.settings import Graph
 from kgfs.stores.worker_lock import WorkerLock
 from kgfs.tree.node import Folder
-from tests.t4_tree.library import ME, Library, library_at
+from tests.support.library import ME, Library, library_at
 
 NOTE = "Zen/documents/note.txt"
 ENDED = "bolt://127.0.0.1:1: nobody listens there."

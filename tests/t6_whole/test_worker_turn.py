@@ -9,8 +9,8 @@ import pytest
 from kgfs.errors import BusyError
 from kgfs.stores.worker_lock import worker_alive, worker_note
 from kgfs.stores.worker_turn import in_place_of_worker, place_wanted
-from tests.t6_whole.conftest import ZEN
-from tests.t6_whole.running import Place, until
+from tests.support.running import Place, until
+from tests.support.texts import ZEN
 
 
 def test_a_living_worker_waits_and_goes_on(place: Place, tmp_path: Path) -> None:

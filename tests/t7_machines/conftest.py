@@ -13,10 +13,10 @@ from secrets import token_hex
 import pytest
 
 from scripts.servers import process
-from tests.peers.knowledge_server import need_neo4j
-from tests.t5_mount.mounting import STATISTICS
-from tests.t6_whole.running import ROOT, Place
-from tests.t7_machines.network import SERVERS, Host, inside, need_namespaces, network
+from tests.support.mounting import STATISTICS
+from tests.support.network import SERVERS, Host, inside, need_namespaces, network
+from tests.support.peers.knowledge_server import need_neo4j
+from tests.support.running import ROOT, Place
 
 PEERS = ("neo4j", "seaweedfs")
 TIMEOUT = 5.0

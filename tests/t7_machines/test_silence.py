@@ -18,12 +18,12 @@ from kgfs.app.home import open_stores
 from kgfs.config import load
 from kgfs.stores.journal.sqlite import SqliteJournal
 from scripts.servers import process
-from tests.logs import AWAY
-from tests.t5_mount.mounting import journal_of
-from tests.t6_whole.conftest import GARBAGE, ZEN
-from tests.t6_whole.knowledge_of import knowledge_in
-from tests.t6_whole.running import ROOT, Place, until
-from tests.t6_whole.sharing import corpus
+from tests.support.knowledge_of import knowledge_in
+from tests.support.logs import AWAY
+from tests.support.mounting import journal_of
+from tests.support.running import ROOT, Place, until
+from tests.support.sharing import corpus
+from tests.support.texts import GARBAGE, ZEN
 from tests.t6_whole.test_shared_garage import SEEN, show_the_same, versions_of
 from tests.t7_machines.conftest import TIMEOUT, Machines
 
@@ -92,8 +92,8 @@ def test_a_host_that_is_cut_off_goes_on_and_makes_up(machines: Machines, homes: 
 
 
 def known(place: Place) -> Any:
-    """As :func:`tests.t6_whole.sharing.known`, asked on its host."""
-    words = [*place.before, sys.executable, "-m", "tests.t6_whole.sharing", str(place.home)]
+    """As :func:`tests.support.sharing.known`, asked on its host."""
+    words = [*place.before, sys.executable, "-m", "tests.support.sharing", str(place.home)]
     environment = {**os.environ, **place.environment, **PATIENT}
     done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr

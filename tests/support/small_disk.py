@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.required import missing
+from tests.support.required import missing
 
 
 @contextmanager

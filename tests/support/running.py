@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.t6_whole import starting
-from tests.t6_whole.starting import CONSTANTS, ROOT
+from tests.support import starting
+from tests.support.starting import CONSTANTS, ROOT
 
 KGFS = (sys.executable, "-m", "kgfs")
 PATIENCE = 300.0

@@ -11,7 +11,7 @@ from kgfs.domain.documents import Ontology
 from kgfs.tree.documents import DocumentsFolder
 from kgfs.tree.node import FOLDER_MODE, ROOT_INODE, Attr, Folder, Node
 from kgfs.tree.world import World
-from tests.t3_ingest.depositing import Desk
+from tests.support.depositing import Desk
 
 BORN = time.time_ns()
 

@@ -1,4 +1,4 @@
-"""Mounts documents/ of one ontology over real stores: ``python -m tests.t5_mount.serve_documents MOUNTPOINT HOME``.
+"""Mounts documents/ of one ontology over real stores: ``python -m tests.support.serve_documents MOUNTPOINT HOME``.
 
 Whatever no writer has open is settled every 20 ms. Says ``ready``, then answers ``errors`` with the lines of the log.
 Used as ``SmallMount`` uses its server.
@@ -17,9 +17,9 @@ import trio
 
 from kgfs.fuse.mount import mount
 from kgfs.tree.vfs import Vfs, space_of
-from tests.t3_ingest.depositing import Desk, desk_at
-from tests.t4_tree.documents_tree import root_of
-from tests.t5_mount.serve_small_tree import log_error, say
+from tests.support.depositing import Desk, desk_at
+from tests.support.documents_tree import root_of
+from tests.support.serve_small_tree import log_error, say
 
 
 async def obey(desk: Desk) -> None:

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from scripts.servers import process, qdrant_wire
-from tests.required import missing
+from tests.support.required import missing
 
 MEMORY = Path("/dev/shm")
 

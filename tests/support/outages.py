@@ -17,8 +17,8 @@ from kgfs.ingest.keeping.ship import entries
 from kgfs.stores.journal.encoding import decode
 from kgfs.stores.journal.facts import VersionMinted
 from scripts.servers import neo4j, process, qdrant_wire, seaweedfs
-from tests.peers.buckets import Server
-from tests.t6_whole.running import Place
+from tests.support.peers.buckets import Server
+from tests.support.running import Place
 
 TIMEOUT = 12
 """Seconds that a bucket or Qdrant may be silent, as the homes of these tests have it."""

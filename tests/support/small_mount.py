@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
-from tests.required import missing
+from tests.support.required import missing
 
 ROOT = Path(__file__).parents[2]
 NOBODY = 65534
@@ -32,7 +32,7 @@ class SmallMount:
         self.errors = mountpoint.with_name(mountpoint.name + ".errors")
         with open(self.errors, "ab") as errors:
             self.process = subprocess.Popen(
-                [*before, sys.executable, "-m", "tests.t5_mount.serve_small_tree", str(mountpoint), *arguments],
+                [*before, sys.executable, "-m", "tests.support.serve_small_tree", str(mountpoint), *arguments],
                 cwd=ROOT,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.t6_whole.running import Place
+from tests.support.running import Place
 
 IN_TIME = 1.0
 """Seconds in which a mount shows what was committed elsewhere."""

@@ -15,7 +15,7 @@ import trio
 from kgfs.errors import KgfsError, MissingError
 from kgfs.tree.node import ROOT_INODE, Attr, AttrChange, Caller
 from kgfs.tree.vfs import Vfs
-from tests.scenarios.driver import Stat
+from tests.support.scenarios.driver import Stat
 
 T = TypeVar("T")
 

@@ -22,7 +22,7 @@ from kgfs.stores.garage.s3.bucket import Bucket
 from kgfs.stores.garage.s3.garage import S3Garage
 from kgfs.stores.garage.s3.place import Place
 from scripts.servers import minio, process, s3, seaweedfs
-from tests.required import REQUIRED, missing
+from tests.support.required import REQUIRED, missing
 
 S3 = {"seaweedfs": seaweedfs, "minio": minio}
 GARAGES = ["files", "memory", *S3]

@@ -1,4 +1,4 @@
-"""``python -m tests.peers.qdrant_wire --folder DIR --port PORT``: serve until SIGTERM. 0 takes a free port and prints it."""
+"""``python -m tests.support.peers.qdrant_wire --folder DIR --port PORT``: serve until SIGTERM. 0 takes a free port and prints it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from qdrant_client.http import models
 
-from tests.peers.qdrant_wire.engine import Engine, NotCarriedOverError, NotFoundError, WrongError
+from tests.support.peers.qdrant_wire.engine import Engine, NotCarriedOverError, NotFoundError, WrongError
 
 VERSION = "1.18.0"
 """The server whose interface this is."""

@@ -1,4 +1,4 @@
-"""Mounts the small tree: ``python -m tests.t5_mount.serve_small_tree MOUNTPOINT [--many N]``.
+"""Mounts the small tree: ``python -m tests.support.serve_small_tree MOUNTPOINT [--many N]``.
 
 Says ``ready`` on standard output, then answers one command a line: ``put NAME TEXT``, ``take NAME``, ``free`` (let the slow
 read go on), ``metrics``. Errors that were logged go to standard error.
@@ -19,7 +19,7 @@ from kgfs.fuse.metrics import Requests
 from kgfs.fuse.mount import mount
 from kgfs.tree.node import Caller
 from kgfs.tree.vfs import Vfs, space_of
-from tests.scenarios.small_tree import Tree
+from tests.support.scenarios.small_tree import Tree
 
 
 def say(text: str) -> None:

@@ -42,7 +42,7 @@ from kgfs.stores.vectors.contract import Filter
 from kgfs.tree.node import File, Folder, Link
 from kgfs.tree.root import Root
 from kgfs.tree.world import World
-from tests.t4_tree.library import read
+from tests.support.library import read
 
 ONTOLOGIES = ("Zen", "Memory")
 FILES = ("a.txt", "b.md", "c.txt", "ü.txt")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from scripts.servers import neo4j, process
-from tests.required import missing
+from tests.support.required import missing
 
 if TYPE_CHECKING:
     from kgfs.stores.graph.neo4j.place import Place
@@ -76,7 +76,7 @@ def mortal_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture
 def mortal(mortal_folder: Path) -> Path:
     """The folder of a running server that the test may kill, and start again: no other process asks it. Each start takes as
-    long as a test, so those who kill one stay in one process (``tests.dealing``), and take a namespace of their own."""
+    long as a test, so those who kill one stay in one process (``tests.support.dealing``), and take a namespace of their own."""
     need_neo4j()
     if process.running(mortal_folder) is None:
         neo4j.start(mortal_folder, process.ports_before(mortal_folder))

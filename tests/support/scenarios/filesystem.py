@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.scenarios.driver import Driver, read_file, write_file
+from tests.support.scenarios.driver import Driver, read_file, write_file
 
 Scenario = Callable[[Driver], None]
 SCENARIOS: list[Scenario] = []

@@ -1,7 +1,7 @@
 """Commands of kgfs, each a process of its own, without what Python and its libraries take at each start: a quarter of a
 second of a core, and a whole one for a home on servers.
 
-One process, ``python -m tests.t6_whole.starting``, loads what commands use and forks one for each that is asked for, with the
+One process, ``python -m tests.support.starting``, loads what commands use and forks one for each that is asked for, with the
 environment and output it is given, in :data:`ROOT`. It lives and dies as if it had been started, but that what others read of
 it in /proc, its command line and environment, is its parent's; that Python does not take itself apart at its end; and that all
 have one seed of hashes. What Python itself reads when it starts cannot be told to a process that runs: a command whose
@@ -94,7 +94,7 @@ def _parent() -> socket.socket:
     mine, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
     with theirs:
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.t6_whole.starting", str(theirs.fileno())],
+            [sys.executable, "-m", "tests.support.starting", str(theirs.fileno())],
             stdin=subprocess.DEVNULL,
             cwd=ROOT,
             pass_fds=[theirs.fileno()],

@@ -14,8 +14,8 @@ from kgfs.domain.documents import Ontology
 from kgfs.stores.journal.contract import Journal
 from kgfs.stores.journal.facts import VersionMinted
 from kgfs.stores.journal.sqlite import SqliteJournal
-from tests.logs import undeclared
-from tests.t6_whole.running import Place, until
+from tests.support.logs import undeclared
+from tests.support.running import Place, until
 
 SETTLE = 0.3
 """Seconds of quiet in these tests."""

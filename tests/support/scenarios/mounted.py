@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.scenarios.driver import Stat
+from tests.support.scenarios.driver import Stat
 
 _libc = ctypes.CDLL(None, use_errno=True)
 AT_FDCWD = -100

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.required import missing
+from tests.support.required import missing
 
 WIRE = Path(__file__).with_name("wire.py")
 SERVERS = "10.77.0.1"

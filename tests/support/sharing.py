@@ -1,4 +1,4 @@
-"""A corpus that several workers read, and what a home knows of it: printed by ``python -m tests.t6_whole.sharing HOME``."""
+"""A corpus that several workers read, and what a home knows of it: printed by ``python -m tests.support.sharing HOME``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from kgfs.app.home import open_stores
 from kgfs.config import load
-from tests.t6_whole.knowledge_of import knowledge_in
+from tests.support.knowledge_of import knowledge_in
 
 THINGS = ("garbage collector", "reference counting", "tracing algorithm", "memory cell", "weak reference", "root set")
 COUNT = 8
