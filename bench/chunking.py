@@ -17,8 +17,8 @@ import numpy as np
 
 from kgfs.domain.text import Chunk, Text
 from kgfs.errors import UnreadableTextError
+from kgfs.formats.table import parse
 from kgfs.ingest.reading.chunk import chunk
-from kgfs.ingest.reading.parse import parse
 from kgfs.models import tokens as models
 
 

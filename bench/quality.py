@@ -23,9 +23,9 @@ import snowballstemmer
 from kgfs.compute.local import LocalCompute
 from kgfs.domain.knowledge import FoundConcept, FoundRelationship
 from kgfs.domain.text import Text
+from kgfs.formats.table import parse
 from kgfs.ingest.reading.chunk import chunk
 from kgfs.ingest.reading.gate import judge_all
-from kgfs.ingest.reading.parse import parse
 from kgfs.ingest.reading.rank import rank
 from kgfs.ingest.reading.validate import validate
 from kgfs.models.contract import Passage

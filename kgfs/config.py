@@ -16,6 +16,7 @@ from typing import Any
 import platformdirs
 
 from kgfs.errors import BadInputError
+from kgfs.models.extractor import table as extractors
 from kgfs.settings import Cluster, Garage, Graph, Models, Pipeline, Tree, Vectors
 
 OTHER_VARIABLES = ("KGFS_QDRANT_URL",)
@@ -174,7 +175,10 @@ def _section(name: str, kind: type, data: Any, path: Path, environ: Mapping[str,
         if key.endswith("_file") and values.get(key):
             values[key] = _file(values[key], path.parent, twin if twin in environ else f"{path}: {name}.{key}")
     try:
-        return kind(**values)
+        section = kind(**values)
+        if isinstance(section, Models):
+            extractors.check(section.extractor)
+        return section
     except BadInputError as error:
         raise BadInputError(f"{error} [{name}] stands in {path}, or in KGFS_{name.upper()}_… variables.") from error
 

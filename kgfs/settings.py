@@ -11,7 +11,6 @@ from kgfs.errors import BadInputError
 
 STRATEGIES = ("random", "popularity", "hybrid")
 EMBEDDERS = ("auto", "minilm", "none")
-EXTRACTORS = ("auto", "grammar", "statistics")
 
 LONGEST = 86_400.0
 """Seconds, a day, that a server may have for an answer: a socket waits for 24 at most, and some waits are ten time-outs."""
@@ -89,8 +88,6 @@ class Models:
     def __post_init__(self) -> None:
         if self.embedder not in EMBEDDERS:
             raise BadInputError(f"models.embedder is '{self.embedder}'; known are {', '.join(EMBEDDERS)}.")
-        if self.extractor not in EXTRACTORS:
-            raise BadInputError(f"models.extractor is '{self.extractor}'; known are {', '.join(EXTRACTORS)}.")
         _at_least("models", self, 0, "threads", "price_in", "price_out")
 
 

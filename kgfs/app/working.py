@@ -229,12 +229,12 @@ class _Abandoned:
 @contextmanager
 def _answering_questions(config: Config, stores: Stores, compute: Compute) -> Iterator[None]:
     """Where the socket cannot be made, by a full disk say, the work goes on without it."""
-    from kgfs.compute.nearest import answering
-    from kgfs.compute.questions import QuestionServer
+    from kgfs.compute.answering import answering
+    from kgfs.compute.questions import Materials, QuestionServer
 
     with ExitStack() as stack:
         try:
-            answer = answering(compute.embed if compute.embedding_model else None, stores.vectors)
+            answer = answering(Materials(compute.embed if compute.embedding_model else None, stores.vectors))
             stack.enter_context(QuestionServer(config.run, answer))
         except KgfsError as error:
             ErrorLog(config.errors_log).add("questions", error)

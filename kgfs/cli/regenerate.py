@@ -17,7 +17,8 @@ from kgfs.errors import BadInputError, MissingError
 from kgfs.ingest.life.regenerate import Order, all_of, owe
 from kgfs.ingest.life.regeneration_plan import Plan
 from kgfs.knowledge.compare import Comparison, Difference, compare
-from kgfs.settings import EXTRACTORS, STRATEGIES
+from kgfs.models.extractor import table as extractors
+from kgfs.settings import STRATEGIES
 from kgfs.stores.naming import find_ontology
 from kgfs.stores.stores import Stores
 
@@ -25,7 +26,7 @@ from kgfs.stores.stores import Stores
 @click.command()
 @click.argument("ontology")
 @click.option("--strategy", type=click.Choice(STRATEGIES), help="Which known concepts a document is compared with.")
-@click.option("--extractor", type=click.Choice(EXTRACTORS), help="Who reads, instead of the configured one.")
+@click.option("--extractor", type=click.Choice(extractors.names()), help="Who reads, instead of the configured one.")
 @click.option("--compare", "comparing", is_flag=True, help="Read nothing: tell what the last reading changed.")
 @click.option("--dry-run", is_flag=True, help="Print the plan only.")
 @click.option("--yes", is_flag=True, help="Do not ask.")

@@ -12,16 +12,23 @@ import os
 import select
 import socket
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kgfs.compute.patience import SLICE, Patience
 from kgfs.errors import BadInputError, KgfsError, NoWorkerError, StoreError, TimedOutError, from_os_error
 from kgfs.failpoints import slowly
 from kgfs.stores.worker_lock import told_of_the_last
+
+if TYPE_CHECKING:  # numpy, which a mount does not need
+    import numpy as np
+    import numpy.typing as npt
+
+    from kgfs.stores.vectors.contract import Vectors
 
 NAME = "questions.sock"
 LONGEST = 1 << 20
@@ -33,6 +40,17 @@ UNHURRIED = 10.0
 """Seconds an asker has to say its question and to take its answer."""
 
 Message = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Materials:
+    """What a worker answers with."""
+
+    embed: Callable[[Sequence[str]], list[npt.NDArray[np.float32]]] | None
+    """The embedding model, if there is one."""
+    vectors: Vectors | None
+
+
 Answering = Callable[[Message], Any]
 """What answers one question with plain data; KgfsError refuses it. Called by several threads."""
 

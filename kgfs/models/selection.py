@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kgfs.errors import ModelMissingError
-from kgfs.models import extractor as extractors
 from kgfs.models import tokens
 from kgfs.models.contract import Embedder, Extractor, Tokens
 from kgfs.models.embedder import MiniLM
+from kgfs.models.extractor import table
 from kgfs.models.grammar import English
 from kgfs.settings import Models
 
@@ -30,14 +30,15 @@ def select(settings: Models, loaded: Selection | None = None) -> Selection:
     """Loads what it selects (a few seconds), but for the token counter and the embedder where they are ``loaded``. A
     model that was asked for by name and is missing is ModelMissingError; with ``auto`` the work goes on without it."""
     notes: list[str] = []
+    table.check(settings.extractor)
     counter = loaded.tokens if loaded else tokens.load()
     if counter.name != "cl100k_base":
         notes.append("Token counts are estimates: the cl100k_base vocabulary is missing.")
     embedder = loaded.embedder if loaded else _embedder(settings, notes)
     grammar = _grammar(settings, notes)
-    if grammar is not None and embedder is None and settings.extractor == "auto":
+    if grammar is not None and embedder is None and settings.extractor == table.AUTO:
         notes.append("Concepts come from grammar and statistics without embeddings.")
-    chosen = extractors.build(grammar, embedder)
+    chosen = table.make(settings.extractor, grammar, embedder)
     return Selection(counter, embedder, chosen, _verbs(grammar) if grammar else None, tuple(notes))
 
 
@@ -54,12 +55,12 @@ def _embedder(settings: Models, notes: list[str]) -> Embedder | None:
 
 
 def _grammar(settings: Models, notes: list[str]) -> English | None:
-    if settings.extractor == "statistics":
+    if not table.may_need_grammar(settings.extractor):
         return None
     try:
         return English()
     except ModelMissingError as error:
-        if settings.extractor != "auto":
+        if settings.extractor != table.AUTO:
             raise
         notes.append(f"Concepts come from statistics alone, without relationships: {error}")
         return None

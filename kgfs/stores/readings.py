@@ -13,7 +13,7 @@ from typing import Any
 
 from kgfs.domain.documents import Document
 from kgfs.domain.knowledge import FoundConcept, FoundRelationship, Quote
-from kgfs.domain.text import Chunk, Verdict
+from kgfs.domain.text import Chunk, Text, Verdict
 from kgfs.errors import MissingError, RotError, StoreError
 from kgfs.stores.garage.contract import Objects
 
@@ -100,6 +100,16 @@ def text_of(objects: Objects, document: Document, reading: Reading) -> str:
     return text
 
 
+def put_text(objects: Objects, doc_id: str, text: Text) -> str:
+    """Keep a Text that is no decoding of the original, before its Reading names it. Return its key; ``""`` where the original
+    decoded gives the Text. Repeating it is harmless."""
+    if text.encoding:
+        return ""
+    key = _text_key(doc_id, text.sha256)
+    objects.put(key, text.text.encode("utf-8", "surrogatepass"))
+    return key
+
+
 def keep_text(objects: Objects, document: Document, reading: Reading) -> None:
     """Keep the Text for when the original is gone."""
     if not reading.text_key:
@@ -114,7 +124,11 @@ def later_vectors(reading: Reading, model: str) -> tuple[str, str]:
 
 
 def _kept_text_key(document: Document, reading: Reading) -> str:
-    return f"texts/{document.doc_id}/{reading.text_sha256[:32]}.txt"
+    return _text_key(document.doc_id, reading.text_sha256)
+
+
+def _text_key(doc_id: str, text_sha256: str) -> str:
+    return f"texts/{doc_id}/{text_sha256[:32]}.txt"
 
 
 def decode_reading(raw: bytes, key: str) -> Reading:

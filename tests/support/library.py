@@ -20,10 +20,10 @@ from kgfs.domain.knowledge import FoundConcept, FoundRelationship, Quote
 from kgfs.domain.names import encode_name
 from kgfs.domain.text import Chunk, Verdict
 from kgfs.errors import IsAFolderError, NotAFolderError
+from kgfs.formats.table import parse
 from kgfs.ingest.depositing.deposit import Deposits
 from kgfs.ingest.keeping.sessions import open_session
 from kgfs.ingest.reading.clock import StageClock
-from kgfs.ingest.reading.parse import parse
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.graph.opening import open_graph

@@ -13,8 +13,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kgfs.domain.text import Chunk, Text
+from kgfs.formats.table import parse
 from kgfs.ingest.reading.chunk import chunk
-from kgfs.ingest.reading.parse import parse
 from kgfs.models.tokens import Estimate
 
 PEP = (Path(__file__).parents[1] / "data" / "pep-3156.rst").read_text("utf-8")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kgfs.domain.text import Chunk, Text, Verdict
+from kgfs.formats.table import parse
 from kgfs.ingest.reading.gate import judge, judge_all
-from kgfs.ingest.reading.parse import parse
 
 KNOWLEDGE = "A koan is a question that has no answer by logic alone, and Zen uses it in practice."
 ADDRESSES = "https://example.org/one/very/long/address and https://example.org/another/quite/long/address"

@@ -19,7 +19,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kgfs.errors import UnreadableTextError
-from kgfs.ingest.reading.parse import parse
+from kgfs.formats.table import parse
 
 NAMES = st.sampled_from(("a.txt", "b.md", "c.rst", "d.py", "e.csv", "no-extension", "folder/f.unknown"))
 TEXTS = st.text(

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from kgfs.ingest.reading.parse import parse
-from kgfs.ingest.reading.structure.headings import section_paths, words_of
+from kgfs.formats.headings import section_paths, words_of
+from kgfs.formats.table import parse
 from kgfs.ingest.reading.structure.sentences import sentence_starts
 
 

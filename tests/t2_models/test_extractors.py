@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kgfs.errors import BadInputError
 from kgfs.models.contract import Extraction, Extractor, Passage, RawConcept, RawQuote, RawRelationship
-from kgfs.models.extractor import build, junk, output
+from kgfs.models.extractor import junk, output, table
 from kgfs.models.extractor.grammar import GrammarExtractor
 from kgfs.models.extractor.statistics import StatisticsExtractor
 from kgfs.models.grammar import English
@@ -109,8 +109,8 @@ def test_names_and_hashes_tell_extractors_apart(english: English) -> None:
     plain, none = StatisticsExtractor(), GrammarExtractor(english, None)
     assert len({plain.prompt_hash, none.prompt_hash}) == 2
     assert "en_core_web_sm" in none.model
-    assert build(None, None).name == "statistics"
-    assert build(english, None).name == "grammar"
+    assert table.make("auto", None, None).name == "statistics"
+    assert table.make("auto", english, None).name == "grammar"
 
 
 @pytest.mark.models

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kgfs.compute.nearest import answering, nearest
+from kgfs.compute.answering import answering
+from kgfs.compute.nearest import nearest
 from kgfs.compute.patience import Patience
-from kgfs.compute.questions import AT_ONCE, LONGEST, NAME, QuestionServer, ask
+from kgfs.compute.questions import AT_ONCE, LONGEST, NAME, Materials, QuestionServer, ask
 from kgfs.errors import BadInputError, GivenUpError, NoWorkerError, StoreError, TimedOutError
 from kgfs.stores.vectors.contract import Row
 from kgfs.stores.vectors.memory import MemoryVectors
@@ -160,7 +161,7 @@ def test_the_nearest_sources_by_meaning() -> None:
     for doc_id, chunk, vector, ontology in (("a", 0, [1, 0], "P"), ("a", 1, [0, 1], "P"), ("b", 0, [0.8, 0.6], "Q")):
         row = Row("source", f"{doc_id}:{chunk}", 0, np.array(vector, np.float32), ontology, doc_id, chunk)
         vectors.upsert([row])
-    answer = answering(lambda texts: [np.array([[1, 0]], np.float32) for _ in texts], vectors)
+    answer = answering(Materials(lambda texts: [np.array([[1, 0]], np.float32) for _ in texts], vectors))
     question = {"question": "nearest", "words": "zen", "ontology": "", "limit": 2, "also": []}
     assert answer(question) == [("a", 0, 1.0), ("b", 0, 0.8)]
     assert answer({**question, "also": ["a:1", "none:7", "b:0"]}) == [("a", 0, 1.0), ("b", 0, 0.8), ("a", 1, 0.0)]
@@ -175,7 +176,7 @@ def test_the_nearest_sources_by_meaning() -> None:
         with pytest.raises(BadInputError):
             answer({**question, **wrong})
     with pytest.raises(BadInputError, match="no embedding model"):
-        answering(None, vectors)(question)
+        answering(Materials(None, vectors))(question)
 
 
 def test_they_come_over_the_socket(run: Path) -> None:

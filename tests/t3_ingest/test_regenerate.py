@@ -259,7 +259,7 @@ def test_unsupported_formats_are_left_and_words_are_checked(config: Config, stor
     assert [document.source_id.partition("/")[2] for document in regenerate(stores)] == ["a.txt"]
     with pytest.raises(BadInputError, match="Unknown strategy 'best'; known are random, popularity, hybrid"):
         Order("x", strategy="best")
-    with pytest.raises(BadInputError, match="Unknown extractor 'best'"):
+    with pytest.raises(BadInputError, match="the extractor is 'best'"):
         Order("x", extractor="best")
 
 

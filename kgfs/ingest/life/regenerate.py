@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from kgfs.domain.documents import INGEST_VERSION, INGEST_VERSIONS, Document, Ontology, State
 from kgfs.errors import BadInputError, MissingError
 from kgfs.failpoints import border
-from kgfs.settings import EXTRACTORS, STRATEGIES
+from kgfs.models.extractor import table as extractors
+from kgfs.settings import STRATEGIES
 from kgfs.stores.journal.contract import Journal
 from kgfs.stores.journal.contract_names import Names
 from kgfs.stores.journal.facts import ReadingOwed
@@ -46,8 +47,8 @@ class Order:
     def __post_init__(self) -> None:
         if self.strategy and self.strategy not in STRATEGIES:
             raise BadInputError(f"Unknown strategy '{self.strategy}'; known are {', '.join(STRATEGIES)}.")
-        if self.extractor and self.extractor not in EXTRACTORS:
-            raise BadInputError(f"Unknown extractor '{self.extractor}'; known are {', '.join(EXTRACTORS)}.")
+        if self.extractor:
+            extractors.check(self.extractor, "the extractor")
 
 
 def owe(journal: Journal, choose: Callable[[], Iterable[Document]], order: Order) -> list[Document]:

@@ -10,9 +10,9 @@ from itertools import islice, pairwise
 import xxhash
 
 from kgfs.domain.text import Chunk, Text
+from kgfs.formats.headings import section_paths
 from kgfs.ingest.reading.structure.clusters import cluster_border
 from kgfs.ingest.reading.structure.cuts import cuts
-from kgfs.ingest.reading.structure.headings import section_paths
 from kgfs.ingest.reading.structure.units import Unit, split, units_of
 from kgfs.models.contract import Tokens
 

@@ -17,18 +17,18 @@ from kgfs.domain.documents import INGEST_VERSION, Document
 from kgfs.domain.text import Chunk, Text, Verdict
 from kgfs.errors import BadInputError
 from kgfs.failpoints import border
+from kgfs.formats.table import parse
 from kgfs.ingest.reading import embeddings, records
 from kgfs.ingest.reading.chunk import METHOD, chunk
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.reading.former import former_vectors
 from kgfs.ingest.reading.gate import judge_all
-from kgfs.ingest.reading.parse import parse
 from kgfs.ingest.reading.rank import rank
 from kgfs.ingest.reading.validate import ValidExtraction, validate
 from kgfs.models.contract import Passage
 from kgfs.settings import Pipeline
 from kgfs.stores.garage.contract import Objects
-from kgfs.stores.readings import Reading, decode_reading
+from kgfs.stores.readings import Reading, decode_reading, put_text
 
 LOOK = 0.25
 """Seconds after which it is called again while a stage goes on."""
@@ -117,6 +117,8 @@ class Reader:
         with self.clock.stage("rank"):
             kept = [chunk for chunk, verdict in zip(chunks, verdicts, strict=True) if verdict.passed]
             concepts, relationships = rank(text.title, kept, validated, self.settings.concepts_per_document)
+        with self.clock.stage("keep"):
+            text_key = put_text(self.objects, document.doc_id, text)
         vectors_key = ""
         if self.compute.embedding_model:
             progress("embed", 0.9)
@@ -134,7 +136,7 @@ class Reader:
             parser=text.parser,
             media_type=text.media_type,
             encoding=text.encoding,
-            text_key="",
+            text_key=text_key,
             text_sha256=text.sha256,
             text_length=len(text.text),
             title=text.title,

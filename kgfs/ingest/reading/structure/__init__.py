@@ -1,6 +1,5 @@
-"""The structure of texts: scanners that read lines once and give ordered, non-overlapping blocks.
+"""Cut a Text into the spans of its Sources: units, ranks of their borders, sentences.
 
-Every scanner has the form ``(lines) -> list[Block]``; every character that is not white space is in a block. All run
-in linear time, also on one line of hundreds of megabytes: patterns are matched against lines' beginnings or against
-lines that are known to be short.
+Every function runs in linear time, also on one line of hundreds of megabytes: patterns are matched against the beginnings of lines
+or against lines that are known to be short.
 """

@@ -1,12 +1,13 @@
-"""Blocks of plain text: paragraphs, simple headings, lists and indented code; and of program source and tables."""
+"""Plain text: paragraphs, simple headings, lists and indented code."""
 
 from __future__ import annotations
 
 import re
 
 from kgfs.domain.text import Block
-from kgfs.ingest.reading.structure.headings import is_adornment
-from kgfs.ingest.reading.structure.lines import Line, end_of_paragraph
+from kgfs.formats.contract import text_format
+from kgfs.formats.headings import is_adornment
+from kgfs.formats.lines import Line, end_of_paragraph
 
 _ITEM = re.compile(r"(?:[-+*•‣–]|\(?\d{1,3}[.)]|\(?[a-z]\))\s")
 _NUMBERED = re.compile(r"(\d{1,3}(?:\.\d{1,3}){0,5})\.?\s+(?=[^\W\d_])")
@@ -72,24 +73,4 @@ def _lone_heading(body: str) -> int:
     return 1 if body.isupper() and letters >= 3 and letters * 2 > len(body) else 0
 
 
-def source_blocks(lines: list[Line]) -> list[Block]:
-    """Program source and data in lines: stretches without a blank line, all code."""
-    return _stretches(lines, "code")
-
-
-def table_blocks(lines: list[Line]) -> list[Block]:
-    """Rows of a table in text form."""
-    return _stretches(lines, "table")
-
-
-def _stretches(lines: list[Line], kind: str) -> list[Block]:
-    blocks: list[Block] = []
-    i = 0
-    while i < len(lines):
-        if not lines[i].body:
-            i += 1
-            continue
-        behind = end_of_paragraph(lines, i)
-        blocks.append(Block(kind, lines[i].start, lines[behind - 1].stop))
-        i = behind
-    return blocks
+FORMAT = text_format("plain/1", "text/plain", frozenset(), plain_blocks)

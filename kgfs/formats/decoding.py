@@ -6,7 +6,7 @@ import codecs
 import re
 
 from kgfs.errors import UnreadableTextError
-from kgfs.ingest.reading.formats.magic import known_format
+from kgfs.formats.magic import known_format
 
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32-le", "UTF-32"),
@@ -44,6 +44,12 @@ def decode(name: str, content: bytes) -> tuple[str, str]:
     if found_control := _NOT_TEXT.search(content):
         _refuse_binary(name, content, found_control.start())
     return text, "utf-8"
+
+
+def decode_start(content: bytes, length: int) -> str:
+    """Return about ``length`` characters at the beginning, to be looked at: what cannot be decoded is replaced."""
+    encoding = next((encoding for mark, encoding, _ in _MARKS if content.startswith(mark)), "utf-8")
+    return content[: 4 * length].decode(encoding, "replace")[:length]
 
 
 def _marked(name: str, content: bytes, encoding: str, shown: str) -> str:

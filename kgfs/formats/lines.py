@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from kgfs.domain.text import Block
+
 MARK = "\ufeff"
 """The byte-order mark, which stays in a Text as its first character."""
 
@@ -59,3 +61,17 @@ def end_of_paragraph(lines: list[Line], at: int) -> int:
     while at < len(lines) and lines[at].body:
         at += 1
     return at
+
+
+def stretches(lines: list[Line], kind: str) -> list[Block]:
+    """Return one block of the given kind for each run of lines without a blank one."""
+    blocks: list[Block] = []
+    i = 0
+    while i < len(lines):
+        if not lines[i].body:
+            i += 1
+            continue
+        behind = end_of_paragraph(lines, i)
+        blocks.append(Block(kind, lines[i].start, lines[behind - 1].stop))
+        i = behind
+    return blocks

@@ -1,18 +1,25 @@
-"""Blocks of Markdown (CommonMark's block structure, tables of GitHub's dialect, YAML or TOML front matter)."""
+"""Markdown (CommonMark's block structure, tables of GitHub's dialect, YAML or TOML front matter)."""
 
 from __future__ import annotations
 
 import re
 
 from kgfs.domain.text import Block
-from kgfs.ingest.reading.structure.headings import words_of
-from kgfs.ingest.reading.structure.lines import SHORT, Line, end_of_indented, end_of_paragraph
+from kgfs.formats.contract import text_format
+from kgfs.formats.headings import words_of
+from kgfs.formats.lines import SHORT, Line, end_of_indented, end_of_paragraph
 
 _ATX = re.compile(r"(#{1,6})(?:[ \t]+|$)")
 _ATX_TAIL = re.compile(r"(?:^|[ \t])#+$")
 _FENCE = re.compile(r"`{3,}(?=[^`]*$)|~{3,}")
 _ITEM = re.compile(r"(?:[-+*]|\d{1,9}[.)])(?:\s|$)")
 _DELIMITER_ROW = re.compile(r"\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?$")
+_SIGNS = re.compile(r"^(?:#{1,6} \S|```|~~~|\[[^\]\n]{1,80}\]: \S)|\]\(https?://", re.MULTILINE)
+
+
+def signs(start: str) -> int:
+    """Count headings, fences and links of Markdown."""
+    return sum(1 for _ in _SIGNS.finditer(start))
 
 
 def markdown_blocks(lines: list[Line]) -> list[Block]:
@@ -143,3 +150,7 @@ def _end_of_text(lines: list[Line], at: int) -> tuple[int, int]:
                 break
         i += 1
     return i, 0
+
+
+EXTENSIONS = frozenset({"md", "markdown", "mdown", "mkd", "mdx", "qmd", "rmd"})
+FORMAT = text_format("markdown/1", "text/markdown", EXTENSIONS, markdown_blocks, signs)

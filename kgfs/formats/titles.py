@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 
 from kgfs.domain.text import Block
-from kgfs.ingest.reading.structure.headings import words_of
-from kgfs.ingest.reading.structure.lines import MARK
+from kgfs.formats.headings import words_of
+from kgfs.formats.lines import MARK
 
 _TITLE_FIELD = re.compile(
     r"^:?title[ \t]{0,8}[:=][ \t]{1,8}([^\r\n]{1,500})((?:\r?\n[ \t]{1,40}[^\s:][^\r\n]{0,500}){0,3})", re.I | re.M

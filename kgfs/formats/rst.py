@@ -1,12 +1,13 @@
-"""Blocks of reStructuredText, and of the plainer texts that follow its conventions (PEPs with their mail-like header)."""
+"""reStructuredText, and of the plainer texts that follow its conventions (PEPs with their mail-like header)."""
 
 from __future__ import annotations
 
 import re
 
 from kgfs.domain.text import Block
-from kgfs.ingest.reading.structure.headings import is_adornment, words_of
-from kgfs.ingest.reading.structure.lines import SHORT, Line, end_of_indented, end_of_paragraph
+from kgfs.formats.contract import text_format
+from kgfs.formats.headings import is_adornment, words_of
+from kgfs.formats.lines import SHORT, Line, end_of_indented, end_of_paragraph
 
 _ITEM = re.compile(r"(?:[-+*•‣]|\(?(?:\d{1,4}|#|[A-Za-z]|[ivxIVX]{2,5})[.)])\s")
 _FIELD = re.compile(r":[^\s:`][^:`]{0,80}:(?:\s|$)")
@@ -23,6 +24,14 @@ _KIND_OF_DIRECTIVE = {
              "currentmodule", "module", "unicode"),
 }  # fmt: skip
 _DIRECTIVES = {name: kind for kind, names in _KIND_OF_DIRECTIVE.items() for name in names}
+_SIGNS = re.compile(r"^\.\. (?:[\w-]{1,40}::|_[^\n:]{1,80}:)|^:[A-Za-z-]{2,20}: |:[a-z]{2,10}:`", re.MULTILINE)
+_PEP = re.compile(r"\ufeff?PEP: \d")
+_CERTAIN = 1 << 30
+
+
+def signs(start: str) -> int:
+    """Count directives, targets, fields and roles; a header of a PEP is certain."""
+    return _CERTAIN if _PEP.match(start) else sum(1 for _ in _SIGNS.finditer(start))
 
 
 def rst_blocks(lines: list[Line]) -> list[Block]:
@@ -170,3 +179,6 @@ class _Scan:
                     return k + 1
             self.tables_end = False  # no table ends below this line, so none is looked for again: linear time
         return end_of_paragraph(lines, i)
+
+
+FORMAT = text_format("rst/1", "text/x-rst", frozenset({"rst", "rest"}), rst_blocks, signs)

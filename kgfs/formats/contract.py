@@ -1,0 +1,56 @@
+"""Declare what a format is."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from kgfs.domain.text import Block, Text
+from kgfs.formats.decoding import decode
+from kgfs.formats.lines import Line, lines_of
+from kgfs.formats.titles import title_of
+
+
+def _no_signature(content: bytes) -> bool:
+    return False
+
+
+def _no_signs(start: str) -> int:
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One row of ``FORMATS``."""
+
+    parser: str
+    """Name and version, ``markdown/1``: a change of what the parser finds needs a new version."""
+    media_type: str
+    extensions: Collection[str]
+    """Of files in this format: lower case, without the dot."""
+    read: Callable[[str, bytes], Text]
+    """Parse a file, given its name and its bytes. Time is linear in the size. Raises UnreadableTextError."""
+    signature: Callable[[bytes], bool] = _no_signature
+    """Tell whether the bytes are in this format, whatever the file is called. Asked first, in the order of the table."""
+    signs: Callable[[str], int] = _no_signs
+    """Count the signs of this format in the beginning of a text whose name tells nothing."""
+
+
+def text_format(
+    parser: str,
+    media_type: str,
+    extensions: Collection[str],
+    blocks: Callable[[list[Line]], list[Block]],
+    signs: Callable[[str], int] = _no_signs,
+) -> Format:
+    """Return a format whose Text is the exact decoding of the bytes, with the structure that ``blocks`` finds in its lines."""
+
+    def read(name: str, content: bytes) -> Text:
+        text, encoding = decode(name, content)
+        found = tuple(blocks(lines_of(text)))
+        encoded = content if encoding == "utf-8" else text.encode("utf-8", "surrogatepass")
+        digest = hashlib.sha256(encoded).hexdigest()
+        return Text(text, digest, parser, media_type, encoding, title_of(name, text, found), found)
+
+    return Format(parser, media_type, extensions, read, signs=signs)

@@ -1,0 +1,51 @@
+"""List the formats that are read, and find the one of a file."""
+
+from __future__ import annotations
+
+from kgfs.domain.names import extension_of
+from kgfs.domain.text import Text
+from kgfs.formats import delimited, markdown, plain, rst, source
+from kgfs.formats.contract import Format
+from kgfs.formats.decoding import decode_start
+
+FORMATS: tuple[Format, ...] = (
+    rst.FORMAT,
+    markdown.FORMAT,
+    delimited.FORMAT,
+    source.FORMAT,
+    plain.FORMAT,
+)
+"""Every format that is read. Of formats with equally many signs the first one is taken, and the last one takes the rest."""
+
+SNIFFED = 1 << 16
+"""Characters at the beginning of a text that are looked at where its name tells nothing."""
+ENOUGH_SIGNS = 2
+"""One sign may be chance."""
+
+
+def parse(name: str, content: bytes) -> Text:
+    """Return the Text of a file.
+
+    ``name`` is its path or the last part of that; the extension helps to know the format. For text formats the decoding is exact:
+    ``text.encode(encoding) == content``, with byte-order mark and line ends. Time is linear in the size. UnreadableTextError
+    names what the file seems to be and what can be done.
+    """
+    return format_of(name, content).read(name, content)
+
+
+def format_of(name: str, content: bytes) -> Format:
+    """Return the format of a file: by its signature, else by its extension, else by the signs in its beginning.
+
+    ``.txt``, unknown extensions and none say nothing; such a text is plain unless its beginning shows ENOUGH_SIGNS of one format.
+    """
+    for candidate in FORMATS:
+        if candidate.signature(content):
+            return candidate
+    extension = extension_of(name)
+    for candidate in FORMATS:
+        if extension in candidate.extensions:
+            return candidate
+    start = decode_start(content, SNIFFED)
+    counts = [candidate.signs(start) for candidate in FORMATS]
+    most = max(counts)
+    return FORMATS[counts.index(most)] if most >= ENOUGH_SIGNS else FORMATS[-1]

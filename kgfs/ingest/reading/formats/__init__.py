@@ -1,1 +1,0 @@
-"""What bytes are: binary formats known by their magic number, text by its exact decoding."""

@@ -1,0 +1,75 @@
+"""List the extractors that ``models.extractor`` may name.
+
+Loading this module loads no model and none of the extractors: each row imports its own when it is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kgfs.errors import BadInputError
+
+if TYPE_CHECKING:
+    from kgfs.models.contract import Embedder, Extractor
+    from kgfs.models.grammar import English
+
+AUTO = "auto"
+"""The name that stands for the first extractor of the table whose models are there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One extractor."""
+
+    name: str
+    needs_grammar: bool
+    """Whether it is made only where the grammar of English is loaded. Without need of it the grammar is not loaded."""
+    make: Callable[[English | None, Embedder | None], Extractor]
+    """Return the extractor, given the grammar (never None where it is needed) and the embedder, if there is one."""
+
+
+def _grammar(grammar: English | None, embedder: Embedder | None) -> Extractor:
+    from kgfs.models.extractor.grammar import GrammarExtractor
+
+    assert grammar is not None
+    return GrammarExtractor(grammar, embedder)
+
+
+def _statistics(grammar: English | None, embedder: Embedder | None) -> Extractor:
+    from kgfs.models.extractor.statistics import StatisticsExtractor
+
+    return StatisticsExtractor()
+
+
+EXTRACTORS: tuple[Row, ...] = (
+    Row("grammar", True, _grammar),
+    Row("statistics", False, _statistics),
+)
+"""Every extractor, the best first."""
+
+
+def names() -> tuple[str, ...]:
+    """Return all values that ``models.extractor`` may have."""
+    return (AUTO, *(row.name for row in EXTRACTORS))
+
+
+def check(name: str, setting: str = "models.extractor") -> None:
+    """Raise BadInputError for a name that no row has."""
+    if name not in names():
+        raise BadInputError(f"{setting} is '{name}'; known are {', '.join(names())}.")
+
+
+def may_need_grammar(name: str) -> bool:
+    """Tell whether the grammar is to be loaded for this value of ``models.extractor``."""
+    return any(row.needs_grammar for row in EXTRACTORS if name in (AUTO, row.name))
+
+
+def make(name: str, grammar: English | None, embedder: Embedder | None) -> Extractor:
+    """Return the extractor of that name or, for ``auto``, the first whose models are there. BadInputError for an unknown name."""
+    check(name)
+    for row in EXTRACTORS:
+        if name in (AUTO, row.name) and (grammar is not None or not row.needs_grammar):
+            return row.make(grammar, embedder)
+    raise AssertionError(f"{name} was chosen, though the grammar that it needs is missing")
