@@ -172,7 +172,7 @@ class Operations(Handling):
     # -------------------------------------------------------------------------------------------- files
 
     def _open_at_once(self, inode: int, flags: int, ctx: RequestContext) -> FileInfo | Waits:
-        fh = self._vfs.files.open_at_once(inode, flags)
+        fh = self._vfs.files.open_at_once(inode, flags, ctx.pid)
         if fh is None:
             return WAITS
         handle = self._vfs.files.handle(fh)
@@ -181,7 +181,7 @@ class Operations(Handling):
 
     @mostly_quick(_open_at_once)
     async def open(self, inode: int, flags: int, ctx: RequestContext) -> FileInfo:
-        fh = await self._vfs.files.open(inode, flags)
+        fh = await self._vfs.files.open(inode, flags, ctx.pid)
         return file_info(fh, self._vfs.files.handle(fh))
 
     def _read_at_once(self, fh: int, off: int, size: int) -> bytes | Waits:

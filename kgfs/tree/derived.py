@@ -128,12 +128,16 @@ class StayingFile(DerivedFile, Generic[T]):
         return super().attr() if self._first else self.world.moment.seen(self.key, super().attr)
 
     def handle(self) -> Handle:
+        moment = self.world.moment
         try:
-            return Rendered(self.world.moment.rendered(self.key, self.content))
+            content = moment.rendered(self.key, self.content)
+            if len(content) != self.attr().size:
+                moment.forget()  # bytes and attributes are of different commits: the next lookup must find the newest
         except MissingError:
             # What is remembered speaks of it still; the kernel, which looks it up again, must not find it again.
-            self.world.moment.forget()
+            moment.forget()
             raise
+        return Rendered(content)
 
 
 class DerivedLink(Link):

@@ -6,6 +6,7 @@ in the number of inodes. Not for several threads: the event loop owns it.
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator
 
@@ -15,6 +16,9 @@ from kgfs.tree.node import ROOT_INODE, Attr, Folder, Node
 
 MAX_NEGATIVE = 65_536
 """How many absent names the kernel may believe in at one time; it never says when it drops one."""
+
+REPLY_ARRIVES = 1.0
+"""Seconds after which the kernel has surely applied an answer, on a machine with much to do."""
 
 _SMALL = 1024
 
@@ -37,6 +41,10 @@ class Known:
     """The id of the bytes all pages that the kernel keeps are of; None where they may be of several."""
     more: set[Place] | None = None
     """Other places it was found at."""
+    resized = float("-inf")
+    """When the kernel was told another size than before (monotonic seconds)."""
+    refused: set[int] | None = None
+    """Threads whose open was refused because the kernel knew another size, since one was not."""
     gone: Attr | None = None
     """Attributes from when its last name was removed: all that is left of an unlinked file for its holders."""
     listing = 0
@@ -55,7 +63,20 @@ class Known:
 
     def tell_size(self, size: int) -> None:
         if size != self.size:
-            self.size, self.listing = size, 0
+            self.size, self.listing, self.resized = size, 0, time.monotonic()
+
+    def was_resized(self) -> bool:
+        """Whether a reply with another size may still be on its way to a thread that asked: until that thread runs, the kernel
+        shows all others the size before."""
+        return time.monotonic() - self.resized < REPLY_ARRIVES
+
+    def refuse(self, pid: int) -> bool:
+        """Whether an open by this thread is to be refused: not twice."""
+        self.refused = self.refused or set()
+        if pid in self.refused:
+            return False
+        self.refused.add(pid)
+        return True
 
     def opens(self, content: Hashable) -> bool:
         """One more handle, on bytes with this id. Whether the pages the kernel has are of the same."""
@@ -133,7 +154,8 @@ class Inodes:
             if self._came is not None:
                 self._came(inode, node)
         else:
-            known.node, known.gone, known.size, known.listing = node, None, size, 0
+            known.node, known.gone, known.listing = node, None, 0
+            known.tell_size(size)
             known.count += 1
             if known.parent != parent or known.name != name:
                 self._place(known, parent, name)

@@ -43,7 +43,7 @@ class OpenFiles:
 
     # ------------------------------------------------------------------------------------- open, release
 
-    def open_at_once(self, inode: int, flags: int) -> int | None:
+    def open_at_once(self, inode: int, flags: int, pid: int = 0) -> int | None:
         """To read, where nothing is waited for; else None. GoneError for what has left since (see
         :func:`raise_gone`)."""
         try:
@@ -52,11 +52,11 @@ class OpenFiles:
             handle = None if flags & (os.O_ACCMODE | os.O_TRUNC | os.O_APPEND) else file.open_at_once()
         except MissingError as error:
             raise_gone(error)
-        return None if handle is None else self._opened(known, handle, inode, writes=False)
+        return None if handle is None else self._opened(known, handle, inode, pid, writes=False)
 
-    async def open(self, inode: int, flags: int) -> int:
-        """In any way. GoneError as above."""
-        fh = self.open_at_once(inode, flags)
+    async def open(self, inode: int, flags: int, pid: int = 0) -> int:
+        """In any way, for the thread ``pid``. GoneError as above."""
+        fh = self.open_at_once(inode, flags, pid)
         if fh is not None:
             return fh
         known = self._inodes.known(inode)
@@ -68,20 +68,28 @@ class OpenFiles:
             raise_gone(error)
         if flags & os.O_TRUNC and known.gone is not None:
             known.gone = resized(known.gone, 0)
-        return self.opened(handle, inode, flags)
+        return self.opened(handle, inode, flags, pid)
 
-    def opened(self, handle: Handle, inode: int, flags: int) -> int:
+    def opened(self, handle: Handle, inode: int, flags: int, pid: int = 0) -> int:
         """The number of a handle that was made for that inode."""
-        return self._opened(self._inodes.known(inode), handle, inode, writes=flags & os.O_ACCMODE != os.O_RDONLY)
+        return self._opened(self._inodes.known(inode), handle, inode, pid, writes=flags & os.O_ACCMODE != os.O_RDONLY)
 
-    def _opened(self, known: Known, handle: Handle, inode: int, *, writes: bool) -> int:
-        if writes:
-            known.writers += 1
+    def _opened(self, known: Known, handle: Handle, inode: int, pid: int, *, writes: bool) -> int:
+        """GoneError where the kernel may know another size than that of the bytes: the thread looks the name up again, and so
+        learns the size before it asks fstat, or reads."""
         if isinstance(handle, Fixed):
+            differs = not handle.direct_io and known.size not in (-1, handle.size)
+            if (differs or known.was_resized()) and known.refuse(pid):
+                handle.release()
+                raise GoneError("The file was changed between lookup and open.")
+            known.refused = None
             handle.keep_cache = known.opens(handle.content_id)
             if not handle.direct_io:
-                # It changed, and the kernel is not told yet: by the size it knows it would cut the new bytes short.
-                handle.direct_io = known.size not in (-1, handle.size) or not self._held.hold(inode, handle)
+                # Refused before, and no name was looked up, as when a program opens /proc/self/fd/N. By the size that the
+                # kernel knows it would cut the new bytes short.
+                handle.direct_io = differs or not self._held.hold(inode, handle)
+        if writes:
+            known.writers += 1
         return self._handles.add(OpenFile(handle, inode, writes))
 
     def handle(self, fh: int) -> Handle:

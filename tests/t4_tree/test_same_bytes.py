@@ -11,6 +11,7 @@ import pytest
 import trio
 
 from kgfs.domain.documents import State, Version
+from kgfs.errors import GoneError
 from kgfs.tree.node import ROOT_INODE, File, Folder
 from kgfs.tree.vfs import Vfs, space_of
 from tests.support.library import ME, Library, library_at, read
@@ -161,12 +162,16 @@ def test_what_changed_is_read_whole_though_the_kernel_was_told_another_size(libr
         assert not vfs.handles.file(opened).handle.direct_io
         library.write("Zen/documents/again.txt", ZEN)
         library.settle()
-        later = await vfs.files.open(inode, os.O_RDONLY)
+        with pytest.raises(GoneError):  # the kernel looks the name up again
+            await vfs.files.open(inode, os.O_RDONLY)
+        later = await vfs.files.open(inode, os.O_RDONLY)  # for one who cannot, with /proc/self/fd/N
         handle = vfs.handles.file(later).handle
         assert handle.direct_io and not handle.keep_cache
         assert len(json.loads(await vfs.files.read(later, 0, 100_000))["paths"]) == 2
         await vfs.files.release(opened)  # until then the inode keeps the size of the bytes that are open
         vfs.getattr(inode)
+        with pytest.raises(GoneError):  # the answer may be still on its way to another thread
+            await vfs.files.open(inode, os.O_RDONLY)
         told = await vfs.files.open(inode, os.O_RDONLY)
         assert not vfs.handles.file(told).handle.direct_io
         for number in (later, told):

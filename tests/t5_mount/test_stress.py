@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import random
+import subprocess
+import sys
 import threading
 import time
 import traceback
@@ -187,3 +189,46 @@ def test_everybody_at_once(tmp_path: Path) -> None:
         with mounted_again(place, "fresh") as fresh:
             in_time(lambda: alike(top, fresh.mountpoint / "A"))
         assert "zen.concept" in os.listdir(top / "concepts")
+
+
+READER = """
+import os, sys, time
+
+top, ends, first = sys.argv[1], time.time() + float(sys.argv[2]), int(sys.argv[3])
+reads = 0
+while time.time() < ends:
+    for position, name in enumerate(os.listdir(top)):
+        for file in ("concept.md", "evidence/1/source.txt", "evidence/1/citation.json", "evidence/1/quote.txt"):
+            try:
+                opened = os.open(f"{top}/{name}/{file}", os.O_RDONLY)
+            except FileNotFoundError:
+                continue
+            before = os.fstat(opened).st_size
+            content = b"".join(iter(lambda: os.read(opened, 1000 if (reads + first) % 3 else 100), b""))
+            after = os.fstat(opened).st_size
+            os.close(opened)
+            reads += 1
+            if not before == after == len(content):
+                sys.exit(f"{name}/{file}: {before} bytes before, {after} after, {len(content)} read, after {reads} reads")
+print(reads)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.claim("SIZE-1", "VIS-6")
+def test_open_files_have_the_size_they_tell(tmp_path: Path) -> None:
+    """Readers of concepts, while what they read is committed anew all the time."""
+    with mounted_place(tmp_path) as place:
+        top = place.ontology("A")
+        (top / "documents/zen.md").write_text(ZEN)
+        until(lambda: os.listdir(top / "concepts"))
+        words = [sys.executable, "-c", READER, str(top / "concepts"), str(SECONDS / 3)]
+        readers = [subprocess.Popen([*words, str(first)], stdout=subprocess.PIPE, text=True) for first in range(3)]
+        chance, versions = random.Random(1), 0
+        while any(reader.poll() is None for reader in readers):
+            (top / f"documents/{chance.randrange(12)}.txt").write_text(text(chance))
+            versions += 1
+            time.sleep(0.2)
+        said = [reader.communicate()[0] for reader in readers]
+        assert [reader.returncode for reader in readers] == [0, 0, 0]
+        print(f"{sum(map(int, said))} reads during {versions} writes")
