@@ -13,10 +13,13 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 
-from kgfs.app.home import open_deposits
+from hypothesis import strategies as st
+
 from kgfs.compute.contract import Compute
 from kgfs.compute.engine import LocalEngine
+from kgfs.compute.local import LocalCompute
 from kgfs.config import Config
 from kgfs.domain.documents import Name, NameKind, Ontology
 from kgfs.domain.identity import normalise_label
@@ -33,7 +36,7 @@ from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.turns import Exchange, only_changer, taking_turns
 from kgfs.ingest.working.worker import Worker
-from kgfs.settings import STRATEGIES
+from kgfs.settings import STRATEGIES, Models
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.naming import find_document
 from kgfs.stores.readings import decode_decisions, decode_reading
@@ -406,4 +409,11 @@ def open_place(config: Config, stores: Stores, deposits: Deposits, compute: Comp
     return place
 
 
-__all__ = ["OPERATIONS", "Place", "act", "differences", "open_deposits", "open_place", "operation", "put_away", "seen"]
+HISTORIES = st.lists(
+    st.tuples(st.sampled_from(["write", "work", *OPERATIONS]), st.integers(0, 1 << 16)), min_size=6, max_size=24
+)
+
+
+@cache
+def compute_with(embedder: str) -> LocalCompute:
+    return LocalCompute(Models(embedder=embedder, extractor="statistics"))

@@ -35,5 +35,30 @@ def known(home: Path) -> tuple[dict[str, Any], list[int], int]:
         return knowledge_in(stores), epochs, len(list(stores.garage.objects.keys("readings/")))
 
 
+SEEN = 60.0
+"""Seconds for what others did to be seen, on a machine that does much else; half a second where it does not."""
+
+
+def show_the_same(*hosts: Path) -> bool:
+    """What is renamed while it is looked at is looked at again. A name may come before what was written."""
+    try:
+        one, other = map(tree, hosts)
+    except FileNotFoundError:
+        return False
+    return one == other
+
+
+def versions_of(documents: Path, path: str) -> list[bytes]:
+    """What ``versions/`` has of it, whichever came first."""
+    return sorted(found.read_bytes() for found in documents.parent.glob(f"versions/{path}@/*"))
+
+
+def tree(documents: Path) -> dict[str, tuple[int, bytes]]:
+    return {
+        str(path.relative_to(documents)): (path.stat().st_mode, path.read_bytes() if path.is_file() else b"")
+        for path in sorted(documents.rglob("*"))
+    }
+
+
 if __name__ == "__main__":
     print(json.dumps(known(Path(sys.argv[1]))))

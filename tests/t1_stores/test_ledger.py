@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import subprocess
@@ -22,6 +21,7 @@ from kgfs.errors import BadInputError, RotError, StoreError
 from kgfs.stores.garage.contract import Ledger
 from kgfs.stores.garage.ledger import SegmentLedger
 from kgfs.stores.garage.segments import encode_line
+from tests.support.ledger_entries import entries, numbered
 from tests.support.peers.buckets import GARAGES, garage_of
 
 
@@ -29,14 +29,6 @@ from tests.support.peers.buckets import GARAGES, garage_of
 def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
     with closing(garage_of(request.param, tmp_path, request)) as garage:
         yield garage.ledger
-
-
-def entries(first: int, last: int) -> list[bytes]:
-    return [json.dumps({"fact": "Test", "n": n, "ä": "\n\0"}).encode() for n in range(first, last + 1)]
-
-
-def numbered(first: int, last: int) -> list[tuple[int, bytes]]:
-    return list(enumerate(entries(first, last), first))
 
 
 # ---------------------------------------------------------------------------------- every ledger

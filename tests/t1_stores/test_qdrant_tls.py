@@ -15,8 +15,8 @@ from kgfs.settings import Vectors
 from kgfs.stores.vectors.contract import Filter, Row
 from kgfs.stores.vectors.opening import open_vectors
 from scripts.servers import process, qdrant_wire
+from tests.support.certificates import make_certificates
 from tests.support.peers.fixtures import need_qdrant_wire
-from tests.t1_stores.test_s3_tls import make_certificates
 
 ROW = Row("source", "a", 0, np.array((1, 0), np.float32))
 

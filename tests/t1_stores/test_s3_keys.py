@@ -23,10 +23,10 @@ from kgfs.stores.garage.s3.names import object_name
 from kgfs.stores.garage.s3.objects import PART, S3Objects
 from kgfs.stores.garage.s3.place import Place
 from kgfs.stores.garage.s3.speaking import spoken
+from tests.support.ledger_entries import entries, numbered
 from tests.support.peers.buckets import S3, Server, started
 from tests.support.peers.instance import instance
 from tests.support.peers.lending import Lender, lending, without_keys, write
-from tests.t1_stores.test_ledger import entries, numbered
 
 
 @pytest.fixture

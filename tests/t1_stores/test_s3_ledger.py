@@ -23,8 +23,8 @@ from kgfs.stores.garage.s3.ledger import S3Ledger
 from kgfs.stores.garage.s3.merging import merge
 from kgfs.stores.garage.s3.pieces import ENTRIES, LAST, MERGED, Piece, chain, entries_name
 from kgfs.stores.garage.segments import encode_line
+from tests.support.ledger_entries import entries, numbered
 from tests.support.peers.buckets import S3, Server
-from tests.t1_stores.test_ledger import entries, numbered
 
 
 @pytest.fixture(params=[*S3])

@@ -27,11 +27,11 @@ from kgfs.stores.garage.s3.ledger import S3Ledger
 from kgfs.stores.garage.s3.objects import PART, S3Objects
 from kgfs.stores.garage.s3.place import Place
 from scripts.servers import process
+from tests.support.ledger_entries import entries, numbered
 from tests.support.peers.buckets import S3, Server, started
 from tests.support.peers.strangers import stranger
 from tests.support.running import until
 from tests.support.stopping import stopped
-from tests.t1_stores.test_ledger import entries, numbered
 
 
 @pytest.fixture(scope="module", params=[*S3])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -21,8 +20,9 @@ from kgfs.stores.garage.s3.bucket import Bucket
 from kgfs.stores.garage.s3.garage import S3Garage
 from kgfs.stores.garage.s3.place import Place
 from scripts.servers import process, s3
+from tests.support.certificates import make_certificates
+from tests.support.ledger_entries import entries, numbered
 from tests.support.peers.buckets import S3, Server, started
-from tests.t1_stores.test_ledger import entries, numbered
 
 LONG = os.urandom(17 << 20)
 """Goes in parts."""
@@ -33,21 +33,6 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     folder = tmp_path_factory.mktemp("tls") / request.param
     make_certificates(folder / "certs")
     yield from started(request.param, folder)
-
-
-def make_certificates(folder: Path) -> None:
-    """``public.crt`` and ``private.key`` of 127.0.0.1 and buckets' hosts, signed by the authority ``ca.crt``."""
-    folder.mkdir(parents=True)
-    (folder / "names").write_text(f"subjectAltName=IP:127.0.0.1,DNS:{s3.DOMAIN},DNS:*.{s3.DOMAIN}\n")
-    new = ["req", "-newkey", "rsa:2048", "-nodes"]
-    signed = ["x509", "-req", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2"]
-    for words in (
-        [*new, "-x509", "-days", "2", "-subj", "/CN=An authority", "-keyout", "ca.key", "-out", "ca.crt"],
-        [*new, "-subj", "/CN=a server", "-keyout", "private.key", "-out", "request"],
-        [*signed, "-in", "request", "-extfile", "names", "-out", "public.crt"],
-    ):
-        subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
-    (folder / "ca.key").unlink()
 
 
 @pytest.fixture(params=["path-style", "host-style"])

@@ -18,9 +18,7 @@ from kgfs.stores.hosts import HOSTS, host_id, read_roll, strike_off
 from kgfs.stores.journal.facts import ForgettingDone, ForgettingOwed
 from kgfs.stores.notes import write_note
 from tests.support.graph_building import Doc, Told, publish
-from tests.t3_ingest.test_exchange import Host, garage, here, there
-
-__all__ = ["garage", "here", "there"]
+from tests.support.hosts import Host
 
 
 @pytest.fixture(autouse=True)

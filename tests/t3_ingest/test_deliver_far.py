@@ -18,9 +18,9 @@ from kgfs.stores.garage.s3.garage import S3Garage
 from kgfs.stores.garage.s3.place import Place
 from kgfs.stores.servers import asked
 from kgfs.stores.waiting import WAITING
+from tests.support.hosts import Host, host
 from tests.support.peers.buckets import S3, Server
 from tests.support.peers.far import Far
-from tests.t3_ingest.test_exchange import Host, host
 
 WAY = 0.1
 """Seconds there and back."""

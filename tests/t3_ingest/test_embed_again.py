@@ -26,8 +26,7 @@ from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter, Row
 from kgfs.stores.worker_lock import worker_note
 from tests.support.peers.homes import EMBEDDED, SERVERS_AND_VECTORS
-from tests.t3_ingest.test_own_vectors import ingest
-from tests.t3_ingest.test_worker import TEXT, Counting, deposit, documents, work
+from tests.support.working import TEXT, Counting, deposit, documents, ingest, work
 
 pytestmark = [pytest.mark.peers(EMBEDDED, "qdrant-wire"), pytest.mark.lifecycle("qdrant-wire", SERVERS_AND_VECTORS)]
 Keyed = dict[tuple[str, str, int], list[float]]

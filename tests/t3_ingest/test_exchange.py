@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import random
 import resource
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -18,14 +17,11 @@ from typing import Any
 import pytest
 
 from kgfs.app.home import open_deposits
-from kgfs.config import Config
 from kgfs.domain.documents import Name
 from kgfs.domain.identity import new_id
 from kgfs.errors import AwayError, BadInputError, FullError, StoreError, TimedOutError
-from kgfs.ingest.depositing.deposit import Deposits
 from kgfs.ingest.depositing.trash import empty
 from kgfs.ingest.keeping.place import bring_home
-from kgfs.ingest.keeping.sessions import open_session
 from kgfs.ingest.keeping.settle import Settler
 from kgfs.ingest.sharing.acknowledge import acknowledge
 from kgfs.ingest.sharing.exchange import Exchange
@@ -36,89 +32,21 @@ from kgfs.knowledge.owed import owed
 from kgfs.settings import Garage as GarageSettings
 from kgfs.stores.damage import Kind
 from kgfs.stores.error_log import ErrorLog
-from kgfs.stores.garage.contract import Garage, Ledger, Sums
+from kgfs.stores.garage.contract import Ledger, Sums
 from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.garage.sums import sums_of
-from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.graph.sqlite import SqliteGraph, build_aside, built_beside
 from kgfs.stores.journal.encoding import decode
 from kgfs.stores.journal.facts import ContentKept, ForgettingDone, ForgettingOwed, SettingChanged, TrashRestored
 from kgfs.stores.journal.sharing.follow import OVERDUE
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.locks import locked
-from kgfs.stores.stores import Stores
 from kgfs.stores.waiting import WAITING
-from tests.support.depositing import Desk
+from tests.support.hosts import LARGE, Host, host
 from tests.support.journal_building import folder_below, loops
 from tests.support.running import until
 from tests.support.small_disk import small_file_system
 from tests.t1_stores.test_journal_oracle import tables
-
-LARGE = bytes(random.Random(4).randbytes(300_000))
-
-
-@dataclass
-class Host(Desk):
-    exchange: Exchange
-
-    def read_at(self, path: str) -> bytes:
-        name = self.journal.names.resolve(self.ontology().id, path)
-        assert name is not None, path
-        return self.read(name.id)
-
-    def key_at(self, path: str) -> str:
-        name = self.journal.names.resolve(self.ontology().id, path)
-        assert name is not None, path
-        return name.key
-
-    def settle(self) -> None:
-        self.deposits.settler.settle_now()
-
-    def history(self, path: str) -> list[tuple[str, bytes]]:
-        name = self.journal.names.resolve(self.ontology().id, path)
-        assert name is not None
-        found = self.journal.names.versions(name.id)
-        return [(version.decision, self.stores.garage.objects.get(version.key)) for version in found]
-
-
-def host(home: Path, garage: Garage, durability: str = "local") -> Host:
-    settings = GarageSettings(store="s3", endpoint="http://localhost", shared=True, durability=durability)
-    config = Config(home=home, garage_store=settings)
-    for folder in (config.home, config.spool, config.run):
-        folder.mkdir(parents=True, exist_ok=True)
-    stores = Stores(garage, SqliteJournal(config.front_db), MemoryGraph())
-    stores.journal.share()
-    session = open_session(config.run)
-    return Host(config, stores, session, Deposits(config, stores, session.id), Exchange(config, stores))
-
-
-@pytest.fixture
-def garage() -> MemoryGarage:
-    return MemoryGarage()
-
-
-@pytest.fixture
-def here(tmp_path: Path, garage: MemoryGarage) -> Iterator[Host]:
-    made = host(tmp_path / "here", garage)
-    made.ontology()
-    made.exchange()
-    yield made
-    made.session.close()
-    made.stores.journal.close()
-
-
-@pytest.fixture
-def there(tmp_path: Path, garage: MemoryGarage, here: Host) -> Iterator[Host]:
-    yield from joining(tmp_path / "there", garage)
-
-
-def joining(folder: Path, garage: MemoryGarage) -> Iterator[Host]:
-    """A home that shares what another one made."""
-    made = host(folder, garage)
-    made.exchange()
-    yield made
-    made.session.close()
-    made.stores.journal.close()
 
 
 def test_delivering_ends_though_others_write_on(

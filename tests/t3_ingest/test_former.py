@@ -15,7 +15,7 @@ from kgfs.settings import Pipeline
 from kgfs.stores.garage.memory import MemoryObjects
 from kgfs.stores.readings import Reading
 from tests.support.readings import document_of
-from tests.t3_ingest.test_strategy import Embedding
+from tests.support.working import Embedding
 
 PARAGRAPHS = [
     f"The lantern number {n} is a lamp that burns the oil of its keeper. Keeper {n} uses lantern {n} in the evening, and "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from threading import Thread
@@ -28,72 +28,20 @@ from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.hosts import host_id, read_roll
 from kgfs.stores.journal.facts import ForgettingDone, ForgettingOwed
 from kgfs.stores.waiting import LEAVING, WAITING
-from tests.t3_ingest.test_exchange import LARGE, Host, garage, here, host, there
-
-__all__ = ["garage", "here", "there"]
-
-BORDERS = ("original-aside", "original-gone", "original-back")
-
-
-class KilledError(Exception):
-    """Here."""
-
-
-def met(*hosts: Host) -> None:
-    for one in (*hosts, hosts[0]):
-        one.exchange.meet()
-
-
-def unheld_by(there: Host, here: Host, content: bytes) -> str:
-    """An original that was promised and is not any more, as both know; ``there`` is to give it up."""
-    name = here.file("a.txt", content)
-    here.settle()
-    met(here, there)
-    key = here.row(name.id).key
-    here.deposits.remove(name.id)
-    met(here, there)
-    empty(there.stores, there.deposits.settler)
-    met(there, here)
-    assert there.stores.garage.objects.exists(key) and there.journal.unheld() == [key]
-    return key
-
-
-def give_up(host: Host) -> None:
-    drop_unheld(host.stores, host.deposits.settler)
-
-
-def give_up_while(host: Host, monkeypatch: pytest.MonkeyPatch, at: str, other: Host) -> None:
-    """At that border of it the other one settles and delivers."""
-
-    def deposited(name: str) -> None:
-        if name == at:
-            other.settle()
-            other.exchange()
-
-    with monkeypatch.context() as patch:
-        patch.setattr("kgfs.ingest.keeping.giving_up.border", deposited)
-        give_up(host)
-
-
-def kept(host: Host) -> list[str]:
-    return [key for key, _ in host.stores.garage.objects.keys("") if key.startswith(("sources/", WAITING, LEAVING))]
-
-
-def hook(
-    monkeypatch: pytest.MonkeyPatch, garage: MemoryGarage, begins: str, do: Callable[[], object], when: str
-) -> None:
-    """``do`` before or after the deletion of a key that begins so."""
-    delete = garage.objects.delete
-
-    def deleted(key: str) -> bool:
-        if key.startswith(begins) and when == "before":
-            do()
-        done = delete(key)
-        if key.startswith(begins) and when == "after":
-            do()
-        return done
-
-    monkeypatch.setattr(garage.objects, "delete", deleted)
+from tests.support.giving_up import (
+    BORDERS,
+    KilledError,
+    called,
+    give_up,
+    give_up_while,
+    given_up_by,
+    hook,
+    kept,
+    met,
+    purged_by,
+    unheld_by,
+)
+from tests.support.hosts import LARGE, Host, host
 
 
 @pytest.mark.parametrize(("content", "waited"), [(b"small", False), (b"small", True), (LARGE, False)])
@@ -237,20 +185,6 @@ def test_who_settles_does_not_wait_for_all_that_stands_aside(
     assert seen == [(10, True), (6, True), (2, True)]
     here.exchange()
     assert kept(here) == [here.row(new.id).key]
-
-
-def given_up_by(there: Host, path: str, content: bytes) -> str:
-    """An original that ``there`` deposited, removed and gave up, which it alone knew of."""
-    name = there.file(path, content)
-    there.settle()
-    key = there.row(name.id).key
-    there.deposits.remove(name.id)
-    there.exchange()
-    empty(there.stores, there.deposits.settler)
-    there.exchange()
-    give_up(there)
-    assert not there.stores.garage.objects.exists(key)
-    return key
 
 
 @pytest.mark.claim("SHARE-5")
@@ -458,11 +392,6 @@ def test_what_another_home_counts_on_stays_though_who_was_giving_it_up_goes_on_b
     assert kept(here) == [here.key_at("again.txt")]
 
 
-def called(home: Host, host: str) -> None:
-    """Of homes that purge the same at once the last one has all that stands aside."""
-    (home.config.home / "host").write_text(host)
-
-
 @pytest.mark.claim("SHARE-7")
 @pytest.mark.parametrize("is_last", [True, False])
 def test_a_purge_takes_what_a_killed_one_was_giving_up(
@@ -542,22 +471,6 @@ def test_what_is_counted_on_again_comes_from_a_whole_copy_whoever_set_that_aside
         assert len(rotten) == 2 or garage.objects.get(key) == LARGE
         log = homes["here"].config.errors_log
         assert log.exists() is (len(rotten) == 2) and (not log.exists() or b"RotError" in log.read_bytes())
-
-
-def purged_by(there: Host, path: str) -> None:
-    """A file that ``there`` knows, with its document; as ``kgfs forget --purge`` has it of one that was not read yet."""
-    name = there.journal.names.resolve(there.ontology().id, path)
-    assert name is not None and name.doc_id
-    purged_of(there, name.doc_id, name.id)
-
-
-def purged_of(there: Host, doc_id: str, *names: int) -> None:
-    """A Document, with these of its names."""
-    there.deposits.record(ForgettingOwed("order", names, (doc_id,), "orphans", True, (), (), 5))
-    there.exchange()
-    purge._erase_objects(there.config, there.stores, doc_id)
-    there.deposits.record(ForgettingDone("order", (doc_id,), "orphans", True, "commit", (), "redaction", 6))
-    purge.conclude(there.config, there.stores, {"order"})
 
 
 @pytest.mark.claim("SHARE-7")

@@ -15,9 +15,9 @@ from kgfs.stores.garage.s3.names import object_name
 from kgfs.stores.garage.s3.objects import SENT
 from kgfs.stores.hosts import host_id
 from kgfs.stores.waiting import LEAVING
+from tests.support.giving_up import called, give_up, give_up_while, kept, met, unheld_by
+from tests.support.hosts import Host, host
 from tests.support.peers.buckets import S3, Server
-from tests.t3_ingest.test_exchange import Host, host
-from tests.t3_ingest.test_given_up import called, give_up, give_up_while, kept, met, unheld_by
 
 CONTENTS = [b"small", random.Random(5).randbytes(SENT), random.Random(6).randbytes(SENT + 1)]
 """The last one is copied by the server."""

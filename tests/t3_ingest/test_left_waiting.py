@@ -19,11 +19,8 @@ from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.hosts import host_id, say, strike_off
 from kgfs.stores.waiting import WAITING, waiting_key
-from tests.t3_ingest.test_exchange import LARGE, Host, garage, here, host, there
-from tests.t3_ingest.test_given_up import met
-from tests.t3_ingest.test_purge_heard import while_it_waits
-
-__all__ = ["garage", "here", "there"]
+from tests.support.giving_up import met, while_it_waits
+from tests.support.hosts import LARGE, Host, host
 
 
 def left(host: Host) -> list[Damage]:

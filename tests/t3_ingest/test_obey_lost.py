@@ -1,24 +1,25 @@
-"""Notes that a power loss emptied, of what others did, are no more than lost; and some are not lost."""
+"""Purges of another home are obeyed though this home lost its note of them, or its names."""
 
 from __future__ import annotations
 
 import os
 import resource
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from kgfs.app import home
 from kgfs.errors import StoreError
 from kgfs.ingest.keeping.content import is_held
 from kgfs.ingest.sharing.acknowledge import acknowledge
 from kgfs.ingest.sharing.exchange import Exchange
 from kgfs.ingest.sharing.obey import is_obeyed
-from kgfs.stores.hosts import known_roll, read_roll
+from kgfs.stores.hosts import host_id, known_roll, read_roll
 from kgfs.stores.journal.facts import ForgettingDone, ForgettingOwed
+from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.notes import write_note
-from tests.t3_ingest.test_exchange import LARGE, Host, garage, here, there
-
-__all__ = ["garage", "here", "there"]
+from tests.support.hosts import LARGE, Host
 
 SECRET = b"the word is xyzzy"
 
@@ -113,3 +114,35 @@ def test_a_note_is_durable_before_it_takes_its_place_and_a_full_disk_leaves_noth
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert [path.name for path in tmp_path.iterdir()] == ["told.json"]
     assert note.read_text() == '["after"]' and note.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.claim("SHARE-7")
+@pytest.mark.claim("SHARE-8")
+@pytest.mark.parametrize("killed", ["", "purge-noted"])
+def test_a_home_that_derives_its_names_anew_obeys_what_it_missed(
+    here: Host, there: Host, monkeypatch: pytest.MonkeyPatch, killed: str
+) -> None:
+    fact = purged_elsewhere(here, there)
+    there.journal.close()
+    for path in there.config.home.glob("front.sqlite*"):
+        path.unlink()
+
+    def dies(name: str) -> None:
+        if name == killed:
+            raise KeyboardInterrupt
+
+    journal = SqliteJournal(there.config.front_db)
+    there.stores = replace(there.stores, journal=journal)
+    journal.share()
+    with monkeypatch.context() as patch:
+        patch.setattr("kgfs.ingest.sharing.obey.border", dies)
+        if killed:
+            with pytest.raises(KeyboardInterrupt):
+                home._restore(there.config, there.stores, derive=False, later=False)
+            assert journal.seq() == 0 and left(there) and not is_obeyed(there.config)
+    home._restore(there.config, there.stores, derive=False, later=False)
+    assert journal.seq() == fact
+    assert left(there) == [] and is_obeyed(there.config)
+    acknowledge(there.config, there.stores)
+    roll = read_roll(there.config, there.stores)
+    assert [host.followed for host in roll.hosts if host.id == host_id(there.config)] == [fact]

@@ -33,9 +33,9 @@ from kgfs.stores.hosts import host_id, read_roll
 from kgfs.stores.journal.facts import GraphFact
 from kgfs.stores.naming import find_document
 from kgfs.stores.stores import Stores
+from tests.support.hosts import Host, host
 from tests.support.knowledge_of import knowledge_in
 from tests.support.running import until
-from tests.t3_ingest.test_exchange import Host, host
 from tests.t3_ingest.test_turns import TEXTS, Slow, hanging, read_first
 
 LEASE, SHORT = 60.0, 1.5

@@ -13,7 +13,6 @@ import pytest
 
 from kgfs.app.deciding import carry_out_forgetting
 from kgfs.app.home import open_deposits, open_stores
-from kgfs.app.working import run_worker
 from kgfs.compute.engine import LocalEngine
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config
@@ -42,7 +41,8 @@ from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter, Row, Vectors
 from kgfs.stores.vectors.memory import MemoryVectors
 from kgfs.stores.vectors.sqlite import SqliteVectors
-from tests.t3_ingest.test_exchange import Host, host
+from tests.support.hosts import Host, host
+from tests.support.working import ingest
 
 TEXT = "A {0} is a form of {1}. The {0} uses a {1}."
 pytestmark = pytest.mark.models
@@ -50,14 +50,6 @@ pytestmark = pytest.mark.models
 
 def rows(vectors: Vectors) -> list[tuple[object, ...]]:
     return [(row.kind, row.item, row.window, row.doc_id, row.vector.tobytes()) for row in vectors.fetch(Filter())]
-
-
-def ingest(config: Config, folder: Path, **texts: str) -> None:
-    with open_stores(config) as stores, open_deposits(config, stores) as (deposits, _):
-        for stem, text in texts.items():
-            (folder / f"{stem}.txt").write_text(text)
-            deposits.ingest_file(folder / f"{stem}.txt", "Memory")
-    run_worker(config, until_idle=True)
 
 
 def forget(config: Config, words: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,7 @@ from kgfs.stores.graph.sqlite import build_aside, built_beside
 from kgfs.stores.hosts import host_id, read_roll
 from kgfs.stores.journal.facts import ContentKept, Fact, ForgettingOwed
 from kgfs.stores.waiting import WAITING, waiting_key
-from tests.t3_ingest.test_exchange import LARGE, Host, garage, here, host, joining, there
-from tests.t3_ingest.test_given_up import (
+from tests.support.giving_up import (
     BORDERS,
     KilledError,
     give_up,
@@ -30,9 +29,9 @@ from tests.t3_ingest.test_given_up import (
     purged_by,
     purged_of,
     unheld_by,
+    while_it_waits,
 )
-
-__all__ = ["garage", "here", "there"]
+from tests.support.hosts import LARGE, Host, host, joining
 
 
 @pytest.fixture
@@ -48,21 +47,6 @@ def purged(there: Host, here: Host, third: Host, content: bytes) -> None:
     purged_by(there, "b.txt")
     met(here, there)
     assert here.journal.names.resolve(here.ontology().id, "b.txt") is None
-
-
-def while_it_waits(monkeypatch: pytest.MonkeyPatch, host: Host, do: Callable[[], object]) -> None:
-    """``host`` delivers; in between, its bytes are in the garage, and its facts are not."""
-    done: list[object] = []
-
-    def at(name: str) -> None:
-        if name == "waiting-put" and not done:
-            done.append(name)
-            do()
-
-    with monkeypatch.context() as patch:
-        patch.setattr("kgfs.ingest.sharing.exchange.border", at)
-        host.exchange.deliver()
-    assert done
 
 
 @pytest.mark.claim("SHARE-1", "SHARE-7")

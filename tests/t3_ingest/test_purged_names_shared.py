@@ -22,12 +22,10 @@ from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.journal.facts import ForgettingDone, ForgettingOwed
 from kgfs.stores.naming import find_document
+from tests.support.giving_up import hook, met
+from tests.support.hosts import Host, host
 from tests.support.knowledge_of import knowledge_in
 from tests.support.library import reading_of
-from tests.t3_ingest.test_exchange import Host, garage, host
-from tests.t3_ingest.test_given_up import hook, met
-
-__all__ = ["garage"]
 
 FOUNDER = b"The quxhall is a house. The quxhall uses bees.\n"
 SURVIVOR = b"The abbey is a house of monks. The abbey keeps bees. Bees make honey.\n"

@@ -21,7 +21,7 @@ from kgfs.settings import Pipeline as Settings
 from kgfs.stores.naming import find_document
 from kgfs.stores.stores import Stores
 from tests.support.peers.homes import EMBEDDED, lifecycle
-from tests.t3_ingest.test_worker import TEXT, Counting, deposit, states, work
+from tests.support.working import TEXT, Counting, deposit, states, work
 
 pytestmark = lifecycle
 

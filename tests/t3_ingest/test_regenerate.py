@@ -27,15 +27,9 @@ from kgfs.stores.readings import load_reading
 from kgfs.stores.stores import Stores
 from tests.support.knowledge_of import knowledge_in
 from tests.support.peers.homes import anywhere, lifecycle
-from tests.t3_ingest.test_worker import TEXT, Counting, deposit, documents, states, work
+from tests.support.working import TEXT, TEXTS, Counting, deposit, documents, regenerate, states, work
 
 pytestmark = lifecycle
-
-TEXTS = {
-    "a": TEXT,
-    "b": "Garbage Collection (GC) reclaims memory. A tracing collector visits reachable objects.",
-    "c": "Reference counting cannot reclaim a reference cycle. A tracing collector can reclaim cycles.",
-}
 
 
 @pytest.fixture
@@ -47,12 +41,6 @@ def config(home: Path) -> Config:
 def stores(config: Config) -> Iterator[Stores]:
     with open_stores(config) as stores:
         yield stores
-
-
-def regenerate(stores: Stores, **asked: Any) -> list[Document]:
-    [ontology] = stores.journal.names.ontologies()
-    order = Order("asked for", **{"anew": True, **asked})
-    return owe(stores.journal, lambda: all_of(stores.journal.names, ontology), order)
 
 
 def said(stores: Stores) -> dict[str, Any]:

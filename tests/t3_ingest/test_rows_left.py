@@ -38,10 +38,10 @@ from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter, Row
 from kgfs.stores.vectors.memory import MemoryVectors
 from kgfs.stores.vectors.unindexing import unindex
-from tests.t3_ingest.test_exchange import Host, host
+from tests.support.hosts import Host, host
+from tests.support.working import OTHER, TEXT, Counting, deposit, remove, throw, work
 from tests.t3_ingest.test_turns import hanging, read_first
-from tests.t3_ingest.test_worker import TEXT, Counting, deposit, work
-from tests.t3_ingest.test_worker_killed import OTHER, KilledError, remove, throw
+from tests.t3_ingest.test_worker_killed import KilledError
 
 MODEL = "hashes/1"
 

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
 import pytest
 
 from kgfs.app.home import open_stores
@@ -32,8 +30,7 @@ from kgfs.stores.vectors.memory import MemoryVectors
 from tests.support.graph_building import ONTOLOGY, Doc, Told, publish
 from tests.support.knowledge_of import knowledge_in
 from tests.support.readings import document_of, embeddings_of, reading_of
-from tests.t3_ingest.test_regenerate import TEXTS, regenerate
-from tests.t3_ingest.test_worker import Counting, deposit, documents, work
+from tests.support.working import TEXTS, Counting, Embedding, deposit, documents, regenerate, work
 
 A, B = "a" * 16, "b" * 16
 
@@ -114,30 +111,6 @@ def test_likeness_joins_only_what_the_strategy_of_the_reading_offers(strategy: s
 
 
 # ------------------------------------------------------------------------------------ with vectors, end to end
-
-
-@dataclass
-class Embedding(Counting):
-    """Labels are alike where they share letters; counts what it is asked."""
-
-    embedded: list[str] = field(default_factory=list)
-
-    @property
-    def embedding_model(self) -> str:
-        return "letters/1"
-
-    def embed(self, texts: Sequence[str]) -> list[npt.NDArray[np.float32]]:
-        self.embedded.extend(texts)
-        return [np.stack([_letters(part) for part in (text[:60], text[60:]) if part or not text]) for text in texts]
-
-
-def _letters(text: str) -> npt.NDArray[np.float32]:
-    vector = np.full(26, 0.01, np.float32)
-    for char in text.casefold():
-        if "a" <= char <= "z":
-            vector[ord(char) - 97] += 1
-    unit: npt.NDArray[np.float32] = vector / np.linalg.norm(vector)
-    return unit
 
 
 @dataclass

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.compute.engine import LocalEngine
-from kgfs.compute.local import LocalCompute
 from kgfs.config import Config, load
 from kgfs.domain.documents import Document, State
 from kgfs.errors import AwayError, TimedOutError
@@ -22,8 +21,6 @@ from kgfs.ingest.working import worker as worker_module
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.turns import Alone
 from kgfs.ingest.working.worker import Worker
-from kgfs.models.contract import Passage
-from kgfs.settings import Models
 from kgfs.settings import Pipeline as Settings
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.journal.contract_jobs import Job
@@ -31,28 +28,9 @@ from kgfs.stores.readings import Reading
 from kgfs.stores.stores import Stores
 from tests.support.knowledge_of import knowledge_in
 from tests.support.peers.homes import anywhere, lifecycle
+from tests.support.working import TEXT, Counting, deposit, documents, states, work
 
 pytestmark = lifecycle
-
-TEXT = "Reference counting is a form of garbage collection. Garbage collection reclaims unreachable memory cells."
-
-
-@dataclass
-class Counting(LocalCompute):
-    """The statistics extractor, with a count of what it is asked and faults on demand."""
-
-    asked: list[str] = field(default_factory=list)
-    poison: str = ""
-    garbage: bool = False
-
-    def __post_init__(self) -> None:
-        super().__init__(Models(embedder="none", extractor="statistics"))
-
-    def extract(self, passages: Sequence[Passage], known: Sequence[str]) -> list[str]:
-        self.asked.extend(passage.text for passage in passages)
-        if self.poison and any(self.poison in passage.text for passage in passages):
-            raise ZeroDivisionError("a bug of a model")
-        return ["not json" for _ in passages] if self.garbage else super().extract(passages, known)
 
 
 class Better(Counting):
@@ -70,24 +48,6 @@ def config(home: Path) -> Config:
 def stores(config: Config) -> Iterator[Stores]:
     with open_stores(config) as stores:
         yield stores
-
-
-def deposit(config: Config, stores: Stores, folder: Path, **texts: str) -> None:
-    with open_deposits(config, stores) as (deposits, _):
-        for stem, text in texts.items():
-            path = folder / f"{stem}.txt"
-            path.write_text(text)
-            deposits.ingest_file(path, "Test")
-
-
-def work(config: Config, stores: Stores, compute: LocalCompute) -> Pipeline:
-    pipeline = Pipeline(config, stores, compute, StageClock(), LocalEngine(compute, stores.garage.objects))
-    Worker(pipeline, ErrorLog(config.errors_log), lambda: None).run(until_idle=True)
-    return pipeline
-
-
-def states(stores: Stores) -> dict[State, int]:
-    return {state: count for state, count in stores.journal.names.counts().items() if count}
 
 
 @pytest.mark.logs("worker ZeroDivisionError: a bug of a model")
@@ -216,10 +176,6 @@ def test_rebuilt_equals_step_by_step(config: Config, stores: Stores, tmp_path: P
     before = knowledge_in(stores)
     assert rebuild(stores) == 4
     assert knowledge_in(stores) == before
-
-
-def documents(stores: Stores) -> list:  # type: ignore[type-arg]
-    return [d for o in stores.journal.names.ontologies() for d in stores.journal.names.documents(o.id)]
 
 
 def test_reading_again_uses_the_extractor_there_is_now(config: Config, stores: Stores, tmp_path: Path) -> None:

@@ -29,9 +29,7 @@ from kgfs.stores.journal import standing
 from kgfs.stores.journal.facts import DocumentForgotten, DocumentRead
 from kgfs.stores.stores import Stores
 from tests.support.knowledge_of import knowledge_in
-from tests.t3_ingest.test_worker import TEXT, Counting, deposit, documents, states, work
-
-OTHER = "Tracing collectors find cycles. A tracing collector visits every reachable object from its roots."
+from tests.support.working import OTHER, TEXT, Counting, deposit, documents, remove, states, throw, work
 
 
 class KilledError(BaseException):
@@ -58,14 +56,6 @@ def work_until(border: str, config: Config, stores: Stores) -> None:
     with pytest.MonkeyPatch.context() as patch, pytest.raises(KilledError):
         patch.setattr(pipeline_module, "border", kill)
         work(config, stores, Counting())
-
-
-def remove(config: Config, stores: Stores, path: str) -> None:
-    [ontology] = stores.journal.names.ontologies()
-    name = stores.journal.names.resolve(ontology.id, path)
-    assert name is not None
-    with open_deposits(config, stores) as (deposits, _):
-        deposits.remove(name.id)
 
 
 def shown(stores: Stores) -> set[str]:
@@ -155,10 +145,6 @@ def test_what_was_staged_and_never_published_is_dropped(config: Config, stores: 
     remove(config, stores, "a.txt")
     work(config, stores, Counting())
     assert stores.graph.staged() == []
-
-
-def throw(error: BaseException) -> None:
-    raise error
 
 
 def test_who_is_refused_its_lease_does_not_take_its_turn_for_its_own(

@@ -12,8 +12,7 @@ from kgfs.app.home import open_deposits, open_stores
 from kgfs.app.moving import migrate_home, plan_migration
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config
-from tests.support.histories import ONTOLOGIES, Place, act, differences, open_place, seen
-from tests.t4_tree.test_rebuilt_histories import HISTORIES, compute_with
+from tests.support.histories import HISTORIES, ONTOLOGIES, Place, act, compute_with, differences, open_place, seen
 
 
 def holds(history: list[tuple[str, int]], compute: LocalCompute) -> None:

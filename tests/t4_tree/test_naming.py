@@ -14,8 +14,7 @@ from kgfs.domain.names import decode_name
 from kgfs.errors import BadInputError, MissingError
 from kgfs.stores.naming import Found, FoundKind, find_document
 from kgfs.tree.node import File
-from tests.support.library import Library, library_at
-from tests.t4_tree.test_views import fill
+from tests.support.library import Library, fill, library_at
 
 
 @pytest.fixture(scope="module")

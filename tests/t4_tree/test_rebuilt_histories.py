@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from itertools import combinations
 from pathlib import Path
 
@@ -19,19 +18,19 @@ from kgfs.config import Config
 from kgfs.ingest.keeping.sessions import alive_sessions
 from kgfs.ingest.life.rebuild import rebuild
 from kgfs.knowledge.check import check
-from kgfs.settings import Models
 from kgfs.stores.database import remove_database
-from tests.support.histories import OPERATIONS, Place, act, differences, open_place, put_away, seen
-
-HISTORIES = st.lists(
-    st.tuples(st.sampled_from(["write", "work", *OPERATIONS]), st.integers(0, 1 << 16)), min_size=6, max_size=24
+from tests.support.histories import (
+    HISTORIES,
+    Place,
+    act,
+    compute_with,
+    differences,
+    open_place,
+    put_away,
+    seen,
 )
+
 LOSSES = st.sampled_from([lost for size in (1, 2, 3) for lost in combinations(("front", "graph", "vectors"), size)])
-
-
-@cache
-def compute_with(embedder: str) -> LocalCompute:
-    return LocalCompute(Models(embedder=embedder, extractor="statistics"))
 
 
 @contextmanager

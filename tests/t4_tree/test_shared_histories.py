@@ -31,8 +31,7 @@ from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.sqlite import SqliteVectors
-from tests.support.histories import ONTOLOGIES, OPERATIONS, Place, act, differences, seen
-from tests.t4_tree.test_rebuilt_histories import compute_with
+from tests.support.histories import ONTOLOGIES, OPERATIONS, Place, act, compute_with, differences, seen
 
 HOMES = 2
 BORDERS = ("decided", "staged", "published", "indexed", "noted", "forgotten", "forgetting-committed", "redacted")

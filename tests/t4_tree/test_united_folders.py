@@ -16,7 +16,7 @@ from kgfs.tree.node import ROOT_INODE, AttrChange, Caller, File
 from kgfs.tree.ontology import OntologyFolder
 from kgfs.tree.vfs import RENAME_NOREPLACE, Vfs, space_of
 from tests.support.documents_tree import world_of
-from tests.t3_ingest.test_exchange import Host, host
+from tests.support.hosts import Host, host
 
 CALLER = Caller(0, 0, 0o022)
 pytestmark = pytest.mark.claim("SHARE-4")

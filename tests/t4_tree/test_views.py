@@ -14,13 +14,7 @@ import pytest
 from kgfs.domain.names import encode_name
 from kgfs.tree.node import File, Folder, Link
 from kgfs.tree.root import Root
-from tests.support.library import Library, kind_of, library_at, read
-
-ZEN = "Zen is a school of Buddhism.\nIt is old.\n\nA koan is a riddle\nthat Zen == teachers use.\n"
-MARKDOWN = "# Koans\n\nA koan is a question. Zen uses it.\n"
-RST = "Sitting\n=======\n\nZazen is sitting::\n\n    sit()\n\nZen asks for it.\n"
-CRLF = "Satori\r\nis sudden.\r\nZen knows it.\r\n"
-ASTRAL = "e\u0301tude 𝒳 — Zen in 𝒴\tand\f日本"
+from tests.support.library import ASTRAL, CRLF, MARKDOWN, ZEN, Library, fill, kind_of, library_at, read
 
 
 @pytest.fixture(scope="module")
@@ -28,39 +22,6 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
     with library_at(tmp_path_factory.mktemp("views") / "home") as library:
         fill(library)
         yield library
-
-
-def fill(library: Library) -> None:
-    library.add(
-        "Zen/documents/zen.txt",
-        ZEN.encode(),
-        {
-            "Zen": ["Zen is a school of Buddhism.", "A koan is a riddle\nthat Zen == teachers use."],
-            "koan": ["A koan is a riddle"],
-        },
-        [("zen", "USES", "koan", "A koan is a riddle\nthat Zen == teachers use.")],
-    )
-    library.add(
-        "Zen/documents/notes/koans.md", MARKDOWN.encode(), {"koan": ["A koan is a question."], "Zen": ["Zen uses it."]}
-    )
-    library.add(
-        "Zen/documents/notes/sitting 100%25.rst",
-        RST.encode(),
-        {"zazen": ["Zazen is sitting"], "Zen": ["Zen asks for it."]},
-    )
-    library.add("Zen/documents/crlf.txt", CRLF.encode(), {"satori": ["Satori\r\nis sudden.\r\nZen"]})
-    library.add("Zen/documents/wide.txt", ASTRAL.encode("utf-16"), {"étude": ["e\u0301tude 𝒳 — Zen in 𝒴\tand\f日本"]})
-    library.add("Zen/documents/latin.txt", "caf\xe9 is not Zen".encode("latin-1"), {"café": ["caf\xe9 is"]})
-    library.write("Zen/documents/picture.png", b"\x89PNG\r\n\x1a\n" + bytes(1000))
-    library.write("Zen/documents/empty", b"")
-    library.write("Zen/documents/.hidden/secret.txt", b"not a document")
-    library.write(f"Zen/documents/{'n' * 255}", b"Zen has long names.")
-    library.write("Zen/documents/koan", b"A file whose Text wants a name that is taken.")
-    library.write("Zen/documents/koan.md/x", b"below a folder")
-    library.settle()
-    library.publish(f"Zen/documents/{'n' * 255}", {"Zen": ["Zen has long names."]})
-    library.publish("Zen/documents/koan", {"name": ["wants a name"]})
-    library.ontology("Empty")
 
 
 def test_everything_listed_is_found_by_name_with_the_same_attributes(library: Library) -> None:

@@ -26,12 +26,11 @@ from tests.support.outages import errno_of
 from tests.support.peers.buckets import S3, Server, started
 from tests.support.peers.losing import Losing
 from tests.support.running import PATIENCE, Place, until
+from tests.support.sharing import SEEN, show_the_same, tree, versions_of
 from tests.support.stopping import stopped
 from tests.t1_stores.test_journal_oracle import tables
 
 COLLIDED = "sharing"
-SEEN = 60.0
-"""Seconds for what others did to be seen, on a machine that does much else; half a second where it does not."""
 
 
 @pytest.fixture(params=[*S3])
@@ -77,22 +76,6 @@ def mounted(hosts: tuple[Place, Place]) -> tuple[Path, Path]:
     found = [one.mountpoint / "Notes/documents" for one in hosts]
     until(found[1].is_dir, SEEN)
     return found[0], found[1]
-
-
-def tree(documents: Path) -> dict[str, tuple[int, bytes]]:
-    return {
-        str(path.relative_to(documents)): (path.stat().st_mode, path.read_bytes() if path.is_file() else b"")
-        for path in sorted(documents.rglob("*"))
-    }
-
-
-def show_the_same(*hosts: Path) -> bool:
-    """What is renamed while it is looked at is looked at again. A name may come before what was written."""
-    try:
-        one, other = map(tree, hosts)
-    except FileNotFoundError:
-        return False
-    return one == other
 
 
 def settled(*hosts: Place) -> None:
@@ -176,11 +159,6 @@ def test_both_write_one_path(hosts: tuple[Place, Place], server: Server) -> None
         for name in names.children(ontology.root):
             kept = {v.decision == "conflict": stores.garage.objects.get(v.key) for v in names.versions(name.id)}
             assert kept[False] == shown[name.name][1] and sorted(kept.values()) == both
-
-
-def versions_of(documents: Path, path: str) -> list[bytes]:
-    """What ``versions/`` has of it, whichever came first."""
-    return sorted(found.read_bytes() for found in documents.parent.glob(f"versions/{path}@/*"))
 
 
 def test_a_home_that_is_not_told_of_the_others_does_not_write_among_them(

@@ -20,12 +20,11 @@ from kgfs.stores.journal.sqlite import SqliteJournal
 from scripts.servers import process
 from tests.support.knowledge_of import knowledge_in
 from tests.support.logs import AWAY
+from tests.support.machines import TIMEOUT, Machines
 from tests.support.mounting import journal_of
 from tests.support.running import ROOT, Place, until
-from tests.support.sharing import corpus
+from tests.support.sharing import SEEN, corpus, show_the_same, versions_of
 from tests.support.texts import GARBAGE, ZEN
-from tests.t6_whole.test_shared_garage import SEEN, show_the_same, versions_of
-from tests.t7_machines.conftest import TIMEOUT, Machines
 
 COUNT = 3
 LEASE = "9"

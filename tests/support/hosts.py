@@ -1,0 +1,88 @@
+"""Homes of one garage: what each does, and what it sees of the others."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from kgfs.config import Config
+from kgfs.ingest.depositing.deposit import Deposits
+from kgfs.ingest.keeping.sessions import open_session
+from kgfs.ingest.sharing.exchange import Exchange
+from kgfs.settings import Garage as GarageSettings
+from kgfs.stores.garage.contract import Garage
+from kgfs.stores.garage.memory import MemoryGarage
+from kgfs.stores.graph.memory import MemoryGraph
+from kgfs.stores.journal.sqlite import SqliteJournal
+from kgfs.stores.stores import Stores
+from tests.support.depositing import Desk
+
+LARGE = bytes(random.Random(4).randbytes(300_000))
+
+
+@dataclass
+class Host(Desk):
+    exchange: Exchange
+
+    def read_at(self, path: str) -> bytes:
+        name = self.journal.names.resolve(self.ontology().id, path)
+        assert name is not None, path
+        return self.read(name.id)
+
+    def key_at(self, path: str) -> str:
+        name = self.journal.names.resolve(self.ontology().id, path)
+        assert name is not None, path
+        return name.key
+
+    def settle(self) -> None:
+        self.deposits.settler.settle_now()
+
+    def history(self, path: str) -> list[tuple[str, bytes]]:
+        name = self.journal.names.resolve(self.ontology().id, path)
+        assert name is not None
+        found = self.journal.names.versions(name.id)
+        return [(version.decision, self.stores.garage.objects.get(version.key)) for version in found]
+
+
+def host(home: Path, garage: Garage, durability: str = "local") -> Host:
+    settings = GarageSettings(store="s3", endpoint="http://localhost", shared=True, durability=durability)
+    config = Config(home=home, garage_store=settings)
+    for folder in (config.home, config.spool, config.run):
+        folder.mkdir(parents=True, exist_ok=True)
+    stores = Stores(garage, SqliteJournal(config.front_db), MemoryGraph())
+    stores.journal.share()
+    session = open_session(config.run)
+    return Host(config, stores, session, Deposits(config, stores, session.id), Exchange(config, stores))
+
+
+@pytest.fixture
+def garage() -> MemoryGarage:
+    return MemoryGarage()
+
+
+@pytest.fixture
+def here(tmp_path: Path, garage: MemoryGarage) -> Iterator[Host]:
+    made = host(tmp_path / "here", garage)
+    made.ontology()
+    made.exchange()
+    yield made
+    made.session.close()
+    made.stores.journal.close()
+
+
+@pytest.fixture
+def there(tmp_path: Path, garage: MemoryGarage, here: Host) -> Iterator[Host]:
+    yield from joining(tmp_path / "there", garage)
+
+
+def joining(folder: Path, garage: MemoryGarage) -> Iterator[Host]:
+    """A home that shares what another one made."""
+    made = host(folder, garage)
+    made.exchange()
+    yield made
+    made.session.close()
+    made.stores.journal.close()
