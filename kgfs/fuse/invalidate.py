@@ -11,6 +11,7 @@ import errno
 import logging
 import threading
 from collections.abc import Iterable
+from contextlib import suppress
 
 import pyfuse3
 
@@ -37,6 +38,12 @@ class Invalidator:
         for item in stale:
             data = isinstance(item, StaleInode) and item.data
             (self._contents if data else self._names).put(item)
+
+    @staticmethod
+    def forget_attributes(inode: int) -> None:
+        """Have the kernel ask for them again. Waits for nothing and nobody, so a handler may call it."""
+        with suppress(OSError):  # it does not know the inode, or the mount goes away
+            pyfuse3.invalidate_inode(inode, attr_only=True)
 
     def stop(self, deadline: float = 2.0) -> None:
         """Send nothing more. One that the kernel keeps waiting is left behind after ``deadline`` seconds."""

@@ -115,6 +115,7 @@ async def mount(
     _init(operations, where, options)
     invalidator = Invalidator(requests)
     invalidator.start()
+    vfs.files.forget_attributes = invalidator.forget_attributes
     try:
         async with trio.open_nursery() as nursery:
             stop = _Stop(vfs, invalidator, where)

@@ -44,6 +44,10 @@ class HeldFiles:
         held.handles += 1
         return True
 
+    def size(self, inode: int) -> int:
+        """That of the bytes which are open."""
+        return self._held[inode].size
+
     def release(self, inode: int) -> bool:
         """One less. Whether the kernel is to forget what it knows of the inode."""
         held = self._held[inode]

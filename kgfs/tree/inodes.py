@@ -43,8 +43,6 @@ class Known:
     """Other places it was found at."""
     resized = float("-inf")
     """When the kernel was told another size than before (monotonic seconds)."""
-    refused: set[int] | None = None
-    """Threads whose open was refused because the kernel knew another size, since one was not."""
     gone: Attr | None = None
     """Attributes from when its last name was removed: all that is left of an unlinked file for its holders."""
     listing = 0
@@ -69,14 +67,6 @@ class Known:
         """Whether a reply with another size may still be on its way to a thread that asked: until that thread runs, the kernel
         shows all others the size before."""
         return time.monotonic() - self.resized < REPLY_ARRIVES
-
-    def refuse(self, pid: int) -> bool:
-        """Whether an open by this thread is to be refused: not twice."""
-        self.refused = self.refused or set()
-        if pid in self.refused:
-            return False
-        self.refused.add(pid)
-        return True
 
     def opens(self, content: Hashable) -> bool:
         """One more handle, on bytes with this id. Whether the pages the kernel has are of the same."""

@@ -40,6 +40,11 @@ class OpenFiles:
         self._held = held
         self._threads = threads
         self._outdated = outdated
+        self._refused: set[int] = set()
+        """Threads that were sent to look a name up again."""
+        self.forget_attributes: Callable[[int], None] = lambda inode: None
+        """Makes the kernel ask for the attributes of an inode again, also where an answer is on its way to another thread.
+        Called before the answer of an open is given; waits for nothing."""
 
     # ------------------------------------------------------------------------------------- open, release
 
@@ -75,22 +80,30 @@ class OpenFiles:
         return self._opened(self._inodes.known(inode), handle, inode, pid, writes=flags & os.O_ACCMODE != os.O_RDONLY)
 
     def _opened(self, known: Known, handle: Handle, inode: int, pid: int, *, writes: bool) -> int:
-        """GoneError where the kernel may know another size than that of the bytes: the thread looks the name up again, and so
-        learns the size before it asks fstat, or reads."""
         if isinstance(handle, Fixed):
-            differs = not handle.direct_io and known.size not in (-1, handle.size)
-            if (differs or known.was_resized()) and known.refuse(pid):
-                handle.release()
-                raise GoneError("The file was changed between lookup and open.")
-            known.refused = None
-            handle.keep_cache = known.opens(handle.content_id)
-            if not handle.direct_io:
-                # Refused before, and no name was looked up, as when a program opens /proc/self/fd/N. By the size that the
-                # kernel knows it would cut the new bytes short.
-                handle.direct_io = differs or not self._held.hold(inode, handle)
+            keep_cache = known.opens(handle.content_id)
+            if not handle.direct_io and not self._pin(known, handle, inode, pid):
+                handle.direct_io = True
+            handle.keep_cache = keep_cache
         if writes:
             known.writers += 1
         return self._handles.add(OpenFile(handle, inode, writes))
+
+    def _pin(self, known: Known, handle: Fixed, inode: int, pid: int) -> bool:
+        """Whether the inode has the size of these bytes from now on. GoneError, once for each thread, where other bytes of it
+        are open, of another size: the thread looks the name up again, and is given another inode."""
+        refused = pid in self._refused
+        self._refused.discard(pid)
+        if self._held.hold(inode, handle):
+            if known.size not in (-1, handle.size) or known.was_resized():
+                self.forget_attributes(inode)
+            return True
+        if refused or self._held.size(inode) == handle.size:
+            return False
+        known.opened -= 1
+        self._refused.add(pid)
+        handle.release()
+        raise GoneError("The file was changed between lookup and open.")
 
     def handle(self, fh: int) -> Handle:
         return self._handles.file(fh).handle
