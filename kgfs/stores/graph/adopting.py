@@ -67,7 +67,9 @@ def _next_epoch(connection: sqlite3.Connection) -> int:
         f" UNION ALL SELECT value FROM {BUILT}.meta WHERE name = 'epoch')"
     ).fetchone()[0]
     connection.execute("DELETE FROM main.change")
-    connection.execute("UPDATE main.meta SET value = ? WHERE name IN ('epoch', 'changes_above')", (epoch,))
+    connection.execute(
+        "UPDATE main.meta SET value = ? WHERE name IN ('epoch', 'changes_above', 'touched_above')", (epoch,)
+    )
     connection.execute("UPDATE main.meta SET value = value + 1 WHERE name = 'clears'")
     return epoch
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from kgfs.stores.graph.commit import Commit
 from kgfs.stores.graph.hiding import hidden_name
 from kgfs.stores.graph.rows import SHOWN, slots
+from kgfs.stores.graph.touched import reduce_to_ids
 from kgfs.stores.graph.vocabulary import Redaction, RelationshipRow
 
 
@@ -67,8 +68,9 @@ class Cascade(Commit):
 def redact(
     connection: sqlite3.Connection, concept_ids: Sequence[str], relationships: Sequence[RelationshipRow]
 ) -> Redaction:
-    """Hide the names of those of these concepts that are dead, forget the feed up to now, and say what a rebuild that
+    """Hide the names of those of these concepts that are dead, reduce the feed up to now to ids, and say what a rebuild that
     knows nothing of the documents must be told. May be done twice."""
+    reduce_to_ids(connection)  # before names are hidden, by which the feed calls concepts
     names: list[tuple[str, str, str]] = []
     concept_times: dict[str, int] = {}
     numbers: dict[str, int] = {}
@@ -101,10 +103,6 @@ def redact(
         ).fetchone()
         if row is not None:
             known.append(row)
-    connection.execute("DELETE FROM change")
-    connection.execute(
-        "UPDATE meta SET value = (SELECT value FROM meta WHERE name = 'epoch') WHERE name = 'changes_above'"
-    )
     changed = [
         connection.execute("SELECT ontology, changed_at FROM counter WHERE ontology = ?", (ontology,)).fetchone()
         for ontology in sorted(ontologies)

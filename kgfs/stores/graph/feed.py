@@ -39,7 +39,9 @@ def prune(connection: sqlite3.Connection) -> None:
         return
     (epoch,) = connection.execute("SELECT epoch FROM change WHERE key = ?", (newest - KEPT_CHANGES,)).fetchone()
     connection.execute("DELETE FROM change WHERE epoch < ?", (epoch,))
-    connection.execute("UPDATE meta SET value = ? WHERE name = 'changes_above'", (epoch - 1,))
+    connection.execute(
+        "UPDATE meta SET value = max(value, ?) WHERE name IN ('changes_above', 'touched_above')", (epoch - 1,)
+    )
 
 
 def changes(connection: sqlite3.Connection, after: int, limit: int) -> list[Change] | None:

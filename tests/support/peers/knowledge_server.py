@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kgfs.stores.projection.endpoint import Endpoint
 from scripts.servers import neo4j, process
 from tests.support.required import missing
 
@@ -50,6 +51,12 @@ def neo4j_place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     with _one_more(folder, -1) as users:
         if users == 0:
             process.end(folder, 0)
+
+
+@pytest.fixture(scope="session")
+def neo4j_endpoint(neo4j_place: Place) -> Endpoint:
+    """The same server, for projections."""
+    return Endpoint(neo4j_place.uri, password=neo4j_place.password, timeout=60.0)
 
 
 @pytest.fixture

@@ -1,0 +1,79 @@
+"""Which documents, concepts and relationships commits touched, by their ids: the change feed for a projection of the graph.
+
+A purge gives up the feed's words, and keeps the ids of what it told. So a projection that is behind goes on from where it was
+after a purge, too, and nothing that was purged is kept for it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass, field
+
+TOUCHED = "touched"
+"""The ``kind`` of a row of the feed that was reduced to an id: ``what`` is ``document`` or ``owner``, ``owner`` is the id."""
+REDACTIONS = "redactions"
+"""The row of ``meta`` that counts how often a purge gave up the feed's words."""
+REDACTED_AT = "redacted_at"
+"""The row of ``meta`` that has the epoch of the graph when one did that last."""
+
+_IDS = """
+    SELECT change.epoch AS epoch,
+        CASE change.kind WHEN 'touched' THEN change.what WHEN 'document' THEN 'document' ELSE 'owner' END AS what,
+        CASE change.kind WHEN 'document' THEN change.name WHEN 'concept' THEN concept.concept_id ELSE change.owner END AS id
+    FROM change LEFT JOIN concept
+        ON change.kind = 'concept' AND concept.ontology = change.owner AND concept.name = change.name"""
+
+
+@dataclass(slots=True)
+class Touched:
+    """What the commits up to one epoch touched."""
+
+    epoch: int
+    documents: set[str] = field(default_factory=set)
+    owners: set[str] = field(default_factory=set)
+    """Ids of concepts and of relationships, living and dead."""
+
+
+def touched(connection: sqlite3.Connection, after: int, limit: int) -> Touched | None:
+    """Return what the epochs above ``after`` touched: whole epochs, the first in any case, more while their rows are at most
+    ``limit``. None where the feed does not reach back so far, or the graph never had that epoch."""
+    meta = dict(connection.execute("SELECT name, value FROM meta"))
+    if after < meta.get("touched_above", meta["changes_above"]) or after > meta["epoch"]:
+        return None
+    upto, last, total = meta["epoch"], after, 0
+    for epoch, count in connection.execute(
+        "SELECT epoch, count(*) FROM change WHERE epoch > ? GROUP BY epoch ORDER BY epoch", (after,)
+    ):
+        if total and total + count > limit:
+            upto = last
+            break
+        total, last = total + count, epoch
+    found = Touched(upto)
+    for _, kind, id_ in connection.execute(f"{_IDS} WHERE change.epoch > ? AND change.epoch <= ?", (after, upto)):
+        if id_ is not None:
+            (found.documents if kind == "document" else found.owners).add(id_)
+    return found
+
+
+def reduce_to_ids(connection: sqlite3.Connection) -> None:
+    """Give up the words of the feed, and keep the ids. Counted, so that a projection gives them up, too."""
+    connection.execute(
+        "INSERT OR IGNORE INTO meta SELECT 'touched_above', value FROM meta WHERE name = 'changes_above'"
+    )
+    (newest,) = connection.execute("SELECT coalesce(max(key), 0) FROM change").fetchone()
+    connection.execute(
+        "INSERT INTO change (epoch, what, kind, ontology, owner, name)"
+        f" SELECT DISTINCT epoch, what, 'touched', '', id, '' FROM ({_IDS})"
+        " WHERE id IS NOT NULL ORDER BY epoch, what, id",
+    )
+    connection.execute("DELETE FROM change WHERE key <= ?", (newest,))
+    connection.execute(
+        "UPDATE meta SET value = (SELECT value FROM meta WHERE name = 'epoch') WHERE name = 'changes_above'"
+    )
+    connection.execute(
+        "INSERT INTO meta VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET value = value + 1", (REDACTIONS,)
+    )
+    connection.execute(
+        "INSERT OR REPLACE INTO meta SELECT ?, value FROM meta WHERE name = 'epoch'",
+        (REDACTED_AT,),
+    )

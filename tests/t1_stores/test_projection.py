@@ -1,0 +1,401 @@
+"""The projection of a graph to a real Neo4j: whatever happened on the way, it is what one made from scratch is."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.graph.vocabulary import Said
+from kgfs.stores.projection.endpoint import Endpoint
+from kgfs.stores.projection.source import Catalog, VersionLinks
+from tests.support.graph_building import ONTOLOGY, Doc, Told, cid, prepared, publish
+
+if TYPE_CHECKING:
+    from kgfs.stores.projection.projection import Compared, Projection
+
+A, B, C, D = "a" * 16, "b" * 16, "c" * 16, "d" * 16
+ZEN = Doc(
+    A, [Told("Zen", 2, ("Zazen",)), Told("Koan")], [("Zen", "USES", "Koan", 0.8)], ["Zen uses koans.\n", "Sit.\n"]
+)
+TEA = Doc(B, [Told("Zen"), Told("Tea", 3)], [("Tea", "SUPPORTS", "Zen", 0.5)], ["Tea is Zen.\n"], deposit=2)
+OAK = Doc(C, [Told("Oak")], [], ["An oak in the garden.\n", "short"], {1: "too short"}, deposit=3)
+
+
+@pytest.fixture
+def endpoint(neo4j_endpoint: Endpoint) -> Endpoint:
+    return replace(neo4j_endpoint, namespace=f"test-{secrets.token_hex(6)}")
+
+
+@pytest.fixture
+def graph() -> Iterator[SqliteGraph]:
+    with closing(SqliteGraph()) as store:
+        yield store
+
+
+def projection(endpoint: Endpoint, graph: SqliteGraph, home: str = "one", catalog: Catalog | None = None) -> Projection:
+    from kgfs.stores.projection.projection import Projection
+
+    return Projection(endpoint, graph, home, catalog)
+
+
+def follow(endpoint: Endpoint, graph: SqliteGraph, home: str = "one", catalog: Catalog | None = None) -> None:
+    with closing(projection(endpoint, graph, home, catalog)) as one:
+        position = one.follow()
+        assert position.epoch == graph.epoch()
+        assert one.position() == position
+
+
+def on_server(endpoint: Endpoint) -> dict[str, Any]:
+    """All that a graph's space has, in an order and with names that do not depend on the space."""
+    from kgfs.stores.projection.connection import Connection
+
+    with closing(Connection(endpoint)) as connection:
+        (root,) = connection.read("MATCH (g:Graph {name: $graph}) RETURN g.space AS space", graph=endpoint.namespace)
+        space = root["space"]
+        nodes = connection.read(
+            "MATCH (n) WHERE (n.space = $space OR n.edition STARTS WITH $space) AND NOT n:Graph AND NOT n:Change"
+            " RETURN elementId(n) AS id, labels(n) AS labels, properties(n) AS said",
+            space=space,
+        )
+        links = connection.read(
+            "MATCH (n)-[r]->(m) WHERE (n.space = $space OR n.edition STARTS WITH $space)"
+            " RETURN elementId(n) AS start, type(r) AS type, properties(r) AS said, elementId(m) AS end",
+            space=space,
+        )
+    names = {}
+    for node in nodes:
+        said = {key: value for key, value in node["said"].items() if key != "space"}
+        for key in ("key", "edition"):
+            if key in said:
+                said[key] = said[key].removeprefix(space)
+        names[node["id"]] = (sorted(node["labels"]), sorted(said.items(), key=lambda item: item[0]))
+    return {
+        "nodes": sorted(map(repr, names.values())),
+        "links": sorted(
+            repr((names[r["start"]], r["type"], sorted(r["said"].items()), names[r["end"]])) for r in links
+        ),
+    }
+
+
+def assert_as_from_scratch(endpoint: Endpoint, graph: SqliteGraph, catalog: Catalog | None = None) -> None:
+    with closing(projection(endpoint, graph, catalog=catalog)) as one:
+        assert list(one.differences()) == []
+    fresh = replace(endpoint, namespace=f"test-{secrets.token_hex(6)}")
+    follow(fresh, graph, catalog=catalog)
+    was, wanted = on_server(endpoint), on_server(fresh)
+    assert was["nodes"] == wanted["nodes"]
+    assert was["links"] == wanted["links"]
+
+
+def ask(endpoint: Endpoint, question: str, **words: Any) -> list[Any]:
+    from kgfs.stores.projection.connection import Connection
+
+    with closing(Connection(endpoint)) as connection:
+        rows = connection.read(f"MATCH (g:Graph {{name: $graph}}) {question}", graph=endpoint.namespace, **words)
+    return [tuple(row.values()) if len(row) > 1 else next(iter(row.values())) for row in rows]
+
+
+QUOTES = """
+MATCH (c:Concept {space: g.space})-[:EVIDENCED_BY]->(i:Instance)-[:DERIVED_FROM]->(s:Source)<-[:HAS_CHUNK]-(d:Document)
+RETURN c.label AS label, d.doc_id AS doc_id, i.quote AS quote, s.chunk_index AS chunk ORDER BY label, doc_id, quote"""
+
+
+def test_each_commit_arrives(endpoint: Endpoint, graph: SqliteGraph) -> None:
+    publish(graph, ZEN)
+    follow(endpoint, graph)
+    assert ask(endpoint, QUOTES) == [
+        ("Koan", A, f"quote 100 of {A}", 0),
+        ("Zen", A, f"quote 0 of {A}", 0),
+        ("Zen", A, f"quote 1 of {A}", 0),
+    ]
+    publish(graph, TEA)
+    publish(graph, OAK)
+    follow(endpoint, graph)
+    assert_as_from_scratch(endpoint, graph)
+    assert [row[:2] for row in ask(endpoint, QUOTES)] == [
+        (label, doc.doc_id)
+        for label, doc in [
+            ("Koan", ZEN),
+            ("Oak", OAK),
+            ("Tea", TEA),
+            ("Tea", TEA),
+            ("Tea", TEA),
+            ("Zen", ZEN),
+            ("Zen", ZEN),
+            ("Zen", TEA),
+        ]
+    ]
+    graph.forget("forgotten", [A], 2000)
+    follow(endpoint, graph)
+    assert_as_from_scratch(endpoint, graph)
+    assert [row[:2] for row in ask(endpoint, QUOTES)] == [("Oak", C), ("Tea", B), ("Tea", B), ("Tea", B), ("Zen", B)]
+    assert ask(endpoint, "MATCH (n) WHERE n.space = g.space AND n.form = 'zazen' RETURN n.form") == []
+
+
+def test_a_version_takes_the_place_of_the_former(endpoint: Endpoint, graph: SqliteGraph) -> None:
+    publish(graph, ZEN)
+    publish(graph, TEA)
+    follow(endpoint, graph)
+    newer = Doc(D, [Told("Zen", 1), Told("Garden")], [("Zen", "USES", "Garden", 0.9)], ["A garden.\n"], deposit=4)
+    publish(graph, newer, supersedes=[A])
+    publish(
+        graph,
+        replace(TEA, texts=["Tea is Zen.\n", "More tea.\n"], concepts=[Told("Tea", 2)], relationships=[]),
+        at=3000,
+    )
+    follow(endpoint, graph)
+    assert_as_from_scratch(endpoint, graph)
+
+
+def test_merging_and_parting_concepts(endpoint: Endpoint, graph: SqliteGraph) -> None:
+    publish(graph, ZEN)
+    publish(graph, TEA)
+    follow(endpoint, graph)
+    batch, publication = prepared(
+        graph, replace(TEA, concepts=[Told("Zen", 1), Told("Koan", 3)], relationships=[]), "merged"
+    )
+    said = Said(B, publication.concepts, publication.relationships, batch.instances)
+    graph.reassign("merged", [said], 4000)
+    follow(endpoint, graph)
+    assert_as_from_scratch(endpoint, graph)
+    assert ask(endpoint, "MATCH (c:Concept {space: g.space}) RETURN c.label AS label ORDER BY label") == ["Koan", "Zen"]
+    batch, publication = prepared(graph, TEA, "parted")
+    graph.reassign("parted", [Said(B, publication.concepts, publication.relationships, batch.instances)], 5000)
+    graph.forget("all of it", [], 6000, [cid("Koan")])
+    follow(endpoint, graph)
+    assert_as_from_scratch(endpoint, graph)
+
+
+def test_a_purge_is_owed_until_nothing_of_it_is_left(endpoint: Endpoint, graph: SqliteGraph) -> None:
+    """The feed's words are given up before the projection has followed."""
+    publish(graph, ZEN)
+    publish(graph, TEA)
+    publish(graph, OAK)
+    follow(endpoint, graph)
+    assert said_on_server(endpoint, "koan")
+    publish(graph, replace(OAK, concepts=[Told("Acorn")]), at=2500)
+    graph.forget("purged", [A], 3000)
+    with closing(projection(endpoint, graph)) as one:
+        before = one.position()
+        graph.redact([cid("Koan"), cid("Zen")], [])
+        assert one.position() == before
+        assert one.follow().epoch == graph.epoch()
+    assert said_on_server(endpoint, "koan") == []
+    assert said_on_server(endpoint, A) == []
+    assert_as_from_scratch(endpoint, graph)
+    assert next(row[:2] for row in ask(endpoint, QUOTES)) == ("Acorn", C)
+
+
+def test_a_purge_after_the_projection_has_followed_is_carried_out_too(endpoint: Endpoint, graph: SqliteGraph) -> None:
+    publish(graph, ZEN)
+    graph.forget("purged", [A], 3000)
+    follow(endpoint, graph)
+    assert said_on_server(endpoint, "koan"), "the feed names it"
+    graph.redact([cid("Koan"), cid("Zen")], [])
+    follow(endpoint, graph)
+    assert said_on_server(endpoint, "koan") == []
+
+
+def said_on_server(endpoint: Endpoint, word: str) -> list[Any]:
+    """Nodes and relationships of the namespace that hold a word anywhere."""
+    return ask(
+        endpoint,
+        "MATCH (n) WHERE n.space STARTS WITH $graph OR n.edition STARTS WITH $graph"
+        " OPTIONAL MATCH (n)-[r]->() WITH collect(DISTINCT properties(n)) + collect(properties(r)) AS all"
+        " UNWIND all AS said UNWIND keys(said) AS key WITH key, said[key] AS value"
+        " WITH key, CASE WHEN value IS :: LIST<ANY> THEN [x IN value | toString(x)] ELSE [toString(value)] END AS values"
+        " UNWIND values AS value WITH key, value WHERE toLower(value) CONTAINS $word RETURN key, value",
+        word=word,
+    )
+
+
+def test_two_homes_take_over_from_each_other(endpoint: Endpoint, graph: SqliteGraph) -> None:
+    """Their epochs differ, and their commits have the same ids."""
+    with closing(SqliteGraph()) as other:
+        publish(other, D_ALONE)
+        other.forget("gone", [D], 10)
+        for one in (graph, other):
+            publish(one, ZEN)
+        follow(endpoint, graph, "one")
+        for one in (graph, other):
+            publish(one, TEA)
+        with closing(projection(endpoint, other, "other")) as taking:
+            assert taking.position() is not None
+            taking.follow()
+        for one in (graph, other):
+            one.forget("forgotten", [A], 2000)
+            publish(one, OAK)
+        follow(endpoint, other, "other")
+        follow(endpoint, graph, "one")
+        assert_as_from_scratch(endpoint, graph)
+        told = ask(
+            endpoint,
+            "MATCH (x:Change {space: g.space}) UNWIND x.name AS name WITH DISTINCT name RETURN name ORDER BY name",
+        )
+        assert {A, B, C} <= set(told)
+
+
+D_ALONE = Doc(D, [Told("Alone")])
+
+
+def test_who_was_taken_over_from_writes_nothing_more(endpoint: Endpoint, graph: SqliteGraph) -> None:
+    from kgfs.errors import LostLeaseError
+
+    publish(graph, ZEN)
+    with closing(projection(endpoint, graph, "one")) as one:
+        one.follow()
+        follow(endpoint, graph, "other")
+        publish(graph, TEA)
+        before = on_server(endpoint)
+        root = one._root()
+        assert root is not None
+        with pytest.raises(LostLeaseError):
+            one._mend_space(root["space"], lambda done, total: None)
+        assert on_server(endpoint) == before
+
+
+def test_a_graph_that_was_derived_anew_is_compared(endpoint: Endpoint, graph: SqliteGraph) -> None:
+    publish(graph, ZEN)
+    publish(graph, TEA)
+    follow(endpoint, graph)
+    with closing(graph.aside()) as built:
+        publish(built, TEA)
+        publish(built, OAK)
+        graph.adopt(built)
+    follow(endpoint, graph)
+    assert_as_from_scratch(endpoint, graph)
+
+
+def test_what_somebody_changed_on_the_server_is_found_and_made_anew(endpoint: Endpoint, graph: SqliteGraph) -> None:
+    publish(graph, ZEN)
+    publish(graph, TEA)
+    follow(endpoint, graph)
+    from kgfs.stores.projection.comparing import Difference
+
+    with closing(projection(endpoint, graph)) as one:
+        damage = [
+            ("MATCH (d:Document {doc_id: $a}) WHERE d.space STARTS WITH $graph REMOVE d:Document, d.digest", {}),
+            ("MATCH (c:Concept {id: $tea}) WHERE c.space STARTS WITH $graph DETACH DELETE c", {}),
+            ("MATCH (g:Graph {name: $graph}) CREATE (:Owner:Concept {space: g.space, id: 'zzz'})", {}),
+        ]
+        words = {"a": A, "tea": cid("Tea"), "graph": endpoint.namespace}
+        one.connection.write([(statement, words) for statement, _ in damage])
+        assert set(one.differences()) == {
+            Difference("Document", A, "other"),
+            Difference("Concept", cid("Tea"), "missing"),
+            Difference("Concept", "zzz", "left over"),
+        }
+        seen: list[tuple[int, int]] = []
+        one.rebuild(lambda done, total: seen.append((done, total)))
+        assert seen[-1][0] == seen[-1][1] == sum(graph.counts().values())
+        assert list(one.differences()) == []
+    assert_as_from_scratch(endpoint, graph)
+    assert ask(endpoint, "MATCH (n) WHERE n.space STARTS WITH $graph AND n.space <> g.space RETURN n.space") == []
+
+
+def test_names_and_versions_come_from_the_catalog(endpoint: Endpoint, graph: SqliteGraph) -> None:
+    names = {ONTOLOGY: "Philosophy"}
+    old = {"doc_id": C, "ontology": ONTOLOGY, "source_id": "s", "content_hash": "h", "garage_key": "k", "size_bytes": 3}
+    versions = {A: VersionLinks(3, ((2, old), (1, {**old, "doc_id": B})))}
+    catalog = Catalog(lambda: dict(names), lambda doc_id: versions.get(doc_id, VersionLinks(0)))
+    publish(graph, ZEN)
+    publish(graph, TEA)
+    follow(endpoint, graph, catalog=catalog)
+    names[ONTOLOGY] = "Zen"
+    follow(endpoint, graph, catalog=catalog)
+    assert ask(endpoint, "MATCH (o:Ontology {space: g.space}) RETURN o.ontology, o.name, o.documents") == [
+        (ONTOLOGY, "Zen", 2)
+    ]
+    linked = ask(
+        endpoint,
+        "MATCH (d:Document {space: g.space})-[s:SUPERSEDES]->(old:Document)"
+        " RETURN d.doc_id, d.project, d.version, s.version, old.doc_id, old.status ORDER BY s.version",
+    )
+    assert linked == [(A, "Zen", 3, 1, B, "done"), (A, "Zen", 3, 2, C, "superseded")]
+    assert_as_from_scratch(endpoint, graph, catalog)
+    graph.forget("tea", [B], 5)  # now it is a former version alone
+    follow(endpoint, graph, catalog=catalog)
+    found = "MATCH (d:Document {space: g.space, status: 'superseded'}) RETURN d.doc_id ORDER BY d.doc_id"
+    assert ask(endpoint, found) == [B, C]
+    versions[A] = VersionLinks(3, ((1, {**old, "doc_id": B}),))
+    graph.redact([], [])  # the other one was purged
+    follow(endpoint, graph, catalog=catalog)
+    assert ask(endpoint, found) == [B]
+    graph.forget("zen", [A], 6)
+    follow(endpoint, graph, catalog=catalog)
+    assert ask(endpoint, "MATCH (d:Edition {space: g.space}) RETURN d.doc_id") == []
+
+
+def test_what_a_document_and_its_sources_say(endpoint: Endpoint, graph: SqliteGraph) -> None:
+    from datetime import UTC, datetime
+
+    publish(graph, ZEN)
+    publish(graph, OAK)
+    follow(endpoint, graph)
+    (said,) = ask(endpoint, "MATCH (d:Document {space: g.space, doc_id: $a}) RETURN d {.*}", a=A)
+    assert said["content"] == "Zen uses koans.\nSit.\n"
+    assert said["content_length"] == len(said["content"])
+    chunk_ids = [row.chunk_id for row in graph.sources(A)]
+    assert said["chunk_ids"] == chunk_ids
+    assert (said["source_type"], said["source_url"], said["title"]) == ("text/plain", f"documents/{A}.txt", A)
+    assert said["created_at"].to_native() == datetime(1970, 1, 1, tzinfo=UTC)
+    sources = ask(
+        endpoint, "MATCH (s:Source {chunk_id: $id}) WHERE s.edition STARTS WITH g.space RETURN s {.*}", id=chunk_ids[1]
+    )
+    row = document_of(graph, A)
+    for name in ("source_id", "garage_key", "content_hash", "source_title"):
+        assert sources[0][name] == getattr(row, name)
+    assert "words" in sources[0]
+    gated = ask(
+        endpoint,
+        "MATCH (s:Source {doc_id: $c, chunk_index: 1}) WHERE s.edition STARTS WITH g.space RETURN s.words",
+        c=C,
+    )
+    assert gated == [None]
+
+
+def document_of(graph: SqliteGraph, doc_id: str) -> Any:
+    row = graph.document(doc_id)
+    assert row is not None
+    return row
+
+
+def test_a_projection_of_another_format_is_compared_and_made_anew(endpoint: Endpoint, graph: SqliteGraph) -> None:
+    """As kgfs wrote it while the graph itself stood on the server. What is not kgfs's stays."""
+    publish(graph, ZEN)
+    publish(graph, TEA)
+    told: list[Compared] = []
+    with closing(projection(endpoint, graph)) as one:
+        space = f"{endpoint.namespace}/former"
+        former = """
+CREATE (:Graph {name: $graph, space: $space, epoch: 7, clears: 0, turn: 9, whole: 9})
+CREATE (d:Edition:Document {space: $space, key: $graph + 'k', doc_id: $a, commit_id: 'x'})-[:HAS_CHUNK]->(s:Source {edition: $graph + 'k', chunk_index: 0})
+CREATE (c:Owner:Concept {space: $space, id: $zen, ontology: 'o', name: 'zen'})-[:APPEARS_IN]->(s)
+CREATE (c)-[:EVIDENCED_BY]->(:Instance {edition: $graph + 'k', owner: $zen, n: 1})
+CREATE (:Owner:Concept {space: $space, id: 'gone', ontology: 'o', name: 'gone'})
+CREATE (:Mark {space: $space, mark: 'm', concept_id: 'c'}) CREATE (:Commit {space: $space, commit_id: 'x'})
+CREATE (:Change {space: $space, epoch: 3, part: 0}) CREATE (:Lease {graph: $graph, what: 'publish'})
+CREATE (:Ontology {space: $space, ontology: 'o'}) CREATE (:Mine {of: $graph, space: 'mine', name: 'stays'})"""
+        one.connection.write([(former, {"graph": endpoint.namespace, "space": space, "a": A, "zen": cid("Zen")})])
+        one.follow(told.append)
+        assert told[0].counts == {
+            "Concept left over": 1,
+            "Concept missing": 2,
+            "Relationship missing": 2,
+            "Document missing": 1,
+        }
+        one.follow(told.append)
+        assert len(told) == 1
+    assert_as_from_scratch(endpoint, graph)
+    left = ask(
+        endpoint,
+        "MATCH (n) WHERE n.space = $space OR n.edition = $graph + 'k' OR n.graph = $graph OR n.of = $graph RETURN labels(n)",
+        space=space,
+    )
+    assert left == [["Mine"]]
