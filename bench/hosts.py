@@ -1,6 +1,6 @@
 """How soon a host sees what another did: ``python -m bench.hosts [--changes 30] [--lull 0] [--server seaweedfs]``.
 
-Two homes share one bucket and one graph on servers that are started here, and both are mounted. Files are written and
+Two homes share one bucket on a server that is started here, and both are mounted. Files are written and
 renamed in the mount of one, and looked for in the mount of the other without a pause; each is counted from when ``close()``
 or ``rename()`` returned until the other mount has the name and, of a written one, its bytes. Prints milliseconds. Before each
 change nothing happens for ``--lull`` seconds. Before all of them it is counted what a mount asks of the servers while nothing happens.
@@ -19,7 +19,7 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from scripts.servers import minio, neo4j, process, seaweedfs
+from scripts.servers import minio, process, seaweedfs
 
 SERVERS = {"seaweedfs": seaweedfs, "minio": minio}
 LOOK = 0.005
@@ -49,15 +49,12 @@ def main() -> None:
 
 
 def started(scratch: Path, server: str, stack: ExitStack) -> str:
-    """The settings of a home on servers of their own."""
-    bucket, graph = scratch / server, scratch / "neo4j"
-    parts = []
-    for module, folder in ((SERVERS[server], bucket), (neo4j, graph)):
-        folder.mkdir(mode=0o700)
-        stack.callback(process.end, folder)
-        found = module.start(folder, ())
-        parts.append(module.settings(folder, found.ports))
-    return "\n".join(parts).replace("[garage]", "[garage]\nshared = true", 1)
+    """The settings of a home on a server of its own."""
+    module, folder = SERVERS[server], scratch / server
+    folder.mkdir(mode=0o700)
+    stack.callback(process.end, folder)
+    found = module.start(folder, ())
+    return module.settings(folder, found.ports).replace("[garage]", "[garage]\nshared = true", 1)
 
 
 def mounted(folder: Path, settings: str, stack: ExitStack) -> Path:

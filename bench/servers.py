@@ -27,7 +27,6 @@ from urllib.request import urlopen
 
 from kgfs.config import Config, load
 from kgfs.stores.garage.opening import open_garage
-from kgfs.stores.graph.opening import open_graph
 from kgfs.stores.vectors.opening import open_vectors
 from kgfs.stores.worker_lock import worker_note
 
@@ -190,9 +189,6 @@ def peers(config: Config) -> dict[str, str]:
 
 def empty(config: Config) -> None:
     """Take what a home has on servers off them; the home is of no use afterwards."""
-    if config.graph.store == "neo4j":
-        with closing(open_graph(config)) as graph:
-            graph.clear()
     if config.vectors.store == "qdrant" and (model := str(worker_note(config.run).get("embedder", ""))):
         with closing(open_vectors(config, model)) as vectors:
             vectors.clear()

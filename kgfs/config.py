@@ -58,11 +58,6 @@ class Config:
         return self.home / "graph.sqlite"
 
     @property
-    def replica_db(self) -> Path:
-        """The replica of a graph on a server, which mounts read."""
-        return self.home / "replica.sqlite"
-
-    @property
     def vectors_db(self) -> Path:
         return self.home / "vectors.sqlite"
 

@@ -144,19 +144,9 @@ class FullError(StoreError):
     errno = errno.ENOSPC
 
 
-class TooMuchError(StoreError):
-    """What is to be done at once takes more memory than the server of a store has for it. Nothing of it was done, and other work
-    is not kept from going on."""
-
-
 class AwayError(StoreError):
-    """A server of the home cannot be used: it is not reached, is not ready, takes our keys no more, or has not the memory for
-    what must come first. What is on this machine can be used; trying later, with other keys or more memory, can succeed."""
-
-
-class GraphLostError(StoreError):
-    """The graph's server answers, and has not the graph that it had, or an empty one in its place. Who opens the home to change
-    something derives it anew, and so does a worker."""
+    """A server of the home cannot be used: it is not reached, is not ready, or takes our keys no more. What is on this machine
+    can be used; trying later, or with other keys, can succeed."""
 
 
 class OlderCopyError(StoreError):

@@ -24,7 +24,6 @@ from kgfs.domain.knowledge import Mention
 from kgfs.ingest.depositing.deposit import Deposits
 from kgfs.render.source import Excerpt, base_size
 from kgfs.stores.garage.contract import BLOCK, Sums
-from kgfs.stores.graph.opening import copy_graph
 from kgfs.stores.graph.vocabulary import Batch, ConceptRow, DocumentRow, InstanceRow, Publication, SourceRow
 from kgfs.stores.journal.facts import ContentKept, DocumentRead, FileMade, VersionMinted
 from kgfs.stores.stores import Stores
@@ -95,7 +94,6 @@ def home_on_servers(scratch: Path, size: Size, servers: Path) -> Home:
                 with closing(stores.garage.objects.open(key)) as reader:
                     for at in range(0, length, BLOCK):
                         reader.read_at(at, BLOCK)
-        copy_graph(config)
         done.touch()
     return Home(load(folder / "home"), plan)
 

@@ -11,7 +11,6 @@ from tempfile import TemporaryDirectory
 from kgfs.config import Config
 from kgfs.errors import AWAY, KgfsError
 from kgfs.stores.garage.opening import open_garage
-from kgfs.stores.graph.opening import glance_at_graph, open_graph
 from kgfs.stores.servers import key_in
 from kgfs.stores.vectors.opening import open_vectors
 
@@ -28,9 +27,9 @@ class Asked:
 
 
 def asked(config: Config, haste: float | None = None) -> Iterator[Asked]:
-    """Changes nothing in the home; a Neo4j server gets the constraints that it lacks. Nothing for what stands in files. With
-    ``haste`` one that is silent is waited for so many seconds, Neo4j is asked once, and to read only, and no Ray cluster."""
-    with TemporaryDirectory() as elsewhere:  # the replica in the home would answer in place of the server
+    """Changes nothing in the home. Nothing for what stands in files. With ``haste`` one that is silent is waited for so many
+    seconds, and no Ray cluster is asked."""
+    with TemporaryDirectory() as elsewhere:
         yield from _asked(replace(config, home=Path(elsewhere)), haste)
 
 
@@ -41,18 +40,15 @@ def away(config: Config, haste: float | None = None) -> KgfsError | None:
 
 def _asked(config: Config, haste: float | None) -> Iterator[Asked]:
     seconds = SECONDS if haste is None else haste
-    garage, graph, vectors = config.garage_store, config.graph, config.vectors
+    garage, vectors = config.garage_store, config.vectors
     config.run.mkdir()
     hasty = replace(
         config,
         garage_store=replace(garage, timeout=min(garage.timeout, seconds)),
-        graph=replace(graph, timeout=min(graph.timeout, seconds)),
         vectors=replace(vectors, timeout=min(vectors.timeout, seconds)),
     )
     if garage.store != "files":
         yield _answer("bucket", f"{garage.endpoint}/{garage.bucket}", lambda: _ask_garage(hasty))
-    if graph.store != "sqlite":
-        yield _answer("graph", graph.uri, lambda: _ask_graph(hasty, haste is not None))
     if vectors.store != "sqlite":
         yield _answer("vectors", vectors.url, lambda: _ask_vectors(hasty))
     if config.cluster.engine == "ray" and haste is None:
@@ -72,13 +68,6 @@ def _answer(what: str, where: str, ask: Callable[[], None]) -> Asked:
 def _ask_garage(config: Config) -> None:
     with closing(open_garage(config, cached=False)) as garage:
         garage.objects.exists("sources/asked")
-
-
-def _ask_graph(config: Config, at_a_glance: bool) -> None:
-    if at_a_glance:
-        glance_at_graph(config)
-    else:
-        open_graph(config).close()
 
 
 def _ask_cluster(config: Config) -> None:

@@ -1,7 +1,7 @@
-"""What a home is bound to: where its garage, and a graph on a server, stand.
+"""What a home is bound to: where its garage stands.
 
-With another garage it would have a second one, and its ledger two halves; with another graph it would show what is not its
-own. A server's address is no part of it, for servers move.
+With another garage it would have a second one, and its ledger two halves. A server's address is no part of it, for servers
+move.
 """
 
 from __future__ import annotations
@@ -80,13 +80,10 @@ def bind(config: Config) -> None:
 
 
 def _named(config: Config) -> dict[str, str]:
-    """A graph in a file of the home is its own in any case."""
-    garage, graph = config.garage_store, config.graph
+    garage = config.garage_store
     named = {"garage.store": garage.store}
     if garage.store == "s3":
         named |= {"garage.bucket": garage.bucket, "garage.prefix": garage.prefix.strip("/")}
-    if graph.store == "neo4j":
-        named |= {"graph.database": graph.database, "graph.namespace": graph.namespace}
     return named
 
 

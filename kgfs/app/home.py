@@ -44,7 +44,7 @@ UNFINISHED = "migration.json"
 """Stands in a home while it is being filled from another one."""
 RESTORING = "restore.lock"
 HASTE = 3.0
-"""Seconds that a bucket, or the graph's server beside a replica, may be silent to those who only tell how things stand, or end."""
+"""Seconds that a bucket may be silent to those who only tell how things stand, or end."""
 
 
 @contextmanager
@@ -59,18 +59,15 @@ def open_stores(
     later: bool = False,
     known: bool = False,
 ) -> Iterator[Stores]:
-    """The stores of a home. Where a database is gone it is derived from the garage first; a graph on a server that lost it, not
-    where the replica in the home answers instead and no server is asked (``later``).
+    """The stores of a home. Where a database is gone it is derived from the garage first.
 
     ``derive`` false leaves graph and vectors as they are, for one who derives them himself. ``vectors_of`` names the
     embedding model whose vectors are wanted; without one there are none. With ``vectors_later`` they are not looked at yet:
     :func:`derive_vectors` is to be called, by one who can wait for a server that is away. With ``later`` a home that knows by
     itself what was done in it, for no other shares its garage, is opened without a word to any server. ``mounted``: so it is,
-    :class:`~.confirming.Confirming` is to ask, and no read of the graph ever waits for a server. With ``known`` any home in a
-    bucket that knows something is opened without a word to that; :func:`hear` is to be called; and a replica is as it was known
-    last where the graph's server is silent for HASTE seconds. A home that is not there is made or,
-    for those who only ask (``make`` false), MissingError. BadInputError where its garage, or its graph on a server, is
-    another than the configuration says.
+    :class:`~.confirming.Confirming` is to ask. With ``known`` any home in a bucket that knows something is opened without a word
+    to that; :func:`hear` is to be called. A home that is not there is made or, for those who only ask (``make`` false),
+    MissingError. BadInputError where its garage is another than the configuration says.
     """
     if not make:
         refuse_nothing(config)
@@ -80,7 +77,7 @@ def open_stores(
         if config.garage_store.shared:
             journal.share()
         later = (mounted or later) and not journal.sharing and journal.seq() > 0
-        graph = open_graph(config, mounted=mounted, later=later, haste=HASTE if known else FOREVER)
+        graph = open_graph(config)
         stores = Stores(garage, journal, graph)
         if vectors_of:
             stores = replace(stores, vectors=open_vectors(config, vectors_of))
@@ -125,8 +122,7 @@ def hear(config: Config, stores: Stores) -> KgfsError | None:
 def as_they_are(config: Config) -> Iterator[Stores]:
     """The stores of a home for one who looks for damage: nothing is derived, unless a database is gone altogether."""
     refuse_nothing(config)
-    graph_is_there = config.graph.store != "sqlite" or config.graph_db.exists()
-    if not (config.front_db.exists() and graph_is_there):
+    if not (config.front_db.exists() and config.graph_db.exists()):
         # An original that the graph is derived from may lack: just what is looked for.
         with suppress(MissingError), open_stores(config, make=False):
             pass

@@ -23,8 +23,6 @@ from kgfs.ingest.sharing.rhythm import LOOK, Rhythm
 from kgfs.ingest.sharing.shipping import shipping
 from kgfs.ingest.working.worker_keeper import WorkerKeeper
 from kgfs.stores.error_log import ErrorLog, Trouble
-from kgfs.stores.graph.opening import copy_graph
-from kgfs.stores.graph.replica.feeder import fed
 from kgfs.stores.mount_notes import GARAGE, mount_note
 from kgfs.stores.servers import requests_text
 from kgfs.stores.stores import Stores
@@ -52,13 +50,11 @@ NO_PAUSE = 5.0
 def prepare_mount(
     config: Config, progress: Callable[[int, int], None], told: Callable[[str], None], *, worker: bool = True
 ) -> None:
-    """What a mount needs and may take long the first time: a copy of a graph that stands on a server, as :func:`.copy_graph`.
-    BadInputError where a ``worker`` would refuse to keep vectors."""
+    """Make the home. BadInputError where a ``worker`` would refuse to keep vectors."""
     make_home(config)
     if worker and config.models.embedder != "none":
         told("Asking the bucket whose vectors stand where these are to")
         take_place(config)
-    copy_graph(config, progress, told)
 
 
 EXCHANGE_AGAIN = 5.0
@@ -88,7 +84,6 @@ def run_mount(
     paused = threading.Event()
     with (
         open_stores(config, mounted=True) as stores,
-        fed(stores.graph, None if stores.journal.sharing else paused),
         open_deposits(config, stores) as (deposits, session),
     ):
         requests = Requests()

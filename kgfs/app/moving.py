@@ -152,9 +152,6 @@ def _check_empty(goal: Config, model: str) -> None:
     if goal.garage_store.store != "files":
         with closing(open_garage(goal, cached=False)) as garage:
             _refuse(f"The bucket {goal.garage_store.bucket}", "garage.prefix", _is_used(garage))
-    if goal.graph.store != "sqlite":
-        with closing(open_graph(goal)) as graph:
-            _refuse(f"The graph {goal.graph.namespace}", "graph.namespace", graph.epoch() > 0)
     if goal.vectors.store != "sqlite" and model:
         with closing(open_vectors(goal, model)) as vectors:
             _refuse(f"{goal.vectors.url}", "vectors.prefix", vectors.count() > 0)

@@ -155,7 +155,6 @@ def _remove_unusable(config: Config) -> list[tuple[Damage, str]]:
     for path, remedy in (
         (config.graph_db, "derived anew"),
         (config.vectors_db, "removed: the worker derives it anew"),
-        (config.replica_db, "removed: kgfs mount copies it anew"),
     ):
         if path.exists() and (complaint := fault_of(path)):
             if alive_sessions(config.run):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from kgfs.app.home import derive_vectors, make_home, open_stores, ship_rest
 from kgfs.config import Config
-from kgfs.errors import GraphLostError, KgfsError, LostLeaseError, MachineError
+from kgfs.errors import KgfsError, LostLeaseError, MachineError
 from kgfs.ingest.depositing.chores import Chores
 from kgfs.ingest.keeping.sessions import alive_sessions
 from kgfs.ingest.keeping.settle import Settler
@@ -22,7 +22,6 @@ from kgfs.ingest.sharing.exchange import Exchange
 from kgfs.ingest.sharing.shipping import meeting, shipping
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
-from kgfs.stores.graph.opening import wait_for_server
 from kgfs.stores.mount_notes import KNOWLEDGE, mount_notes
 from kgfs.stores.servers import is_open_to_others, keep_secrets_from_core_dumps, warn_of_plain_text
 from kgfs.stores.stores import Stores
@@ -38,7 +37,6 @@ SESSIONS_EVERY = 2.0
 """Seconds between looks of a worker whether anybody is left who started it."""
 BESIDE_MOUNTS = 5.0
 """Seconds between looks of a worker at a ledger that it shares while a mount of its home looks at it, and delivers."""
-DERIVED_ANEW = "The graph is derived anew from what the garage keeps, for its server has not the one that it had."
 LOADING = "loading models"
 """What the note of a worker says before it has opened the home."""
 
@@ -80,7 +78,7 @@ def run_worker(
 ) -> None:
     """Be the worker of a home until stopped; BusyError if there is one. ``watch`` is called between documents;
     ``stoppable`` is given the function that stops it, callable from any thread or signal handler. A verb that wants
-    its place for a while gets it. A graph that its server has lost is derived anew. With ``while_in_use`` it ends, too, once every
+    its place for a while gets it. With ``while_in_use`` it ends, too, once every
     session of the home has: a mount that was killed cannot stop the worker it started. BadInputError where its vectors would stand among those of another graph."""
     from kgfs.compute.local import LocalCompute
     from kgfs.ingest.life.embed_again import embed_again
@@ -102,7 +100,6 @@ def run_worker(
             compute = compute or LocalCompute(config.models)
             if compute.embedding_model:
                 take_place(config)
-            wait_for_server(config, log.info)
             with (
                 open_stores(config, vectors_of=compute.embedding_model, vectors_later=True) as stores,
                 closing(_engine(config, compute, stores)) as engine,
@@ -127,18 +124,13 @@ def run_worker(
                 prepare = partial(derive_vectors, config, stores, partial(embed_again, stores, compute, go_on))
                 working = partial(lock.note, {**note, "state": "working"})
                 with _answering_questions(config, stores, compute):
-                    try:
-                        gave_way = worker.run(
-                            until_idle=until_idle,
-                            watch=looks,
-                            give_way=lambda: place_wanted(config.run),
-                            prepare=prepare,
-                            begin=working,
-                        )
-                    except GraphLostError as error:  # opened anew the home has it derived
-                        log.info("%s", error)
-                        ErrorLog(config.errors_log).add("worker", DERIVED_ANEW)
-                        gave_way = not stopped.wait(LOOK)
+                    gave_way = worker.run(
+                        until_idle=until_idle,
+                        watch=looks,
+                        give_way=lambda: place_wanted(config.run),
+                        prepare=prepare,
+                        begin=working,
+                    )
                 ship_rest(config, stores, exchange)
                 state = "waiting for another verb" if gave_way else "stopped"
                 lock.note({**note, "state": state, "seconds": clock.seconds(), "finished": worker.finished})

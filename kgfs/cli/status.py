@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
 from typing import Any
 
 import click
@@ -13,7 +12,7 @@ from kgfs.cli.hosts import told_of, waiting
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
 from kgfs.knowledge.document import document_page
-from kgfs.knowledge.status import REPLICA_STANDS_STILL, STANDS_STILL, status
+from kgfs.knowledge.status import STANDS_STILL, status
 from kgfs.stores.naming import find_document
 
 SHOWN = 5
@@ -28,8 +27,8 @@ ELSE_OWED = {"unsettled": "unsettled path", "forgettings": "forgetting"}
 def command(config: Config, words: str | None, as_json: bool) -> None:
     """Show what is kept, what is owed and who works; with FILE, what is known about that document.
 
-    FILE is a path in a mount, ONTOLOGY/PATH, a doc_id or a garage key. While a bucket, or the graph's server, does not answer,
-    what is known here is shown without it (--json: `away` says why of the bucket, `replica` since when of the server).
+    FILE is a path in a mount, ONTOLOGY/PATH, a doc_id or a garage key. While a bucket does not answer, what is known here is
+    shown without it (--json: `away` says why).
 
     \b
     Example:
@@ -66,10 +65,6 @@ def command(config: Config, words: str | None, as_json: bool) -> None:
             click.echo(f"         {path} (kgfs history has what was written)")
         if (more := len(found["conflict_paths"]) - SHOWN) > 0:
             click.echo(f"         and {count(more, 'file')} more (--json)")
-    if found["replica"]:
-        click.echo(f"replica  {_replica(found['replica'])}")
-    if found["replica_stands_still"]:
-        click.echo(f"         {REPLICA_STANDS_STILL}")
     if found["sharing"]:
         _print_sharing(found["sharing"])
     for mount in found["mounts"]:
@@ -115,18 +110,6 @@ def _print_sharing(sharing: dict[str, Any]) -> None:
         )
     for line in waiting(sharing["purges"]):
         click.echo(f"         {line}")
-
-
-def _replica(replica: dict[str, Any]) -> str:
-    if replica["away_since"] is not None:
-        since = datetime.fromtimestamp(replica["away_since"]).astimezone().isoformat(timespec="seconds")
-        why = replica["away_reason"]
-        state = "cannot be followed" if replica["lost"] else "is away"
-        return f"of epoch {replica['epoch']}; the graph's server {state} since {since}{': ' * bool(why)}{why}"
-    lag = "" if replica["lag_seconds"] is None else f", as of {replica['lag_seconds']} s ago"
-    behind = replica["server_epoch"] not in (None, replica["epoch"])
-    ahead = f"; the server is at {replica['server_epoch']}" if behind else ""
-    return f"of epoch {replica['epoch']}{lag}{ahead}{'; the graph is being copied anew' * replica['copied_anew']}"
 
 
 def _worker(worker: dict[str, Any]) -> str:

@@ -10,7 +10,6 @@ from kgfs.config import Config
 from kgfs.domain.documents import Name, State, Version
 from kgfs.knowledge.owed import owed
 from kgfs.knowledge.standing import standing_of
-from kgfs.stores.graph.opening import replica_stands_still
 from kgfs.stores.hosts import host_id, known_roll
 from kgfs.stores.journal.contract_jobs import Job
 from kgfs.stores.journal.contract_names import Names
@@ -22,15 +21,11 @@ STANDS_STILL = (
     "what other homes read, forget and purge is not done to this one's graph, and their purges wait for it; kgfs worker, or a"
     " mount without --no-worker, does it"
 )
-REPLICA_STANDS_STILL = (
-    "purges by other homes wait for this one's replica of the graph, which cannot be brought on: kgfs mount copies it anew; where"
-    " there will be none, remove replica.sqlite"
-)
 
 
 def stands_still(config: Config) -> bool:
     """Whether nobody does to a graph of the home's own what other homes did to theirs. Quick."""
-    return config.garage_store.shared and config.graph.store == "sqlite" and not worker_alive(config.run)
+    return config.garage_store.shared and not worker_alive(config.run)
 
 
 def status(config: Config, stores: Stores, *, named: int = -1) -> dict[str, Any]:
@@ -41,8 +36,7 @@ def status(config: Config, stores: Stores, *, named: int = -1) -> dict[str, Any]
     it. ``worker.note`` is what the newest worker wrote about itself, its models among it, with the ``state`` idle where it
     works and has nothing to do; ``worker.alive`` says whether it
     still works; ``stands_still`` says that one is needed for more than what is to be read. ``mounts`` are those that noted
-    themselves and did not take their note back; one that was killed is not ``alive``. ``replica`` is None where the graph
-    itself is read; ``replica_stands_still`` says that purges by other homes wait for one that only a mount makes anew. ``documents`` counts by state, states without any left out; ``conflicts`` the versions that were written
+    themselves and did not take their note back; one that was killed is not ``alive``. ``documents`` counts by state, states without any left out; ``conflicts`` the versions that were written
     on a content which another machine had changed, ``conflict_paths`` as ONTOLOGY/PATH the files that have them. ``sharing`` is None where no other home shares the garage: no server is
     asked for it, ``as_of`` says when one was.
     """
@@ -60,8 +54,6 @@ def status(config: Config, stores: Stores, *, named: int = -1) -> dict[str, Any]
             for note in mount_notes(config.run)
         ],
         "epoch": stores.graph.epoch(),
-        "replica": _replica(stores),
-        "replica_stands_still": replica_stands_still(config).exists(),
         "sharing": sharing_page(config) if stores.journal.sharing else None,
         "seq": stores.journal.seq(),
         "conflicts": names.conflict_count(),
@@ -93,22 +85,6 @@ def _path(names: Names, version: Version, live: Name | None) -> str:
         (one.name for one in [*names.ontologies(), *names.removed_ontologies()] if one.prefix == prefix), prefix
     )
     return f"{called}/{version.path}"
-
-
-def _replica(stores: Stores) -> dict[str, Any] | None:
-    """How the replica stands to the graph on its server; None where none is read."""
-    lag = stores.graph.lag()
-    if lag is None:
-        return None
-    return {
-        "epoch": lag.epoch,
-        "server_epoch": lag.server_epoch,
-        "lag_seconds": None if lag.seconds is None else round(lag.seconds, 1),
-        "away_since": lag.away_since,
-        "away_reason": lag.away_reason,
-        "copied_anew": lag.is_copied,
-        "lost": lag.is_lost,
-    }
 
 
 def sharing_page(config: Config) -> dict[str, Any] | None:

@@ -13,8 +13,7 @@ from pathlib import Path
 from tests.support.network import SERVERS, Host, inside
 from tests.support.running import ROOT
 
-PEERS = ("neo4j", "seaweedfs")
-
+PEERS = ("seaweedfs",)
 
 TIMEOUT = 5.0
 """Seconds that hosts give a server: what they say when it is silent is to come within some of these."""
@@ -43,10 +42,9 @@ class Machines:
         )
 
     def settings(self, prefix: str) -> str:
-        """For a home whose garage is a part of the bucket, and whose graph is one of its own, that no other test has."""
+        """For a home whose garage is a part of the bucket that no other test has."""
         found = tomllib.loads((self.folder / "kgfs.toml").read_text())
         found["garage"] |= {"prefix": prefix, "shared": True, "timeout": TIMEOUT}
-        found["graph"] |= {"namespace": prefix, "timeout": TIMEOUT}
         return "".join(
             f"[{name}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in table.items())
             for name, table in found.items()

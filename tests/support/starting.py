@@ -28,7 +28,7 @@ from contextlib import suppress
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-ON_SERVERS = ("kgfs.stores.graph.neo4j.graph", "kgfs.stores.graph.neo4j.origin", "kgfs.stores.garage.s3.garage")
+ON_SERVERS = ("kgfs.stores.garage.s3.garage",)
 """What commands load besides, for homes on servers."""
 KEEP_NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
 CONSTANTS = "CONSTANTS_OF_TESTS"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,11 +15,10 @@ from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.graph.vocabulary import Mark, Redaction
 from tests.support.graph_building import ONTOLOGY, Doc, Told, cid, name_taken, next_n, publish, rid
-from tests.support.graph_stores import STORES, opened, own
+from tests.support.graph_stores import STORES, opened
 
 if TYPE_CHECKING:
-    from kgfs.stores.graph.neo4j.graph import Neo4jGraph
-    from kgfs.stores.graph.neo4j.place import Place
+    pass
 
 A, B, C = "a" * 16, "b" * 16, "c" * 16
 OTHER = "ba9876543210"
@@ -164,82 +162,6 @@ def test_what_was_adopted_goes_on_as_what_was_made_step_by_step(graph: Graph) ->
         assert graph.match(ONTOLOGY, [normalise_label(LONG)]) == {normalise_label(LONG): cid("Way")}
         assert graph.faults() == []
     assert graph.published("gone") is not None
-
-
-class KilledError(Exception):
-    """In place of a kill."""
-
-
-@pytest.fixture
-def half_sent(neo4j_place: Place, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Neo4jGraph, Graph]]:
-    """A graph on a server, and one to take its place whose sender was killed between two portions."""
-    from kgfs.stores.graph.neo4j import loading
-    from kgfs.stores.graph.neo4j.graph import Neo4jGraph
-
-    portions: list[str] = []
-
-    def killed(name: str) -> None:
-        portions.append(name)
-        if sent_sources(graph):
-            raise KilledError
-
-    with closing(Neo4jGraph(own(neo4j_place))) as graph:
-        publish(graph, MORE)
-        with closing(graph.aside()) as built, monkeypatch.context() as patched:
-            publish(built, SECRET)
-            patched.setattr(loading, "ROWS_AT_ONCE", 1)
-            patched.setattr(loading, "border", killed)
-            patched.setattr(Neo4jGraph, "_drop_aside", lambda self: None)
-            with pytest.raises(KilledError):
-                graph.adopt(built)
-            patched.undo()
-            assert set(portions) == {"graph-loading"} and len(portions) > 2
-            assert sent_sources(graph) == 1
-            yield graph, built
-
-
-SECRET = replace(ZEN, texts=["Xyzzy uses koans.\n", "Sit.\n"])
-
-
-def sent_sources(graph: Neo4jGraph) -> int:
-    """Of those with the word, in what is not shown."""
-    found = graph._speaking.one(
-        "MATCH (g:Graph {name: $aside}) MATCH (e:Edition) WHERE e.space = g.space MATCH (s:Source {edition: e.key})"
-        " WHERE s.full_text CONTAINS 'Xyzzy' RETURN count(s) AS count",
-        aside=f"{graph._graph} aside",
-    )
-    return int(found["count"]) if found else 0
-
-
-def left(graph: Neo4jGraph) -> int:
-    """Nodes of spaces that are not shown."""
-    space = graph._speaking.one("MATCH (g:Graph {name: $name}) RETURN g.space AS space", name=graph._graph)
-    assert space is not None
-    found = graph._speaking.one(
-        "MATCH (n) WHERE n.space STARTS WITH $namespace AND n.space <> $space RETURN count(n) AS count",
-        namespace=f"{graph._graph}/",
-        space=space["space"],
-    )
-    return int(found["count"]) if found else 0
-
-
-def test_one_that_was_killed_while_it_was_sent_is_sent_anew(half_sent: tuple[Neo4jGraph, Graph]) -> None:
-    graph, built = half_sent
-    assert [row.doc_id for row in graph.documents(ONTOLOGY)] == [B]
-    wanted = shown(built, ONTOLOGY)
-    graph.adopt(built)
-    assert shown(graph, ONTOLOGY) == wanted
-    assert graph.faults() == []
-    assert left(graph) == 0
-
-
-def test_a_purge_leaves_nothing_of_what_was_half_sent(half_sent: tuple[Neo4jGraph, Graph]) -> None:
-    graph, _ = half_sent
-    before = shown(graph, ONTOLOGY)
-    assert left(graph) > 0
-    graph.redact([], [])
-    assert left(graph) == 0
-    assert shown(graph, ONTOLOGY) == before
 
 
 def test_a_reader_in_another_connection_sees_the_former_or_the_new(tmp_path: Path) -> None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from kgfs.render.concept import render
 from kgfs.stores.graph.contract import Graph
@@ -18,10 +15,6 @@ from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.graph.vocabulary import Mark, Said
 from tests.support.graph_building import ONTOLOGY, Doc, Told, cid, name_taken, next_n, prepared
-from tests.support.graph_stores import copied, on_server, own
-
-if TYPE_CHECKING:
-    from kgfs.stores.graph.neo4j.place import Place
 
 OTHER = "ba9876543210"
 DOC_IDS = [letter * 16 for letter in "abcde"]
@@ -189,80 +182,6 @@ def seen(graph: Graph) -> dict[str, Any]:
         "sample": graph.sample(ONTOLOGY, 2, 5),
         "changes": sorted(map(repr, graph.changes(0) or [])),
     }
-
-
-@pytest.mark.slow
-def test_histories_on_a_server(neo4j_place: Place) -> None:
-    """Few of them: each question goes to a server."""
-
-    class OnServer(Histories):
-        def made(self) -> Graph:
-            return on_server(neo4j_place)
-
-    run_state_machine_as_test(OnServer, settings=settings(max_examples=4, stateful_step_count=8, deadline=None))  # type: ignore[no-untyped-call]
-
-
-@pytest.mark.slow
-def test_histories_of_a_replica(neo4j_place: Place) -> None:
-    class Copied(Histories):
-        def made(self) -> Graph:
-            self.folder = tempfile.TemporaryDirectory()
-            return copied(own(neo4j_place), Path(self.folder.name) / "replica.sqlite")
-
-        @rule(labels=st.lists(st.sampled_from(LABELS), max_size=3))
-        def redact(self, labels: list[str]) -> None:
-            """Without ``impose``, for which a copy is made anew: its reader is told that all may have changed."""
-            concepts = [cid(label) for label in labels]
-            assert self.file.redact(concepts, []) == self.oracle.redact(concepts, [])
-
-        def teardown(self) -> None:
-            super().teardown()
-            if hasattr(self, "folder"):
-                self.folder.cleanup()
-
-    run_state_machine_as_test(Copied, settings=settings(max_examples=4, stateful_step_count=8, deadline=None))  # type: ignore[no-untyped-call]
-
-
-@pytest.mark.slow
-def test_histories_that_a_replica_follows_now_and_then(neo4j_place: Place) -> None:
-    """Whatever came together since it last looked."""
-
-    class Followed(Histories):
-        def made(self) -> Graph:
-            place = own(neo4j_place)
-            self.folder = tempfile.TemporaryDirectory()
-            self.copy = copied(place, Path(self.folder.name) / "replica.sqlite")
-            from kgfs.stores.graph.neo4j.graph import Neo4jGraph
-
-            return Neo4jGraph(place)
-
-        @rule(labels=st.lists(st.sampled_from(LABELS), max_size=3))
-        def redact(self, labels: list[str]) -> None:
-            """Without ``impose``, for which a copy is made anew."""
-            for graph in self.both:
-                graph.redact([cid(label) for label in labels], [])
-
-        @invariant()
-        def answers_are_equal(self) -> None:
-            """Asked of the copy, when it follows."""
-
-        @rule()
-        def follow(self) -> None:
-            self.copy.refresh()
-            found, wanted = seen(self.copy), seen(self.oracle)
-            for one in (found, wanted):
-                del one["changes"]  # which a copy made anew has none of
-                one["epoch"] = one["epoch"][0]
-            assert found == wanted
-            assert self.copy.faults() == []
-
-        def teardown(self) -> None:
-            super().teardown()
-            if hasattr(self, "copy"):
-                self.copy.close()
-                self.folder.cleanup()
-
-    run_state_machine_as_test(Followed, settings=settings(max_examples=4, stateful_step_count=12, deadline=None))  # type: ignore[no-untyped-call]
 
 
 TestHistories = Histories.TestCase

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from kgfs.errors import AwayError
 from kgfs.ingest.keeping.followed import graph_note
 from kgfs.ingest.sharing import acknowledge as acknowledging
 from kgfs.ingest.sharing.shipping import shipping
-from kgfs.knowledge.status import sharing_page, status
-from kgfs.stores.graph.memory import MemoryGraph
-from kgfs.stores.graph.opening import replica_stands_still
+from kgfs.knowledge.status import sharing_page
 from kgfs.stores.hosts import HOSTS, host_id, read_roll, strike_off
 from kgfs.stores.journal.facts import ForgettingDone, ForgettingOwed
 from kgfs.stores.notes import write_note
@@ -24,11 +20,6 @@ from tests.support.hosts import Host
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(acknowledging, "EVERY", 0.0)
-
-
-class Away(MemoryGraph):
-    def refresh(self) -> None:
-        raise AwayError("The copy cannot be brought on.")
 
 
 def exchanged(*hosts: Host) -> None:
@@ -70,18 +61,15 @@ def test_a_purge_waits_for_each_host_until_it_is_obeyed(here: Host, there: Host)
 
 
 @pytest.mark.claim("SHARE-8")
-def test_what_is_not_erased_yet_is_not_said_to_be(here: Host, there: Host) -> None:
+def test_what_is_not_erased_yet_is_not_said_to_be(here: Host, there: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     exchanged(here, there)
     fact = purged(here)
-
-    behind = replace(there.stores, graph=Away())
-    shipping(there.config, behind)()
-    assert [purge["fact"] for purge in shown(here)["purges"]] == [fact]
-    note = there.config.home / "purged.json"
-    note.write_text('{"doc_ids": [], "sha256s": []}')
-    acknowledging.acknowledge(there.config, there.stores)
-    assert [purge["fact"] for purge in shown(here)["purges"]] == [fact]
-    note.unlink()
+    with monkeypatch.context() as patched:
+        patched.setattr("kgfs.ingest.sharing.exchange.obey", lambda *_: None)
+        exchanged(there)
+        assert (there.config.home / "purged.json").exists()
+        assert [purge["fact"] for purge in shown(here)["purges"]] == [fact]
+    (there.config.home / "purged.json").unlink()
     exchanged(there)
     assert shown(here)["purges"] == []
 
@@ -102,68 +90,23 @@ def test_what_a_graph_of_ones_own_may_still_have_is_not_said_to_be_gone(here: Ho
 
 
 @pytest.mark.claim("SHARE-8")
-def test_what_a_copy_may_still_have_that_nobody_brings_on_is_not_said_to_be_gone(here: Host, there: Host) -> None:
-    """A worker or verb beside a replica that is too old to follow asks the server itself."""
-    exchanged(here, there)
-    there.config = replace(there.config, graph=replace(there.config.graph, store="neo4j", uri="bolt://localhost"))
-    fact = purged(here)
-    there.config.replica_db.write_bytes(b"what was purged")
-    exchanged(there)
-    assert [purge["fact"] for purge in shown(here)["purges"]] == [fact]
-    assert status(there.config, there.stores)["replica_stands_still"]
-    there.config.replica_db.unlink()
-    exchanged(there)
-    assert shown(here)["purges"] == []
-    assert not status(there.config, there.stores)["replica_stands_still"]
-
-
-@pytest.mark.claim("SHARE-8")
-def test_a_copy_that_nobody_brings_on_is_told_of_only_while_a_purge_waits_for_it(here: Host, there: Host) -> None:
-    there.config = replace(there.config, graph=replace(there.config.graph, store="neo4j", uri="bolt://localhost"))
-    there.config.replica_db.write_bytes(b"of before")
-    here.file("c.txt", b"c")
-    exchanged(here)
-    for _ in range(2):  # the first time it says that it is there
-        exchanged(there)
-        assert not status(there.config, there.stores)["replica_stands_still"]
-    purged(here)
-    exchanged(there)
-    assert status(there.config, there.stores)["replica_stands_still"]
-    there.config.replica_db.unlink()
-    exchanged(there)
-    replica_stands_still(there.config).touch()  # as it was left where none waited
-    here.file("b.txt", b"b")
-    exchanged(here, there)
-    assert not status(there.config, there.stores)["replica_stands_still"]
-
-
-@pytest.mark.claim("SHARE-8")
-@pytest.mark.parametrize("why", ["its replica is not brought on", "the graph's server is away", "it is not obeyed"])
 def test_a_host_that_cannot_say_yet_that_it_obeyed_is_waited_for_all_the_same(
-    here: Host, there: Host, monkeypatch: pytest.MonkeyPatch, why: str
+    here: Host, there: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also one that nobody knew, or that was struck off: it may have what was purged."""
-    there.config = replace(there.config, graph=replace(there.config.graph, store="neo4j", uri="bolt://localhost"))
     exchanged(here)
     fact = purged(here)
     note = there.config.home / "purged.json"
-    stores = there.stores
-    if why == "its replica is not brought on":
-        there.config.replica_db.write_bytes(b"what was purged")
-    elif why == "it is not obeyed":
-        note.write_text('{"doc_ids": [], "sha256s": []}')
-        monkeypatch.setattr("kgfs.ingest.sharing.exchange.obey", lambda *_: None)
-    else:
-        stores = replace(stores, graph=Away())
+    note.write_text('{"doc_ids": [], "sha256s": []}')
+    monkeypatch.setattr("kgfs.ingest.sharing.exchange.obey", lambda *_: None)
     for _ in range(2):
-        shipping(there.config, stores)()
+        exchanged(there)
     assert shown(here)["purges"][0]["waits_for"] == [host_id(there.config)]
     assert [(host["id"], host["followed"]) for host in shown(here)["hosts"] if not host["this"]] == [
         (host_id(there.config), 0)
     ]
     monkeypatch.undo()
     monkeypatch.setattr(acknowledging, "EVERY", 0.0)
-    there.config.replica_db.unlink(missing_ok=True)
     note.unlink(missing_ok=True)
     exchanged(there)
     assert shown(here)["purges"] == []

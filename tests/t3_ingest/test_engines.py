@@ -33,7 +33,7 @@ from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.stores import Stores
 from tests.support.knowledge_of import knowledge_in
 from tests.support.required import missing
-from tests.t3_ingest.test_turns import hanging
+from tests.support.slow_reading import hanging
 
 pytestmark = pytest.mark.slow
 

@@ -707,23 +707,6 @@ def test_a_purge_of_another_host_is_obeyed(here: Host, there: Host) -> None:
 
 
 @pytest.mark.claim("SHARE-7")
-def test_a_purge_takes_what_was_left_of_copying_a_graph(here: Host, there: Host) -> None:
-    there.config = replace(there.config, graph=replace(there.config.graph, store="neo4j", uri="bolt://localhost"))
-    there.exchange = Exchange(there.config, there.stores)
-    begun = there.config.home / f"{there.config.replica_db.name}.new"
-    begun.write_bytes(b"what was purged")
-    for one in (here, there, here):
-        one.exchange.meet()
-    name = here.file("a.txt", b"secret")
-    here.settle()
-    doc_id = here.row(name.id).doc_id
-    here.deposits.record(ForgettingOwed("order", (name.id,), (doc_id,), "all", True, (), (), 5))
-    here.deposits.record(ForgettingDone("order", (doc_id,), "all", True, "commit", (), "redaction", 6))
-    same(here, there)
-    assert not begun.exists()
-
-
-@pytest.mark.claim("SHARE-7")
 def test_a_purge_is_not_obeyed_while_a_derivation_may_have_its_words(
     here: Host, there: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,8 +8,8 @@ from kgfs.ingest.working import own_graph
 from kgfs.ingest.working.turns import only_deriver
 from kgfs.stores.journal.facts import GraphFact
 from kgfs.stores.stores import Stores
+from tests.support.slow_reading import hanging
 from tests.t3_ingest.test_own_graph import Home, homes, same, told_what_is_derived
-from tests.t3_ingest.test_turns import hanging
 
 __all__ = ["homes"]
 

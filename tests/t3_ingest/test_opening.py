@@ -17,8 +17,9 @@ from kgfs.config import Config
 from kgfs.errors import AwayError, BadInputError, KgfsError, MachineError, MissingError
 from kgfs.ingest.keeping.ship import ship_once
 from kgfs.settings import Garage as GarageSettings
-from kgfs.settings import Graph as GraphSettings
+from kgfs.settings import Graph
 from kgfs.stores.journal.facts import SettingChanged
+from kgfs.stores.notes import write_note
 from kgfs.stores.servers import need
 
 
@@ -42,7 +43,6 @@ def test_a_home_gets_no_second_garage_by_a_forgotten_configuration(tmp_path: Pat
 
 
 IN_A_BUCKET = GarageSettings(store="s3", endpoint="http://127.0.0.1:1", bucket="ours", prefix="/a/", timeout=0.1)
-ON_NEO4J = GraphSettings(store="neo4j", uri="bolt://127.0.0.1:1", namespace="ours", timeout=0.1)
 
 
 @pytest.mark.parametrize(
@@ -51,12 +51,10 @@ ON_NEO4J = GraphSettings(store="neo4j", uri="bolt://127.0.0.1:1", namespace="our
         ({"garage_store": replace(IN_A_BUCKET, bucket="theirs")}, "garage.bucket of this home is 'ours', not 'theirs'"),
         ({"garage_store": replace(IN_A_BUCKET, prefix="b")}, "garage.prefix of this home is 'a', not 'b'"),
         ({"garage_store": GarageSettings()}, "garage.store of this home is 's3', not 'files'"),
-        ({"graph": replace(ON_NEO4J, namespace="theirs")}, "graph.namespace of this home is 'ours', not 'theirs'"),
-        ({"graph": replace(ON_NEO4J, database="theirs")}, "graph.database of this home is 'neo4j', not 'theirs'"),
     ],
 )
 def test_a_home_is_opened_in_no_other_place_than_its_own(tmp_path: Path, other: dict[str, object], named: str) -> None:
-    own = Config(home=tmp_path / "home", garage_store=IN_A_BUCKET, graph=ON_NEO4J)
+    own = Config(home=tmp_path / "home", garage_store=IN_A_BUCKET)
     make_home(own)
     bind(own)
     strange = replace(own, **other)  # type: ignore[arg-type]
@@ -111,28 +109,13 @@ def test_a_home_that_was_mounted_before_it_was_bound_is_bound_by_its_ledger_alon
 
 
 def test_a_server_may_move(tmp_path: Path) -> None:
-    own = Config(home=tmp_path / "home", garage_store=IN_A_BUCKET, graph=ON_NEO4J)
+    own = Config(home=tmp_path / "home", garage_store=IN_A_BUCKET)
     make_home(own)
     bind(own)
     elsewhere = replace(IN_A_BUCKET, endpoint="http://127.0.0.1:2", prefix="a", region="eu")
-    moved = replace(own, garage_store=elsewhere, graph=replace(ON_NEO4J, uri="bolt://127.0.0.1:2", user="other"))
+    moved = replace(own, garage_store=elsewhere)
     refuse_others(moved)
     assert is_bound(moved)
-
-
-def test_a_graph_in_a_file_is_derived_where_one_stood_on_a_server_and_the_home_knows_its_place_there(
-    tmp_path: Path,
-) -> None:
-    in_file = Config(home=tmp_path / "home")
-    with open_stores(in_file):
-        pass
-    served = replace(in_file, graph=ON_NEO4J)
-    refuse_others(served)
-    bind(served)
-    with open_stores(in_file):
-        pass
-    with pytest.raises(BadInputError, match=r"graph\.namespace"):
-        refuse_others(replace(served, graph=replace(ON_NEO4J, namespace="theirs")))
 
 
 def test_a_home_that_could_not_be_opened_is_bound_to_nothing(tmp_path: Path) -> None:
@@ -188,3 +171,15 @@ def test_each_package_that_a_client_wants_is_named_where_it_lacks() -> None:
         MachineError, match=r"'s3', and the package nosuchpackage is not installed\. Install kgfs\[servers\]"
     ):
         need("garage.store is 's3'", "json", "nosuchpackage")
+
+
+def test_a_copy_of_a_graph_on_a_server_that_a_former_version_kept_is_removed(tmp_path: Path) -> None:
+    config = Config(home=tmp_path / "home", graph=Graph(store="neo4j", uri="bolt://127.0.0.1:1", timeout=0.1))
+    make_home(config)
+    write_note(config.run / NOTE, {"garage.store": "files", "graph.database": "neo4j", "graph.namespace": "ours"})
+    left = [config.home / f"replica.sqlite{suffix}" for suffix in ("", "-wal", "-shm")]
+    for path in left:
+        path.write_bytes(b"of before")
+    with open_stores(config) as stores:
+        assert stores.graph.epoch() == 0
+    assert config.graph_db.exists() and not [path for path in left if path.exists()]

@@ -36,7 +36,7 @@ from kgfs.stores.stores import Stores
 from tests.support.hosts import Host, host
 from tests.support.knowledge_of import knowledge_in
 from tests.support.running import until
-from tests.t3_ingest.test_turns import TEXTS, Slow, hanging, read_first
+from tests.support.slow_reading import TEXTS, Slow, hanging, read_first
 
 LEASE, SHORT = 60.0, 1.5
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 import pytest
@@ -16,24 +15,20 @@ from kgfs.app.home import open_deposits, open_stores
 from kgfs.compute.engine import LocalEngine
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config
-from kgfs.ingest.keeping.followed import vectors_note
 from kgfs.ingest.life import rebuild
 from kgfs.ingest.life.forget import order, plan
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working import own_graph, own_vectors
-from kgfs.ingest.working.own_vectors import are_behind, conclude_vectors, follow_vectors
+from kgfs.ingest.working.own_vectors import conclude_vectors, follow_vectors
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.turns import PUBLISH, Alone, Together, Turns, taking_turns
 from kgfs.ingest.working.worker import Worker
 from kgfs.settings import Models
 from kgfs.stores.error_log import ErrorLog
-from kgfs.stores.garage.embedded import OBJECTS, FileGarage
-from kgfs.stores.garage.listing import object_path
+from kgfs.stores.garage.embedded import FileGarage
 from kgfs.stores.garage.memory import MemoryGarage
-from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.journal.following import confirmed
-from kgfs.stores.leases.contract import SharedGraph
 from kgfs.stores.leases.holding import Holding
 from kgfs.stores.leases.memory import MemoryLeases
 from kgfs.stores.naming import find_document
@@ -104,7 +99,7 @@ class Two:
         )
         turns: Turns = Alone(pipeline)
         if one is self.there:
-            turns = Together(pipeline, cast(SharedGraph, one.stores.graph), self.holding, lambda _: one.exchange())
+            turns = Together(pipeline, self.holding, lambda _: one.exchange())
         Worker(pipeline, ErrorLog(one.config.errors_log), one.exchange, turns).run(until_idle=True)
 
     def publish(self, stem: str, *things: str) -> None:
@@ -122,7 +117,7 @@ class Two:
 
 @pytest.fixture
 def two(tmp_path: Path) -> Iterator[Two]:
-    garage, graph, leases = FileGarage(tmp_path / "garage"), MemoryGraph(), MemoryLeases()
+    garage, leases = FileGarage(tmp_path / "garage"), MemoryLeases()
     compute = LocalCompute(Models(extractor="statistics"))
     with ExitStack() as stack:
         homes: list[Host] = []
@@ -131,6 +126,7 @@ def two(tmp_path: Path) -> Iterator[Two]:
             stack.callback(made.stores.journal.close)
             stack.callback(made.session.close)
             vectors = stack.enter_context(closing(SqliteVectors(made.config.vectors_db, compute.embedding_model)))
+            graph = stack.enter_context(closing(SqliteGraph(made.config.graph_db)))
             made.stores = replace(made.stores, graph=graph, vectors=vectors)
             homes.append(made)
         assert leases.take(PUBLISH, "here", 1000) is not None
@@ -161,40 +157,6 @@ def test_what_the_journal_does_not_keep_any_more_is_followed_from_the_ledger(
     monkeypatch.setattr(own_vectors, "rebuild_vectors", lambda stores: pytest.fail("made anew"))
     two.work(two.there)
     assert two.same()
-
-
-@pytest.mark.claim("MACH-3")
-@pytest.mark.logs("recover (MissingError|RotError): ")
-@pytest.mark.parametrize("anew", [False, True], ids=["on", "anew"])
-@pytest.mark.parametrize("lost", ["readings", "decisions", "damaged decisions"])
-def test_a_document_of_which_something_is_lost_keeps_them_from_no_other(
-    two: Two, tmp_path: Path, lost: str, anew: bool
-) -> None:
-    here, there = two.here, two.there
-    two.publish("a", "garbage collector", "root set")
-    two.work(there)
-    two.publish("b", "memory cell", "weak reference")
-    two.publish("c", "reference counting", "tracing algorithm")
-    objects, doc_id = (
-        here.stores.garage.objects,
-        find_document(here.stores, here.config.run, "Notes/documents/b.txt").doc_id,
-    )
-    ((key, _),) = objects.keys(f"{lost.split()[-1]}/{doc_id}/")
-    path = object_path(tmp_path / "garage" / OBJECTS, key)
-    if lost.startswith("damaged"):
-        path.chmod(0o600)
-        path.write_bytes(path.read_bytes().replace(b"e", b"f", 1))
-    else:
-        objects.delete(key)
-    if anew:
-        vectors_note(there.config, two.compute.embedding_model).unlink()
-    for _ in range(2):
-        two.work(there)
-    assert there.stores.vectors is not None and here.stores.vectors is not None
-    expected = [row for row in rows(here.stores.vectors) if row[0] == "source" and row[3] != doc_id]
-    assert [row for row in rows(there.stores.vectors) if row[0] == "source"] == expected
-    assert not are_behind(there.config, there.stores)
-    assert there.config.errors_log.read_bytes().count(b"recover") == 1
 
 
 def test_they_do_not_run_ahead_of_a_graph_of_the_homes_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

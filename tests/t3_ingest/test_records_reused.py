@@ -157,7 +157,7 @@ def test_force_reads_again_whatever_path_it_comes_by(config: Config, stores: Sto
     assert states(stores) == {State.DONE: 1}
 
 
-@pytest.mark.peers(EMBEDDED, "neo4j minio")
+@pytest.mark.peers(EMBEDDED, "minio")
 def test_what_others_had_from_a_purged_document_is_not_asked_again(
     config: Config, stores: Stores, tmp_path: Path
 ) -> None:

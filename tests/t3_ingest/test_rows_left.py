@@ -39,8 +39,8 @@ from kgfs.stores.vectors.contract import Filter, Row
 from kgfs.stores.vectors.memory import MemoryVectors
 from kgfs.stores.vectors.unindexing import unindex
 from tests.support.hosts import Host, host
+from tests.support.slow_reading import hanging, read_first
 from tests.support.working import OTHER, TEXT, Counting, deposit, remove, throw, work
-from tests.t3_ingest.test_turns import hanging, read_first
 from tests.t3_ingest.test_worker_killed import KilledError
 
 MODEL = "hashes/1"

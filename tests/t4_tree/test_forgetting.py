@@ -17,7 +17,7 @@ from kgfs.compute.local import LocalCompute
 from kgfs.config import Config, load
 from kgfs.domain.documents import Document, Name, State
 from kgfs.domain.names import decode_name
-from kgfs.errors import BadInputError, ExistsError, MissingError, TooMuchError
+from kgfs.errors import BadInputError, ExistsError, MissingError
 from kgfs.ingest.depositing import trash
 from kgfs.ingest.life import forget
 from kgfs.ingest.life.rebuild import rebuild
@@ -344,14 +344,14 @@ def order(place: Place, path: str, cascade: str) -> str:
 
 
 def refuse(monkeypatch: pytest.MonkeyPatch, place: Place, times: int) -> list[float]:
-    """As a server does that has not the memory for what leaves by one order; when it did."""
+    """As where something that it needs is lost; when it did."""
     refused: list[float] = []
     done = place.stores.graph.forget
 
     def forget_(*words: Any) -> int:
         if len(refused) < times:
             refused.append(time.monotonic())
-            raise TooMuchError("too much at once")
+            raise MissingError("it is lost")
         return done(*words)
 
     monkeypatch.setattr(place.stores.graph, "forget", forget_)
@@ -360,27 +360,25 @@ def refuse(monkeypatch: pytest.MonkeyPatch, place: Place, times: int) -> list[fl
 
 @pytest.mark.claim("GONE-3")
 @pytest.mark.parametrize("refused_first", [True, False])
-def test_that_an_order_was_refused_is_said_also_where_another_fails(
-    place: Place, monkeypatch: pytest.MonkeyPatch, refused_first: bool
-) -> None:
+def test_all_that_failed_is_said(place: Place, monkeypatch: pytest.MonkeyPatch, refused_first: bool) -> None:
     refuse(monkeypatch, place, 2)
     lost, large = write(place, "a.txt", ABBOT), write(place, "b.txt", MONK)
     for doc in (large, lost) if refused_first else (lost, large):
         order(place, "Zen/b.txt" if doc is large else "Zen/a.txt", "orphans" if doc is large else "none")
     ((key, _),) = place.stores.garage.objects.keys(f"readings/{lost.doc_id}/")
     place.stores.garage.objects.delete(key)
-    with pytest.raises(TooMuchError, match="too much at once") as raised:
+    with pytest.raises(MissingError, match="it is lost") as raised:
         forget.carry_out(place.config, place.stores)
     assert key in str(raised.value)
 
 
 @pytest.mark.claim("GONE-3")
-@pytest.mark.logs("recover TooMuchError: too much at once")
+@pytest.mark.logs("recover MissingError: it is lost")
 def test_a_refused_order_is_tried_again_by_a_worker_with_nothing_else_to_do_and_said_once(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(worker_module, "RETRY", 0.1)
-    monkeypatch.setattr(worker_module, "TOO_MUCH_EVERY", 0.5)
+    monkeypatch.setattr(worker_module, "ORDERED_AGAIN", 0.5)
     doomed = write(place, "a.txt", ABBOT)
     refused = refuse(monkeypatch, place, 4)
     order(place, "Zen/a.txt", "orphans")
@@ -397,7 +395,7 @@ def test_a_refused_order_is_tried_again_by_a_worker_with_nothing_else_to_do_and_
     worker.run(watch=watch)
     assert place.stores.journal.names.forgettings() == [] and place.stores.graph.document(doomed.doc_id) is None
     assert all(after - before > 0.5 for before, after in itertools.pairwise(refused[1:]))
-    assert place.config.errors_log.read_text().count("TooMuchError") == 1
+    assert place.config.errors_log.read_text().count("it is lost") == 1
 
 
 @pytest.mark.claim("GONE-7")

@@ -5,29 +5,23 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Iterator
-from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 import trio
 
-from kgfs.config import load
 from kgfs.errors import KgfsError, MissingError
 from kgfs.tree.documents import DocumentsFolder
 from kgfs.tree.news import News, everything
 from kgfs.tree.node import ROOT_INODE, AttrChange, Caller, Folder
 from kgfs.tree.stale import StaleEntry
 from kgfs.tree.vfs import Vfs, space_of
-from tests.support.graph_building import Doc, Told, publish
-from tests.support.graph_stores import own
 from tests.support.library import ME, Library, library_at
 from tests.support.scenarios.kernel import Kernel
-from tests.t1_stores.test_graph_replica import connect, restore
 
 if TYPE_CHECKING:
-    from kgfs.stores.graph.neo4j.place import Place
+    pass
 
 NAMES = ["a.txt", "b.txt", "b.txt.md", "b.md", "c", "c@"]
 FOLDERS = ["", "sub/", "sub/deep/"]
@@ -254,54 +248,6 @@ async def test_news_of_a_folder_that_is_just_being_made_here(library: Library, m
     assert StaleEntry(documents, b"new") not in stale
     life.kernel.forget(stale)
     assert life.kernel.wrong() == []
-
-
-@pytest.mark.claim("GRAPH-6")
-async def test_what_was_copied_anew_at_the_epoch_that_was_known_is_listed_anew(
-    home: Path, tmp_path: Path, neo4j_place: Place
-) -> None:
-    """A graph's server that was put back to an earlier day, and has gone on to as many commits as before."""
-    place = own(neo4j_place)
-    (tmp_path / "password").write_text(place.password)
-    config = load(home)
-    graph_there = replace(
-        config.graph,
-        store="neo4j",
-        uri=place.uri,
-        password_file=str(tmp_path / "password"),
-        namespace=place.namespace,
-    )
-    with library_at(home, replace(config, graph=graph_there)) as library, closing(connect(place)()) as server:
-        ontology = library.ontology().id
-        publish(server, Doc("a" * 16, [Told("Zen")], ontology=ontology))
-        publish(server, Doc("b" * 16, [Told("Way")], ontology=ontology, deposit=2))
-        library.stores.graph.refresh()
-        life = Life(library, 1)
-
-        async def listed(folder: str) -> set[bytes]:
-            return {entry.name for entry in await life.kernel._listed(await life._inode(folder))}
-
-        async def hear_until(over: trio.Event) -> None:
-            while not over.is_set():
-                life.kernel.forget(life.news.poll())
-                await trio.sleep(0.02)
-
-        before = await listed("Zen/concepts"), await listed("Zen")
-        assert before[0] == {b"zen.concept", b"way.concept"}
-        restore(server, 1)
-        server.forget("undo", ["b" * 16], 3000)
-        restore(server, 1)
-        publish(server, Doc("c" * 16, [Told("Other")], ontology=ontology, deposit=3), "other")
-        epoch = library.stores.graph.epoch()
-        async with trio.open_nursery() as nursery:
-            over = trio.Event()
-            nursery.start_soon(hear_until, over)
-            await trio.to_thread.run_sync(library.stores.graph.refresh)
-            over.set()
-        life.kernel.forget(life.news.poll())
-        assert library.stores.graph.epoch() == epoch
-        assert await listed("Zen/concepts") == {b"zen.concept", b"other.concept"}
-        assert await life.kernel.lookup(await life._inode("Zen/concepts"), b"way.concept") == 0
 
 
 async def test_news_that_failed_half_way_make_everything_stale_once(

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from kgfs.app.binding import bind
 from kgfs.app.home import open_stores
 from kgfs.config import load
 from kgfs.ingest.keeping.ship import entries
@@ -20,7 +19,7 @@ from kgfs.stores.vectors.owners import take_place
 from scripts.servers.process import running
 from tests.support.logs import AWAY
 from tests.support.peers.buckets import Server
-from tests.support.running import QUICK, TRY_AGAIN_SOON, Place, until
+from tests.support.running import QUICK, TRY_AGAIN_SOON, Place, one_line, until
 from tests.support.starting import CONSTANTS
 from tests.support.stopping import stopped
 
@@ -155,55 +154,17 @@ def test_vectors_of_two_graphs_are_not_kept_in_one_place(far: Place, tmp_path: P
     assert "vectors.prefix of its own" in refused.stderr
 
 
-@pytest.fixture
-def unheard(place: Place) -> Place:
-    """Its graph is where nobody listens."""
-    (place.home / "password").write_text("secret")
-    (place.home / "config.toml").write_text(
-        f'[graph]\nstore = "neo4j"\nuri = "bolt://127.0.0.1:1"\npassword_file = "{place.home / "password"}"\n'
-    )
-    place.environment |= QUICK
-    return place
-
-
-@pytest.mark.claim("AWAY-10")
-def test_a_graph_where_nobody_listens_is_not_waited_for_by_verbs(unheard: Place, tmp_path: Path) -> None:
-    unheard.environment |= {"KGFS_GRAPH_TIMEOUT": "600"}  # longer than a command of a test may take
-    for words in (("status",), ("search", "stupa")):
-        assert "no home of kgfs is there yet" in unheard.run(*words, expect=4).stderr
-    unheard.run("ingest", written(tmp_path, 1), "--ontology", "Notes", expect=7)
-    assert "no home of kgfs is there yet" in unheard.run("status", expect=4).stderr
-    bind(load(unheard.home))
-    for words in (("ingest", written(tmp_path, 1), "--ontology", "Notes"), ("status",), ("search", "stupa")):
-        said = unheard.run(*words, expect=7).stderr
-        assert "Connection refused" in said and "Does it listen there?" in said
-
-
 @pytest.mark.claim("WORK-6")
 def test_why_no_worker_could_begin_is_told_by_those_who_miss_one(place: Place, tmp_path: Path) -> None:
     place.environment |= QUICK
     place.run("ingest", written(tmp_path, 1), "--ontology", "Notes", "--no-wait")
-    (tmp_path / "password").write_text("secret")
-    unheard = {
-        "KGFS_GRAPH_STORE": "neo4j",
-        "KGFS_GRAPH_URI": "bolt://127.0.0.1:1",
-        "KGFS_GRAPH_PASSWORD_FILE": str(tmp_path / "password"),
-        "KGFS_GRAPH_TIMEOUT": "1",
-    }
-    place.run("worker", env=unheard, expect=7)
-    assert "the last one ended before it could begin: bolt://127.0.0.1:1" in place.run("status").stdout
-    ended = "The last one ended before it could begin: bolt://127.0.0.1:1"
+    unheard = {"KGFS_COMPUTE_ENGINE": "ray", "KGFS_COMPUTE_ADDRESS": "127.0.0.1:1", "KGFS_COMPUTE_TIMEOUT": "1"}
+    why = one_line(place.run("worker", env=unheard, expect=None).stderr)
+    assert "127.0.0.1:1" in why
+    assert "the last one ended before it could begin: " in place.run("status").stdout
+    ended = "The last one ended before it could begin: "
     assert f"Start one: kgfs worker, or kgfs mount. {ended}" in place.run("search", "stupa").stderr
     assert f"Start one: kgfs worker, or kgfs mount. {ended}" in place.run("wait", "--timeout", "0.5", expect=9).stderr
     place.run("worker", "--until-idle")
-    assert "bolt://" not in place.run("status").stdout
+    assert "127.0.0.1" not in place.run("status").stdout
     assert "Start one: kgfs worker" in place.run("search", "stupa").stderr
-
-
-@pytest.mark.claim("AWAY-10")
-@pytest.mark.parametrize("verb", ["mount", "worker"])
-def test_a_graph_where_nobody_listens_yet_is_waited_for(unheard: Place, verb: str) -> None:
-    words = (verb, unheard.mountpoint) if verb == "mount" else (verb,)
-    env = {"KGFS_GRAPH_TIMEOUT": "1.5", CONSTANTS: "kgfs.cli.progress.MOMENT=0"}
-    said = unheard.run(*words, env=env, expect=7).stderr
-    assert "nobody listens there; waiting up to 1.5 s" in said and "Connection refused" in said

@@ -9,7 +9,6 @@ import shutil
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -22,9 +21,6 @@ from tests.support.knowledge_of import knowledge_of
 from tests.support.peers.buckets import Server
 from tests.support.running import LET_GO_SOON, QUICK, Place, contents, one_line
 from tests.support.texts import GARBAGE, ZEN
-
-if TYPE_CHECKING:
-    from kgfs.stores.graph.neo4j.place import Place as Neo4j
 
 PLAIN = '[models]\nembedder = "none"\nextractor = "statistics"\n'
 LARGE = GARBAGE * 1000
@@ -250,22 +246,12 @@ def bucket_settings(server: Server) -> str:
     )
 
 
-def graph_settings(server: Neo4j, password: Path) -> str:
-    """Of a graph of its own."""
-    password.write_text(server.password)
-    return (
-        f'[graph]\nstore = "neo4j"\nuri = "{server.uri}"\npassword_file = "{password}"\n'
-        f'namespace = "test-{secrets.token_hex(6)}"\ntimeout = 60\n'
-    )
-
-
 @pytest.fixture
-def servers(seaweedfs: Server, neo4j_place: Neo4j, qdrant_wire_url: str, tmp_path: Path) -> Path:
-    """Settings of a place on all three that nobody used yet."""
+def servers(seaweedfs: Server, qdrant_wire_url: str, tmp_path: Path) -> Path:
+    """Settings of a place on both that nobody used yet."""
     file = tmp_path / "servers.toml"
     file.write_text(
         bucket_settings(seaweedfs)
-        + graph_settings(neo4j_place, tmp_path / "password")
         + f'[vectors]\nstore = "qdrant"\nurl = "{qdrant_wire_url}"\nprefix = "test-{secrets.token_hex(6)}"\n'
     )
     return file
@@ -273,23 +259,18 @@ def servers(seaweedfs: Server, neo4j_place: Neo4j, qdrant_wire_url: str, tmp_pat
 
 @pytest.mark.claim("MOVE-1")
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "ways", [("minio-sqlite", "files-sqlite"), ("seaweedfs-neo4j", "minio-neo4j")], ids=" to ".join
-)
+@pytest.mark.parametrize("ways", [("minio", "files"), ("seaweedfs", "minio")], ids=" to ".join)
 def test_from_any_stores_to_any(
     filled: Place, tmp_path: Path, request: pytest.FixtureRequest, ways: tuple[str, str]
 ) -> None:
-    """From files to the first, and from there to the second: another server, another graph on the same one."""
+    """From files to the first, and from there to the second."""
     known, records, at = knowledge_of(filled.home), records_of(filled.home), filled
     assert records
-    for way in ways:
-        garage, graph = way.split("-")
+    for garage in ways:
         settings = PLAIN if garage == "files" else PLAIN + bucket_settings(request.getfixturevalue(garage))
-        if graph == "neo4j":
-            settings += graph_settings(request.getfixturevalue("neo4j_place"), tmp_path / "password")
-        (tmp_path / f"{way}.toml").write_text(settings)
-        goal = Place(tmp_path / way, tmp_path / "unused", dict(QUICK))
-        at.run("migrate", "--to", tmp_path / f"{way}.toml", "--into", goal.home)
+        (tmp_path / f"{garage}.toml").write_text(settings)
+        goal = Place(tmp_path / garage, tmp_path / "unused", dict(QUICK))
+        at.run("migrate", "--to", tmp_path / f"{garage}.toml", "--into", goal.home)
         assert knowledge_of(goal.home) == known
         assert records_of(goal.home) == records, "nothing is extracted again"
         assert clean(goal)
@@ -315,7 +296,7 @@ def test_to_servers_and_back(place: Place, moved: Place, servers: Path, tmp_path
     place.umount()
 
     out = ("migrate", "--to", servers, "--into", far.home)
-    for border in ("graph-committed:2", "migrate-derived"):
+    for border in ("staged:2", "migrate-derived"):
         place.run(*out, expect=-9, env={"KGFS_FAIL_AT": border})
     place.run(*out)
     assert knowledge_of(far.home) == known

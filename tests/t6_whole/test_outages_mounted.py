@@ -33,15 +33,12 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Peer
         peer.end()
 
 
-@pytest.fixture(params=["seaweedfs", "neo4j", "qdrant-wire", "seaweedfs+neo4j+qdrant-wire"])
+@pytest.fixture(params=["seaweedfs", "qdrant-wire", "seaweedfs+qdrant-wire"])
 def peers(
     request: pytest.FixtureRequest, started: dict[str, Peer], tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Peer]:
     found = {}
     for name in request.param.split("+"):
-        if name == "neo4j":
-            found[name] = Peer(name, request.getfixturevalue("mortal"))
-            continue
         if name == "qdrant-wire":
             need_qdrant_wire()
         else:
@@ -68,7 +65,7 @@ def copied(place: Place, source: Path, stderr: int | None = None) -> subprocess.
 @pytest.mark.models
 @pytest.mark.logs(AWAY)
 def test_killed_and_started_again(far: Place, undisturbed: Place, peers: dict[str, Peer], tmp_path: Path) -> None:
-    files = 10 if "neo4j" in peers else 30
+    files = 30
     first, second = corpus(tmp_path / "first", 5, "first"), corpus(tmp_path / "second", files, "second")
     far.mount()
     documents = far.ontology("Notes") / "documents"

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from kgfs.config import load
-from kgfs.stores.graph.opening import _place
 from tests.support.knowledge_of import knowledge_of
 from tests.support.mounting import journal_of
 from tests.support.peers.buckets import in_bucket
@@ -158,17 +157,9 @@ def test_what_a_killed_worker_had_staged_is_purged_too(small: Place, tmp_path: P
 
 def sources_in_graph(home: Path, doc_id: str) -> int:
     """Whoever sees them."""
-    config = load(home)
-    if config.graph.store == "sqlite":
-        question = "SELECT count(*) FROM source JOIN document ON document.key = source.document WHERE doc_id = ?"
-        with closing(sqlite3.connect(config.graph_db)) as connection:
-            return int(connection.execute(question, (doc_id,)).fetchone()[0])
-    from kgfs.stores.graph.neo4j.speaking import Speaking
-
-    with closing(Speaking(_place(config))) as speaking:
-        found = speaking.one("MATCH (s:Source {doc_id: $doc_id}) RETURN count(*) AS n", doc_id=doc_id)
-        assert found is not None
-        return int(found["n"])
+    question = "SELECT count(*) FROM source JOIN document ON document.key = source.document WHERE doc_id = ?"
+    with closing(sqlite3.connect(load(home).graph_db)) as connection:
+        return int(connection.execute(question, (doc_id,)).fetchone()[0])
 
 
 @pytest.mark.claim("GONE-9")

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.config import load
 from tests.support.knowledge_of import knowledge_of
 from tests.support.peers.homes import anywhere, lifecycle
 from tests.support.running import LET_GO_SOON, OTHER_HASHES, QUICK, Place, contents, one_line, until
@@ -78,8 +77,7 @@ def test_a_graph_that_was_lost_is_derived_whole_though_one_ontology_was_asked_fo
 @pytest.mark.claim("DERIVE-1")
 def test_killed_in_the_middle_leaves_what_was(filled: Place) -> None:
     before = knowledge_of(filled.home)
-    on_server = load(filled.home).graph.store == "neo4j"
-    for border in ("staged:2", "graph-loaded" if on_server else "built-aside"):
+    for border in ("staged:2", "built-aside"):
         filled.run("rebuild", "--yes", expect=-9, env=LET_GO_SOON | {"KGFS_FAIL_AT": border})
         assert knowledge_of(filled.home) == before
     filled.run("rebuild", "--yes", env=OTHER_HASHES)  # the one command on servers here that ends as Python does

@@ -21,7 +21,6 @@ from kgfs.config import load
 from kgfs.errors import AwayError, BadInputError, MachineError, StoreError, TimedOutError
 from kgfs.stores import servers
 from kgfs.stores.garage.opening import open_garage
-from kgfs.stores.graph.opening import open_graph
 from kgfs.stores.vectors.opening import open_vectors
 from scripts.servers import process, qdrant_wire
 from tests.support.peers.buckets import Server
@@ -47,12 +46,11 @@ def qdrant(tmp_path: Path, qdrant_wire_url: str) -> Iterator[Path]:
 @pytest.fixture
 def settings(place: Place, minio: Server, qdrant: Path, tmp_path: Path) -> Path:
     """Those of a home on servers, in a file elsewhere that names files of secrets by where they are beside it."""
-    bucket, graph = minio.place, (place.home / "config.toml").read_text()
-    (place.home / "config.toml").unlink()
+    bucket = minio.place
     file = tmp_path / "servers.toml"
     file.write_text(
         f'[garage]\nstore = "s3"\nendpoint = "{bucket.endpoint}"\nprefix = "{bucket.prefix}"\ntimeout = 10\n'
-        + (graph + qdrant_wire.settings(qdrant, process.ports_before(qdrant))).replace(f'"{tmp_path}/', '"')
+        + qdrant_wire.settings(qdrant, process.ports_before(qdrant)).replace(f'"{tmp_path}/', '"')
     )
     return file
 
@@ -61,8 +59,8 @@ def settings(place: Place, minio: Server, qdrant: Path, tmp_path: Path) -> Path:
 def far(
     place: Place, minio: Server, settings: Path, qdrant: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[tuple[Place, list[bytes]]]:
-    """A home on servers, and what is to be shown nowhere: keys of the bucket with a token, which are lent, Qdrant's, and the
-    graph's password. Verbs know the settings by KGFS_CONFIG; a mount is to be told of them."""
+    """A home on servers, and what is to be shown nowhere: keys of the bucket with a token, which are lent, and Qdrant's.
+    Verbs know the settings by KGFS_CONFIG; a mount is to be told of them."""
     without_keys(monkeypatch)
     bucket, credentials = minio.place, tmp_path / "credentials"
     place.environment["KGFS_CONFIG"] = os.path.relpath(settings, ROOT)
@@ -71,8 +69,7 @@ def far(
         keys = lent("borrower")
         write(credentials, keys)
         hidden = [keys.access_key, keys.secret_key, str(keys.session_token)]
-        files = [qdrant / "api_key", tmp_path / "neo4j-password"]
-        yield place, [secret.encode() for secret in [*hidden, *(file.read_text() for file in files)]]
+        yield place, [secret.encode() for secret in [*hidden, (qdrant / "api_key").read_text()]]
 
 
 def everything_below(top: Path) -> bytes:
@@ -82,7 +79,6 @@ def everything_below(top: Path) -> bytes:
 @pytest.mark.claim("SECRET-1", "SECRET-3")
 @pytest.mark.mounted
 @pytest.mark.models
-@pytest.mark.peers("neo4j")
 @pytest.mark.logs(REFUSED)
 def test_no_secret_is_shown(far: tuple[Place, list[bytes]], settings: Path, qdrant: Path, tmp_path: Path) -> None:
     place, hidden = far
@@ -91,7 +87,7 @@ def test_no_secret_is_shown(far: tuple[Place, list[bytes]], settings: Path, qdra
     (documents / "zen.md").write_text(ZEN)
     place.wait()
     said = [place.run(*words.split()) for words in ("status", "status --json", "config show", "doctor", "search koans")]
-    assert said[3].stdout.count(" answers.\n") == 3
+    assert said[3].stdout.count(" answers.\n") == 2
     (qdrant / "api_key").write_text("wrong-key-for-once")
     said.append(place.run("doctor", expect=6))
     assert REFUSED in said[-1].stdout
@@ -160,12 +156,6 @@ SERVERS = {
         "KGFS_VECTORS_URL": "http://HOST:1",
         "KGFS_VECTORS_API_KEY_FILE": "FILE",
     },
-    "neo4j": {
-        "KGFS_GRAPH_STORE": "neo4j",
-        "KGFS_GRAPH_URI": "bolt://HOST:1",
-        "KGFS_GRAPH_PASSWORD_FILE": "FILE",
-        "KGFS_GRAPH_TIMEOUT": "1",
-    },
     "ray": {**QUICK, "KGFS_COMPUTE_ENGINE": "ray", "KGFS_COMPUTE_ADDRESS": "HOST:1"},
 }
 
@@ -192,7 +182,7 @@ def test_what_goes_to_others_in_the_clear_is_said_once(
             with pytest.raises(MachineError, match="Ray"):
                 run_worker(config, until_idle=True)
             return
-        for open_ in (open_garage, open_graph, lambda config: open_vectors(config, "model/1")):
+        for open_ in (open_garage, lambda config: open_vectors(config, "model/1")):
             with suppress(AwayError, StoreError, TimedOutError):
                 open_(config).close()
 
@@ -211,20 +201,19 @@ def test_what_goes_to_others_in_the_clear_is_said_once(
     log.unlink()
 
 
-@pytest.mark.parametrize(("kind", "setting"), [("qdrant", "vectors.api_key_file"), ("neo4j", "graph.password_file")])
 @pytest.mark.parametrize("content", [None, b"", b"\xff\xfe"])
 def test_a_secret_that_cannot_be_read_is_named_by_its_setting(
-    home: Path, tmp_path: Path, kind: str, setting: str, content: bytes | None
+    home: Path, tmp_path: Path, content: bytes | None
 ) -> None:
     if content is not None:
         (tmp_path / "secret").write_bytes(content)
     environ = {
         name: value.replace("HOST", "127.0.0.1").replace("FILE", str(tmp_path / "secret"))
-        for name, value in SERVERS[kind].items()
+        for name, value in SERVERS["qdrant"].items()
     }
     config = load(home, environ=environ)
-    with pytest.raises(BadInputError, match=setting):
-        open_vectors(config, "model/1") if kind == "qdrant" else open_graph(config)
+    with pytest.raises(BadInputError, match=r"vectors\.api_key_file"):
+        open_vectors(config, "model/1")
 
 
 @pytest.mark.parametrize("address", ["http://me:s3cret-word@host", "https://host:1/?a=b&api-key=s3cret-word"])
@@ -278,20 +267,17 @@ def test_a_warning_that_cannot_be_noted_keeps_nobody_from_going_on(
     log.unlink()
 
 
-@pytest.mark.parametrize(("kind", "setting"), [("s3", "garage.ca_file"), ("neo4j", "graph.ca_file")])
 @pytest.mark.parametrize("content", [b"", b"\xff no certificate\n"])
-def test_a_file_of_authorities_that_has_none_is_named(
-    home: Path, tmp_path: Path, kind: str, setting: str, content: bytes
-) -> None:
+def test_a_file_of_authorities_that_has_none_is_named(home: Path, tmp_path: Path, content: bytes) -> None:
     (tmp_path / "secret").write_text("s3cret-word")
     (tmp_path / "ca.pem").write_bytes(content)
     environ = {
         name: value.replace("HOST", "127.0.0.1").replace("FILE", str(tmp_path / "secret"))
-        for name, value in SERVERS[kind].items()
+        for name, value in SERVERS["s3"].items()
     }
-    config = load(home, environ=environ | {f"KGFS_{setting}".replace(".", "_").upper(): str(tmp_path / "ca.pem")})
-    with pytest.raises(BadInputError, match=rf"{setting}: .*ca\.pem"):
-        open_garage(config) if kind == "s3" else open_graph(config)
+    config = load(home, environ=environ | {"KGFS_GARAGE_CA_FILE": str(tmp_path / "ca.pem")})
+    with pytest.raises(BadInputError, match=r"garage\.ca_file: .*ca\.pem"):
+        open_garage(config)
 
 
 TWO_KEYS = ["s3cret-word\ns3cret-another", "\ufeffs3cret-word", "s3cret-wörd"]

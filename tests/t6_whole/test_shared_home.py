@@ -37,7 +37,7 @@ def concepts(ontology: Path) -> set[str]:
     return set(os.listdir(ontology / "concepts"))
 
 
-@pytest.mark.claim("SHARE-1", "GRAPH-3")
+@pytest.mark.claim("SHARE-1")
 def test_written_read_renamed_and_forgotten(homes: tuple[Place, Place]) -> None:
     here, there = homes
     written, seen = mounted(homes)

@@ -1,15 +1,14 @@
-"""Workers of two homes, as two machines have them, on one bucket and one graph, or with a graph each: they share the work, and
-one that stands still or ends is made up for."""
+"""Workers of two homes, as two machines have them, on one bucket: they share the work, and one that stands still or ends is made
+up for."""
 
 from __future__ import annotations
 
 import json
 import os
-import secrets
 import signal
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -21,13 +20,9 @@ from tests.support.peers.buckets import Server
 from tests.support.running import QUICK, Place, until
 from tests.support.sharing import COUNT, corpus, known
 
-if TYPE_CHECKING:
-    from kgfs.stores.graph.neo4j.place import Place as Neo4j
-
 LEASE = "10"
 PATIENCE = 200.0
-"""Seconds for who waits behind one that stands still, perhaps in the middle of a transaction. The server would end that after
-ten times graph.timeout, which is 300."""
+"""Seconds for who waits behind one that stands still."""
 AHEAD = """
 import time
 _time, _time_ns = time.time, time.time_ns
@@ -44,25 +39,13 @@ def home(folder: Path, settings: str = "") -> Place:
     return made
 
 
-ONE_GRAPH, A_GRAPH_EACH = "neo4j-seaweedfs", "seaweedfs"
-either = pytest.mark.parametrize("homes", [ONE_GRAPH, A_GRAPH_EACH], indirect=True)
-
-
-@pytest.fixture(params=[ONE_GRAPH])
-def homes(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Place, Place]]:
-    seaweedfs: Server = request.getfixturevalue("seaweedfs")
+@pytest.fixture
+def homes(seaweedfs: Server, tmp_path: Path) -> Iterator[tuple[Place, Place]]:
     place = seaweedfs.place
     settings = (
         f'[garage]\nstore = "s3"\nshared = true\nendpoint = "{place.endpoint}"\nprefix = "{place.prefix}"\ntimeout = 30\n'
         f'access_key_file = "{place.access_key_file}"\nsecret_key_file = "{place.secret_key_file}"\n'
     )
-    if request.param == ONE_GRAPH:
-        neo4j: Neo4j = request.getfixturevalue("neo4j_place")
-        (tmp_path / "password").write_text(neo4j.password)
-        settings += (
-            f'[graph]\nstore = "neo4j"\nuri = "{neo4j.uri}"\npassword_file = "{tmp_path / "password"}"\n'
-            f'namespace = "test-{secrets.token_hex(6)}"\ntimeout = 30\n'
-        )
     made = [home(tmp_path / name, settings) for name in ("here", "there")]
     yield made[0], made[1]
     for one in made:
@@ -89,7 +72,6 @@ def deposited(homes: tuple[Place, Place], tmp_path: Path) -> None:
     homes[0].run("ingest", *corpus(tmp_path), "--ontology", "Memory", "--no-wait")
 
 
-@either
 @pytest.mark.claim("MACH-1", "MACH-4", "SHARE-10")
 def test_two_workers_share_the_work(homes: tuple[Place, Place], undisturbed: dict[str, Any], tmp_path: Path) -> None:
     """One of them has a clock that is an hour ahead."""
@@ -131,7 +113,6 @@ def test_one_that_stands_still_past_its_lease_commits_nothing(
         assert "ran out" in said
 
 
-@either
 @pytest.mark.claim("MACH-3", "SHARE-10")
 def test_one_that_is_killed_is_made_up_for(
     homes: tuple[Place, Place], undisturbed: dict[str, Any], tmp_path: Path

@@ -19,7 +19,7 @@ from kgfs.app.home import make_home, open_stores
 from kgfs.config import load
 from kgfs.domain.identity import new_id
 from kgfs.errors import BadInputError
-from kgfs.stores.graph.replica.file import open_file
+from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.journal.facts import OntologyMade
 from kgfs.stores.journal.sqlite import SqliteJournal
 from tests.support.logs import AWAY
@@ -35,10 +35,8 @@ import sys
 from kgfs.app.home import open_stores
 import kgfs.app.mounting
 from kgfs.config import load
-from kgfs.stores.graph.replica.feeder import fed
-from threading import Event
 
-with open_stores(load(), mounted=True) as stores, fed(stores.graph, Event()):
+with open_stores(load(), mounted=True) as stores:
     print(stores.graph.epoch(), sorted({"minio", "neo4j", "urllib3"} & {*sys.modules}))
 """
 
@@ -46,12 +44,11 @@ with open_stores(load(), mounted=True) as stores, fed(stores.graph, Event()):
 @pytest.fixture
 def far(place: Place) -> Place:
     """A home that was mounted before, whose servers nobody reaches."""
-    for name in ("access_key", "secret_key", "password"):
+    for name in ("access_key", "secret_key"):
         (place.home / name).write_text("quxsecret")
     (place.home / "config.toml").write_text(
         f'[garage]\nstore = "s3"\nendpoint = "http://{NOBODY}"\nbucket = "kgfs"\ntimeout = 1\n'
         f'access_key_file = "{place.home / "access_key"}"\nsecret_key_file = "{place.home / "secret_key"}"\n'
-        f'[graph]\nstore = "neo4j"\nuri = "bolt://{NOBODY}"\npassword_file = "{place.home / "password"}"\ntimeout = 1\n'
     )
     config = load(place.home)
     config.run.mkdir()
@@ -65,7 +62,7 @@ def far(place: Place) -> Place:
 
 
 def show_epoch(place: Place, epoch: int) -> None:
-    with closing(open_file(load(place.home).replica_db)) as copy, copy.write(durable=True) as connection:
+    with closing(SqliteGraph(load(place.home).graph_db)) as graph, graph._database.write(durable=True) as connection:
         connection.execute("UPDATE meta SET value = ? WHERE name = 'epoch'", (epoch,))
 
 
@@ -88,7 +85,7 @@ def test_a_mount_answers_while_no_server_does(far: Place, epoch: int) -> None:
     written.write_text("A koan is a riddle.\n")
     assert written.read_text() == "A koan is a riddle.\n"
     errors = far.mountpoint / ".kgfs" / "errors.ndjson"
-    until(lambda: all(f'"where": "{what}"' in errors.read_text() for what in ("opening", "replica")))
+    until(lambda: '"where": "opening"' in errors.read_text())
     assert "quxsecret" not in errors.read_text()
 
 
@@ -99,9 +96,6 @@ def test_a_mount_answers_while_no_server_does(far: Place, epoch: int) -> None:
         ("KGFS_GARAGE_ENDPOINT", f"ftp://{NOBODY}", "garage.endpoint"),
         ("KGFS_GARAGE_BUCKET", "Bad Name", "garage.bucket"),
         ("KGFS_GARAGE_CA_FILE", "/none.pem", "garage.ca_file"),
-        ("KGFS_GRAPH_URI", "bolt://host:port", "uri"),
-        ("KGFS_GRAPH_CA_FILE", "/none.pem", "graph.ca_file"),
-        ("KGFS_GRAPH_PASSWORD_FILE", "/none", "graph.password_file"),
     ],
 )
 def test_what_cannot_be_is_refused_at_once(far: Place, setting: str, word: str, named: str) -> None:
@@ -113,9 +107,9 @@ def test_what_cannot_be_is_refused_at_once(far: Place, setting: str, word: str, 
 def test_a_home_shows_no_other_place_than_its_own(far: Place, words: tuple[str, ...]) -> None:
     make_home(load(far.home))
     bind(load(far.home))
-    for setting, name in (("garage.prefix", "KGFS_GARAGE_PREFIX"), ("graph.namespace", "KGFS_GRAPH_NAMESPACE")):
-        said = far.run(*(far.mountpoint if word == "mnt" else word for word in words), env={name: "theirs"}, expect=3)
-        assert f"{setting} of this home is" in one_line(said.stderr) and "kgfs migrate" in said.stderr
+    theirs = {"KGFS_GARAGE_PREFIX": "theirs"}
+    said = far.run(*(far.mountpoint if word == "mnt" else word for word in words), env=theirs, expect=3)
+    assert "garage.prefix of this home is" in one_line(said.stderr) and "kgfs migrate" in said.stderr
 
 
 @pytest.mark.mounted

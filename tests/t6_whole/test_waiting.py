@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import socket
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from kgfs.app.asking import away
 from kgfs.cli import wait
 from kgfs.config import Config
-from kgfs.errors import AWAY, NoWorkerError
-from kgfs.settings import Graph
+from kgfs.errors import NoWorkerError
 from kgfs.stores.worker_lock import WorkerLock
 from kgfs.tree.node import Folder
 from tests.support.library import ME, Library, library_at
@@ -64,15 +59,3 @@ def test_why_the_last_worker_ended_is_not_said_to_keep_another_from_beginning(
         wait._wait(config, owing.stores.journal, 0.0)
     assert "Start one: kgfs worker" in str(told.value) and str(told.value).endswith(f"before it could begin: {ENDED}")
     assert "cannot go on" not in str(told.value)
-
-
-@pytest.mark.claim("WORK-6")
-def test_a_graphs_server_that_is_silent_is_waited_for_no_longer_than_said(owing: Library, tmp_path: Path) -> None:
-    (tmp_path / "password").write_text("secret")
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        uri = f"bolt://127.0.0.1:{silent.getsockname()[1]}"
-        graph = Graph(store="neo4j", uri=uri, password_file=str(tmp_path / "password"), timeout=600)
-        begun = time.monotonic()
-        said = away(replace(owing.world.config, graph=graph), 1.0)
-        assert isinstance(said, AWAY) and uri in str(said)
-        assert time.monotonic() - begun < 60

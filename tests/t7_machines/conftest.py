@@ -11,14 +11,12 @@ from scripts.servers import process
 from tests.support.machines import PEERS, Machines
 from tests.support.mounting import STATISTICS
 from tests.support.network import need_namespaces, network
-from tests.support.peers.knowledge_server import need_neo4j
 from tests.support.running import Place
 
 
 @pytest.fixture(scope="session", params=["-".join(PEERS)])
 def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
     need_namespaces()
-    need_neo4j()
     tag = f"kg{os.getpid() % 100_000}"
     folder = tmp_path_factory.mktemp("servers")
     with network(f"{tag}s", (f"{tag}a", f"{tag}b")) as hosts:
@@ -33,7 +31,7 @@ def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
 
 @pytest.fixture
 def homes(machines: Machines, tmp_path: Path) -> Iterator[list[Place]]:
-    """A home on each host, of one garage and one graph."""
+    """A home on each host, of one garage."""
     prefix = token_hex(6)
     found = []
     for host in machines.hosts:

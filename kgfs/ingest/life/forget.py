@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from kgfs.config import Config
 from kgfs.domain.documents import Document, Name, NameKind, Ontology, Version
 from kgfs.domain.identity import concept_id_of, normalise_label
-from kgfs.errors import BadInputError, BusyError, KgfsError, MissingError, RotError, TooMuchError
+from kgfs.errors import BadInputError, BusyError, KgfsError, MissingError, RotError
 from kgfs.failpoints import border
 from kgfs.ingest.depositing.deposit import Deposits
 from kgfs.ingest.keeping.settle import Settler
@@ -194,8 +194,7 @@ def order(deposits: Deposits, stores: Stores, planned: Plan) -> Order:
 
 def carry_out(config: Config, stores: Stores, asked: str = "") -> int:
     """Carry out all that is owed; how many orders. For who is in the worker's place. What fails stays owed; where something that
-    one needs is lost, or a server has not the memory for it (TooMuchError), the others are carried out before that is said: of all
-    that failed, as TooMuchError where that is among it. For who ``asked`` for one order (its id) it is logged only, where that
+    one needs is lost, the others are carried out before that is said, of all that failed. For who ``asked`` for one order (its id) it is logged only, where that
     one is none of them."""
     unconfirmed = _unconfirmed(stores)
     owed = [one for one in stores.journal.names.forgettings() if one.order not in unconfirmed]
@@ -207,7 +206,7 @@ def carry_out(config: Config, stores: Stores, asked: str = "") -> int:
         try:
             _carry_out(config, stores, one)
             done.add(one.order)
-        except (MissingError, RotError, TooMuchError) as error:
+        except (MissingError, RotError) as error:
             failed[one.order] = error
     if any(one.purge for one in owed):
         conclude(config, stores, done)
@@ -220,7 +219,7 @@ def carry_out(config: Config, stores: Stores, asked: str = "") -> int:
 
 
 def _together(failed: Sequence[KgfsError]) -> KgfsError:
-    first = next((error for error in failed if isinstance(error, TooMuchError)), failed[0])
+    first = failed[0]
     if len(failed) == 1:
         return first
     told = type(first)(" ".join(dict.fromkeys(str(error) for error in failed)))

@@ -294,7 +294,6 @@ def _made_up_for(stores: Stores, fact: DocumentRead) -> bool:
 
 def _has_left(stores: Stores, doc_id: str) -> bool:
     """Whether another machine took it out of the graph, perhaps for a purge that is not known here yet."""
-    stores.graph.refresh()
     return stores.graph.document(doc_id) is None
 
 

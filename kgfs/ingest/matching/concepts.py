@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from kgfs.domain.documents import Document
-from kgfs.errors import AwayError, MissingError, TooMuchError
+from kgfs.errors import MissingError
 from kgfs.failpoints import border
 from kgfs.ingest.matching.publication import said
 from kgfs.ingest.reading import embeddings
@@ -67,20 +67,10 @@ def _index(stores: Stores, word: Word) -> None:
 
 
 def say_in_graph(stores: Stores, word: Word) -> int:
-    """Documents that are not shown (any more) are passed over. AwayError where a server has not the memory for it: what is
-    published after the word is to heed it (WORD-2), so all waits until it has."""
+    """Documents that are not shown (any more) are passed over."""
     marks, unmarked = ([_mark(word.ontology, written) for written in some] for some in (word.marks, word.unmarked))
     said_anew = spoken(stores, word.decisions, word.at)
-    try:
-        return stores.graph.reassign(word.commit_id, said_anew, word.at, marks, unmarked)
-    except TooMuchError as error:
-        raise AwayError(
-            f"{error} Until then 'kgfs concept {_verb(word)}' is tried again and again, and nothing else is published."
-        ) from error
-
-
-def _verb(word: Word) -> str:
-    return "merge" if isinstance(word, ConceptsMerged) else "split"
+    return stores.graph.reassign(word.commit_id, said_anew, word.at, marks, unmarked)
 
 
 def spoken(stores: Stores, keys: Sequence[str], at: int) -> list[Said]:

@@ -35,8 +35,7 @@ def match(
     scope: Scope = EVERYTHING,
     source_id: str = "",
 ) -> Decisions:
-    """Deterministic for a given graph. The caller sees to it that no other publication comes between this and its own: then
-    a replica that is refreshed here answers all that follows as the server would.
+    """Deterministic for a given graph. The caller sees to it that no other publication comes between this and its own.
 
     What is asked is asked of all concepts at once, so the number of questions does not grow with theirs.
 
@@ -44,7 +43,6 @@ def match(
     graph may have it: then it is that one, under its name, and its evidence is numbered on. With its ``source_id``
     (``kin.first_source``) also what was said of this document's mentions alone is known.
     """
-    graph.refresh()
     epoch = graph.epoch()
     norms = {norm for concept in reading.concepts for norm in _norms(concept)}
     direct = graph.match(ontology, sorted(norms), scope)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 
 from kgfs.config import Config
-from kgfs.errors import AWAY, BusyError
+from kgfs.errors import BusyError
 from kgfs.ingest.keeping.followed import graph_note, read_note
 from kgfs.ingest.keeping.giving_up import GivingUp
 from kgfs.ingest.keeping.settle import Settler
 from kgfs.ingest.sharing.obey import is_obeyed
 from kgfs.stores.garage.durable import os_errors
-from kgfs.stores.graph.opening import replica_stands_still
 from kgfs.stores.hosts import Host, host_id, read_roll, say
 from kgfs.stores.journal.following import confirmed
 from kgfs.stores.stores import Stores
@@ -24,9 +23,8 @@ AT_LEAST = 3600.0
 
 def acknowledge(config: Config, stores: Stores) -> None:
     """To be called often, with all that is known delivered and followed. A purge is obeyed when nothing of SHARE-7 is left to
-    be erased, nothing stands aside that this home has purged, and the home's replica of the graph has gone past it; where the
-    graph is the home's own, when it was derived without it, and scrubbed, so how far that has followed is what is said. Until
-    then no more is said than before, nor while the graph's server is away; by who never said anything, that it is there and has
+    be erased, nothing stands aside that this home has purged, and the home's graph is without it, and scrubbed, so how far that
+    has followed is what is said. Until then no more is said than before; by who never said anything, that it is there and has
     obeyed nothing. Raises what the garage raises.
     """
     looked = config.run / "acknowledged"  # not the roll's time, which who asks for it often would keep fresh
@@ -38,8 +36,7 @@ def acknowledge(config: Config, stores: Stores) -> None:
     roll = read_roll(config, stores)
     own = next((host for host in roll.hosts if host.id == host_id(config)), None)
     said = own.followed if own is not None else 0
-    if config.graph.store == "sqlite":
-        followed = max(_derived(config, stores, followed), said)
+    followed = max(_derived(config, stores, followed), said)
     if own is not None and _is_said(own, followed):
         return
     waits = any(said < purge.fact <= followed for purge in roll.purges)
@@ -60,27 +57,7 @@ def _has_obeyed(config: Config, stores: Stores, *, waits: bool, is_new: bool) ->
     said so of yet; ``is_new``: it never said anything."""
     if not is_obeyed(config):
         return False
-    note = replica_stands_still(config)
-    if not (waits or is_new):
-        note.unlink(missing_ok=True)
-        return True
-    if not _is_concluded(config, stores):
-        return False
-    lag = stores.graph.lag()
-    if lag is None and config.graph.store != "sqlite" and config.replica_db.exists():
-        if waits:
-            with os_errors(f"Noting in {note} that nobody brings the replica on"):
-                note.touch(mode=0o600)
-        # A copy that only a mount brings up to date, or is just making anew, may still have what was purged.
-        return False
-    note.unlink(missing_ok=True)
-    if lag is not None and lag.away_since is not None:
-        return False  # deliveries do not wait for the graph's server
-    try:
-        stores.graph.refresh()
-    except AWAY:
-        return False
-    return True
+    return not (waits or is_new) or _is_concluded(config, stores)
 
 
 def _is_concluded(config: Config, stores: Stores) -> bool:
@@ -96,7 +73,7 @@ def _is_concluded(config: Config, stores: Stores) -> bool:
 
 
 def _derived(config: Config, stores: Stores, known: int) -> int:
-    """Up to which of the facts that are known a graph of the home's own has what others did. Nobody else takes out of it what
+    """Up to which of the facts that are known the home's graph has what others did. Nobody else takes out of it what
     they purged."""
     noted = read_note(graph_note(config)) or [0]
     behind = stores.graph.epoch() and noted[0] < stores.journal.changed_elsewhere()

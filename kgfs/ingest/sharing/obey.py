@@ -20,7 +20,6 @@ from kgfs.ingest.keeping.quarantine import erase, erase_logged
 from kgfs.ingest.sharing.later import OF_CONTENTS, Waiting, spoken_of
 from kgfs.stores.garage.s3.cache import Cache
 from kgfs.stores.garage.sums import sums_of
-from kgfs.stores.graph.opening import drop_copy_begun
 from kgfs.stores.graph.sqlite import built_beside, remove_left_aside
 from kgfs.stores.journal.copied import working_copies
 from kgfs.stores.journal.encoding import decode
@@ -110,8 +109,7 @@ def _note_more(config: Config, purged: Mapping[str, str], waiting: Sequence[Wait
 def obey(
     config: Config, stores: Stores, put: Mapping[int, set[str]], take_away: Callable[[Sequence[Waiting]], None]
 ) -> bool:
-    """Erase what was noted: in inbox, spool, quarantine, logs, the cache of contents and what a killed derivation, or copying
-    of a graph, left, and every trace in the names database. May be done twice. BusyError where others read that without end; then it stays noted,
+    """Erase what was noted: in inbox, spool, quarantine, logs, the cache of contents and what a killed derivation left, and every trace in the names database. May be done twice. BusyError where others read that without end; then it stays noted,
     as it does while a derivation lives, which may have begun before. What somebody has written
     since, of the same bytes, is a deposit of its own and stays.
 
@@ -143,7 +141,6 @@ def obey(
     erase_logged(config, known.doc_ids)
     erase(config, known.doc_ids, known.sha256s)
     stores.journal.scrub()
-    drop_copy_begun(config)
     is_done = remove_left_aside(built_beside(config.graph_db))
     if later:
         write_note(_note(config), asdict(replace(known, waiting=later)), durable=True)

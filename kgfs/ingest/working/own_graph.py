@@ -20,7 +20,6 @@ from kgfs.ingest.life.rebuild import rebuild_graph, replay_in_graph
 from kgfs.ingest.working.own_vectors import doubt_vectors
 from kgfs.stores.journal.facts import ForgettingDone, GraphFact
 from kgfs.stores.journal.following import confirmed
-from kgfs.stores.leases.contract import SharedGraph
 from kgfs.stores.notes import write_note
 from kgfs.stores.stores import Stores
 
@@ -45,7 +44,7 @@ class _Told:
 
 def has_own(stores: Stores) -> bool:
     """Whether others' work has to be done to this home's graph."""
-    return stores.journal.sharing and not isinstance(stores.graph, SharedGraph)
+    return stores.journal.sharing
 
 
 def is_behind(config: Config, stores: Stores) -> bool:

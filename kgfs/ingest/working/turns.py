@@ -1,11 +1,9 @@
 """Whose turn it is: to read a document, and to change the graph.
 
-A graph that only this home has is its worker's (``stores.worker_lock``). One that several machines share is changed by one
-of them at a time, under the lease ``publish``, so that documents are matched in order of deposit whoever read them; each
-document is read by one of them, under a lease of its own. What is written is fenced by the lease (``stores.leases``).
-
-Homes that share a ledger and have a graph each take turns, too: who has its turn reads and publishes, and the others do the
-same to theirs (``own_graph``). The lease only saves them work; what holds is what reached the ledger first (``GraphFact``).
+The graph of a home that shares its ledger with no other is its worker's (``stores.worker_lock``). Of homes that share a ledger
+each document is read by one, under a lease of its own, and one at a time publishes, under the lease ``publish``, so that
+documents are matched in order of deposit whoever read them; the others do the same to their graphs (``own_graph``). The lease
+only saves them work; what holds is what reached the ledger first (``GraphFact``).
 """
 
 from __future__ import annotations
@@ -17,13 +15,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from kgfs.config import Config
-from kgfs.errors import AWAY, BusyError, FullError, GraphLostError, KgfsError, LostLeaseError, TooMuchError
-from kgfs.ingest.keeping.ship import is_graph_lost
+from kgfs.errors import AWAY, BusyError, FullError, KgfsError, LostLeaseError
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.journal.following import confirmed, following
 from kgfs.stores.leases.bucket import BucketLeases
-from kgfs.stores.leases.contract import Lease, SharedGraph
-from kgfs.stores.leases.holding import RENEWALS, Holding
+from kgfs.stores.leases.contract import Lease
+from kgfs.stores.leases.holding import Holding
 from kgfs.stores.stores import Stores
 
 if TYPE_CHECKING:  # models, which a verb that changes the graph may not need
@@ -37,13 +34,6 @@ LOOK = 0.5
 """Seconds between looks whether another has let go."""
 KEEP_UP_EVERY = 2.0
 """Seconds between looks at what others did, while they have their turns."""
-TOO_MUCH_EVERY = 600.0
-"""Seconds between attempts at what is ordered and was refused, as by a server that has not the memory for it, which takes long; since
-the last one ended."""
-PATIENCE = 10.0
-"""Seconds that a call about a lease may wait for the server at most."""
-LEAST_PATIENCE = 5.0
-"""So long it may in any case: a server that has just started plans its first statements, and one that is given up is planned again."""
 
 
 class Turns(Protocol):
@@ -60,8 +50,7 @@ class Turns(Protocol):
         ...
 
     def publisher(self) -> Pipeline | None:
-        """The pipeline to publish with; None while another machine publishes. What was done before is seen by it. GraphLostError
-        where the graph has lost that: it is to be derived first, else nobody would find out any more."""
+        """The pipeline to publish with; None while another machine publishes. What was done before is seen by it."""
         ...
 
     def pass_on(self) -> None:
@@ -77,7 +66,7 @@ class Turns(Protocol):
     def keep_up(self, *, now: bool = False) -> None:
         """To be called often while it is not this one's turn, which may never come: what others did is done to what only this
         home has, some seconds later or ``now``. Quick where they did nothing; while a server is away, that is made up for
-        later. GraphLostError as of :meth:`publisher`, where a process of the home has noted it."""
+        later."""
         ...
 
     def begin(self, doc_id: str) -> Lease | None:
@@ -129,10 +118,8 @@ class Alone:
 
 
 class Together:
-    def __init__(self, pipeline: Pipeline, graph: SharedGraph | None, holding: Holding, exchange: Exchange) -> None:
-        """``graph`` is that of the pipeline, where several machines share it."""
+    def __init__(self, pipeline: Pipeline, holding: Holding, exchange: Exchange) -> None:
         self._pipeline = pipeline
-        self._graph = graph
         self._holding = holding
         self._exchange = exchange
         self._ours: tuple[Lease, Pipeline] | None = None
@@ -141,9 +128,6 @@ class Together:
         self._conclude_next = 0.0
         self._follows = 0
         """The last fact of others that a graph of this home's own had when its turn began."""
-        self._too_much: set[str] = set()
-        """What was owed when a server had not the memory for an order of it."""
-        self._too_much_until = 0.0
         self._told: set[str] = set()
         """What could not be done for something that is lost."""
 
@@ -179,14 +163,14 @@ class Together:
             stores = self._pipeline.stores
             self._exchange(stores)
             known = confirmed(stores.journal)
-            fenced = replace(self._pipeline, stores=self._caught_up(lease_now))
+            fenced = replace(self._pipeline, stores=self._caught_up())
             if own_vectors.has_own(self._pipeline.config, stores):
                 with self._as_far_as_possible():
                     own_vectors.follow_vectors(self._pipeline.config, stores, known)
             with self._as_far_as_possible():
                 fenced.recover()
             with self._as_far_as_possible():
-                self._finish_forgetting(fenced)
+                fenced.finish_forgetting()
         except BaseException:
             self._holding.release(lease_now)
             raise
@@ -227,18 +211,13 @@ class Together:
         from kgfs.ingest.working import own_graph, own_vectors
 
         config, stores = self._pipeline.config, self._pipeline.stores
-        if self._graph is not None and (lag := self._graph.lag()) is not None and lag.is_lost:
-            with suppress(*AWAY):
-                self._graph.refresh()
         with suppress(*AWAY), self._as_far_as_possible():
             known = confirmed(stores.journal)
-            if self._graph is None and own_graph.is_behind(config, stores):
+            if own_graph.is_behind(config, stores):
                 own_graph.follow_graph(config, stores)
-            elif self._graph is None and own_graph.is_far_behind(config, stores):
+            elif own_graph.is_far_behind(config, stores):
                 own_graph.conclude_graph(config, stores)
             if own_vectors.has_own(config, stores) and own_vectors.are_behind(config, stores):
-                if self._graph is not None:
-                    self._graph.refresh()
                 own_vectors.follow_vectors(config, stores, known)
         self._keep_up_next = time.monotonic() + KEEP_UP_EVERY
 
@@ -249,43 +228,25 @@ class Together:
         it, as little as for a worker that is alone."""
         try:
             yield
-        except (LostLeaseError, GraphLostError, FullError, *AWAY):
+        except (LostLeaseError, FullError, *AWAY):
             raise
         except KgfsError as error:
             if str(error) not in self._told:
                 self._told.add(str(error))
                 ErrorLog(self._pipeline.config.errors_log).add("recover", error)
 
-    def _finish_forgetting(self, fenced: Pipeline) -> None:
-        owed = {forgetting.order for forgetting in self._pipeline.stores.journal.names.forgettings()}
-        if owed <= self._too_much and time.monotonic() < self._too_much_until:
-            return
-        try:
-            fenced.finish_forgetting()
-        except TooMuchError:
-            self._too_much, self._too_much_until = owed, time.monotonic() + TOO_MUCH_EVERY
-            raise
-
     def begin(self, doc_id: str) -> Lease | None:
-        if self._graph is None:  # without a turn there is nothing to read for
-            return self._ours[0] if self._ours is not None else None
         return self._holding.take(f"read {doc_id}")
 
     def holds(self, lease: Lease) -> bool:
         return self._holding.holds(lease)
 
     def end(self, lease: Lease) -> None:
-        if self._graph is not None:
-            self._holding.release(lease)
+        self._holding.release(lease)
 
-    def _caught_up(self, lease: Lease) -> Stores:
+    def _caught_up(self) -> Stores:
         """The stores to publish with, where the graph is as the others have left it."""
         stores = self._pipeline.stores
-        if self._graph is not None:
-            self._graph.refresh()
-            if is_graph_lost(stores):
-                raise GraphLostError("The graph on its server is empty, though documents were published in it.")
-            return _fenced(stores, self._graph, lease)
         from kgfs.ingest.working.own_graph import follow_graph
 
         self._follows = follow_graph(self._pipeline.config, stores)
@@ -293,10 +254,10 @@ class Together:
 
     def _is_overtaken(self) -> bool:
         """Whether another has published to its own graph all the same, because it took this one for dead."""
-        return self._graph is None and self._pipeline.stores.journal.changed_elsewhere() > self._follows
+        return self._pipeline.stores.journal.changed_elsewhere() > self._follows
 
     def _conclude_own_graph(self) -> None:
-        if self._graph is not None or time.monotonic() < self._conclude_next:
+        if time.monotonic() < self._conclude_next:
             return
         from kgfs.ingest.working.own_graph import conclude_graph
 
@@ -312,8 +273,7 @@ def taking_turns(pipeline: Pipeline, exchange: Exchange) -> Iterator[Turns]:
         yield Alone(pipeline)
         return
     with closing(_holding(stores, pipeline.config)) as holding:
-        graph = stores.graph if isinstance(stores.graph, SharedGraph) else None
-        together = Together(pipeline, graph, holding, exchange)
+        together = Together(pipeline, holding, exchange)
         try:
             yield together
         finally:
@@ -326,22 +286,16 @@ def only_changer(config: Config, stores: Stores, exchange: Exchange, patience: f
     """For a verb that has its home's worker's place: the stores to change the graph with, while no other machine does.
     BusyError if that is not to be had within ``patience`` seconds, or where another did all the same: then what was done may
     have to be done anew by the next worker, and what was decided to be said again."""
-    graph = stores.graph
     if _is_alone(stores):
         yield stores
         return
     with closing(_holding(stores, config)) as holding:
         deadline = time.monotonic() + patience
-        while (lease := holding.take(PUBLISH, urgent=True)) is None:
+        while holding.take(PUBLISH, urgent=True) is None:
             if time.monotonic() > deadline:
                 raise BusyError("Another machine changes the graph, and did not let go. Try again later.")
             time.sleep(LOOK / 2)
         exchange(stores)
-        if isinstance(graph, SharedGraph):
-            graph.refresh()
-            yield _fenced(stores, graph, lease)
-            exchange(stores)
-            return
         from kgfs.ingest.working.own_graph import conclude_graph, follow_graph
 
         follows = follow_graph(config, stores)
@@ -373,15 +327,8 @@ def only_deriver(config: Config, stores: Stores, exchange: Exchange, *, whole: b
 
 def _is_alone(stores: Stores) -> bool:
     """Whether no other machine has to do with the graph."""
-    return not (isinstance(stores.graph, SharedGraph) or stores.journal.sharing)
+    return not stores.journal.sharing
 
 
 def _holding(stores: Stores, config: Config) -> Holding:
-    seconds = config.pipeline.lease
-    if isinstance(stores.graph, SharedGraph):
-        return Holding(stores.graph.leases(min(PATIENCE, max(LEAST_PATIENCE, seconds / RENEWALS))), seconds)
-    return Holding(BucketLeases(stores.garage.objects), seconds)
-
-
-def _fenced(stores: Stores, graph: SharedGraph, lease: Lease) -> Stores:
-    return replace(stores, graph=graph.fenced(lease))
+    return Holding(BucketLeases(stores.garage.objects), config.pipeline.lease)

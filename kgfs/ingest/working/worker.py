@@ -19,9 +19,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from kgfs.domain.documents import Document, State
-from kgfs.errors import AWAY, FullError, GraphLostError, KgfsError, LostLeaseError, UnreadableTextError
+from kgfs.errors import AWAY, FullError, KgfsError, LostLeaseError, UnreadableTextError
 from kgfs.ingest.working.pipeline import Pipeline
-from kgfs.ingest.working.turns import LOOK, TOO_MUCH_EVERY, Alone, Turns
+from kgfs.ingest.working.turns import LOOK, Alone, Turns
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.journal.contract_jobs import Job
 from kgfs.stores.leases.contract import Lease
@@ -35,6 +35,8 @@ RETRY = 5.0
 """Seconds before a failed attempt is repeated, times the number of attempts."""
 FAR_AHEAD = 16
 """Documents held at once while another machine publishes, those among them that are read already."""
+ORDERED_AGAIN = 600.0
+"""Seconds between attempts at what is ordered to be forgotten and failed, after the first."""
 FATAL = 12
 """Attempts after which a document that keeps ending its worker (by memory, say) is given up."""
 
@@ -102,8 +104,7 @@ class Worker:
         """Work until stopped; with ``until_idle`` until nothing is owed, or until a server has been away for too long: what
         it says is raised then, and the work stays owed. ``watch`` is called after each look, also in vain. Whether it ended because
         ``give_way`` asked for that, which is asked before each look. ``prepare`` is called before anything is claimed,
-        again and again while a server that it needs is away, and ``begin`` when that is over, also where it failed. GraphLostError where
-        the graph is to be derived anew before anything else is done: no document's fault, and what was held is given back."""
+        again and again while a server that it needs is away, and ``begin`` when that is over, also where it failed."""
         claims: list[_Claim] = []
         self._pipeline.stores.journal.jobs.free()
         prepared = False
@@ -125,8 +126,6 @@ class Worker:
                     except AWAY as error:
                         self._waits_for(error)
                         self._stopping.wait(RETRY)
-                    except GraphLostError:
-                        raise
                     except LostLeaseError as error:  # while a turn began: it had waited for as long as that lasts
                         log.info("the turn is another's by now: %s", error)
                         self._stopping.wait(LOOK)
@@ -141,7 +140,7 @@ class Worker:
                     if idle and (left or self._waits_for_turn):
                         prepared = self._prepare(lambda: None)
                         # From now on, since an attempt that is refused may take long.
-                        self._ordered |= dict.fromkeys(left, time.monotonic() + TOO_MUCH_EVERY)
+                        self._ordered |= dict.fromkeys(left, time.monotonic() + ORDERED_AGAIN)
                         if self._waits_for_turn:
                             self._stopping.wait(LOOK)
                     elif idle:
@@ -170,8 +169,6 @@ class Worker:
                 step()
             except LostLeaseError:  # somebody wants the place, or it ends
                 return False
-            except GraphLostError:
-                raise
             except AWAY as error:
                 self._waits_for(error)
                 self._stopping.wait(RETRY)
@@ -334,8 +331,6 @@ class Worker:
                 self._turns.pass_on()
             self._pipeline.stores.journal.jobs.put_back(claim.job, "another had it", 0.0, counted=False)
             return True
-        except GraphLostError:
-            raise
         except UnreadableTextError as error:
             self._pipeline.fail(claim.document, State.UNSUPPORTED, str(error))
         except KgfsError as error:

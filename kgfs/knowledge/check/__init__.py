@@ -56,7 +56,7 @@ def _once(
 
 
 def _databases(config: Config) -> Iterator[Damage]:
-    paths: list[Path] = [config.front_db, config.graph_db, config.vectors_db, config.replica_db]
+    paths: list[Path] = [config.front_db, config.graph_db, config.vectors_db]
     for path in paths:
         if path.exists() and (complaint := fault_of(path, deep=True)):
             yield Damage(Kind.DAMAGED_DATABASE, path.name, complaint)

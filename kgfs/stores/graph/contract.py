@@ -19,7 +19,6 @@ from kgfs.stores.graph.vocabulary import (
     DocumentRow,
     Fault,
     InstanceRow,
-    Lag,
     Mark,
     Publication,
     Redaction,
@@ -36,8 +35,8 @@ class Graph(Protocol):
     order of their key and paged: ``after`` is the last key of the page before.
 
     What writes is done whole or not at all, and durable when it returns; only what was staged may be lost with the power,
-    and is staged again then. Any call may raise StoreError where the store fails and, where it is on a server, AwayError
-    or TimedOutError: whether a commit was done nevertheless is told by :meth:`published`, and repeating it is harmless.
+    and is staged again then. Any call may raise StoreError where the store fails: whether a commit was done nevertheless is told
+    by :meth:`published`, and repeating it is harmless.
     ``at`` is a Unix time in nanoseconds."""
 
     # ------------------------------------------------------------------------------------------- writing
@@ -64,8 +63,7 @@ class Graph(Protocol):
     def forget(self, commit_id: str, doc_ids: Sequence[str], at: int, concepts: Sequence[str] = ()) -> int:
         """Take documents out with their sources, instances and mentions, relationships without evidence, concepts
         without evidence (cascade=orphans). One transaction; the cost grows with what is removed. Unknown documents are
-        passed over. Returns the epoch; repeating a commit id changes nothing. TooMuchError, with nothing done, where a
-        server has not the memory for so many at once.
+        passed over. Returns the epoch; repeating a commit id changes nothing.
 
         ``concepts`` leave too (cascade=all), with the evidence that other documents give for them and their
         relationships; those documents stay, and are told as changed."""
@@ -77,16 +75,14 @@ class Graph(Protocol):
         """From now on these documents say this, in place of what they said: what merging and splitting concepts comes to.
         ``marks`` are set, ``unmarked`` ones go. One transaction; the cost grows with what changes. Evidence that stays
         as it was keeps its time, a concept without evidence leaves and its name is never another's. Documents that are
-        not shown are passed over. Returns the epoch; repeating a commit id changes nothing. Errors as of ``publish``;
-        TooMuchError as of ``forget``."""
+        not shown are passed over. Returns the epoch; repeating a commit id changes nothing. Errors as of ``publish``."""
         ...
 
     def redact(self, concepts: Sequence[str], relationships: Sequence[RelationshipRow]) -> Redaction:
         """After documents that had to do with these concepts and relationships left for good: hide the directory names of
         those that are dead behind hashes (they are still never given to another concept), give up the feed (``changes``
         answers None to whoever is behind), and remove every trace of removed rows from the files. Blocks for long, the
-        whole file is written anew. May be repeated. BusyError where other processes read without end; TooMuchError as of
-        ``forget``."""
+        whole file is written anew. May be repeated. BusyError where other processes read without end."""
         ...
 
     def impose(self, redaction: Redaction) -> None:
@@ -114,15 +110,6 @@ class Graph(Protocol):
         ...
 
     # ------------------------------------------------------------------------------------------- reading
-
-    def refresh(self) -> None:
-        """From now on reads see what any machine has committed by now: nothing to do where they always do. AwayError where
-        a server would have to be asked and is away."""
-        ...
-
-    def lag(self) -> Lag | None:
-        """How far reads may be behind; None where they never are. Quick, asks no server."""
-        ...
 
     def faults(self) -> list[Fault]:
         """For ``kgfs check``. Walks over everything; beside commits it may find what one is in the middle of, and nobody finds

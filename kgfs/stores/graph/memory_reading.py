@@ -21,7 +21,6 @@ from kgfs.stores.graph.vocabulary import (
     DocumentRow,
     Fault,
     InstanceRow,
-    Lag,
     Mark,
     Related,
     RelationshipRow,
@@ -51,12 +50,6 @@ class MemoryReads:
         self._marks: dict[tuple[str, str], Mark] = {}
         self._last_n: dict[str, int] = {}
         self._changed_at: dict[str, int] = {}
-
-    def refresh(self) -> None:
-        """Reads see the newest commit anyway."""
-
-    def lag(self) -> Lag | None:
-        return None
 
     def epoch(self) -> int:
         return self._epoch

@@ -35,7 +35,6 @@ from kgfs.stores.graph.vocabulary import (
     DocumentRow,
     Fault,
     InstanceRow,
-    Lag,
     Mark,
     Related,
     Scope,
@@ -62,12 +61,6 @@ class GraphReads:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-
-    def refresh(self) -> None:
-        """Reads see the newest commit anyway."""
-
-    def lag(self) -> Lag | None:
-        return None
 
     def faults(self) -> list[Fault]:
         with self._database.snapshot() as connection:

@@ -258,23 +258,3 @@ class Fault:
     row: str
     """Which, for people."""
     doc_id: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Lag:
-    """How reads of a replica stand to the server."""
-
-    epoch: int
-    """What reads see."""
-    server_epoch: int | None
-    """What the server told last; None where this process got no answer yet."""
-    seconds: float | None
-    """How long ago reads were known to see all that the server had; None where this process does not know."""
-    away_since: float | None
-    """Unix time since when the server cannot be followed; None while it can."""
-    away_reason: str = ""
-    """What it, or what failed in its place, said then."""
-    is_copied: bool = False
-    """Whether some process of the home is copying the whole graph anew just now."""
-    is_lost: bool = False
-    """Whether the server cannot be followed because it has not the graph any more."""

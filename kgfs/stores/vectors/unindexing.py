@@ -12,7 +12,6 @@ def look_again(stores: Stores, doc_ids: Iterable[str], concept_ids: Collection[s
     """For who has just put rows of these into vectors that other machines use, too: take out those of what is not in the graph
     by now. Whoever takes something out of the graph takes out its rows *after* that: either after they were put, or what
     left is seen to have left here. AwayError and TimedOutError as the stores have it; the whole is to be done again then."""
-    stores.graph.refresh()
     unindex(stores, [doc_id for doc_id in doc_ids if stores.graph.document(doc_id) is None], concept_ids)
 
 

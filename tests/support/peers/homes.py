@@ -19,12 +19,12 @@ from typing import Any
 import pytest
 
 EMBEDDED = "embedded"
-SERVERS = "neo4j seaweedfs"
+SERVERS = "seaweedfs"
 """Peers are servers with spaces between; what is not on one of them is in files. For scenarios without an embedding model,
 which keep no vectors: no id names what was not asked."""
-SERVERS_AND_VECTORS = "neo4j seaweedfs qdrant-wire"
+SERVERS_AND_VECTORS = "seaweedfs qdrant-wire"
 anywhere = pytest.mark.peers(EMBEDDED, SERVERS)
-lifecycle = pytest.mark.lifecycle(SERVERS, "neo4j minio")
+lifecycle = pytest.mark.lifecycle(SERVERS, "minio")
 """For files of tests."""
 lifecycle_of_garage = pytest.mark.lifecycle("seaweedfs", "minio")
 """For those that open no graph."""
@@ -88,7 +88,6 @@ _SECTIONS = {
     "qdrant-wire": _vectors,
 }
 _IN_FILES = {
-    "neo4j": ("graph.sqlite",),
     "seaweedfs": ("garage/objects", "garage/ledger"),
     "minio": ("garage/objects", "garage/ledger"),
     "qdrant-wire": ("vectors.sqlite",),

@@ -10,19 +10,14 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from kgfs.stores.projection.endpoint import Endpoint
 from scripts.servers import neo4j, process
 from tests.support.required import missing
-
-if TYPE_CHECKING:
-    from kgfs.stores.graph.neo4j.place import Place
-
 
 MOST = 40 << 20
 """Bytes that a transaction may have on the server of a session; one that wants more fails."""
@@ -31,6 +26,15 @@ db.memory.transaction.max={MOST}
 # How long who speaks of what the server has not done yet is let wait: a test waits for that twice, by default a minute.
 db.transaction.bookmark_ready_timeout=4s
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a server is, and who asks it."""
+
+    uri: str
+    user: str = "neo4j"
+    password: str = field(default="", repr=False)
 
 
 @pytest.fixture(scope="session")
@@ -67,7 +71,7 @@ def guest(neo4j_place: Place) -> Iterator[Place]:
 
     name = f"guest{secrets.token_hex(4)}"
     made = f"CREATE USER {name} SET PASSWORD $password CHANGE NOT REQUIRED"
-    with GraphDatabase.driver(neo4j_place.address(), auth=(neo4j_place.user, neo4j_place.password)) as driver:
+    with GraphDatabase.driver(neo4j_place.uri, auth=(neo4j_place.user, neo4j_place.password)) as driver:
         driver.execute_query(made, password=neo4j_place.password, database_="system")
         yield replace(neo4j_place, user=name)
         driver.execute_query(f"DROP USER {name}", database_="system")
@@ -115,10 +119,8 @@ def need_neo4j() -> None:
 
 def place_of(folder: Path) -> Place:
     """Where the server of a folder is."""
-    from kgfs.stores.graph.neo4j.place import Place
-
     found = process.running(folder)
     assert found is not None, f"no server runs in {folder}"
     password = (folder / "password").read_text().strip()
     uri = f"bolt://{process.HOST}:{found.ports[0]}"
-    return Place(uri, password=password, timeout=60.0, aside=folder / "aside.sqlite")
+    return Place(uri, password=password)
