@@ -30,7 +30,7 @@ from kgfs.stores.stores import Stores
 from kgfs.tree.concepts import ConceptsFolder
 from kgfs.tree.documents import DocumentsFolder
 from kgfs.tree.node import Folder
-from kgfs.tree.world import World
+from kgfs.tree.tree_context import TreeContext
 
 NAME = "Bench"
 BIG = "big.txt"
@@ -73,8 +73,8 @@ def home_of(scratch: Path, size: Size) -> Home:
         with open_stores(home.config) as stores, open_deposits(home.config, stores) as (deposits, session):
             ontology = deposits.make_ontology(NAME, 0o755, os.getuid(), os.getgid())
             _fill(stores, deposits, ontology, size)
-            world = World(home.config, stores, deposits, session, os.getuid(), os.getgid(), time.time_ns())
-            write_plan(home.plan, list(_plan(world, ontology, size)))
+            context = TreeContext(home.config, stores, deposits, session, os.getuid(), os.getgid(), time.time_ns())
+            write_plan(home.plan, list(_plan(context, ontology, size)))
         done.touch()
     return home
 
@@ -114,12 +114,12 @@ def place_on_servers(home: Path, servers: Path) -> Config:
     return load(home, environ={})
 
 
-def _plan(world: World, ontology: Ontology, size: Size) -> Iterator[Planned]:
+def _plan(context: TreeContext, ontology: Ontology, size: Size) -> Iterator[Planned]:
     depth = 1 if size.concepts > 20_000 else 9
     yield Planned(NAME, FOLDER)
     parts: dict[str, Folder] = {
-        "concepts": ConceptsFolder(world, ontology),
-        "documents": DocumentsFolder(world, ontology, ontology.root),
+        "concepts": ConceptsFolder(context, ontology),
+        "documents": DocumentsFolder(context, ontology, ontology.root),
     }
     for name, folder in parts.items():
         yield Planned(f"{NAME}/{name}", FOLDER)

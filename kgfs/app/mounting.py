@@ -72,10 +72,10 @@ def run_mount(
 
     from kgfs.fuse import mount as fuse
     from kgfs.fuse.metrics import Requests
-    from kgfs.tree.news import News
+    from kgfs.tree.change_feed import ChangeFeed
     from kgfs.tree.root import Root
+    from kgfs.tree.tree_context import TreeContext
     from kgfs.tree.vfs import Vfs, space_of
-    from kgfs.tree.world import World
 
     options = fuse.MountOptions(allow_other=allow_other, waits=config.garage_store.store != "files")
     where = fuse.check(mountpoint, options)
@@ -87,10 +87,10 @@ def run_mount(
         open_deposits(config, stores) as (deposits, session),
     ):
         requests = Requests()
-        world = World(config, stores, deposits, session, os.getuid(), os.getgid(), time.time_ns())
-        root = Root(world, lambda: requests.text() + world.searches.text() + requests_text())
+        context = TreeContext(config, stores, deposits, session, os.getuid(), os.getgid(), time.time_ns())
+        root = Root(context, lambda: requests.text() + context.searches.text() + requests_text())
         vfs = Vfs(root, lambda: space_of(config.home))
-        news = News(world, vfs)
+        news = ChangeFeed(context, vfs)
         sharing, exchange = stores.journal.sharing, deposits.exchange
         confirming = Confirming(config, stores)
         gate, is_current = vfs.hold_changes(), confirming.current.is_set
@@ -191,7 +191,7 @@ def run_garage_mount(config: Config, mountpoint: Path, *, allow_other: bool = Fa
 
     from kgfs.fuse import mount as fuse
     from kgfs.tree.garage import GarageRoot, GarageView
-    from kgfs.tree.garage_news import GarageNews
+    from kgfs.tree.garage_feed import GarageFeed
     from kgfs.tree.vfs import Vfs, space_of
 
     waits = config.garage_store.store != "files"
@@ -201,7 +201,7 @@ def run_garage_mount(config: Config, mountpoint: Path, *, allow_other: bool = Fa
     with open_stores(config, make=False) as stores:
         view = GarageView(stores, os.getuid(), os.getgid(), time.time_ns())
         vfs = Vfs(GarageRoot(view), lambda: space_of(config.home), waits=waits)
-        news = GarageNews(view, vfs)
+        news = GarageFeed(view, vfs)
         with mount_note(config.run, f"garage-{secrets.token_hex(6)}", where, GARAGE):
             trio.run(
                 lambda: fuse.mount(

@@ -236,7 +236,7 @@ class Operations(Handling):
         if start_id < DOTS and not self._reply_dots(fh, start_id, token):
             return None
         first = max(start_id - DOTS, 0)
-        if stale or self._vfs.held:
+        if stale or self._vfs.pinned:
             self._reply_anew(fh, listing, stale, first, token)
             return None
         reply, prepared = pyfuse3.readdir_reply, listing.prepared
@@ -260,7 +260,7 @@ class Operations(Handling):
         if start_id < DOTS and not self._reply_dots(fh, start_id, token):
             return
         for position, entry in entries:
-            shown = self._vfs.held.listed(entry)
+            shown = self._vfs.pinned.listed(entry)
             if not pyfuse3.readdir_reply(token, shown.name, entry_attributes(shown.attr), DOTS + position + 1):
                 return
             awaited.told(fh, position, shown)
@@ -274,7 +274,7 @@ class Operations(Handling):
 
     def _reply_anew(self, fh: int, listing: Listing, stale: bool, first: int, token: ReaddirToken) -> None:
         """Where entries may not be as they stand in the listing."""
-        held = self._vfs.held
+        held = self._vfs.pinned
         for position in range(first, len(listing)):
             entry = self._vfs.folders.fresh(fh, position) if stale else listing.entry(position)
             if entry is None:

@@ -16,7 +16,7 @@ from contextlib import suppress
 import pyfuse3
 
 from kgfs.fuse.metrics import Requests
-from kgfs.tree.stale import Invalidation, StaleEntry, StaleInode
+from kgfs.tree.invalidation import Invalidation, StaleEntry, StaleInode
 
 log = logging.getLogger(__name__)
 

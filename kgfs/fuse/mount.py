@@ -36,7 +36,7 @@ from kgfs.fuse.memory import give_back
 from kgfs.fuse.metrics import Requests
 from kgfs.fuse.probe import Standing
 from kgfs.fuse.serving import serve
-from kgfs.tree.stale import Invalidation
+from kgfs.tree.invalidation import Invalidation
 from kgfs.tree.vfs import Vfs
 
 log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from kgfs.render.about import render
 from kgfs.tree import keys
 from kgfs.tree.derived import DerivedFile
 from kgfs.tree.keys import Key
-from kgfs.tree.world import World
+from kgfs.tree.tree_context import TreeContext
 
 
 class AboutMd(DerivedFile):
@@ -17,8 +17,8 @@ class AboutMd(DerivedFile):
 
     __slots__ = ("_ontology_id",)
 
-    def __init__(self, world: World, ontology_id: str) -> None:
-        super().__init__(world)
+    def __init__(self, context: TreeContext, ontology_id: str) -> None:
+        super().__init__(context)
         self._ontology_id = ontology_id
 
     @property
@@ -26,14 +26,14 @@ class AboutMd(DerivedFile):
         return keys.part(self._ontology_id, "about.md")
 
     def look(self) -> tuple[int, int]:
-        page, changed = about(self.world.stores, self._ontology())
+        page, changed = about(self.context.stores, self._ontology())
         return len(render(page)), changed
 
     def content(self) -> bytes:
-        return render(about(self.world.stores, self._ontology())[0])
+        return render(about(self.context.stores, self._ontology())[0])
 
     def _ontology(self) -> Ontology:
-        found = self.world.stores.journal.names.ontology(self._ontology_id)
+        found = self.context.stores.journal.names.ontology(self._ontology_id)
         if found is None:
             raise MissingError("The ontology was removed.")
         return found

@@ -10,14 +10,14 @@ from kgfs.tree import keys
 from kgfs.tree.documents import DocumentsFolder
 from kgfs.tree.evidence import EvidenceFolder
 from kgfs.tree.inodes import Inodes
+from kgfs.tree.invalidation import Stale
 from kgfs.tree.listing import name_bytes
 from kgfs.tree.node import Node, inode_of
 from kgfs.tree.ontology import OntologyFolder
 from kgfs.tree.search import ResultFile, ResultsFolder
-from kgfs.tree.stale import Stale
 from kgfs.tree.text import TextFolder
+from kgfs.tree.tree_context import TreeContext
 from kgfs.tree.versions import VersionsFolder
-from kgfs.tree.world import World
 
 PIECE = ("source.txt", "quote.txt", "citation.json", "document")
 ARCHIVED = ("", "text.txt", "metadata.json", "concepts")
@@ -29,10 +29,10 @@ _FOLLOWED = frozenset(
 
 
 class Aftermath:
-    def __init__(self, world: World, inodes: Inodes) -> None:
+    def __init__(self, context: TreeContext, inodes: Inodes) -> None:
         self.stale = Stale(inodes)
         self._inodes = inodes
-        self._world = world
+        self._context = context
         self._mirrors: set[int] = set()
         """Known folders whose times follow documents/: itself, text/, versions/ and the ontology's own."""
         self._seen_from: dict[str, set[str]] = defaultdict(set)
@@ -113,7 +113,7 @@ class Aftermath:
         for suffix, key in ((".md", keys.text_file), ("@", keys.versions_folder)):
             stem = name.removesuffix(suffix)
             other = stem if stem != name else f"{name}{suffix}"
-            sibling = self._world.stores.journal.names.child(parent, other)
+            sibling = self._context.stores.journal.names.child(parent, other)
             if sibling is not None:
                 self.stale.key_left(key(sibling.id))
 
@@ -121,11 +121,11 @@ class Aftermath:
         """Its state, or where it stands: its archive folder, its evidence and the ontology's page."""
         for entry in ARCHIVED:
             self.stale.key(keys.archived(doc_id, entry), data=True)
-        found = self._world.stores.journal.names.document(doc_id)
+        found = self._context.stores.journal.names.document(doc_id)
         if found is not None:
             self.about(found.ontology)
         if self._seen_from:
-            for row in self._world.stores.graph.instances_of(doc_id):
+            for row in self._context.stores.graph.instances_of(doc_id):
                 self.piece(row.owner, row.n)
 
     def piece(self, owner: str, n: int) -> None:

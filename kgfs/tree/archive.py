@@ -17,11 +17,11 @@ from kgfs.stores.graph.vocabulary import Concept, DocumentRow
 from kgfs.stores.readings import load_reading, text_of
 from kgfs.stores.stores import Stores
 from kgfs.tree import keys
-from kgfs.tree.bare import is_bare
 from kgfs.tree.derived import PAGE, DerivedFile, DerivedFolder, DerivedLink, FirstLook, open_original
 from kgfs.tree.keys import Key
 from kgfs.tree.node import Handle, Node
-from kgfs.tree.world import World
+from kgfs.tree.tree_context import TreeContext
+from kgfs.tree.tree_removal import is_being_removed
 
 
 class ArchiveFolder(DerivedFolder):
@@ -29,8 +29,8 @@ class ArchiveFolder(DerivedFolder):
 
     __slots__ = ("_made_at", "_ontology_id")
 
-    def __init__(self, world: World, ontology_id: str, made_at: int) -> None:
-        super().__init__(world)
+    def __init__(self, context: TreeContext, ontology_id: str, made_at: int) -> None:
+        super().__init__(context)
         self._ontology_id = ontology_id
         self._made_at = made_at
 
@@ -39,24 +39,24 @@ class ArchiveFolder(DerivedFolder):
         return keys.part(self._ontology_id, "archive")
 
     def mtime(self) -> int:
-        newest = self.world.stores.journal.names.newest(self._ontology_id, 1)
+        newest = self.context.stores.journal.names.newest(self._ontology_id, 1)
         return max([self._made_at, *(document.deposited_at for document in newest)])
 
     def token(self) -> Hashable | None:
-        return super().token(), is_bare(self.world, self._ontology_id)
+        return super().token(), is_being_removed(self.context, self._ontology_id)
 
     def lookup(self, name: str) -> Node | None:
-        found = self.world.stores.journal.names.document(name)
-        return Archived(self.world, name, found) if found and found.ontology == self._ontology_id else None
+        found = self.context.stores.journal.names.document(name)
+        return Archived(self.context, name, found) if found and found.ontology == self._ontology_id else None
 
     def entries(self) -> Sequence[tuple[str, Node]]:
-        names = self.world.stores.journal.names
+        names = self.context.stores.journal.names
         listed: list[tuple[str, Node]] = []
-        if is_bare(self.world, self._ontology_id):
+        if is_being_removed(self.context, self._ontology_id):
             return listed
         page = names.documents(self._ontology_id, limit=PAGE)
         while page:
-            listed += [(row.doc_id, Archived(self.world, row.doc_id, row)) for row in page]
+            listed += [(row.doc_id, Archived(self.context, row.doc_id, row)) for row in page]
             page = names.documents(self._ontology_id, after=page[-1].doc_id, limit=PAGE) if len(page) == PAGE else []
         return listed
 
@@ -66,8 +66,8 @@ class Archived(DerivedFolder):
 
     __slots__ = ("_doc_id", "_first")
 
-    def __init__(self, world: World, doc_id: str, row: Document | None = None) -> None:
-        super().__init__(world)
+    def __init__(self, context: TreeContext, doc_id: str, row: Document | None = None) -> None:
+        super().__init__(context)
         self._doc_id = doc_id
         self._first = FirstLook(row)
 
@@ -76,23 +76,23 @@ class Archived(DerivedFolder):
         return keys.archived(self._doc_id)
 
     def mtime(self) -> int:
-        document = self._first.take() or known(self.world.stores, self._doc_id)
-        row = self.world.stores.graph.document(self._doc_id)
+        document = self._first.take() or known(self.context.stores, self._doc_id)
+        row = self.context.stores.graph.document(self._doc_id)
         return max(document.deposited_at, row.ingested_at if row else 0)
 
     def lookup(self, name: str) -> Node | None:
         return dict(self.entries()).get(name)
 
     def entries(self) -> Sequence[tuple[str, Node]]:
-        always: list[tuple[str, Node]] = [("metadata.json", MetadataJson(self.world, self._doc_id))]
-        if has_original(self.world.stores, known(self.world.stores, self._doc_id)):
-            always.append(("original", OriginalFile(self.world, self._doc_id)))
-        if self.world.stores.graph.document(self._doc_id) is None:
+        always: list[tuple[str, Node]] = [("metadata.json", MetadataJson(self.context, self._doc_id))]
+        if has_original(self.context.stores, known(self.context.stores, self._doc_id)):
+            always.append(("original", OriginalFile(self.context, self._doc_id)))
+        if self.context.stores.graph.document(self._doc_id) is None:
             return always
         return [
-            ("concepts", FoundFolder(self.world, self._doc_id)),
+            ("concepts", FoundFolder(self.context, self._doc_id)),
             *always,
-            ("text.txt", TextTxt(self.world, self._doc_id)),
+            ("text.txt", TextTxt(self.context, self._doc_id)),
         ]
 
 
@@ -100,8 +100,8 @@ class _ArchivedFile(DerivedFile):
     __slots__ = ("_doc_id",)
     name = ""
 
-    def __init__(self, world: World, doc_id: str) -> None:
-        super().__init__(world)
+    def __init__(self, context: TreeContext, doc_id: str) -> None:
+        super().__init__(context)
         self._doc_id = doc_id
 
     @property
@@ -116,12 +116,12 @@ class OriginalFile(_ArchivedFile):
     name = "original"
 
     def look(self) -> tuple[int, int]:
-        document = known(self.world.stores, self._doc_id)
+        document = known(self.context.stores, self._doc_id)
         return document.size, document.deposited_at
 
     def handle(self) -> Handle:
-        document = known(self.world.stores, self._doc_id)
-        return open_original(self.world.stores, document.key, document.sha256)
+        document = known(self.context.stores, self._doc_id)
+        return open_original(self.context.stores, document.key, document.sha256)
 
 
 class MetadataJson(_ArchivedFile):
@@ -129,11 +129,11 @@ class MetadataJson(_ArchivedFile):
     name = "metadata.json"
 
     def look(self) -> tuple[int, int]:
-        page, changed = metadata(self.world.stores, self._doc_id)
+        page, changed = metadata(self.context.stores, self._doc_id)
         return len(render(page)), changed
 
     def content(self) -> bytes:
-        return render(metadata(self.world.stores, self._doc_id)[0])
+        return render(metadata(self.context.stores, self._doc_id)[0])
 
 
 class TextTxt(_ArchivedFile):
@@ -143,20 +143,20 @@ class TextTxt(_ArchivedFile):
     name = "text.txt"
 
     def look(self) -> tuple[int, int]:
-        row = shown(self.world.stores, self._doc_id)
+        row = shown(self.context.stores, self._doc_id)
         if is_original(row):
             return row.size_bytes, row.ingested_at
-        last = self.world.stores.graph.source(self._doc_id, row.chunk_count - 1) if row.chunk_count else None
+        last = self.context.stores.graph.source(self._doc_id, row.chunk_count - 1) if row.chunk_count else None
         return last.byte_end if last else 0, row.ingested_at
 
     def handle(self) -> Handle:
-        row = shown(self.world.stores, self._doc_id)
-        if is_original(row) and has_original(self.world.stores, known(self.world.stores, self._doc_id)):
-            return open_original(self.world.stores, row.garage_key, row.content_hash)
+        row = shown(self.context.stores, self._doc_id)
+        if is_original(row) and has_original(self.context.stores, known(self.context.stores, self._doc_id)):
+            return open_original(self.context.stores, row.garage_key, row.content_hash)
         return super().handle()
 
     def content(self) -> bytes:
-        return encode(read_text(self.world.stores, shown(self.world.stores, self._doc_id)))
+        return encode(read_text(self.context.stores, shown(self.context.stores, self._doc_id)))
 
 
 class FoundFolder(DerivedFolder):
@@ -164,8 +164,8 @@ class FoundFolder(DerivedFolder):
 
     __slots__ = ("_doc_id",)
 
-    def __init__(self, world: World, doc_id: str) -> None:
-        super().__init__(world)
+    def __init__(self, context: TreeContext, doc_id: str) -> None:
+        super().__init__(context)
         self._doc_id = doc_id
 
     @property
@@ -173,15 +173,15 @@ class FoundFolder(DerivedFolder):
         return keys.archived(self._doc_id, "concepts")
 
     def mtime(self) -> int:
-        return shown(self.world.stores, self._doc_id).ingested_at
+        return shown(self.context.stores, self._doc_id).ingested_at
 
     def lookup(self, name: str) -> Node | None:
         return dict(self.entries()).get(name)
 
     def entries(self) -> Sequence[tuple[str, Node]]:
-        row = shown(self.world.stores, self._doc_id)
-        concepts = self.world.stores.graph.concepts_of(self._doc_id)
-        return [(f"{found.name}.md", FoundConcept(self.world, row, found)) for found in concepts]
+        row = shown(self.context.stores, self._doc_id)
+        concepts = self.context.stores.graph.concepts_of(self._doc_id)
+        return [(f"{found.name}.md", FoundConcept(self.context, row, found)) for found in concepts]
 
 
 class FoundConcept(DerivedLink):
@@ -189,8 +189,8 @@ class FoundConcept(DerivedLink):
 
     __slots__ = ("_concept_id", "_doc_id", "_name")
 
-    def __init__(self, world: World, row: DocumentRow, concept: Concept) -> None:
-        super().__init__(world)
+    def __init__(self, context: TreeContext, row: DocumentRow, concept: Concept) -> None:
+        super().__init__(context)
         self._doc_id = row.doc_id
         self._concept_id = concept.concept_id
         self._name = concept.name
@@ -200,7 +200,7 @@ class FoundConcept(DerivedLink):
         return keys.found_in(self._doc_id, self._concept_id)
 
     def look(self) -> tuple[str, int]:
-        ingested_at = shown(self.world.stores, self._doc_id).ingested_at
+        ingested_at = shown(self.context.stores, self._doc_id).ingested_at
         return f"../../../concepts/{self._name}.concept/concept.md", ingested_at
 
 

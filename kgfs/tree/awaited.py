@@ -11,11 +11,11 @@ from typing import TypeVar
 
 from kgfs.errors import MissingError
 from kgfs.tree.handles import Handles, OpenFolder
-from kgfs.tree.held import HeldFiles
 from kgfs.tree.inodes import Inodes
 from kgfs.tree.listing import Entry, Listing
 from kgfs.tree.node import Attr, Node
 from kgfs.tree.open_files import raise_gone
+from kgfs.tree.pinned_sizes import PinnedSizes
 from kgfs.tree.threads import Threads
 
 T = TypeVar("T")
@@ -27,10 +27,10 @@ PAGE = 24
 class Awaited:
     """The event loop owns it. Besides what the views raise, StoppingError once the mount is being taken down."""
 
-    def __init__(self, inodes: Inodes, handles: Handles, held: HeldFiles, threads: Threads) -> None:
+    def __init__(self, inodes: Inodes, handles: Handles, pinned: PinnedSizes, threads: Threads) -> None:
         self._inodes = inodes
         self._handles = handles
-        self._held = held
+        self._pinned = pinned
         self._threads = threads
 
     async def lookup(self, parent: int, name: bytes, encoded: str) -> Attr:
@@ -39,14 +39,14 @@ class Awaited:
         if found is None:
             raise MissingError(f"{encoded} does not exist.")
         node, attr = found
-        attr = self._held.found(attr)
+        attr = self._pinned.found(attr)
         self._inodes.tell(node, attr.inode, parent, name, attr.size)
         return attr
 
     async def attr(self, inode: int) -> Attr:
         """MissingError once it is gone."""
         known = self._inodes.known(inode)
-        attr = self._held.shown(inode, await self._threads.ask(known.node.attr_again))
+        attr = self._pinned.shown(inode, await self._threads.ask(known.node.attr_again))
         known.tell_size(attr.size)
         return attr
 

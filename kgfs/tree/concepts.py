@@ -10,13 +10,13 @@ from kgfs.errors import MissingError
 from kgfs.render.concept import render
 from kgfs.stores.graph.vocabulary import Concept
 from kgfs.tree import keys
-from kgfs.tree.bare import is_bare
 from kgfs.tree.derived import PAGE, DerivedFolder, DerivedLink, FirstLook, StayingFile
 from kgfs.tree.evidence import EvidenceFolder, Owner
 from kgfs.tree.keys import Key
 from kgfs.tree.node import FOLDER_MODE, Attr, Node, inode_of_concept
 from kgfs.tree.related import RelatedFolder
-from kgfs.tree.world import World
+from kgfs.tree.tree_context import TreeContext
+from kgfs.tree.tree_removal import is_being_removed
 
 SUFFIX = ".concept"
 
@@ -26,8 +26,8 @@ class ConceptsFolder(DerivedFolder):
 
     __slots__ = ("_ontology",)
 
-    def __init__(self, world: World, ontology: Ontology) -> None:
-        super().__init__(world)
+    def __init__(self, context: TreeContext, ontology: Ontology) -> None:
+        super().__init__(context)
         self._ontology = ontology
 
     @property
@@ -35,33 +35,33 @@ class ConceptsFolder(DerivedFolder):
         return keys.part(self._ontology.id, "concepts")
 
     def mtime(self) -> int:
-        return max(self._ontology.made_at, self.world.stores.graph.changed_at(self._ontology.id))
+        return max(self._ontology.made_at, self.context.stores.graph.changed_at(self._ontology.id))
 
     def token(self) -> Hashable | None:
-        return super().token(), is_bare(self.world, self._ontology.id)
+        return super().token(), is_being_removed(self.context, self._ontology.id)
 
     def lookup(self, name: str) -> Node | None:
         stem = name.removesuffix(SUFFIX)
-        found = self.world.stores.graph.concept_listed(self._ontology.id, stem) if stem != name else None
-        return ConceptFolder(self.world, *found) if found else None
+        found = self.context.stores.graph.concept_listed(self._ontology.id, stem) if stem != name else None
+        return ConceptFolder(self.context, *found) if found else None
 
     def entries(self) -> Sequence[tuple[str, Node]]:
-        graph, ontology_id = self.world.stores.graph, self._ontology.id
+        graph, ontology_id = self.context.stores.graph, self._ontology.id
         rows: list[tuple[str, str, int]] = []
-        if is_bare(self.world, ontology_id):
+        if is_being_removed(self.context, ontology_id):
             return ()
         page = graph.concept_names(ontology_id, limit=PAGE)
         while page:
             rows += page
             page = graph.concept_names(ontology_id, after=page[-1][1], limit=PAGE) if len(page) == PAGE else []
-        return _Listed(self.world, rows)
+        return _Listed(self.context, rows)
 
 
 class _Listed(Sequence[tuple[str, Node]]):
     """Concepts as ``entries`` gives them, each made when it is looked at: there may be a million."""
 
-    def __init__(self, world: World, rows: list[tuple[str, str, int]]) -> None:
-        self._world = world
+    def __init__(self, context: TreeContext, rows: list[tuple[str, str, int]]) -> None:
+        self._context = context
         self._rows = rows
 
     def __len__(self) -> int:
@@ -73,9 +73,9 @@ class _Listed(Sequence[tuple[str, Node]]):
     def __getitem__(self, at: slice) -> Sequence[tuple[str, Node]]: ...
     def __getitem__(self, at: int | slice) -> tuple[str, Node] | Sequence[tuple[str, Node]]:
         if isinstance(at, slice):
-            return _Listed(self._world, self._rows[at])
+            return _Listed(self._context, self._rows[at])
         name, concept_id, mtime = self._rows[at]
-        return name + SUFFIX, ConceptFolder(self._world, concept_id, mtime)
+        return name + SUFFIX, ConceptFolder(self._context, concept_id, mtime)
 
 
 class ConceptFolder(DerivedFolder):
@@ -83,8 +83,8 @@ class ConceptFolder(DerivedFolder):
 
     __slots__ = ("_concept_id", "_first")
 
-    def __init__(self, world: World, concept_id: str, mtime: int | None = None) -> None:
-        self.world = world
+    def __init__(self, context: TreeContext, concept_id: str, mtime: int | None = None) -> None:
+        self.context = context
         self._concept_id = concept_id
         self._first = mtime
         """For the first look, as a :class:`FirstLook`; there may be a million of these."""
@@ -98,29 +98,31 @@ class ConceptFolder(DerivedFolder):
         return inode_of_concept(self._concept_id)
 
     def attr(self) -> Attr:
-        world, mtime = self.world, self._first
+        context, mtime = self.context, self._first
         if mtime is None:
             mtime = self.mtime()
         self._first = None
-        return Attr(inode_of_concept(self._concept_id), FOLDER_MODE, 1, world.uid, world.gid, 0, mtime, mtime, mtime)
+        return Attr(
+            inode_of_concept(self._concept_id), FOLDER_MODE, 1, context.uid, context.gid, 0, mtime, mtime, mtime
+        )
 
     def mtime(self) -> int:
         first, self._first = self._first, None
-        return _living(self.world, self._concept_id, None).mtime if first is None else first
+        return _living(self.context, self._concept_id, None).mtime if first is None else first
 
     def lookup(self, name: str) -> Node | None:
         return dict(self.entries()).get(name)
 
     def entries(self) -> Sequence[tuple[str, Node]]:
-        concept = _living(self.world, self._concept_id, None)
+        concept = _living(self.context, self._concept_id, None)
         owner = Owner(concept.concept_id, concept.concept_id, concept.name, up="../../../../")
         return [
-            ("concept.md", ConceptMd(self.world, concept.concept_id, concept)),
+            ("concept.md", ConceptMd(self.context, concept.concept_id, concept)),
             (
                 "evidence",
-                EvidenceFolder(self.world, owner, ConceptFolder(self.world, concept.concept_id, concept.mtime)),
+                EvidenceFolder(self.context, owner, ConceptFolder(self.context, concept.concept_id, concept.mtime)),
             ),
-            ("related", RelatedFolder(self.world, concept)),
+            ("related", RelatedFolder(self.context, concept)),
         ]
 
 
@@ -129,8 +131,8 @@ class ConceptMd(StayingFile[Concept]):
 
     __slots__ = ("_concept_id",)
 
-    def __init__(self, world: World, concept_id: str, row: Concept | None = None) -> None:
-        super().__init__(world, row)
+    def __init__(self, context: TreeContext, concept_id: str, row: Concept | None = None) -> None:
+        super().__init__(context, row)
         self._concept_id = concept_id
 
     @property
@@ -138,11 +140,11 @@ class ConceptMd(StayingFile[Concept]):
         return keys.concept_md(self._concept_id)
 
     def look(self) -> tuple[int, int]:
-        concept = _living(self.world, self._concept_id, self._first.take())
+        concept = _living(self.context, self._concept_id, self._first.take())
         return concept.size, concept.mtime
 
     def content(self) -> bytes:
-        page = self.world.stores.graph.page(self._concept_id)
+        page = self.context.stores.graph.page(self._concept_id)
         if page is None:
             raise MissingError("The concept is gone.")
         return render(page)
@@ -153,8 +155,8 @@ class Shortcut(DerivedLink):
 
     __slots__ = ("_concept_id", "_first")
 
-    def __init__(self, world: World, concept_id: str, row: Concept | None = None) -> None:
-        super().__init__(world)
+    def __init__(self, context: TreeContext, concept_id: str, row: Concept | None = None) -> None:
+        super().__init__(context)
         self._concept_id = concept_id
         self._first = FirstLook(row)
 
@@ -163,18 +165,18 @@ class Shortcut(DerivedLink):
         return keys.shortcut(self._concept_id)
 
     def look(self) -> tuple[str, int]:
-        concept = _living(self.world, self._concept_id, self._first.take())
+        concept = _living(self.context, self._concept_id, self._first.take())
         return f"concepts/{concept.name}{SUFFIX}", concept.mtime
 
 
-def concept_called(world: World, ontology_id: str, name: str) -> Concept | None:
+def concept_called(context: TreeContext, ontology_id: str, name: str) -> Concept | None:
     """The living concept whose directory is called ``name``, with ``.concept``."""
     stem = name.removesuffix(SUFFIX)
-    return world.stores.graph.concept_named(ontology_id, stem) if stem != name else None
+    return context.stores.graph.concept_named(ontology_id, stem) if stem != name else None
 
 
-def _living(world: World, concept_id: str, row: Concept | None) -> Concept:
-    found = row or world.moment.recall(("concept", concept_id), lambda: world.stores.graph.concept(concept_id))
+def _living(context: TreeContext, concept_id: str, row: Concept | None) -> Concept:
+    found = row or context.cache.recall(("concept", concept_id), lambda: context.stores.graph.concept(concept_id))
     if found is None:
         raise MissingError("The concept is gone.")
     return found

@@ -28,7 +28,7 @@ from kgfs.tree.node import (
     Rendered,
     inode_of,
 )
-from kgfs.tree.world import World
+from kgfs.tree.tree_context import TreeContext
 
 T = TypeVar("T")
 
@@ -55,10 +55,10 @@ class FirstLook(Generic[T]):
 class DerivedFolder(Folder):
     """Subclasses give ``key``, ``mtime`` (MissingError once it is gone), ``lookup`` and ``entries``."""
 
-    __slots__ = ("world",)
+    __slots__ = ("context",)
 
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, context: TreeContext) -> None:
+        self.context = context
 
     @property
     def key(self) -> Key:
@@ -72,21 +72,21 @@ class DerivedFolder(Folder):
         raise NotImplementedError
 
     def attr(self) -> Attr:
-        world, mtime = self.world, self.mtime()
-        return Attr(self.inode, FOLDER_MODE, 1, world.uid, world.gid, 0, mtime, mtime, mtime)
+        context, mtime = self.context, self.mtime()
+        return Attr(self.inode, FOLDER_MODE, 1, context.uid, context.gid, 0, mtime, mtime, mtime)
 
     def token(self) -> Hashable | None:
-        heard = self.world.moment.position
-        return heard or (self.world.stores.graph.epoch(), self.world.stores.journal.seq())
+        heard = self.context.cache.position
+        return heard or (self.context.stores.graph.epoch(), self.context.stores.journal.seq())
 
 
 class DerivedFile(File):
     """Subclasses give ``key``, ``look`` (MissingError once it is gone) and ``content``, of exactly the size it tells."""
 
-    __slots__ = ("world",)
+    __slots__ = ("context",)
 
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, context: TreeContext) -> None:
+        self.context = context
 
     @property
     def key(self) -> Key:
@@ -105,7 +105,7 @@ class DerivedFile(File):
 
     def attr(self) -> Attr:
         size, mtime = self.look()
-        return derived_attr(self.world, self.inode, FILE_MODE, size, mtime)
+        return derived_attr(self.context, self.inode, FILE_MODE, size, mtime)
 
     def open(self, *, read: bool, write: bool, truncate: bool, append: bool = False) -> Handle:
         refuse_writing(write or truncate or append)
@@ -120,22 +120,22 @@ class StayingFile(DerivedFile, Generic[T]):
 
     __slots__ = ("_first",)
 
-    def __init__(self, world: World, row: T | None) -> None:
-        super().__init__(world)
+    def __init__(self, context: TreeContext, row: T | None) -> None:
+        super().__init__(context)
         self._first = FirstLook(row)
 
     def attr(self) -> Attr:
-        return super().attr() if self._first else self.world.moment.seen(self.key, super().attr)
+        return super().attr() if self._first else self.context.cache.seen(self.key, super().attr)
 
     def handle(self) -> Handle:
-        moment = self.world.moment
+        cache = self.context.cache
         try:
-            content = moment.rendered(self.key, self.content)
+            content = cache.rendered(self.key, self.content)
             if len(content) != self.attr().size:
-                moment.forget()  # bytes and attributes are of different commits: the next lookup must find the newest
+                cache.forget()  # bytes and attributes are of different commits: the next lookup must find the newest
         except MissingError:
             # What is remembered speaks of it still; the kernel, which looks it up again, must not find it again.
-            moment.forget()
+            cache.forget()
             raise
         return Rendered(content)
 
@@ -143,10 +143,10 @@ class StayingFile(DerivedFile, Generic[T]):
 class DerivedLink(Link):
     """Subclasses give ``key`` and ``look``."""
 
-    __slots__ = ("world",)
+    __slots__ = ("context",)
 
-    def __init__(self, world: World) -> None:
-        self.world = world
+    def __init__(self, context: TreeContext) -> None:
+        self.context = context
 
     @property
     def key(self) -> Key:
@@ -162,7 +162,7 @@ class DerivedLink(Link):
 
     def attr(self) -> Attr:
         goal, mtime = self.look()
-        return derived_attr(self.world, self.inode, LINK_MODE, len(decode_name(goal)), mtime)
+        return derived_attr(self.context, self.inode, LINK_MODE, len(decode_name(goal)), mtime)
 
     def target(self) -> bytes:
         return decode_name(self.look()[0])
@@ -173,8 +173,8 @@ class FixedFile(DerivedFile):
 
     __slots__ = ("_bytes", "_key", "_mtime")
 
-    def __init__(self, world: World, key: Key, text: str, mtime: int) -> None:
-        super().__init__(world)
+    def __init__(self, context: TreeContext, key: Key, text: str, mtime: int) -> None:
+        super().__init__(context)
         self._key = key
         self._bytes = encode(text)
         self._mtime = mtime
@@ -231,8 +231,10 @@ def open_original(stores: Stores, key: str, sha256: str) -> Handle:
         return Rendered(small)
 
 
-def derived_attr(world: World, inode: int, mode: int, size: int, mtime: int, *, direct_io: bool = False) -> Attr:
-    return Attr(inode, mode, 1, world.uid, world.gid, size, mtime, mtime, mtime, direct_io)
+def derived_attr(
+    context: TreeContext, inode: int, mode: int, size: int, mtime: int, *, direct_io: bool = False
+) -> Attr:
+    return Attr(inode, mode, 1, context.uid, context.gid, size, mtime, mtime, mtime, direct_io)
 
 
 def refuse_writing(writing: bool) -> None:

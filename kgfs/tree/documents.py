@@ -12,7 +12,7 @@ from kgfs.errors import IsAFolderError, MissingError, NoSuchAttributeError, NotA
 from kgfs.ingest.depositing.open_file import OpenFile
 from kgfs.stores.journal.contract import Pending
 from kgfs.tree.node import Attr, AttrChange, Caller, File, Folder, Handle, Link, Node
-from kgfs.tree.world import World
+from kgfs.tree.tree_context import TreeContext
 
 T = TypeVar("T")
 
@@ -25,10 +25,10 @@ _TYPES = {NameKind.FOLDER: stat.S_IFDIR, NameKind.FILE: stat.S_IFREG, NameKind.L
 class _Entry(Node):
     """What folders, files and links have in common: they are names."""
 
-    __slots__ = ("_first", "_id", "_ontology", "_world")
+    __slots__ = ("_context", "_first", "_id", "_ontology")
 
-    def __init__(self, world: World, ontology: Ontology, name_id: int, row: Name | None = None) -> None:
-        self._world = world
+    def __init__(self, context: TreeContext, ontology: Ontology, name_id: int, row: Name | None = None) -> None:
+        self._context = context
         self._ontology = ontology
         self._id = name_id
         self._first = row
@@ -44,17 +44,17 @@ class _Entry(Node):
 
     def attr(self) -> Attr:
         """Size and times include what an open file has not kept yet."""
-        deposits = self._world.deposits
+        deposits = self._context.deposits
         first, self._first = self._first, None
         shown = first if first is not None and deposits.copies.find(self._id) is None else deposits.shown(self._id)
         return _attr(shown)
 
     def attr_again(self) -> Attr:
         self._first = None
-        return _attr(self._world.deposits.shown(self._id, lately=True))
+        return _attr(self._context.deposits.shown(self._id, lately=True))
 
     def change(self, wanted: AttrChange) -> Attr:
-        deposits = self._world.deposits
+        deposits = self._context.deposits
         if wanted.size is not None:
             deposits.truncate(self._id, wanted.size)
         others = {
@@ -69,7 +69,7 @@ class _Entry(Node):
         return self.attr()
 
     def _row(self) -> Name:
-        return self._world.deposits.name(self._id)
+        return self._context.deposits.name(self._id)
 
 
 class DocumentsFolder(_Entry, Folder):
@@ -77,8 +77,8 @@ class DocumentsFolder(_Entry, Folder):
 
     __slots__ = ("_united",)
 
-    def __init__(self, world: World, ontology: Ontology, name_id: int, row: Name | None = None) -> None:
-        super().__init__(world, ontology, name_id, row)
+    def __init__(self, context: TreeContext, ontology: Ontology, name_id: int, row: Name | None = None) -> None:
+        super().__init__(context, ontology, name_id, row)
         self._united = False
         """Whether the kernel knows it under the number that it had before it became one with another home's folder."""
 
@@ -96,7 +96,7 @@ class DocumentsFolder(_Entry, Folder):
         return self._node(found) if found else None
 
     def _find(self, name: str) -> Name | None:
-        names, was = self._world.stores.journal.names, self._id
+        names, was = self._context.stores.journal.names, self._id
         found = names.child(was, name)
         return names.child(self._id, name) if found is None and self._left(was) else found
 
@@ -113,7 +113,7 @@ class DocumentsFolder(_Entry, Folder):
     def _left(self, was: int) -> bool:
         """Whether it is the folder ``was`` no more: who holds one (as a working folder, or open) that has become one with
         another home's goes on in that. Threads that find it out at once all do."""
-        names = self._world.stores.journal.names
+        names = self._context.stores.journal.names
         into = names.united(was)
         if into is not None and names.name(was) is None:
             self._ontology, self._united = names.ontology(into.ontology) or self._ontology, True
@@ -121,7 +121,7 @@ class DocumentsFolder(_Entry, Folder):
         return self._id != was
 
     def entries(self) -> Sequence[tuple[str, Node]]:
-        names, was = self._world.deposits.recent, self._id
+        names, was = self._context.deposits.recent, self._id
         found: list[tuple[str, Node]] = []
         after = ""
         while page := names.children(was, after, PAGE):
@@ -132,45 +132,47 @@ class DocumentsFolder(_Entry, Folder):
     def token(self) -> Hashable | None:
         if self._united:  # what is absent is not to be remembered either: news tell of the other number
             return None
-        return self._world.stores.journal.seq(), self._world.deposits.copies.generation
+        return self._context.stores.journal.seq(), self._context.deposits.copies.generation
 
     def make_file(self, name: str, mode: int, caller: Caller) -> File:
-        made = self._here(lambda here: self._world.deposits.make_file(here, name, mode, caller.uid, caller.gid))
-        return DocumentFile(self._world, self._ontology, made.id, made)
+        made = self._here(lambda here: self._context.deposits.make_file(here, name, mode, caller.uid, caller.gid))
+        return DocumentFile(self._context, self._ontology, made.id, made)
 
     def make_file_at_once(self, name: str, mode: int, caller: Caller) -> File | None:
-        made = self._here(lambda here: self._world.deposits.make_file_at_once(here, name, mode, caller.uid, caller.gid))
-        return DocumentFile(self._world, self._ontology, made.id, made) if made is not None else None
+        made = self._here(
+            lambda here: self._context.deposits.make_file_at_once(here, name, mode, caller.uid, caller.gid)
+        )
+        return DocumentFile(self._context, self._ontology, made.id, made) if made is not None else None
 
     def make_folder(self, name: str, mode: int, caller: Caller) -> Folder:
-        made = self._here(lambda here: self._world.deposits.make_folder(here, name, mode, caller.uid, caller.gid))
-        return DocumentsFolder(self._world, self._ontology, made.id)
+        made = self._here(lambda here: self._context.deposits.make_folder(here, name, mode, caller.uid, caller.gid))
+        return DocumentsFolder(self._context, self._ontology, made.id)
 
     def make_link(self, name: str, target: str, caller: Caller) -> Link:
-        made = self._here(lambda here: self._world.deposits.make_link(here, name, target, caller.uid, caller.gid))
-        return DocumentLink(self._world, self._ontology, made.id)
+        made = self._here(lambda here: self._context.deposits.make_link(here, name, target, caller.uid, caller.gid))
+        return DocumentLink(self._context, self._ontology, made.id)
 
     def remove_file(self, name: str) -> None:
         found = self._child(name)
         if found.kind is NameKind.FOLDER:
             raise IsAFolderError(f"'{name}' is a folder.")
-        self._world.deposits.remove(found.id)
+        self._context.deposits.remove(found.id)
 
     def remove_folder(self, name: str) -> None:
         found = self._child(name)
         if found.kind is not NameKind.FOLDER:
             raise NotAFolderError(f"'{name}' is not a folder.")
-        self._world.deposits.remove(found.id)
+        self._context.deposits.remove(found.id)
 
     def move(self, name: str, goal: Folder, new_name: str, *, replace: bool) -> None:
         found = self._child(name)
         taker = goal.receiving(new_name, folder=found.kind is NameKind.FOLDER)
         if not isinstance(taker, DocumentsFolder):
             raise RefusedError(f"'{name}' can be moved only within documents/ folders. Copy it instead.")
-        taker._here(lambda goal_id: self._world.deposits.move(found.id, goal_id, new_name, replace=replace))
+        taker._here(lambda goal_id: self._context.deposits.move(found.id, goal_id, new_name, replace=replace))
 
     def sync(self) -> None:
-        self._world.deposits.sync()
+        self._context.deposits.sync()
 
     def receiving(self, name: str, *, folder: bool) -> Folder:
         return self
@@ -182,7 +184,7 @@ class DocumentsFolder(_Entry, Folder):
         return found
 
     def _node(self, name: Name) -> Node:
-        return node_of(self._world, self._ontology, name)
+        return node_of(self._context, self._ontology, name)
 
 
 class DocumentFile(_Entry, File):
@@ -191,11 +193,11 @@ class DocumentFile(_Entry, File):
     def open(self, *, read: bool, write: bool, truncate: bool, append: bool = False) -> Handle:
         # The row is there still only where the file was made just now.
         known, self._first = self._first, None
-        opened = self._world.deposits.open(self._id, write=write, truncate=truncate, append=append, known=known)
+        opened = self._context.deposits.open(self._id, write=write, truncate=truncate, append=append, known=known)
         return DocumentHandle(opened)
 
     def open_at_once(self) -> Handle | None:
-        opened = self._world.deposits.open_at_once(self._id)
+        opened = self._context.deposits.open_at_once(self._id)
         return DocumentHandle(opened) if opened is not None else None
 
     def attributes(self) -> Sequence[str]:
@@ -223,7 +225,7 @@ class DocumentFile(_Entry, File):
 
     def _document(self, row: Name) -> Document | None:
         """Of these very bytes: until a new content is settled the name still has the Document of the one before."""
-        document = self._world.stores.journal.names.document(row.doc_id) if row.doc_id else None
+        document = self._context.stores.journal.names.document(row.doc_id) if row.doc_id else None
         return document if document and document.sha256 == row.sha256 else None
 
 
@@ -274,12 +276,12 @@ class DocumentHandle(Handle):
         return self._file.release_at_once()
 
 
-def node_of(world: World, ontology: Ontology, name: Name) -> Node:
+def node_of(context: TreeContext, ontology: Ontology, name: Name) -> Node:
     if name.kind is NameKind.FOLDER:
-        return DocumentsFolder(world, ontology, name.id, name)
+        return DocumentsFolder(context, ontology, name.id, name)
     if name.kind is NameKind.LINK:
-        return DocumentLink(world, ontology, name.id, name)
-    return DocumentFile(world, ontology, name.id, name)
+        return DocumentLink(context, ontology, name.id, name)
+    return DocumentFile(context, ontology, name.id, name)
 
 
 def _attr(shown: Name | None) -> Attr:

@@ -15,7 +15,7 @@ from kgfs.tree import keys
 from kgfs.tree.derived import PAGE, DerivedFolder, DerivedLink, FirstLook, StayingFile
 from kgfs.tree.keys import Key
 from kgfs.tree.node import Handle, Node
-from kgfs.tree.world import World
+from kgfs.tree.tree_context import TreeContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,8 @@ class EvidenceFolder(DerivedFolder):
 
     __slots__ = ("_owner", "_parent")
 
-    def __init__(self, world: World, owner: Owner, parent: DerivedFolder) -> None:
-        super().__init__(world)
+    def __init__(self, context: TreeContext, owner: Owner, parent: DerivedFolder) -> None:
+        super().__init__(context)
         self._owner = owner
         self._parent = parent
 
@@ -51,23 +51,23 @@ class EvidenceFolder(DerivedFolder):
     def lookup(self, name: str) -> Node | None:
         if not name.isascii() or not name.isdigit() or name.startswith("0") or len(name) > 18:
             return None
-        found = instance_of(self.world, self._owner.id, int(name))
-        return Piece(self.world, self._owner, found.n, found) if found else None
+        found = instance_of(self.context, self._owner.id, int(name))
+        return Piece(self.context, self._owner, found.n, found) if found else None
 
     def entries(self) -> Sequence[tuple[str, Node]]:
-        graph, owner = self.world.stores.graph, self._owner
+        graph, owner = self.context.stores.graph, self._owner
         listed: list[tuple[str, Node]] = []
         page = graph.instances(owner.id, limit=PAGE)
         while page:
             for row in page:
-                self.world.moment.learn(knowledge.key_of(owner.id, row.n), row)
-            listed += [(str(row.n), Piece(self.world, owner, row.n, row)) for row in page]
+                self.context.cache.learn(knowledge.key_of(owner.id, row.n), row)
+            listed += [(str(row.n), Piece(self.context, owner, row.n, row)) for row in page]
             page = graph.instances(owner.id, after=page[-1].n, limit=PAGE) if len(page) == PAGE else []
         return listed
 
 
-def instance_of(world: World, owner: str, n: int) -> InstanceRow | None:
-    return world.moment.recall(knowledge.key_of(owner, n), lambda: world.stores.graph.instance(owner, n))
+def instance_of(context: TreeContext, owner: str, n: int) -> InstanceRow | None:
+    return context.cache.recall(knowledge.key_of(owner, n), lambda: context.stores.graph.instance(owner, n))
 
 
 class Piece(DerivedFolder):
@@ -75,8 +75,8 @@ class Piece(DerivedFolder):
 
     __slots__ = ("_first", "_n", "_owner")
 
-    def __init__(self, world: World, owner: Owner, n: int, row: InstanceRow | None = None) -> None:
-        super().__init__(world)
+    def __init__(self, context: TreeContext, owner: Owner, n: int, row: InstanceRow | None = None) -> None:
+        super().__init__(context)
         self._owner = owner
         self._n = n
         self._first = FirstLook(row)
@@ -92,7 +92,7 @@ class Piece(DerivedFolder):
         return found
 
     def _known(self) -> InstanceRow | None:
-        return instance_of(self.world, self._owner.id, self._n)
+        return instance_of(self.context, self._owner.id, self._n)
 
     def mtime(self) -> int:
         return self._instance().mtime
@@ -101,11 +101,11 @@ class Piece(DerivedFolder):
         kind = _ENTRIES.get(name)
         if kind is None or self._known() is None:
             return None
-        return kind(self.world, self._owner, self._n)
+        return kind(self.context, self._owner, self._n)
 
     def entries(self) -> Sequence[tuple[str, Node]]:
-        seen = knowledge.evidence(self.world.stores, self._owner.id, self._n, self.world.moment.recall)
-        return [(name, kind(self.world, self._owner, self._n, seen)) for name, kind in _ENTRIES.items()]
+        seen = knowledge.evidence(self.context.stores, self._owner.id, self._n, self.context.cache.recall)
+        return [(name, kind(self.context, self._owner, self._n, seen)) for name, kind in _ENTRIES.items()]
 
 
 class _Entry:
@@ -114,7 +114,7 @@ class _Entry:
     __slots__ = ()
 
     name = ""
-    world: World
+    context: TreeContext
     _owner: Owner
     _n: int
     _first: FirstLook[Evidence]
@@ -124,18 +124,18 @@ class _Entry:
         return keys.piece(self._owner.id, self._owner.concept_id, self._n, self.name)
 
     def _evidence(self) -> Evidence:
-        recall = self.world.moment.recall
-        return self._first.take() or knowledge.evidence(self.world.stores, self._owner.id, self._n, recall)
+        recall = self.context.cache.recall
+        return self._first.take() or knowledge.evidence(self.context.stores, self._owner.id, self._n, recall)
 
     def _marks(self) -> Marks:
-        return Marks(self.world.config.tree.mark_start, self.world.config.tree.mark_end)
+        return Marks(self.context.config.tree.mark_start, self.context.config.tree.mark_end)
 
 
 class _EntryFile(_Entry, StayingFile[Evidence]):
     __slots__ = ("_n", "_owner")
 
-    def __init__(self, world: World, owner: Owner, n: int, seen: Evidence | None = None) -> None:
-        StayingFile.__init__(self, world, seen)
+    def __init__(self, context: TreeContext, owner: Owner, n: int, seen: Evidence | None = None) -> None:
+        StayingFile.__init__(self, context, seen)
         self._owner = owner
         self._n = n
 
@@ -152,7 +152,7 @@ class SourceTxt(_EntryFile):
         return shown.source_size(self._marks()), shown.changed_at
 
     def content(self) -> bytes:
-        return knowledge.source_txt(self.world.stores, self._evidence(), self._marks(), self.world.moment.recall)
+        return knowledge.source_txt(self.context.stores, self._evidence(), self._marks(), self.context.cache.recall)
 
 
 class QuoteTxt(_EntryFile):
@@ -181,8 +181,8 @@ class CitationJson(_EntryFile):
         return self._render(self._evidence())
 
     def _render(self, shown: Evidence) -> bytes:
-        recall = self.world.moment.recall
-        return knowledge.citation_json(self.world.stores, shown, self._marks(), self._owner.concept, recall)
+        recall = self.context.cache.recall
+        return knowledge.citation_json(self.context.stores, shown, self._marks(), self._owner.concept, recall)
 
 
 class DocumentLink(_Entry, DerivedLink):
@@ -191,8 +191,8 @@ class DocumentLink(_Entry, DerivedLink):
     __slots__ = ("_first", "_n", "_owner")
     name = "document"
 
-    def __init__(self, world: World, owner: Owner, n: int, seen: Evidence | None = None) -> None:
-        DerivedLink.__init__(self, world)
+    def __init__(self, context: TreeContext, owner: Owner, n: int, seen: Evidence | None = None) -> None:
+        DerivedLink.__init__(self, context)
         self._owner = owner
         self._n = n
         self._first = FirstLook(seen)

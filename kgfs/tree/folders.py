@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable
 from kgfs.domain.names import encode_name
 from kgfs.tree.handles import Handles, OpenFolder
 from kgfs.tree.inodes import Inodes
+from kgfs.tree.invalidation import Invalidation, StaleEntry
 from kgfs.tree.listing import Entry, Listing, Listings, name_bytes
 from kgfs.tree.node import ROOT_INODE, Folder
-from kgfs.tree.stale import Invalidation, StaleEntry
 
 
 class OpenFolders:

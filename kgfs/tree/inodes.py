@@ -43,7 +43,7 @@ class Known:
     """Other places it was found at."""
     resized = float("-inf")
     """When the kernel was told another size than before (monotonic seconds)."""
-    gone: Attr | None = None
+    unlinked: Attr | None = None
     """Attributes from when its last name was removed: all that is left of an unlinked file for its holders."""
     listing = 0
     """The number of the listing that the kernel was told of it by last, while nothing else was told or happened since."""
@@ -144,7 +144,7 @@ class Inodes:
             if self._came is not None:
                 self._came(inode, node)
         else:
-            known.node, known.gone, known.listing = node, None, 0
+            known.node, known.unlinked, known.listing = node, None, 0
             known.tell_size(size)
             known.count += 1
             if known.parent != parent or known.name != name:
@@ -219,7 +219,7 @@ class Inodes:
         if known is None:
             return
         self._leave(known, place)
-        known.gone = last
+        known.unlinked = last
 
     @staticmethod
     def _place(known: Known, parent: int, name: bytes) -> None:

@@ -15,15 +15,15 @@ from kgfs.render.readme import IGNORE
 from kgfs.tree import keys, search
 from kgfs.tree.about import AboutMd
 from kgfs.tree.archive import ArchiveFolder
-from kgfs.tree.bare import bring_back, is_bare, remove_documents
 from kgfs.tree.concepts import SUFFIX, ConceptsFolder, Shortcut, concept_called
 from kgfs.tree.derived import FixedFile
 from kgfs.tree.documents import DocumentsFolder
 from kgfs.tree.node import Attr, AttrChange, Caller, File, Folder, Link, Node, inode_of
 from kgfs.tree.search import SearchFolder
 from kgfs.tree.text import TextFolder
+from kgfs.tree.tree_context import TreeContext
+from kgfs.tree.tree_removal import bring_back, is_being_removed, remove_documents
 from kgfs.tree.versions import VersionsFolder
-from kgfs.tree.world import World
 
 PARTS = ("documents", ".ignore", "about.md", "archive", "concepts", "text", "versions")
 """As listed. documents/ is first for programs that remove a tree in the order of the listing: see ``bare``."""
@@ -32,10 +32,10 @@ TAKEN = frozenset(PARTS) | {"map.html", "map.svg", "claims", "insights", "sessio
 
 
 class OntologyFolder(Folder):
-    __slots__ = ("_ontology", "_united", "_world")
+    __slots__ = ("_context", "_ontology", "_united")
 
-    def __init__(self, world: World, ontology: Ontology) -> None:
-        self._world = world
+    def __init__(self, context: TreeContext, ontology: Ontology) -> None:
+        self._context = context
         self._ontology = ontology
         """As it was when looked up: only id, root and made_at are used, which never change; or what it became one with."""
         self._united = False
@@ -56,7 +56,7 @@ class OntologyFolder(Folder):
         return replace(self._documents().change(wanted), inode=self.inode)
 
     def token(self) -> Hashable | None:
-        graph = self._world.stores.graph
+        graph = self._context.stores.graph
         return None if self._united else (graph.clears(), graph.epoch(), self._documents().token())
 
     # ------------------------------------------------------------------------------------------ reading
@@ -64,15 +64,15 @@ class OntologyFolder(Folder):
     def lookup(self, name: str) -> Node | None:
         self._follow()
         if name in PARTS:
-            if name == "documents" and self._is_bare():
+            if name == "documents" and self._is_being_removed():
                 raise MissingError("documents/ was removed. Bring it back: mkdir documents")  # not to be remembered
             return self._part(name)
         if name == search.NAME:
-            return SearchFolder(self._world, self._ontology.id, self._ontology.made_at)
+            return SearchFolder(self._context, self._ontology.id, self._ontology.made_at)
         if name in TAKEN:
             return None
-        if concept := concept_called(self._world, self._ontology.id, name):
-            return Shortcut(self._world, concept.concept_id, concept)
+        if concept := concept_called(self._context, self._ontology.id, name):
+            return Shortcut(self._context, concept.concept_id, concept)
         found = self._documents().lookup(name)
         if found is None:
             self._follow()  # it may have become one meanwhile: see token
@@ -80,11 +80,11 @@ class OntologyFolder(Folder):
 
     def entries(self) -> Sequence[tuple[str, Node]]:
         self._follow()
-        return [] if self._is_bare() else [(name, self._part(name)) for name in PARTS]
+        return [] if self._is_being_removed() else [(name, self._part(name)) for name in PARTS]
 
     def _follow(self) -> None:
         """Who holds an ontology that has become one with another home's goes on in that."""
-        names = self._world.stores.journal.names
+        names = self._context.stores.journal.names
         into = names.united(self._ontology.root)
         if into is None or names.ontology(self._ontology.id) is not None:
             return
@@ -93,23 +93,23 @@ class OntologyFolder(Folder):
             self._ontology = found
 
     def _part(self, name: str) -> Node:
-        world, ontology = self._world, self._ontology
+        context, ontology = self._context, self._ontology
         if name == "documents":
             return self._documents()
         if name == "concepts":
-            return ConceptsFolder(world, ontology)
+            return ConceptsFolder(context, ontology)
         if name == "archive":
-            return ArchiveFolder(world, ontology.id, ontology.made_at)
+            return ArchiveFolder(context, ontology.id, ontology.made_at)
         if name == "text":
-            return TextFolder(world, ontology.id, ontology.root)
+            return TextFolder(context, ontology.id, ontology.root)
         if name == "versions":
-            return VersionsFolder(world, ontology.root)
+            return VersionsFolder(context, ontology.root)
         if name == "about.md":
-            return AboutMd(world, ontology.id)
-        return FixedFile(world, keys.part(ontology.id, name), IGNORE, ontology.made_at)
+            return AboutMd(context, ontology.id)
+        return FixedFile(context, keys.part(ontology.id, name), IGNORE, ontology.made_at)
 
     def _documents(self) -> DocumentsFolder:
-        return DocumentsFolder(self._world, self._ontology, self._ontology.root)
+        return DocumentsFolder(self._context, self._ontology, self._ontology.root)
 
     # ----------------------------------------------------------------------------------------- changing
 
@@ -123,15 +123,15 @@ class OntologyFolder(Folder):
         return self._taker(name).make_link(name, target, caller)
 
     def make_folder(self, name: str, mode: int, caller: Caller) -> Folder:
-        if name == "documents" and self._is_bare():
-            bring_back(self._world, self._ontology.id)
+        if name == "documents" and self._is_being_removed():
+            bring_back(self._context, self._ontology.id)
             return self._documents()
         if self.lookup(name) is not None:
             raise ExistsError(f"'{name}' exists already.")
         raise RefusedError(f"Folders cannot be made beside documents/. Make it inside: documents/{name}")
 
     def remove_file(self, name: str) -> None:
-        if name in PARTS and self._is_bare() and not isinstance(self._part(name), Folder):
+        if name in PARTS and self._is_being_removed() and not isinstance(self._part(name), Folder):
             return
         self._own(name, "removed")
         self._documents().remove_file(name)
@@ -143,8 +143,8 @@ class OntologyFolder(Folder):
         if not isinstance(found, Folder):
             raise NotAFolderError(f"'{name}' is not a folder.")
         if name == "documents":
-            remove_documents(self._world, self._ontology.id, self._ontology.root)
-        elif name not in PARTS or not self._is_bare():
+            remove_documents(self._context, self._ontology.id, self._ontology.root)
+        elif name not in PARTS or not self._is_being_removed():
             raise DerivedError(f"{name}/ is derived from the documents and leaves with its ontology.")
 
     def move(self, name: str, goal: Folder, new_name: str, *, replace: bool) -> None:
@@ -159,8 +159,8 @@ class OntologyFolder(Folder):
             raise RefusedError(f"Folders cannot stand beside documents/. Move it inside: documents/{name}")
         return self._taker(name)
 
-    def _is_bare(self) -> bool:
-        return is_bare(self._world, self._ontology.id)
+    def _is_being_removed(self) -> bool:
+        return is_being_removed(self._context, self._ontology.id)
 
     def _taker(self, name: str) -> DocumentsFolder:
         """documents/, for a file that may be called so here."""

@@ -14,13 +14,13 @@ from typing import NoReturn, TypeVar
 import trio
 
 from kgfs.errors import BadInputError, GoneError, IsAFolderError, KgfsError, MissingError, StoppingError
-from kgfs.tree.gone import resized, written_to
 from kgfs.tree.handles import Handles, OpenFile
-from kgfs.tree.held import HeldFiles
 from kgfs.tree.inodes import Inodes, Known
+from kgfs.tree.invalidation import Invalidation, StaleInode
 from kgfs.tree.node import File, Fixed, Folder, Handle, Node
-from kgfs.tree.stale import Invalidation, StaleInode
+from kgfs.tree.pinned_sizes import PinnedSizes
 from kgfs.tree.threads import Threads
+from kgfs.tree.unlinked import resized, written_to
 
 T = TypeVar("T")
 
@@ -30,14 +30,14 @@ class OpenFiles:
         self,
         inodes: Inodes,
         handles: Handles,
-        held: HeldFiles,
+        pinned: PinnedSizes,
         threads: Threads,
         outdated: Callable[[Invalidation], None],
     ) -> None:
         """``outdated`` is told what the kernel believes wrongly."""
         self._inodes = inodes
         self._handles = handles
-        self._held = held
+        self._pinned = pinned
         self._threads = threads
         self._outdated = outdated
         self._refused: set[int] = set()
@@ -71,8 +71,8 @@ class OpenFiles:
             handle = await self._threads.change(lambda: open_node(file, flags), held=writes)
         except MissingError as error:
             raise_gone(error)
-        if flags & os.O_TRUNC and known.gone is not None:
-            known.gone = resized(known.gone, 0)
+        if flags & os.O_TRUNC and known.unlinked is not None:
+            known.unlinked = resized(known.unlinked, 0)
         return self.opened(handle, inode, flags, pid)
 
     def opened(self, handle: Handle, inode: int, flags: int, pid: int = 0) -> int:
@@ -94,11 +94,11 @@ class OpenFiles:
         are open, of another size: the thread looks the name up again, and is given another inode."""
         refused = pid in self._refused
         self._refused.discard(pid)
-        if self._held.hold(inode, handle):
+        if self._pinned.hold(inode, handle):
             if known.size not in (-1, handle.size) or known.was_resized():
                 self.forget_attributes(inode)
             return True
-        if refused or self._held.size(inode) == handle.size:
+        if refused or self._pinned.size(inode) == handle.size:
             return False
         known.opened -= 1
         self._refused.add(pid)
@@ -137,7 +137,7 @@ class OpenFiles:
         if isinstance(opened.handle, Fixed):
             if known is not None:
                 known.opened -= 1
-            if not opened.handle.direct_io and self._held.release(opened.inode):
+            if not opened.handle.direct_io and self._pinned.release(opened.inode):
                 self._outdated(StaleInode(opened.inode, data=True))
         if opened.writes and known is not None:
             known.writers -= 1
@@ -182,8 +182,8 @@ class OpenFiles:
         if known is None:
             return written
         known.written = time.monotonic()
-        if known.gone is not None:
-            known.gone = written_to(known.gone, offset + written)
+        if known.unlinked is not None:
+            known.unlinked = written_to(known.unlinked, offset + written)
         return written
 
     def flush_at_once(self, fh: int) -> bool:

@@ -17,7 +17,7 @@ from kgfs.tree.derived import PAGE, DerivedFolder, DerivedLink, FirstLook
 from kgfs.tree.evidence import EvidenceFolder, Owner
 from kgfs.tree.keys import Key
 from kgfs.tree.node import Node
-from kgfs.tree.world import World
+from kgfs.tree.tree_context import TreeContext
 
 ID_DIGITS = 8
 
@@ -27,8 +27,8 @@ class RelatedFolder(DerivedFolder):
 
     __slots__ = ("_concept",)
 
-    def __init__(self, world: World, concept: Concept) -> None:
-        super().__init__(world)
+    def __init__(self, context: TreeContext, concept: Concept) -> None:
+        super().__init__(context)
         self._concept = concept
 
     @property
@@ -36,20 +36,20 @@ class RelatedFolder(DerivedFolder):
         return keys.related(self._concept.concept_id)
 
     def mtime(self) -> int:
-        return _known(self.world, self._concept.concept_id).mtime
+        return _known(self.context, self._concept.concept_id).mtime
 
     def lookup(self, name: str) -> Node | None:
         known = name in RELATIONSHIP_TYPES or name in RELATIONSHIP_TYPES.values()
-        if not known or name not in self.world.stores.graph.related_types(self._concept.concept_id):
+        if not known or name not in self.context.stores.graph.related_types(self._concept.concept_id):
             return None
-        return TypeFolder(self.world, self._concept, name)
+        return TypeFolder(self.context, self._concept, name)
 
     def entries(self) -> Sequence[tuple[str, Node]]:
         concept_id = self._concept.concept_id
-        if not _known(self.world, concept_id).related:
+        if not _known(self.context, concept_id).related:
             return []
-        types = self.world.stores.graph.related_types(concept_id)
-        return [(type_, TypeFolder(self.world, self._concept, type_)) for type_ in types]
+        types = self.context.stores.graph.related_types(concept_id)
+        return [(type_, TypeFolder(self.context, self._concept, type_)) for type_ in types]
 
 
 class TypeFolder(DerivedFolder):
@@ -57,8 +57,8 @@ class TypeFolder(DerivedFolder):
 
     __slots__ = ("_concept", "_type")
 
-    def __init__(self, world: World, concept: Concept, type_: str) -> None:
-        super().__init__(world)
+    def __init__(self, context: TreeContext, concept: Concept, type_: str) -> None:
+        super().__init__(context)
         self._concept = concept
         self._type = type_
 
@@ -67,17 +67,17 @@ class TypeFolder(DerivedFolder):
         return keys.related(self._concept.concept_id, self._type)
 
     def mtime(self) -> int:
-        return _known(self.world, self._concept.concept_id).mtime
+        return _known(self.context, self._concept.concept_id).mtime
 
     def lookup(self, name: str) -> Node | None:
-        for shown, row in _named(self.world.stores.graph, self._concept.concept_id, self._type, name):
+        for shown, row in _named(self.context.stores.graph, self._concept.concept_id, self._type, name):
             if shown == name:
-                return RelatedConcept(self.world, self._concept, shown, row)
+                return RelatedConcept(self.context, self._concept, shown, row)
         return None
 
     def entries(self) -> Sequence[tuple[str, Node]]:
-        rows = _rows(self.world.stores.graph, self._concept.concept_id, self._type)
-        return [(shown, RelatedConcept(self.world, self._concept, shown, row)) for shown, row in _shown(rows)]
+        rows = _rows(self.context.stores.graph, self._concept.concept_id, self._type)
+        return [(shown, RelatedConcept(self.context, self._concept, shown, row)) for shown, row in _shown(rows)]
 
 
 class RelatedConcept(DerivedFolder):
@@ -85,8 +85,8 @@ class RelatedConcept(DerivedFolder):
 
     __slots__ = ("_concept", "_first", "_shown", "_type")
 
-    def __init__(self, world: World, concept: Concept, shown: str, row: Related) -> None:
-        super().__init__(world)
+    def __init__(self, context: TreeContext, concept: Concept, shown: str, row: Related) -> None:
+        super().__init__(context)
         self._concept = concept
         self._type = row.type
         self._shown = shown
@@ -106,16 +106,16 @@ class RelatedConcept(DerivedFolder):
         row = self._row()
         owner = Owner(row.relationship_id, self._concept.concept_id, self._concept.name, up="../" * 7)
         return [
-            ("concept.md", RelatedLink(self.world, self._concept, self._shown, row)),
+            ("concept.md", RelatedLink(self.context, self._concept, self._shown, row)),
             (
                 "evidence",
-                EvidenceFolder(self.world, owner, RelatedConcept(self.world, self._concept, self._shown, row)),
+                EvidenceFolder(self.context, owner, RelatedConcept(self.context, self._concept, self._shown, row)),
             ),
         ]
 
     def _row(self) -> Related:
         seen = self._first.take()
-        return seen or _living(self.world.stores.graph, self._concept.concept_id, self._type, self._shown)
+        return seen or _living(self.context.stores.graph, self._concept.concept_id, self._type, self._shown)
 
 
 class RelatedLink(DerivedLink):
@@ -123,8 +123,8 @@ class RelatedLink(DerivedLink):
 
     __slots__ = ("_concept", "_first", "_shown", "_type")
 
-    def __init__(self, world: World, concept: Concept, shown: str, row: Related) -> None:
-        super().__init__(world)
+    def __init__(self, context: TreeContext, concept: Concept, shown: str, row: Related) -> None:
+        super().__init__(context)
         self._concept = concept
         self._type = row.type
         self._shown = shown
@@ -136,13 +136,13 @@ class RelatedLink(DerivedLink):
 
     def look(self) -> tuple[str, int]:
         seen = self._first.take()
-        row = seen or _living(self.world.stores.graph, self._concept.concept_id, self._type, self._shown)
+        row = seen or _living(self.context.stores.graph, self._concept.concept_id, self._type, self._shown)
         return f"../../../../{row.name}.concept/concept.md", row.mtime
 
 
-def _known(world: World, concept_id: str) -> Concept:
+def _known(context: TreeContext, concept_id: str) -> Concept:
     """The concept as it is now. What ``related/`` lists stands on its page too, so they change together."""
-    concept = world.moment.recall(("concept", concept_id), lambda: world.stores.graph.concept(concept_id))
+    concept = context.cache.recall(("concept", concept_id), lambda: context.stores.graph.concept(concept_id))
     if concept is None:
         raise MissingError("The concept is gone.")
     return concept

@@ -12,13 +12,13 @@ from kgfs.ingest.depositing.rules import check_ontology_name
 from kgfs.render import readme
 from kgfs.stores.journal.facts import SearchRemoved
 from kgfs.tree import keys, search, status
-from kgfs.tree.bare import is_bare
 from kgfs.tree.derived import FixedFile, derived_attr
 from kgfs.tree.node import FOLDER_MODE, ROOT_INODE, Attr, Caller, File, Folder, Link, Node
 from kgfs.tree.ontology import OntologyFolder
 from kgfs.tree.search import SearchFolder
 from kgfs.tree.status import StatusFolder
-from kgfs.tree.world import World
+from kgfs.tree.tree_context import TreeContext
+from kgfs.tree.tree_removal import is_being_removed
 
 FIXED = {"README.md": readme.README, "AGENTS.md": readme.AGENTS}
 WRITTEN_AT = os.stat(readme.__file__).st_mtime_ns
@@ -32,10 +32,10 @@ def _no_metrics() -> str:
 class Root(Folder):
     """``metrics`` gives the text of ``.kgfs/metrics.prom``."""
 
-    __slots__ = ("_metrics", "_world")
+    __slots__ = ("_context", "_metrics")
 
-    def __init__(self, world: World, metrics: Callable[[], str] = _no_metrics) -> None:
-        self._world = world
+    def __init__(self, context: TreeContext, metrics: Callable[[], str] = _no_metrics) -> None:
+        self._context = context
         self._metrics = metrics
 
     @property
@@ -43,30 +43,30 @@ class Root(Folder):
         return ROOT_INODE
 
     def attr(self) -> Attr:
-        made = (ontology.made_at for ontology in self._world.stores.journal.names.ontologies())
-        return derived_attr(self._world, ROOT_INODE, FOLDER_MODE, 0, max([self._world.mounted_at, *made]))
+        made = (ontology.made_at for ontology in self._context.stores.journal.names.ontologies())
+        return derived_attr(self._context, ROOT_INODE, FOLDER_MODE, 0, max([self._context.mounted_at, *made]))
 
     def token(self) -> Hashable | None:
-        return self._world.stores.journal.seq(), self._world.deposits.copies.generation
+        return self._context.stores.journal.seq(), self._context.deposits.copies.generation
 
     def lookup(self, name: str) -> Node | None:
         if name in FIXED or name == status.NAME:
             return self._fixed(name)
         if name == search.NAME:
-            return SearchFolder(self._world, "", self._world.mounted_at)
+            return SearchFolder(self._context, "", self._context.mounted_at)
         found = self._ontology(name)
-        return OntologyFolder(self._world, found) if found else None
+        return OntologyFolder(self._context, found) if found else None
 
     def entries(self) -> Sequence[tuple[str, Node]]:
         fixed = ((name, self._fixed(name)) for name in (status.NAME, *FIXED))
-        ontologies = self._world.stores.journal.names.ontologies()
-        return [*fixed, *((found.name, OntologyFolder(self._world, found)) for found in ontologies)]
+        ontologies = self._context.stores.journal.names.ontologies()
+        return [*fixed, *((found.name, OntologyFolder(self._context, found)) for found in ontologies)]
 
     def make_folder(self, name: str, mode: int, caller: Caller) -> Folder:
         if self.lookup(name) is not None:
             raise ExistsError(f"'{name}' exists already.")
-        made = self._world.deposits.make_ontology(name, mode, caller.uid, caller.gid)
-        return OntologyFolder(self._world, made)
+        made = self._context.deposits.make_ontology(name, mode, caller.uid, caller.gid)
+        return OntologyFolder(self._context, made)
 
     def make_file(self, name: str, mode: int, caller: Caller) -> File:
         raise RefusedError(f"Files stand in an ontology. Make one first, then copy '{name}' into it: mkdir <Name>")
@@ -85,13 +85,13 @@ class Root(Folder):
     def remove_folder(self, name: str) -> None:
         """NotEmptyError while the ontology holds documents."""
         ontology = self._renamable(name)
-        if is_bare(self._world, ontology.id):
+        if is_being_removed(self._context, ontology.id):
             # A whole tree is being removed, and what is not listed cannot be removed before.
-            saved = self._world.stores.journal.names.saved_searches(ontology.id)
+            saved = self._context.stores.journal.names.saved_searches(ontology.id)
             removed = [SearchRemoved(ontology.id, found.words, time.time_ns()) for found in saved]
             if removed:
-                self._world.deposits.record(*removed)
-        self._world.deposits.remove_ontology(ontology.id)
+                self._context.deposits.record(*removed)
+        self._context.deposits.remove_ontology(ontology.id)
 
     def move(self, name: str, goal: Folder, new_name: str, *, replace: bool) -> None:
         if name in FIXED:
@@ -102,7 +102,7 @@ class Root(Folder):
         check_ontology_name(new_name)
         if new_name != name and goal.lookup(new_name) is not None:
             raise ExistsError(f"'{new_name}' exists already.")
-        self._world.deposits.rename_ontology(ontology.id, new_name)
+        self._context.deposits.rename_ontology(ontology.id, new_name)
 
     def receiving(self, name: str, *, folder: bool) -> Folder:
         raise RefusedError("Only ontologies stand here. Move things into an ontology's documents/.")
@@ -118,9 +118,9 @@ class Root(Folder):
         return found
 
     def _ontology(self, name: str) -> Ontology | None:
-        return None if name.startswith(".") else self._world.stores.journal.names.ontology_named(name)
+        return None if name.startswith(".") else self._context.stores.journal.names.ontology_named(name)
 
     def _fixed(self, name: str) -> Node:
         if name == status.NAME:
-            return StatusFolder(self._world, self._metrics)
-        return FixedFile(self._world, keys.fixed(name), FIXED[name], WRITTEN_AT)
+            return StatusFolder(self._context, self._metrics)
+        return FixedFile(self._context, keys.fixed(name), FIXED[name], WRITTEN_AT)

@@ -21,7 +21,7 @@ from kgfs.tree.derived import DerivedFile, DerivedFolder, FirstLook
 from kgfs.tree.keys import Key
 from kgfs.tree.node import Attr, AttrChange, Caller, Folder, Handle, Node
 from kgfs.tree.searches import Answer, Content
-from kgfs.tree.world import World
+from kgfs.tree.tree_context import TreeContext
 
 NAME = "search"
 
@@ -47,9 +47,9 @@ class SearchFolder(DerivedFolder):
 
     __slots__ = ("_ontology_id", "_since")
 
-    def __init__(self, world: World, ontology_id: str, since: int) -> None:
+    def __init__(self, context: TreeContext, ontology_id: str, since: int) -> None:
         """``ontology_id`` is '' at the mount's root; ``since`` is when what it stands in was made."""
-        super().__init__(world)
+        super().__init__(context)
         self._ontology_id = ontology_id
         self._since = since
 
@@ -58,20 +58,21 @@ class SearchFolder(DerivedFolder):
         return keys.part(self._ontology_id, NAME)
 
     def mtime(self) -> int:
-        saved = self.world.stores.journal.names.saved_searches(self._ontology_id)
+        saved = self.context.stores.journal.names.saved_searches(self._ontology_id)
         return max([self._since, *(search.saved_at for search in saved)])
 
     def token(self) -> Hashable | None:
         # A search is saved and shown in the listing before any news are heard of it.
-        return self.world.stores.journal.seq()
+        return self.context.stores.journal.seq()
 
     def lookup(self, name: str) -> Node | None:
-        return ResultsFolder(self.world, self._ontology_id, name, self._since) if is_question(name) else None
+        return ResultsFolder(self.context, self._ontology_id, name, self._since) if is_question(name) else None
 
     def entries(self) -> Sequence[tuple[str, Node]]:
-        saved = self.world.stores.journal.names.saved_searches(self._ontology_id)
+        saved = self.context.stores.journal.names.saved_searches(self._ontology_id)
         return [
-            (search.words, ResultsFolder(self.world, self._ontology_id, search.words, self._since)) for search in saved
+            (search.words, ResultsFolder(self.context, self._ontology_id, search.words, self._since))
+            for search in saved
         ]
 
     def make_folder(self, name: str, mode: int, caller: Caller) -> Folder:
@@ -81,9 +82,9 @@ class SearchFolder(DerivedFolder):
 
     def remove_folder(self, name: str) -> None:
         """It is not listed any more."""
-        if all(saved.words != name for saved in self.world.stores.journal.names.saved_searches(self._ontology_id)):
+        if all(saved.words != name for saved in self.context.stores.journal.names.saved_searches(self._ontology_id)):
             raise MissingError(f"The search '{name}' is not saved.")
-        self.world.deposits.record(SearchRemoved(self._ontology_id, name, time.time_ns()))
+        self.context.deposits.record(SearchRemoved(self._ontology_id, name, time.time_ns()))
 
 
 class ResultsFolder(DerivedFolder):
@@ -91,8 +92,10 @@ class ResultsFolder(DerivedFolder):
 
     __slots__ = ("_answer", "_name", "_ontology_id", "_since")
 
-    def __init__(self, world: World, ontology_id: str, name: str, since: int, answer: Answer | None = None) -> None:
-        super().__init__(world)
+    def __init__(
+        self, context: TreeContext, ontology_id: str, name: str, since: int, answer: Answer | None = None
+    ) -> None:
+        super().__init__(context)
         self._ontology_id = ontology_id
         self._name = name
         self._since = since
@@ -104,7 +107,7 @@ class ResultsFolder(DerivedFolder):
 
     def mtime(self) -> int:
         """That of the newest epoch: what is found then may be other than before."""
-        stores = self.world.stores
+        stores = self.context.stores
         searched = [self._ontology_id] if self._ontology_id else [one.id for one in stores.journal.names.ontologies()]
         return max([self._since, *(stores.graph.changed_at(each) for each in searched)])
 
@@ -115,14 +118,14 @@ class ResultsFolder(DerivedFolder):
     # ------------------------------------------------------------------------------------------- what is in it
 
     def ready(self) -> Folder | None:
-        answer = self.world.searches.at_hand(self._ontology_id, words_in(self._name))
+        answer = self.context.searches.at_hand(self._ontology_id, words_in(self._name))
         return self._with(answer) if answer else None
 
     def work_out(self, patience: Patience) -> Folder:
-        return self._with(self.world.searches.work_out(self._ontology_id, words_in(self._name), patience))
+        return self._with(self.context.searches.work_out(self._ontology_id, words_in(self._name), patience))
 
     def _with(self, answer: Answer) -> ResultsFolder:
-        return ResultsFolder(self.world, self._ontology_id, self._name, self._since, answer)
+        return ResultsFolder(self.context, self._ontology_id, self._name, self._since, answer)
 
     def lookup(self, name: str) -> Node | None:
         content = self._answer.files.get(name) if self._answer else None
@@ -134,16 +137,16 @@ class ResultsFolder(DerivedFolder):
 
     def _file(self, name: str, content: Content) -> ResultFile:
         mark = content.mark
-        return ResultFile(self.world, keys.results(self._ontology_id, self._name, name, mark), mark, content)
+        return ResultFile(self.context, keys.results(self._ontology_id, self._name, name, mark), mark, content)
 
     # ----------------------------------------------------------------------------------------------- saving
 
     def change(self, wanted: AttrChange) -> Attr:
         if wanted.atime is None and wanted.mtime is None:
             raise DerivedError("A search has no modes and owners of its own.")
-        names = self.world.stores.journal.names
+        names = self.context.stores.journal.names
         if all(saved.words != self._name for saved in names.saved_searches(self._ontology_id)):
-            self.world.deposits.record(SearchSaved(self._ontology_id, self._name, time.time_ns()))
+            self.context.deposits.record(SearchSaved(self._ontology_id, self._name, time.time_ns()))
         return self.attr()
 
 
@@ -156,8 +159,8 @@ class ResultFile(DerivedFile):
 
     __slots__ = ("_first", "_key", "_mark")
 
-    def __init__(self, world: World, key: Key, mark: str, content: Content) -> None:
-        super().__init__(world)
+    def __init__(self, context: TreeContext, key: Key, mark: str, content: Content) -> None:
+        super().__init__(context)
         self._key = key
         self._mark = mark
         self._first = FirstLook(content)
@@ -177,7 +180,7 @@ class ResultFile(DerivedFile):
         return self.handle()
 
     def _content(self) -> Content:
-        found = self.world.searches.content(self._mark)
+        found = self.context.searches.content(self._mark)
         if found is None:
             raise MissingError("What this search found was forgotten.")
         return found

@@ -16,7 +16,7 @@ from kgfs.knowledge.search import Found, page_of, search
 from kgfs.render.search import passage, results_json, results_md
 from kgfs.render.source import Marks
 from kgfs.stores.stores import Stores
-from kgfs.tree.moment import Moment
+from kgfs.tree.view_cache import ViewCache
 
 MAX_FOUND = 64
 """Searches remembered."""
@@ -56,10 +56,10 @@ class Answer:
 class Searches:
     """One for a mount. The event loop tells what moved; any thread searches."""
 
-    def __init__(self, config: Config, stores: Stores, moment: Moment) -> None:
+    def __init__(self, config: Config, stores: Stores, cache: ViewCache) -> None:
         self._config = config
         self._stores = stores
-        self._moment = moment
+        self._cache = cache
         self._graph_moves = 0
         self._name_moves = 0
         self._answers: OrderedDict[tuple[str, str], Answer] = OrderedDict()
@@ -85,10 +85,10 @@ class Searches:
         self._name_moves += 1
 
     def _graph(self) -> Hashable:
-        return self._graph_moves if self._moment.position is not None else ("asked", self._stores.graph.epoch())
+        return self._graph_moves if self._cache.position is not None else ("asked", self._stores.graph.epoch())
 
     def _names(self) -> Hashable:
-        return self._name_moves if self._moment.position is not None else ("asked", self._stores.journal.seq())
+        return self._name_moves if self._cache.position is not None else ("asked", self._stores.journal.seq())
 
     # -------------------------------------------------------------------------------------------- answering
 

@@ -14,7 +14,7 @@ from kgfs.tree import keys
 from kgfs.tree.derived import DerivedFolder, FirstLook, derived_attr, refuse_writing
 from kgfs.tree.keys import Key
 from kgfs.tree.node import FILE_MODE, Attr, File, Handle, Node, Rendered, inode_of
-from kgfs.tree.world import World
+from kgfs.tree.tree_context import TreeContext
 
 NAME = ".kgfs"
 NAMED = 10
@@ -26,8 +26,8 @@ class StatusFolder(DerivedFolder):
 
     __slots__ = ("_metrics",)
 
-    def __init__(self, world: World, metrics: Callable[[], str]) -> None:
-        super().__init__(world)
+    def __init__(self, context: TreeContext, metrics: Callable[[], str]) -> None:
+        super().__init__(context)
         self._metrics = metrics
 
     @property
@@ -35,35 +35,35 @@ class StatusFolder(DerivedFolder):
         return keys.fixed(NAME)
 
     def mtime(self) -> int:
-        return self.world.mounted_at
+        return self.context.mounted_at
 
     def lookup(self, name: str) -> Node | None:
         return dict(self.entries()).get(name)
 
     def entries(self) -> Sequence[tuple[str, Node]]:
-        world = self.world
+        context = self.context
         return [
-            ("errors.ndjson", ErrorsFile(world)),
-            ("jobs", JobsFolder(world)),
-            ("metrics.prom", LiveFile(world, keys.fixed(f"{NAME}/metrics.prom"), lambda: self._metrics().encode())),
-            ("status.json", LiveFile(world, keys.fixed(f"{NAME}/status.json"), lambda: status_json(world))),
+            ("errors.ndjson", ErrorsFile(context)),
+            ("jobs", JobsFolder(context)),
+            ("metrics.prom", LiveFile(context, keys.fixed(f"{NAME}/metrics.prom"), lambda: self._metrics().encode())),
+            ("status.json", LiveFile(context, keys.fixed(f"{NAME}/status.json"), lambda: status_json(context))),
         ]
 
     def token(self) -> Hashable | None:
         return None
 
 
-def status_json(world: World) -> bytes:
-    return json_page(status(world.config, world.stores, named=NAMED))
+def status_json(context: TreeContext) -> bytes:
+    return json_page(status(context.config, context.stores, named=NAMED))
 
 
 class LiveFile(File):
     """What it says is made when it is looked at or opened."""
 
-    __slots__ = ("_content", "_key", "_world")
+    __slots__ = ("_content", "_context", "_key")
 
-    def __init__(self, world: World, key: Key, content: Callable[[], bytes]) -> None:
-        self._world = world
+    def __init__(self, context: TreeContext, key: Key, content: Callable[[], bytes]) -> None:
+        self._context = context
         self._key = key
         self._content = content
 
@@ -73,7 +73,7 @@ class LiveFile(File):
 
     def attr(self) -> Attr:
         size = len(self._content())
-        return derived_attr(self._world, self.inode, FILE_MODE, size, self._world.mounted_at, direct_io=True)
+        return derived_attr(self._context, self.inode, FILE_MODE, size, self._context.mounted_at, direct_io=True)
 
     def open(self, *, read: bool, write: bool, truncate: bool, append: bool = False) -> Handle:
         refuse_writing(write or truncate or append)
@@ -83,10 +83,10 @@ class LiveFile(File):
 class ErrorsFile(File):
     """``errors.ndjson``: grows while it is open, as ``tail -f`` expects."""
 
-    __slots__ = ("_world",)
+    __slots__ = ("_context",)
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, context: TreeContext) -> None:
+        self._context = context
 
     @property
     def inode(self) -> int:
@@ -94,15 +94,15 @@ class ErrorsFile(File):
 
     def attr(self) -> Attr:
         try:
-            found = os.stat(self._world.config.errors_log)
+            found = os.stat(self._context.config.errors_log)
             size, mtime = found.st_size, found.st_mtime_ns
         except FileNotFoundError:
-            size, mtime = 0, self._world.mounted_at
-        return derived_attr(self._world, self.inode, FILE_MODE, size, mtime, direct_io=True)
+            size, mtime = 0, self._context.mounted_at
+        return derived_attr(self._context, self.inode, FILE_MODE, size, mtime, direct_io=True)
 
     def open(self, *, read: bool, write: bool, truncate: bool, append: bool = False) -> Handle:
         refuse_writing(write or truncate or append)
-        return LogHandle(self._world.config.errors_log)
+        return LogHandle(self._context.config.errors_log)
 
 
 class LogHandle(Handle):
@@ -135,27 +135,27 @@ class JobsFolder(DerivedFolder):
         return keys.fixed(f"{NAME}/jobs")
 
     def mtime(self) -> int:
-        return self.world.mounted_at
+        return self.context.mounted_at
 
     def lookup(self, name: str) -> Node | None:
-        job = owed(self.world, name.removesuffix(".json")) if name.endswith(".json") else None
-        return JobFile(self.world, job.doc_id, job) if job else None
+        job = owed(self.context, name.removesuffix(".json")) if name.endswith(".json") else None
+        return JobFile(self.context, job.doc_id, job) if job else None
 
     def entries(self) -> Sequence[tuple[str, Node]]:
         jobs: dict[str, Job] = {}
-        for job in self.world.stores.journal.jobs.all():
+        for job in self.context.stores.journal.jobs.all():
             jobs.setdefault(job.doc_id, job)
-        return [(f"{doc_id}.json", JobFile(self.world, doc_id, job)) for doc_id, job in jobs.items()]
+        return [(f"{doc_id}.json", JobFile(self.context, doc_id, job)) for doc_id, job in jobs.items()]
 
     def token(self) -> Hashable | None:
         return None
 
 
 class JobFile(File):
-    __slots__ = ("_doc_id", "_first", "_world")
+    __slots__ = ("_context", "_doc_id", "_first")
 
-    def __init__(self, world: World, doc_id: str, job: Job | None = None) -> None:
-        self._world = world
+    def __init__(self, context: TreeContext, doc_id: str, job: Job | None = None) -> None:
+        self._context = context
         self._doc_id = doc_id
         self._first = FirstLook(job)
 
@@ -165,19 +165,19 @@ class JobFile(File):
 
     def attr(self) -> Attr:
         size = len(self._content(self._first.take()))
-        return derived_attr(self._world, self.inode, FILE_MODE, size, self._world.mounted_at, direct_io=True)
+        return derived_attr(self._context, self.inode, FILE_MODE, size, self._context.mounted_at, direct_io=True)
 
     def open(self, *, read: bool, write: bool, truncate: bool, append: bool = False) -> Handle:
         refuse_writing(write or truncate or append)
         return Rendered(self._content(None), direct_io=True)
 
     def _content(self, seen: Job | None) -> bytes:
-        job = seen or owed(self._world, self._doc_id)
+        job = seen or owed(self._context, self._doc_id)
         if job is None:
             raise MissingError(f"Nothing is owed for document {self._doc_id} any more.")
-        return json_page(job_page(self._world.stores, job))
+        return json_page(job_page(self._context.stores, job))
 
 
-def owed(world: World, doc_id: str) -> Job | None:
+def owed(context: TreeContext, doc_id: str) -> Job | None:
     """The oldest job of a document."""
-    return next(iter(world.stores.journal.jobs.of(doc_id)), None)
+    return next(iter(context.stores.journal.jobs.of(doc_id)), None)

@@ -21,8 +21,8 @@ from kgfs.tree.archive import is_original, read_text
 from kgfs.tree.derived import DerivedFile, DerivedFolder, FirstLook, open_original
 from kgfs.tree.keys import Key
 from kgfs.tree.node import Handle, Node
+from kgfs.tree.tree_context import TreeContext
 from kgfs.tree.versions import children, live
-from kgfs.tree.world import World
 
 SUFFIX = ".md"
 
@@ -48,8 +48,8 @@ class Shown:
 class TextFolder(DerivedFolder):
     __slots__ = ("_name_id", "_ontology_id")
 
-    def __init__(self, world: World, ontology_id: str, name_id: int) -> None:
-        super().__init__(world)
+    def __init__(self, context: TreeContext, ontology_id: str, name_id: int) -> None:
+        super().__init__(context)
         self._ontology_id = ontology_id
         self._name_id = name_id
 
@@ -59,12 +59,12 @@ class TextFolder(DerivedFolder):
 
     def mtime(self) -> int:
         """Texts come and go with the names in the folder, and with publications."""
-        stores = self.world.stores
+        stores = self.context.stores
         published = stores.graph.changed_at(self._ontology_id)
         return max(live(stores.journal.names, self._name_id).mtime, published)
 
     def lookup(self, name: str) -> Node | None:
-        names = self.world.stores.journal.names
+        names = self.context.stores.journal.names
         child = names.child(self._name_id, name)
         if child is not None and child.kind is NameKind.FOLDER:
             return self._folder(child)
@@ -74,13 +74,13 @@ class TextFolder(DerivedFolder):
         for found in (child, stem, numbered):
             if found is None or found.parent != self._name_id or found.kind is not NameKind.FILE:
                 continue
-            row = published(self.world.stores, found)
+            row = published(self.context.stores, found)
             if row is not None and self._called(found, row, taken=None) == name:
-                return TextFile(self.world, found.id, None)
+                return TextFile(self.context, found.id, None)
         return None
 
     def entries(self) -> Sequence[tuple[str, Node]]:
-        stores = self.world.stores
+        stores = self.context.stores
         here = place_of(stores.journal.names, live(stores.journal.names, self._name_id))
         if here is None:
             raise MissingError("The folder was removed.")
@@ -94,12 +94,14 @@ class TextFolder(DerivedFolder):
             elif name.kind is NameKind.FILE and (row := published(stores, name)):
                 path = f"{here[0]}/{name.name}" if here[0] else name.name
                 since = max(here[1], name.arrived_at or name.ctime, _settled_at(stores, name))
-                listed.append((self._called(name, row, taken), TextFile(self.world, name.id, Shown(row, path, since))))
+                listed.append(
+                    (self._called(name, row, taken), TextFile(self.context, name.id, Shown(row, path, since)))
+                )
         return sorted(listed, key=lambda entry: entry[0])
 
     def _folder(self, name: Name) -> TextFolder | None:
         """Below dot-folders nothing is a Document."""
-        return None if name.name.startswith(".") else TextFolder(self.world, self._ontology_id, name.id)
+        return None if name.name.startswith(".") else TextFolder(self.context, self._ontology_id, name.id)
 
     def _called(self, name: Name, row: DocumentRow, taken: set[str] | None) -> str:
         """What its Text is called; ``taken`` are the names in the folder where the caller has them."""
@@ -108,15 +110,15 @@ class TextFolder(DerivedFolder):
         plain = with_suffix(name.name, SUFFIX)
         if plain is None:
             return with_id(name.name, name.id, SUFFIX)
-        rival = plain in taken if taken is not None else self.world.stores.journal.names.child(self._name_id, plain)
+        rival = plain in taken if taken is not None else self.context.stores.journal.names.child(self._name_id, plain)
         return with_id(name.name, name.id, SUFFIX) if rival else plain
 
 
 class TextFile(DerivedFile):
     __slots__ = ("_first", "_name_id")
 
-    def __init__(self, world: World, name_id: int, shown: Shown | None) -> None:
-        super().__init__(world)
+    def __init__(self, context: TreeContext, name_id: int, shown: Shown | None) -> None:
+        super().__init__(context)
         self._name_id = name_id
         self._first = FirstLook(shown)
 
@@ -132,17 +134,17 @@ class TextFile(DerivedFile):
         shown = self._shown()
         if render.is_markdown(shown.row.document_type) and is_original(shown.row):
             # The next version has this inode too, so the kernel may not keep pages.
-            return open_original(self.world.stores, shown.row.garage_key, shown.row.content_hash)
+            return open_original(self.context.stores, shown.row.garage_key, shown.row.content_hash)
         return super().handle()
 
     def content(self) -> bytes:
         shown = self._shown()
         row = shown.row
-        text = read_text(self.world.stores, row)
+        text = read_text(self.context.stores, row)
         return render.render(row.source_title, row.document_type, row.size_bytes, text, shown.path)
 
     def _shown(self) -> Shown:
-        stores = self.world.stores
+        stores = self.context.stores
         name = live(stores.journal.names, self._name_id)
         row, here = published(stores, name), place_of(stores.journal.names, name)
         if row is None or here is None:

@@ -13,7 +13,7 @@ from kgfs.tree import keys
 from kgfs.tree.derived import PAGE, DerivedFile, DerivedFolder, FirstLook, open_original
 from kgfs.tree.keys import Key
 from kgfs.tree.node import Handle, Node
-from kgfs.tree.world import World
+from kgfs.tree.tree_context import TreeContext
 
 
 class VersionsFolder(DerivedFolder):
@@ -22,8 +22,8 @@ class VersionsFolder(DerivedFolder):
 
     __slots__ = ("_name_id",)
 
-    def __init__(self, world: World, name_id: int) -> None:
-        super().__init__(world)
+    def __init__(self, context: TreeContext, name_id: int) -> None:
+        super().__init__(context)
         self._name_id = name_id
 
     @property
@@ -31,10 +31,10 @@ class VersionsFolder(DerivedFolder):
         return keys.versions_folder(self._name_id)
 
     def mtime(self) -> int:
-        return live(self.world.stores.journal.names, self._name_id).mtime
+        return live(self.context.stores.journal.names, self._name_id).mtime
 
     def lookup(self, name: str) -> Node | None:
-        names = self.world.stores.journal.names
+        names = self.context.stores.journal.names
         candidates = (
             names.child(self._name_id, name),
             names.child(self._name_id, name.removesuffix("@")) if name.endswith("@") else None,
@@ -47,13 +47,13 @@ class VersionsFolder(DerivedFolder):
         return None
 
     def entries(self) -> Sequence[tuple[str, Node]]:
-        names = self.world.stores.journal.names
+        names = self.context.stores.journal.names
         rows = list(children(names, self._name_id))
         shown = ((self._shown(row, names), row) for row in rows)
         return sorted(((name, self._node(row)) for name, row in shown if name), key=lambda entry: entry[0])
 
     def _with_id(self, name_id: int | None) -> Name | None:
-        found = self.world.stores.journal.names.name(name_id) if name_id and name_id < 1 << 63 else None
+        found = self.context.stores.journal.names.name(name_id) if name_id and name_id < 1 << 63 else None
         return found if found and found.parent == self._name_id else None
 
     def _shown(self, name: Name, names: Names) -> str:
@@ -68,8 +68,8 @@ class VersionsFolder(DerivedFolder):
 
     def _node(self, name: Name) -> Node:
         if name.kind is NameKind.FOLDER:
-            return VersionsFolder(self.world, name.id)
-        return HistoryFolder(self.world, name.id)
+            return VersionsFolder(self.context, name.id)
+        return HistoryFolder(self.context, name.id)
 
 
 class HistoryFolder(DerivedFolder):
@@ -77,8 +77,8 @@ class HistoryFolder(DerivedFolder):
 
     __slots__ = ("_name_id",)
 
-    def __init__(self, world: World, name_id: int) -> None:
-        super().__init__(world)
+    def __init__(self, context: TreeContext, name_id: int) -> None:
+        super().__init__(context)
         self._name_id = name_id
 
     @property
@@ -93,12 +93,12 @@ class HistoryFolder(DerivedFolder):
 
     def entries(self) -> Sequence[tuple[str, Node]]:
         return [
-            (version_file(version), VersionFile(self.world, self._name_id, version.n, version))
+            (version_file(version), VersionFile(self.context, self._name_id, version.n, version))
             for version in self._versions()
         ]
 
     def _versions(self) -> list[Version]:
-        names = self.world.stores.journal.names
+        names = self.context.stores.journal.names
         live(names, self._name_id)
         return names.versions(self._name_id)
 
@@ -108,8 +108,8 @@ class VersionFile(DerivedFile):
 
     __slots__ = ("_first", "_n", "_name_id")
 
-    def __init__(self, world: World, name_id: int, n: int, row: Version | None = None) -> None:
-        super().__init__(world)
+    def __init__(self, context: TreeContext, name_id: int, n: int, row: Version | None = None) -> None:
+        super().__init__(context)
         self._name_id = name_id
         self._n = n
         self._first = FirstLook(row)
@@ -124,10 +124,10 @@ class VersionFile(DerivedFile):
 
     def handle(self) -> Handle:
         version = self._version()
-        return open_original(self.world.stores, version.key, version.sha256)
+        return open_original(self.context.stores, version.key, version.sha256)
 
     def _version(self) -> Version:
-        for version in self.world.stores.journal.names.versions(self._name_id):
+        for version in self.context.stores.journal.names.versions(self._name_id):
             if version.n == self._n:
                 return version
         raise MissingError("The version is gone.")

@@ -30,10 +30,9 @@ from kgfs.errors import (
 from kgfs.tree.awaited import Awaited
 from kgfs.tree.folders import OpenFolders
 from kgfs.tree.gate import Gate
-from kgfs.tree.gone import changed, left_open, resized, unlinked
 from kgfs.tree.handles import Handles
-from kgfs.tree.held import HeldFiles
 from kgfs.tree.inodes import Inodes
+from kgfs.tree.invalidation import Invalidation, StaleEntry
 from kgfs.tree.listing import Listing
 from kgfs.tree.node import (
     FILE_MODE,
@@ -48,9 +47,10 @@ from kgfs.tree.node import (
     Node,
 )
 from kgfs.tree.open_files import OpenFiles, open_node, raise_gone
+from kgfs.tree.pinned_sizes import PinnedSizes
 from kgfs.tree.questions import Questions
-from kgfs.tree.stale import Invalidation, StaleEntry
 from kgfs.tree.threads import THREADS, Threads
+from kgfs.tree.unlinked import changed, left_open, resized, unlinked
 
 T = TypeVar("T")
 F = TypeVar("F", File, File | None)
@@ -107,9 +107,9 @@ class Vfs:
         self._space = space
         self._threads = Threads(threads)
         self._questions = Questions()
-        self.held = HeldFiles(self._look_up_again)
-        self.files = OpenFiles(self.inodes, self.handles, self.held, self._threads, outdated)
-        self.awaited = Awaited(self.inodes, self.handles, self.held, self._threads) if waits else None
+        self.pinned = PinnedSizes(self._look_up_again)
+        self.files = OpenFiles(self.inodes, self.handles, self.pinned, self._threads, outdated)
+        self.awaited = Awaited(self.inodes, self.handles, self.pinned, self._threads) if waits else None
 
     # ------------------------------------------------------------------------------------------ entries
 
@@ -141,7 +141,7 @@ class Vfs:
                 self._stale.append(StaleEntry(*evicted))
             return None
         node, attr = found
-        attr = self.held.found(attr)
+        attr = self.pinned.found(attr)
         self.inodes.tell(node, attr.inode, parent, name, attr.size)
         return attr
 
@@ -244,10 +244,10 @@ class Vfs:
     @_by_inode
     def getattr(self, inode: int) -> Attr:
         known = self.inodes.known(inode)
-        if known.gone is not None:
-            return known.gone
+        if known.unlinked is not None:
+            return known.unlinked
         try:
-            attr = self.held.shown(inode, known.node.attr_again())
+            attr = self.pinned.shown(inode, known.node.attr_again())
             known.tell_size(attr.size)
             return attr
         except MissingError as error:
@@ -284,11 +284,11 @@ class Vfs:
             opened = self.handles.file(fh)
             size = wanted.size
             await self.files.with_handle(opened, lambda: opened.handle.truncate(size))
-            if known.gone is not None:
-                known.gone = resized(known.gone, size)
+            if known.unlinked is not None:
+                known.unlinked = resized(known.unlinked, size)
             wanted = replace(wanted, size=None)
-        if known.gone is not None:
-            known.gone = changed(known.gone, wanted)
+        if known.unlinked is not None:
+            known.unlinked = changed(known.unlinked, wanted)
         elif wanted != _NOTHING:
             node = known.node
             return await self._threads.change(lambda: node.change(wanted))

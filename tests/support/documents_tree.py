@@ -10,7 +10,7 @@ from typing import Any, cast
 from kgfs.domain.documents import Ontology
 from kgfs.tree.documents import DocumentsFolder
 from kgfs.tree.node import FOLDER_MODE, ROOT_INODE, Attr, Folder, Node
-from kgfs.tree.world import World
+from kgfs.tree.tree_context import TreeContext
 from tests.support.depositing import Desk
 
 BORN = time.time_ns()
@@ -37,9 +37,9 @@ class Root(Folder):
         return 0
 
 
-def world_of(desk: Desk) -> World:
+def world_of(desk: Desk) -> TreeContext:
     stores = cast(Any, desk.stores)
-    return World(desk.config, stores, desk.deposits, desk.session.id, os.getuid(), os.getgid(), BORN)
+    return TreeContext(desk.config, stores, desk.deposits, desk.session.id, os.getuid(), os.getgid(), BORN)
 
 
 def documents_of(desk: Desk, ontology: Ontology) -> DocumentsFolder:

@@ -32,7 +32,7 @@ from kgfs.stores.readings import Reading
 from kgfs.stores.stores import Stores
 from kgfs.tree.node import Caller, File, Folder, Link, Node
 from kgfs.tree.root import Root
-from kgfs.tree.world import World
+from kgfs.tree.tree_context import TreeContext
 
 ME = Caller(os.getuid(), os.getgid())
 
@@ -42,16 +42,16 @@ Quotes = Mapping[str, Sequence[str]]
 
 @dataclass
 class Library:
-    world: World
+    context: TreeContext
     pipeline: Pipeline
 
     @property
     def root(self) -> Root:
-        return Root(self.world, lambda: "metric 1\n")
+        return Root(self.context, lambda: "metric 1\n")
 
     @property
     def stores(self) -> Stores:
-        return self.world.stores
+        return self.context.stores
 
     # ----------------------------------------------------------------------------------------- the tree
 
@@ -104,7 +104,7 @@ class Library:
 
     def ontology(self, name: str = "Zen") -> Ontology:
         names = self.stores.journal.names
-        return names.ontology_named(name) or self.world.deposits.make_ontology(name, 0o755, ME.uid, ME.gid)
+        return names.ontology_named(name) or self.context.deposits.make_ontology(name, 0o755, ME.uid, ME.gid)
 
     def write(self, path: str, content: bytes) -> None:
         """``cat > path``, below the root; folders are made."""
@@ -124,7 +124,7 @@ class Library:
         handle.release()
 
     def settle(self) -> None:
-        self.world.deposits.settler.settle_now()
+        self.context.deposits.settler.settle_now()
 
     def document(self, path: str) -> Document:
         """The Document of the file ``<Ontology>/documents/<path>``."""
@@ -258,9 +258,9 @@ def library_at(home: Path, config: Config | None = None) -> Iterator[Library]:
     session = open_session(config.run)
     try:
         deposits = Deposits(config, stores, session.id)
-        world = World(config, stores, deposits, session.id, ME.uid, ME.gid, time.time_ns())
+        context = TreeContext(config, stores, deposits, session.id, ME.uid, ME.gid, time.time_ns())
         yield Library(
-            world,
+            context,
             Pipeline(
                 config,
                 stores,

@@ -217,7 +217,7 @@ def test_splitting_by_document_gives_a_concept_with_a_name_of_its_own(snakes: Li
 @pytest.mark.claim("WORD-2")
 def test_what_was_split_by_document_stays_so_when_it_is_renamed_and_edited(snakes: Library) -> None:
     split(snakes, "python", documents=(snakes.document("Zen/documents/zoo.txt"),), name="python-snake")
-    deposits, root = snakes.world.deposits, snakes.ontology().root
+    deposits, root = snakes.context.deposits, snakes.ontology().root
     zoo = snakes.stores.journal.names.child(root, "zoo.txt")
     assert zoo is not None
     deposits.move(zoo.id, root, "animals.txt", replace=False)

@@ -14,9 +14,9 @@ import pytest
 from kgfs.stores.garage.contract import BLOCK
 from kgfs.stores.garage.listing import object_path
 from kgfs.tree.garage import GarageRoot, GarageView, below, key_of
-from kgfs.tree.garage_news import GarageNews
+from kgfs.tree.garage_feed import GarageFeed
+from kgfs.tree.invalidation import StaleEntry, StaleInode
 from kgfs.tree.node import ROOT_INODE, inode_of
-from kgfs.tree.stale import StaleEntry, StaleInode
 from kgfs.tree.vfs import Vfs, space_of
 from tests.support.library import ME, Library, library_at
 from tests.support.scenarios.driver import read_file
@@ -162,7 +162,7 @@ def test_rot_is_an_error_and_never_wrong_bytes(library: Library, driver: MemoryD
     library.write("Zen/documents/big.bin", content)
     library.settle()
     key = library.document("Zen/documents/big.bin").key
-    file = object_path(library.world.config.garage / "objects", key)
+    file = object_path(library.context.config.garage / "objects", key)
     file.chmod(0o600)
     with file.open("r+b") as raw:
         raw.seek(BLOCK + 5)
@@ -181,7 +181,7 @@ def test_what_left_or_grew_is_news(library: Library, vfs: Vfs, driver: MemoryDri
     from kgfs.ingest.keeping.ship import ship_once
 
     ship_once(library.stores.journal, library.stores.garage.ledger)
-    news = GarageNews(GarageView(library.stores, 1, 2, 3), vfs)
+    news = GarageFeed(GarageView(library.stores, 1, 2, 3), vfs)
     key = library.document("Zen/documents/zen.txt").key
     parent, name = ROOT_INODE, b""
     inodes = []

@@ -35,7 +35,7 @@ MOUNT = Path("/mnt/nobody-mounted-this")
 @pytest.fixture(autouse=True)
 def noted(library: Library) -> Iterator[None]:
     """A mount of another process that was killed: its note is all there is of it."""
-    run = library.world.config.run
+    run = library.context.config.run
     note = run / "mount-dead.json"
     note.write_text(json.dumps({"mountpoint": str(MOUNT), "pid": 1}))
     yield
@@ -43,7 +43,7 @@ def noted(library: Library) -> Iterator[None]:
 
 
 def found(library: Library, words: str | Path) -> Found:
-    return find_document(library.stores, library.world.config.run, os.fspath(words))
+    return find_document(library.stores, library.context.config.run, os.fspath(words))
 
 
 def test_every_way_leads_to_the_same_document(library: Library) -> None:
@@ -147,7 +147,7 @@ def test_a_document_that_no_file_has_is_named_by_id_key_and_archive(library: Lib
     document = library.document("Zen/documents/gone.txt")
     name = found(library, "Zen/gone.txt").name
     assert name is not None
-    library.world.deposits.remove(name.id)
+    library.context.deposits.remove(name.id)
     for words in (document.doc_id, document.key, MOUNT / "Zen/archive" / document.doc_id):
         one = found(library, words)
         assert one.document is not None
@@ -163,10 +163,10 @@ def test_a_removed_file_is_found_where_it_is_asked_for(library: Library) -> None
         library.settle()
         name = found(library, "Zen/notes/removed.txt").name
         assert name is not None
-        library.world.deposits.remove(name.id)
-        library.world.deposits.make_file(library.ontology().root, f"other {len(content)}.txt", 0o644, 0, 0)
+        library.context.deposits.remove(name.id)
+        library.context.deposits.make_file(library.ontology().root, f"other {len(content)}.txt", 0o644, 0, 0)
     for words in ("Zen/notes/removed.txt", MOUNT / "Zen/documents/notes/removed.txt"):
-        one = find_document(library.stores, library.world.config.run, os.fspath(words), trashed=True)
+        one = find_document(library.stores, library.context.config.run, os.fspath(words), trashed=True)
         assert one.document is not None
         assert one.trashed is not None
         assert library.stores.garage.objects.get(one.document.key) == b"Removed last."
@@ -176,7 +176,7 @@ def test_a_removed_file_is_found_where_it_is_asked_for(library: Library) -> None
 
 
 def test_the_file_of_an_original_in_the_home_is_its_document(library: Library) -> None:
-    [file] = (library.world.config.garage / "objects").rglob(library.document("Zen/documents/zen.txt").key[-36:])
+    [file] = (library.context.config.garage / "objects").rglob(library.document("Zen/documents/zen.txt").key[-36:])
     assert found(library, file).path == "zen.txt"
 
 

@@ -55,25 +55,27 @@ def told(library: Library, path: str, content: str, said: Mapping[str, str], **f
 
 
 def purge(library: Library, path: str) -> None:
-    world = library.world
-    planned = forget.plan(world.stores, [find_document(world.stores, world.config.run, path)], "orphans", purge=True)
-    forget.order(world.deposits, world.stores, planned)
-    forget.carry_out(world.config, world.stores)
+    context = library.context
+    planned = forget.plan(
+        context.stores, [find_document(context.stores, context.config.run, path)], "orphans", purge=True
+    )
+    forget.order(context.deposits, context.stores, planned)
+    forget.carry_out(context.config, context.stores)
 
 
 def traces(library: Library, word: str) -> list[str]:
     """Files of the home, and objects of its bucket, in which it stands."""
-    config = library.world.config
+    config = library.context.config
     files = ((path.name, path.read_bytes()) for path in config.home.rglob("*") if path.is_file())
     return [name for name, content in chain(files, in_bucket(config)) if word.encode() in content.lower()]
 
 
 def rebuilt_is_the_same(library: Library) -> None:
-    world = library.world
-    place = Place(world.config, world.stores, world.deposits, cast(Compute, None))
-    ship_once(world.stores.journal, world.stores.garage.ledger)
+    context = library.context
+    place = Place(context.config, context.stores, context.deposits, cast(Compute, None))
+    ship_once(context.stores.journal, context.stores.garage.ledger)
     before = seen(place)
-    rebuild(world.stores)
+    rebuild(context.stores)
     assert differences(before, seen(place)) == {}
 
 
@@ -138,7 +140,7 @@ def test_what_earlier_versions_and_removed_files_say_of_it_is_redacted(library: 
     removed = told(library, "c.txt", LATER, {"abbey": "An abbey stands on the hill."})
     row = library.stores.journal.names.resolve(library.ontology().id, "c.txt")
     assert row is not None
-    library.world.deposits.remove(row.id)
+    library.context.deposits.remove(row.id)
     library.pipeline.forget(removed, "left")
     assert names(library) == ["bees", "quxhall"]
     purge(library, "Zen/documents/a.txt")
@@ -152,10 +154,10 @@ def test_what_a_shown_document_says_of_what_left_alone_is_redacted(library: Libr
     doomed = told(library, "a.txt", FOUNDER, {"quxhall": "The quxhall is a house."}, quxhall="abbey")
     said = {"abbey": "The abbey is a house of monks.", "bees": "Bees make honey."}
     told(library, "b.txt", SURVIVOR, said)
-    world = library.world
-    found = find_document(world.stores, world.config.run, "Zen/documents/a.txt")
-    forget.order(world.deposits, world.stores, forget.plan(world.stores, [found], "all", purge=False))
-    forget.carry_out(world.config, world.stores)
+    context = library.context
+    found = find_document(context.stores, context.config.run, "Zen/documents/a.txt")
+    forget.order(context.deposits, context.stores, forget.plan(context.stores, [found], "all", purge=False))
+    forget.carry_out(context.config, context.stores)
     assert names(library) == ["bees"]
     purge(library, doomed.doc_id)
     assert names(library) == ["bees"]

@@ -35,7 +35,7 @@ from kgfs.ingest.life import forget
 from kgfs.knowledge.search import search
 from kgfs.stores.naming import Found, FoundKind
 from kgfs.tree import searches as searches_module
-from kgfs.tree.news import News
+from kgfs.tree.change_feed import ChangeFeed
 from kgfs.tree.node import ROOT_INODE, AttrChange, Folder
 from kgfs.tree.questions import Questions, ends
 from kgfs.tree.vfs import Vfs, space_of
@@ -83,7 +83,7 @@ def test_every_name_is_a_folder_and_looking_at_it_searches_nothing(library: Libr
         assert stat.S_ISDIR(attr.mode) and attr.size == 0 and attr.mtime > 0, path
     assert folder(library, "Zen/search").entries() == [] and folder(library, "search").entries() == []
     assert folder(library, "Zen/search/koan").inode != folder(library, "search/koan").inode
-    assert library.world.searches.asked == 0
+    assert library.context.searches.asked == 0
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_walking_the_tree_searches_nothing_and_does_not_meet_it(library: Library
     folder(library, "search/koan").change(AttrChange(mtime=1))
     paths = [path for path, _ in library.walk()]
     assert len(paths) > 20 and not [path for path in paths if "search" in path.split("/")]
-    assert library.world.searches.asked == 0
+    assert library.context.searches.asked == 0
 
 
 def test_what_is_inside(library: Library) -> None:
@@ -187,7 +187,7 @@ def test_meaning_finds_what_has_none_of_the_words(library: Library) -> None:
         asked.append(question)
         return [[doc_id, 0, 0.8], [doc_id, 1, 0.1], [doc_id, 77, 0.9], ["gone", 0, 0.9]]
 
-    with QuestionServer(library.world.config.run, answer):
+    with QuestionServer(library.context.config.run, answer):
         page = results(library, "Zen/search/puzzles")
     assert page["by"] == ["full text", "meaning"] and page["only_text"] is None and len(asked) == 1
     hits = page["hits"]
@@ -198,7 +198,7 @@ def test_without_meaning_it_is_asked_for_again_after_a_while(library: Library, m
     monkeypatch.setattr(searches_module, "RETRY", 0.2)
     before = look_into(library, "Zen/search/koan").lookup("results.md")
     assert before is not None
-    with QuestionServer(library.world.config.run, lambda question: []):
+    with QuestionServer(library.context.config.run, lambda question: []):
         until(lambda: folder(library, "Zen/search/koan").ready() is None)
         after = look_into(library, "Zen/search/koan").lookup("results.md")
     assert after is not None and after.inode != before.inode
@@ -210,7 +210,7 @@ def test_a_worker_that_does_not_answer_in_time_is_not_waited_for(
 ) -> None:
     monkeypatch.setattr("kgfs.knowledge.search.MODEL_SECONDS", 0.2)
     free = threading.Event()
-    with QuestionServer(library.world.config.run, lambda question: free.wait(30)):
+    with QuestionServer(library.context.config.run, lambda question: free.wait(30)):
         page = results(library, "Zen/search/koan")
         free.set()
     assert page["hits"] and "No answer within 0.2 seconds" in str(page["only_text"])
@@ -222,11 +222,11 @@ def test_a_worker_that_does_not_answer_in_time_is_not_waited_for(
 def test_it_is_searched_once_until_something_changes(library: Library) -> None:
     path = "Zen/search/koan"
     files(library, path)
-    assert files(library, path) == files(library, path) and library.world.searches.asked == 1
+    assert files(library, path) == files(library, path) and library.context.searches.asked == 1
     library.add("Zen/documents/more.txt", b"A koan is more.\n", {"koan": ["A koan is more."]})
     assert folder(library, path).ready() is None
     assert "01~more.txt" in files(library, path) or "02~more.txt" in files(library, path)
-    assert library.world.searches.asked == 2
+    assert library.context.searches.asked == 2
 
 
 def test_no_more_is_remembered_than_there_is_room_for(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,7 +236,7 @@ def test_no_more_is_remembered_than_there_is_room_for(library: Library, monkeypa
     assert first is not None and first.attr()
     for number in range(1, 60):
         files(library, f"Zen/search/koan {number}")
-    held = library.world.searches
+    held = library.context.searches
     assert len(held._answers) == 3
     assert held._held == sum(len(content.data) for content in held._contents.values()) <= 20_000
     with pytest.raises(MissingError):
@@ -244,10 +244,10 @@ def test_no_more_is_remembered_than_there_is_room_for(library: Library, monkeypa
     assert files(library, "Zen/search/koan 0")
 
 
-async def walked(library: Library) -> tuple[Vfs, News, Kernel, int]:
+async def walked(library: Library) -> tuple[Vfs, ChangeFeed, Kernel, int]:
     """A mount whose kernel has looked its way down to what is found of a word, and the number of that folder."""
     vfs = Vfs(library.root, lambda: space_of("/"))
-    news, kernel = News(library.world, vfs), Kernel(vfs)
+    news, kernel = ChangeFeed(library.context, vfs), Kernel(vfs)
     parent = ROOT_INODE
     for part in ("Zen", "search", "koan"):
         parent = await kernel.lookup(parent, part.encode())
@@ -261,20 +261,20 @@ async def test_the_kernel_is_told_when_something_else_is_found(library: Library)
     fh = await vfs.files.open(first, 0)
     opened = vfs.handles.file(fh).handle.read(0, 1 << 20)
     kernel.forget(news.poll())
-    assert await kernel.lookup(parent, b"results.md") == first and library.world.searches.asked == 1
+    assert await kernel.lookup(parent, b"results.md") == first and library.context.searches.asked == 1
 
     library.add("Zen/documents/more.txt", b"A koan is more.\n", {"koan": ["A koan is more."]})
     assert await kernel.lookup(parent, b"results.md") == first  # up to a tenth of a second it is as it was
     kernel.forget(news.poll())
     second = await kernel.lookup(parent, b"results.md")
-    assert second != first and library.world.searches.asked == 2
+    assert second != first and library.context.searches.asked == 2
     assert await vfs.files.read(fh, 0, 1 << 20) == opened and (vfs.getattr(first)).size == len(opened)
 
     documents = folder(library, "Zen/documents")
     documents.move("more.txt", documents, "renamed.txt", replace=True)
     kernel.forget(news.poll())
     third = await kernel.lookup(parent, b"results.md")
-    assert third != second and library.world.searches.asked == 2, "only the paths are other ones"
+    assert third != second and library.context.searches.asked == 2, "only the paths are other ones"
     again = await vfs.files.open(third, 0)
     assert b"documents/renamed.txt" in await vfs.files.read(again, 0, 1 << 20)
     for each in (fh, again):
@@ -284,7 +284,7 @@ async def test_the_kernel_is_told_when_something_else_is_found(library: Library)
 HEARD = ("while it is searched", "when it was found")
 
 
-def changed_once(library: Library, news: News, monkeypatch: pytest.MonkeyPatch, heard: str) -> None:
+def changed_once(library: Library, news: ChangeFeed, monkeypatch: pytest.MonkeyPatch, heard: str) -> None:
     """The next search is one in which a document is added, of which the mount hears before anybody looks at the answer."""
     work_out = searches_module.Searches.work_out
 
@@ -320,7 +320,7 @@ async def test_news_before_the_first_look_at_an_answer_hide_none_of_its_files(
     assert first
     kernel.forget(vfs.take_stale())
     second = await kernel.lookup(parent, b"results.json")
-    assert second != first and library.world.searches.asked == 2, "the kernel was to forget what was found before"
+    assert second != first and library.context.searches.asked == 2, "the kernel was to forget what was found before"
     fh = await vfs.files.open(second, 0)
     assert b"more.txt" in await vfs.files.read(fh, 0, 1 << 20)
     await vfs.files.release(fh)
@@ -497,5 +497,5 @@ def test_a_whole_ontology_is_forgotten_with_its_saved_searches(library: Library)
     folder(library, "Zen/search/koan").change(AttrChange(mtime=1))
     zen = library.ontology("Zen")
     planned = forget.plan(library.stores, [Found(FoundKind.ONTOLOGY, zen)], "orphans", purge=False)
-    forget.order(library.world.deposits, library.stores, planned)
+    forget.order(library.context.deposits, library.stores, planned)
     assert library.find("Zen") is None and library.stores.journal.names.saved_searches(zen.id) == []

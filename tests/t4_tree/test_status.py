@@ -38,5 +38,5 @@ def test_many_conflicts_take_no_more_queries_than_few(home: Path) -> None:
         newest = [f"Zen/{n:02}.txt" for n in range(FILES - NAMED, FILES)]
         assert shown["conflict_paths"] == newest
         assert len(asked) < QUERIES
-        paths = status(library.world.config, library.stores)["conflict_paths"]
+        paths = status(library.context.config, library.stores)["conflict_paths"]
         assert paths == [f"Zen/{n:02}.txt" for n in range(FILES)]

@@ -25,6 +25,7 @@ from kgfs.errors import (
 )
 from kgfs.stores.aside import step_aside
 from kgfs.tree.inodes import Inodes
+from kgfs.tree.invalidation import StaleEntry
 from kgfs.tree.listing import Listings
 from kgfs.tree.node import (
     FILE_MODE,
@@ -39,7 +40,6 @@ from kgfs.tree.node import (
     Node,
     Rendered,
 )
-from kgfs.tree.stale import StaleEntry
 from kgfs.tree.vfs import Vfs, _encoded, space_of
 from tests.support.scenarios.small_tree import Fixed, FixedFile, Tree
 
@@ -181,7 +181,7 @@ def test_pages_of_a_listing_are_counted_as_their_entries_one_by_one(happenings: 
 
         trio.run(live)
         return [
-            (known.count, known.size, sorted(known.places()), known.gone is None) if known is not None else ()
+            (known.count, known.size, sorted(known.places()), known.unlinked is None) if known is not None else ()
             for known in map(vfs.inodes.get, numbers)
         ]
 

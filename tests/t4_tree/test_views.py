@@ -67,7 +67,7 @@ def test_modes_let_the_kernel_say_erofs_and_owner_is_who_mounted(library: Librar
             continue
         attr = node.attr()
         wanted = {stat.S_IFDIR: 0o755, stat.S_IFREG: 0o644, stat.S_IFLNK: 0o777}[kind_of(node)]
-        assert (stat.S_IMODE(attr.mode), attr.uid, attr.gid) == (wanted, library.world.uid, library.world.gid), path
+        assert (stat.S_IMODE(attr.mode), attr.uid, attr.gid) == (wanted, library.context.uid, library.context.gid), path
         assert attr.mtime > 0, path
 
 
@@ -182,7 +182,7 @@ def test_the_root_explains_itself(library: Library) -> None:
 
 
 def test_the_fixed_files_keep_their_time_from_one_mount_to_the_next(library: Library) -> None:
-    again = Root(replace(library.world, mounted_at=library.world.mounted_at + 10**9))
+    again = Root(replace(library.context, mounted_at=library.context.mounted_at + 10**9))
     for name in ("README.md", "AGENTS.md"):
         found = again.lookup(name)
         assert found is not None and found.attr().mtime == library.node(name).attr().mtime != 0
@@ -193,6 +193,6 @@ def test_the_error_log_grows_while_it_is_read(library: Library, tmp_path: Path) 
     assert isinstance(node, File)
     handle = node.open(read=True, write=False, truncate=False)
     assert handle.direct_io and handle.read(0, 100) == b""
-    library.world.config.errors_log.write_bytes(b'{"error": 1}\n')
+    library.context.config.errors_log.write_bytes(b'{"error": 1}\n')
     assert handle.read(0, 100) == b'{"error": 1}\n'
-    library.world.config.errors_log.unlink()
+    library.context.config.errors_log.unlink()

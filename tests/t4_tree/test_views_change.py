@@ -147,7 +147,7 @@ def test_what_no_file_has_any_more_is_listed_without_a_word_to_the_garage(
     document = library.document("Zen/documents/zen.txt")
     folder(library, "Zen/documents").remove_file("zen.txt")
     if emptied:
-        trash.empty(library.stores, library.world.deposits.settler, time.time_ns())
+        trash.empty(library.stores, library.context.deposits.settler, time.time_ns())
 
     def silent(key: str) -> NoReturn:
         raise TimedOutError("The bucket is silent.")
@@ -171,8 +171,8 @@ def test_nodes_held_from_before_say_that_their_thing_is_gone(library: Library) -
 
 
 def test_marks_are_a_setting_and_sizes_follow_it(library: Library) -> None:
-    marked = replace(library.world, config=replace(library.world.config, tree=Tree(mark_start="<<", mark_end="»")))
-    library.world = marked
+    marked = replace(library.context, config=replace(library.context.config, tree=Tree(mark_start="<<", mark_end="»")))
+    library.context = marked
     assert "> 2 | It is <<old, and»\n> 3 | <<Zen» stays." in library.read(f"{PIECE}/source.txt").decode()
     shown(library)
     assert_exact(library)
@@ -347,7 +347,7 @@ def test_listings_have_a_token_that_moves_with_them(library: Library) -> None:
 
 def test_rot_and_loss_are_errors_never_content(library: Library) -> None:
     document = library.document("Zen/documents/zen.txt")
-    garage = library.world.config.garage
+    garage = library.context.config.garage
     objects = [path for path in garage.rglob("*") if path.is_file() and path.read_bytes() == ZEN]
     assert objects
     paths = (f"Zen/archive/{document.doc_id}/original", "Zen/versions/zen.txt@/1.txt", "Zen/text/zen.txt.md")

@@ -32,7 +32,7 @@ def owing(home: Path) -> Iterator[Library]:
 def test_a_worker_that_begins_while_the_servers_are_asked_is_waited_for(
     owing: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config, journal = owing.world.config, owing.stores.journal
+    config, journal = owing.context.config, owing.stores.journal
     with ExitStack() as working:
 
         def meanwhile(config: Config, haste: float) -> None:
@@ -51,7 +51,7 @@ def test_why_the_last_worker_ended_is_not_said_to_keep_another_from_beginning(
     owing: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server may be back."""
-    config = owing.world.config
+    config = owing.context.config
     with WorkerLock(config.run) as lock:
         lock.note({"state": "ended", "reason": ENDED})
     monkeypatch.setattr(wait, "PATIENCE", 0.0)

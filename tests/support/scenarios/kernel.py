@@ -9,9 +9,9 @@ import stat
 from collections.abc import Iterable, Iterator
 
 from kgfs.errors import KgfsError, MissingError
+from kgfs.tree.invalidation import Invalidation, StaleEntry
 from kgfs.tree.listing import Entry
 from kgfs.tree.node import ROOT_INODE, Attr, Caller, File, Fixed, Folder, Handle
-from kgfs.tree.stale import Invalidation, StaleEntry
 from kgfs.tree.vfs import Vfs
 
 ME = Caller(0, 0)

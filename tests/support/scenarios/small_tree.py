@@ -26,6 +26,7 @@ from kgfs.errors import (
     NotEmptyError,
     StoreError,
 )
+from kgfs.tree.invalidation import Invalidation, StaleEntry, StaleInode
 from kgfs.tree.node import (
     FILE_MODE,
     FOLDER_MODE,
@@ -42,7 +43,6 @@ from kgfs.tree.node import (
     Rendered,
     inode_of,
 )
-from kgfs.tree.stale import Invalidation, StaleEntry, StaleInode
 
 BORN = 1_700_000_000_123_456_789
 

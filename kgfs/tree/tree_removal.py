@@ -16,14 +16,14 @@ import time
 
 from kgfs.errors import NotEmptyError
 from kgfs.stores.journal.facts import SettingChanged
-from kgfs.tree.world import World
+from kgfs.tree.tree_context import TreeContext
 
 SETTING = "documents_removed"
 
 
-def is_bare(world: World, ontology_id: str) -> bool:
+def is_being_removed(context: TreeContext, ontology_id: str) -> bool:
     """*Quick*."""
-    names = world.stores.journal.names
+    names = context.stores.journal.names
     removed = names.settings(ontology_id).get(SETTING)
     if not removed:
         return False
@@ -35,17 +35,17 @@ def is_bare(world: World, ontology_id: str) -> bool:
     return not names.children(documents.id, limit=1)
 
 
-def remove_documents(world: World, ontology_id: str, root: int) -> None:
+def remove_documents(context: TreeContext, ontology_id: str, root: int) -> None:
     """NotEmptyError while something stands in documents/. *Blocks*."""
-    if world.stores.journal.names.children(root, limit=1):
+    if context.stores.journal.names.children(root, limit=1):
         raise NotEmptyError("documents/ is not empty. Remove what is in it first; it goes to the trash.")
-    documents = world.deposits.name(root)
-    world.deposits.record(SettingChanged(ontology_id, SETTING, str(documents.mtime), time.time_ns()))
+    documents = context.deposits.name(root)
+    context.deposits.record(SettingChanged(ontology_id, SETTING, str(documents.mtime), time.time_ns()))
     # Who removes a tree looks into the next folder before any news are heard: no listing from before may be used.
-    if world.moment.position is not None:
-        world.moment.move((SETTING, world.stores.journal.seq()))
+    if context.cache.position is not None:
+        context.cache.move((SETTING, context.stores.journal.seq()))
 
 
-def bring_back(world: World, ontology_id: str) -> None:
+def bring_back(context: TreeContext, ontology_id: str) -> None:
     """*Blocks*."""
-    world.deposits.record(SettingChanged(ontology_id, SETTING, "", time.time_ns()))
+    context.deposits.record(SettingChanged(ontology_id, SETTING, "", time.time_ns()))

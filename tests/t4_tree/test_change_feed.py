@@ -12,10 +12,10 @@ import pytest
 import trio
 
 from kgfs.errors import KgfsError, MissingError
+from kgfs.tree.change_feed import ChangeFeed, everything
 from kgfs.tree.documents import DocumentsFolder
-from kgfs.tree.news import News, everything
+from kgfs.tree.invalidation import StaleEntry
 from kgfs.tree.node import ROOT_INODE, AttrChange, Caller, Folder
-from kgfs.tree.stale import StaleEntry
 from kgfs.tree.vfs import Vfs, space_of
 from tests.support.library import ME, Library, library_at
 from tests.support.scenarios.kernel import Kernel
@@ -36,7 +36,7 @@ class Life:
         self.library = library
         self.random = random.Random(seed)
         self.vfs = Vfs(library.root, lambda: space_of("/"))
-        self.news = News(library.world, self.vfs)
+        self.news = ChangeFeed(library.context, self.vfs)
         self.kernel = Kernel(self.vfs)
         self.commits = 0
 

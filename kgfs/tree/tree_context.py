@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from kgfs.config import Config
 from kgfs.ingest.depositing.deposit import Deposits
 from kgfs.stores.stores import Stores
-from kgfs.tree.moment import Moment
 from kgfs.tree.searches import Searches
+from kgfs.tree.view_cache import ViewCache
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class TreeContext:
     config: Config
     stores: Stores
     deposits: Deposits
@@ -24,8 +24,8 @@ class World:
     """Who owns derived things: the user who mounted."""
     mounted_at: int
     """Nanoseconds; the time of what shows the mount itself."""
-    moment: Moment = field(default_factory=Moment)
+    cache: ViewCache = field(default_factory=ViewCache)
     searches: Searches = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "searches", Searches(self.config, self.stores, self.moment))
+        object.__setattr__(self, "searches", Searches(self.config, self.stores, self.cache))

@@ -18,13 +18,13 @@ from kgfs.stores.journal.facts import (
     SettingChanged,
 )
 from kgfs.tree.aftermath import Aftermath
+from kgfs.tree.graph_feed import GraphFeed
 from kgfs.tree.inodes import Inodes
-from kgfs.tree.news_of_graph import NewsOfGraph
-from kgfs.tree.news_of_names import NewsOfNames
+from kgfs.tree.invalidation import Invalidation, StaleEntry, StaleInode
+from kgfs.tree.names_feed import NamesFeed
 from kgfs.tree.node import ROOT_INODE, Folder
-from kgfs.tree.stale import Invalidation, StaleEntry, StaleInode
+from kgfs.tree.tree_context import TreeContext
 from kgfs.tree.vfs import Vfs
-from kgfs.tree.world import World
 
 AT_ONCE = 1000
 """Facts and changes looked at in one question; the rest waits for the next."""
@@ -33,17 +33,17 @@ STAY = (FileMade, FolderMade, LinkMade, ContentKept, AttributesSet, SettingChang
 """Facts after which every Document that is known stands where it stood."""
 
 
-class News:
-    def __init__(self, world: World, vfs: Vfs) -> None:
-        self._moment = world.moment
-        self._recent = world.deposits.recent
-        self._searches = world.searches
-        self._journal = world.stores.journal
-        self._graph = world.stores.graph
+class ChangeFeed:
+    def __init__(self, context: TreeContext, vfs: Vfs) -> None:
+        self._cache = context.cache
+        self._recent = context.deposits.recent
+        self._searches = context.searches
+        self._journal = context.stores.journal
+        self._graph = context.stores.graph
         self._inodes = vfs.inodes
-        self._after = Aftermath(world, vfs.inodes)
-        self._names_news = NewsOfNames(world, vfs.inodes, self._after)
-        self._graph_news = NewsOfGraph(world, self._after)
+        self._after = Aftermath(context, vfs.inodes)
+        self._names_news = NamesFeed(context, vfs.inodes, self._after)
+        self._graph_news = GraphFeed(context, self._after)
         self._seq = self._journal.seq()
         self._clears = self._graph.clears()
         self._epoch = self._graph.epoch()
@@ -55,7 +55,7 @@ class News:
         before this one failed half way."""
         lost, self._lost = self._lost, True
         if lost:
-            self._moment.move(None)
+            self._cache.move(None)
             self._recent.heard(None)
         known = not lost and self._facts() and self._changes()
         if not known:
@@ -68,7 +68,7 @@ class News:
         return news if known else everything(self._inodes)
 
     def _heard(self) -> None:
-        self._moment.move((self._clears, self._epoch, self._seq))
+        self._cache.move((self._clears, self._epoch, self._seq))
         self._recent.heard(self._seq)
 
     def _facts(self) -> bool:

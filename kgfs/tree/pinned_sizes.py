@@ -15,7 +15,7 @@ from kgfs.tree.node import Attr, Fixed, inode_of
 
 
 @dataclass(slots=True)
-class _Held:
+class _Pinned:
     content: Hashable
     size: int
     handles: int = 0
@@ -23,46 +23,46 @@ class _Held:
     """Whether there are bytes of another size by now."""
 
 
-class HeldFiles:
+class PinnedSizes:
     """The event loop owns it. False while nothing is open."""
 
     def __init__(self, outdated: Callable[[int], None]) -> None:
         """``outdated(inode)`` is called when one gets other bytes: the kernel is to look up its names again."""
-        self._held: dict[int, _Held] = {}
+        self._pinned: dict[int, _Pinned] = {}
         self._outdated = outdated
 
     def __bool__(self) -> bool:
-        return bool(self._held)
+        return bool(self._pinned)
 
     def hold(self, inode: int, handle: Fixed) -> bool:
         """One more handle that reads through the kernel's pages. False, and it may not, if others have other bytes open."""
-        held = self._held.get(inode)
-        if held is None:
-            held = self._held[inode] = _Held(handle.content_id, handle.size)
-        elif held.content != handle.content_id:
+        pinned = self._pinned.get(inode)
+        if pinned is None:
+            pinned = self._pinned[inode] = _Pinned(handle.content_id, handle.size)
+        elif pinned.content != handle.content_id:
             return False
-        held.handles += 1
+        pinned.handles += 1
         return True
 
     def size(self, inode: int) -> int:
         """That of the bytes which are open."""
-        return self._held[inode].size
+        return self._pinned[inode].size
 
     def release(self, inode: int) -> bool:
         """One less. Whether the kernel is to forget what it knows of the inode."""
-        held = self._held[inode]
-        held.handles -= 1
-        if held.handles:
+        pinned = self._pinned[inode]
+        pinned.handles -= 1
+        if pinned.handles:
             return False
-        del self._held[inode]
-        return held.outdated
+        del self._pinned[inode]
+        return pinned.outdated
 
     def shown(self, inode: int, attr: Attr) -> Attr:
         """What to tell of an inode whose node has ``attr`` now."""
         if attr.inode != inode:
             attr = replace(attr, inode=inode, direct_io=True)
-        held = self._changed(attr)
-        return attr if held is None else replace(attr, size=held.size, direct_io=True)
+        pinned = self._changed(attr)
+        return attr if pinned is None else replace(attr, size=pinned.size, direct_io=True)
 
     def found(self, attr: Attr) -> Attr:
         """What to tell of a name whose node has ``attr``."""
@@ -75,11 +75,11 @@ class HeldFiles:
         attr = self.found(entry.attr)
         return entry if attr is entry.attr else Entry(entry.name, entry.node, attr)
 
-    def _changed(self, attr: Attr) -> _Held | None:
-        held = self._held.get(attr.inode)
-        if held is None or held.size == attr.size:
+    def _changed(self, attr: Attr) -> _Pinned | None:
+        pinned = self._pinned.get(attr.inode)
+        if pinned is None or pinned.size == attr.size:
             return None
-        if not held.outdated:
-            held.outdated = True
+        if not pinned.outdated:
+            pinned.outdated = True
             self._outdated(attr.inode)
-        return held
+        return pinned

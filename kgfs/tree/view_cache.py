@@ -18,8 +18,8 @@ MAX_RENDERED = 16 << 20
 """Bytes of rendered files kept, likewise."""
 
 
-class Moment:
-    """One for a world. Without news (nobody calls :meth:`move`) nothing is remembered and every question is asked anew.
+class ViewCache:
+    """One for a context. Without news (nobody calls :meth:`move`) nothing is remembered and every question is asked anew.
 
     With news an answer holds until they move on, a tenth of a second at most after the change: the kernel is told at the
     same time, so nothing older than what it must forget is ever shown to it afterwards. Threads may ask; the event loop

@@ -39,7 +39,7 @@ from kgfs.tree.aftermath import Aftermath
 from kgfs.tree.inodes import Inodes, Place
 from kgfs.tree.listing import name_bytes
 from kgfs.tree.node import ROOT_INODE, inode_of
-from kgfs.tree.world import World
+from kgfs.tree.tree_context import TreeContext
 
 FRESH = 10_000
 """How many files that never had a version are kept in mind."""
@@ -48,13 +48,13 @@ OWN_WRITES = 10.0
 """Seconds for which a kept content is taken for one that was written through this mount, if one was."""
 
 
-class NewsOfNames:
+class NamesFeed:
     """What this mount did itself the kernel knows already: it was told so where it found it (see ``Inodes``)."""
 
     def __init__(
-        self, world: World, inodes: Inodes, aftermath: Aftermath, clock: Callable[[], float] = time.monotonic
+        self, context: TreeContext, inodes: Inodes, aftermath: Aftermath, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._names = world.stores.journal.names
+        self._names = context.stores.journal.names
         self._inodes = inodes
         self._after = aftermath
         self._stale = aftermath.stale

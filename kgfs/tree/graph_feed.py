@@ -7,13 +7,13 @@ from kgfs.stores.graph.vocabulary import Change
 from kgfs.tree import keys
 from kgfs.tree.aftermath import Aftermath
 from kgfs.tree.listing import name_bytes
-from kgfs.tree.world import World
+from kgfs.tree.tree_context import TreeContext
 
 
-class NewsOfGraph:
-    def __init__(self, world: World, aftermath: Aftermath) -> None:
-        self._names = world.stores.journal.names
-        self._graph = world.stores.graph
+class GraphFeed:
+    def __init__(self, context: TreeContext, aftermath: Aftermath) -> None:
+        self._names = context.stores.journal.names
+        self._graph = context.stores.graph
         self._after = aftermath
         self._stale = aftermath.stale
 

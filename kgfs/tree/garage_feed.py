@@ -15,8 +15,8 @@ from kgfs.errors import KgfsError, MissingError
 from kgfs.stores.error_log import ErrorLog, Trouble
 from kgfs.stores.garage.contract import Segment
 from kgfs.tree.garage import LEDGER, GarageView, below, key_of
+from kgfs.tree.invalidation import Invalidation, StaleEntry, StaleInode
 from kgfs.tree.node import Folder, Node, inode_of
-from kgfs.tree.stale import Invalidation, StaleEntry, StaleInode
 from kgfs.tree.vfs import Vfs
 
 AT_ONCE = 300
@@ -45,7 +45,7 @@ class _Seen:
     """None: it left."""
 
 
-class GarageNews:
+class GarageFeed:
     """Two quick questions while nothing happens. The event loop owns it."""
 
     def __init__(self, view: GarageView, vfs: Vfs) -> None:

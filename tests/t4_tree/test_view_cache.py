@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kgfs.errors import MissingError
-from kgfs.tree.news import News
+from kgfs.tree.change_feed import ChangeFeed
 from kgfs.tree.node import File
 from kgfs.tree.vfs import Vfs, space_of
 from tests.support.library import library_at, read
@@ -20,7 +20,7 @@ def test_what_could_not_be_opened_is_not_found_again(home: Path) -> None:
     with library_at(home) as library:
         library.add("Zen/documents/a.txt", b"Zen is here, and a koan.\n", {"Zen": ["Zen is here"]})
         library.add("Zen/documents/b.txt", b"Here Zen is here, too.\n", {"Zen": ["Zen is here"]})
-        news = News(library.world, Vfs(library.root, lambda: space_of("/")))
+        news = ChangeFeed(library.context, Vfs(library.root, lambda: space_of("/")))
         node = library.node(SOURCE)
         assert isinstance(node, File)
         node.attr()
