@@ -9,7 +9,8 @@ For tests of durability. Costs one comparison where nothing is set. Names are th
 ``names-hidden``, ``noted``, ``original-aside``, ``original-back``, ``original-gone``, ``original-made``,
 ``original-wanted``, ``owed``, ``parsed``, ``published``, ``purge-noted``, ``quarantined``, ``reading-kept``, ``recorded``,
 ``redacted``, ``replica-page``, ``rescued``, ``restored``, ``restored-aside``, ``restored-files``, ``scrubbed``,
-``settled``, ``shipped``, ``snapshot-copied``, ``staged``, ``survivors-named``, ``survivors-planned``, ``trash-emptied``,
+``settled``, ``shipped``, ``snapshot-copied``, ``snapshot-fetched``, ``snapshot-files-put``, ``snapshot-in-place``,
+``snapshot-part-fetched``, ``snapshot-part-put``, ``snapshot-put``, ``staged``, ``survivors-named``, ``survivors-planned``, ``trash-emptied``,
 ``trash-restored``, ``upload-noted``, ``validated``, ``vectors-derived``, ``waiting-put``, ``waits-too``,
 ``word-carried-out``, ``word-kept``, ``word-recorded``.
 

@@ -119,6 +119,8 @@ class Garage:
     """Whether other homes, on other machines, use the same place in the bucket."""
     durability: str = "local"
     """What ``close()`` waits for where it is shared: ``local``, this machine's disk, or ``shared``, the bucket."""
+    snapshot_facts: int = 20_000
+    """Facts after which a worker puts a snapshot into a shared bucket, for new homes to begin with; 0 for none."""
 
     def __post_init__(self) -> None:
         if self.store not in ("files", "s3"):
@@ -136,7 +138,7 @@ class Garage:
         if not re.fullmatch(r"[A-Za-z0-9_-]*", self.region):
             raise BadInputError(f"garage.region is made of letters, digits, '_' and '-', not {self.region!r}.")
         _more_than_0("garage", self, LONGEST, "timeout")
-        _at_least("garage", self, 0, "cache_bytes")
+        _at_least("garage", self, 0, "cache_bytes", "snapshot_facts")
 
 
 @dataclass(frozen=True, slots=True)

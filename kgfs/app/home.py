@@ -72,6 +72,10 @@ def open_stores(
     if not make:
         refuse_nothing(config)
     make_home(config)
+    if config.garage_store.shared:
+        from kgfs.app.beginning import begin_with_snapshot  # of shared homes alone
+
+        begin_with_snapshot(config)
     with ExitStack() as stack:
         garage, journal = open_garage(config), SqliteJournal(config.front_db)
         if config.garage_store.shared:

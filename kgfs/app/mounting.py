@@ -48,13 +48,18 @@ NO_PAUSE = 5.0
 
 
 def prepare_mount(
-    config: Config, progress: Callable[[int, int], None], told: Callable[[str], None], *, worker: bool = True
+    config: Config, progress: Callable[[int, int, str], None], told: Callable[[str], None], *, worker: bool = True
 ) -> None:
-    """Make the home. BadInputError where a ``worker`` would refuse to keep vectors."""
+    """Make the home; where others share its bucket it begins with a snapshot, which may take long. ``progress`` is told how much of how
+    much is there, and of what. BadInputError where a ``worker`` would refuse to keep vectors."""
     make_home(config)
     if worker and config.models.embedder != "none":
         told("Asking the bucket whose vectors stand where these are to")
         take_place(config)
+    if config.garage_store.shared:
+        from kgfs.app.beginning import begin_with_snapshot  # of shared homes alone
+
+        begin_with_snapshot(config, lambda done, total: progress(done, total, "MiB of the snapshot"), told)
 
 
 EXCHANGE_AGAIN = 5.0

@@ -7,7 +7,7 @@ import platform
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -123,7 +123,7 @@ def run_worker(
                 lock.note({**note, "state": "preparing"})
                 prepare = partial(derive_vectors, config, stores, partial(embed_again, stores, compute, go_on))
                 working = partial(lock.note, {**note, "state": "working"})
-                with _answering_questions(config, stores, compute):
+                with _answering_questions(config, stores, compute), _keeping_snapshots(config, stores):
                     gave_way = worker.run(
                         until_idle=until_idle,
                         watch=looks,
@@ -231,6 +231,14 @@ def _answering_questions(config: Config, stores: Stores, compute: Compute) -> It
         except KgfsError as error:
             ErrorLog(config.errors_log).add("questions", error)
         yield
+
+
+def _keeping_snapshots(config: Config, stores: Stores) -> AbstractContextManager[None]:
+    if not stores.journal.sharing:
+        return nullcontext()
+    from kgfs.ingest.sharing.snapshots import keeping_snapshots  # of shared homes alone
+
+    return keeping_snapshots(config, stores)
 
 
 def _both(first: Callable[[], None], second: Callable[[], None]) -> Callable[[], None]:

@@ -9,22 +9,27 @@ from typing import Any
 import click
 
 from kgfs.app.home import hear, in_haste, open_stores
+from kgfs.app.snapshots import put_snapshot, snapshots_in
 from kgfs.cli.confirming import confirm
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
 from kgfs.errors import KgfsError, MissingError, TimedOutError, UnsupportedError
 from kgfs.knowledge.status import sharing_page
 from kgfs.stores.hosts import known_roll, read_roll, strike_off
+from kgfs.stores.snapshots.layout import Manifest
 
 
 @click.command()
 @click.option("--strike-off", "strike_off_", metavar="ID", help="Wait no more for a host that will not come back.")
+@click.option(
+    "--snapshot", is_flag=True, help="First put a snapshot of this home into the bucket, for new homes to begin with."
+)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @as_json
 @with_config
-def command(config: Config, strike_off_: str | None, yes: bool, as_json: bool) -> None:
-    """List the homes that share the bucket: id, when it was last heard of, the last fact it has followed, where it is; and
-    the purges that wait for some of them.
+def command(config: Config, strike_off_: str | None, snapshot: bool, yes: bool, as_json: bool) -> None:
+    """List the homes that share the bucket: id, when it was last heard of, the last fact it has followed, where it is; the
+    snapshots that new homes begin with; and the purges that wait for some of the homes.
 
     A host has obeyed every purge up to the fact that it has followed. One that was struck off and comes back all the same
     obeys what it missed before it does anything else, and is listed again. While the bucket does not answer, what it said
@@ -34,7 +39,10 @@ def command(config: Config, strike_off_: str | None, yes: bool, as_json: bool) -
     Example:
       kgfs hosts
       kgfs hosts --strike-off 1b2c3d4e5f60
+      kgfs hosts --snapshot
     """
+    if snapshot:
+        put_snapshot(config)
     config = config if strike_off_ else in_haste(config)
     with open_stores(config, make=False, known=True) as stores:
         if not stores.journal.sharing:
@@ -52,17 +60,34 @@ def command(config: Config, strike_off_: str | None, yes: bool, as_json: bool) -
             strike_off(stores.garage.objects, found.id)
             read_roll(config, stores)
         page = sharing_page(config)
+        snapshots = [] if away else [_told(found) for found in snapshots_in(stores)]
     assert page is not None
     if as_json:
-        click.echo(json.dumps(page | {"away": told_of(away)}))
+        click.echo(json.dumps(page | {"snapshots": snapshots, "away": told_of(away)}))
         return
     if away:
         click.echo(told_of(away), err=True)
     for host in page["hosts"]:
-        heard = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(host["said_at"]))
-        click.echo(f"{host['id']}\t{heard}\t{host['followed']} of {page['fact']}\t{host['name']}")
+        click.echo(f"{host['id']}\t{_time(host['said_at'])}\t{host['followed']} of {page['fact']}\t{host['name']}")
+    for one in snapshots:
+        click.echo(
+            f"snapshot\t{_time(one['made_at'])}\t{one['fact']} of {page['fact']}\t{one['bytes'] / (1 << 20):.1f} MiB"
+        )
     for line in waiting(page["purges"]):
         click.echo(line)
+
+
+def _told(found: Manifest) -> dict[str, Any]:
+    return {
+        "fact": found.position,
+        "made_at": found.made_at,
+        "bytes": found.size,
+        "files": [f.name for f in found.files],
+    }
+
+
+def _time(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
 
 
 def waiting(purges: list[dict[str, Any]]) -> list[str]:

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import click
@@ -79,8 +78,7 @@ def command(
     with Steps() as step:
         if view == KNOWLEDGE:
             with Bar() as bar:
-                copied = partial(bar.show, what="rows of the graph copied")
-                prepare_mount(config, copied, step, worker=not no_worker)
+                prepare_mount(config, bar.show, step, worker=not no_worker)
         if not foreground:
             if config.on_servers:
                 step("Starting the mount, which first asks the bucket what is to be known here")

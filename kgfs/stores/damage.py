@@ -32,6 +32,7 @@ class Kind(StrEnum):
     LEFT_UPLOAD = "left upload"
     LEFT_CACHE = "left cache file"
     LEFT_WAITING = "left waiting content"
+    BAD_SNAPSHOT = "snapshot that no home can begin with"
 
 
 REMEDIES: dict[Kind, str] = {
@@ -60,10 +61,11 @@ REMEDIES: dict[Kind, str] = {
     Kind.LEFT_UPLOAD: "takes room and nothing else; --repair aborts it once it is a day old: until then somebody may be at it",
     Kind.LEFT_CACHE: "takes room and nothing else; --repair removes it",
     Kind.LEFT_WAITING: "takes room and nothing else; --repair removes it",
+    Kind.BAD_SNAPSHOT: "new homes pass it over; --repair removes it",
 }
 """What repairing would do, or would have done where it could."""
 
-HARMLESS = frozenset({Kind.LEFT_INBOX, Kind.LEFT_UPLOAD, Kind.LEFT_CACHE, Kind.LEFT_WAITING})
+HARMLESS = frozenset({Kind.LEFT_INBOX, Kind.LEFT_UPLOAD, Kind.LEFT_CACHE, Kind.LEFT_WAITING, Kind.BAD_SNAPSHOT})
 """Left behind by what was killed: nobody's, and no sign that anything is lost. Of what could be somebody's, an orphan object or
 a spool file, that cannot be said."""
 

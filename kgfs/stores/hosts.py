@@ -25,6 +25,7 @@ from kgfs.stores.journal.encoding import decode
 from kgfs.stores.journal.facts import ForgettingDone
 from kgfs.stores.journal.following import confirmed
 from kgfs.stores.notes import write_note
+from kgfs.stores.snapshots.layout import delete_of
 from kgfs.stores.stores import Stores
 from kgfs.stores.waiting import LEAVING
 
@@ -104,8 +105,9 @@ def are_there(objects: Objects) -> bool:
 
 def strike_off(objects: Objects, host: str) -> bool:
     """Wait for that host no more; whether it was there. One that comes back all the same follows first what it missed,
-    obeys it, and stands there again."""
+    obeys it, and stands there again. Snapshots that it left half put are deleted."""
     gone = [objects.delete(key) for key, _ in list(objects.keys(f"{HOSTS}{host}/"))]
+    delete_of(objects, host)
     return any(gone)
 
 
@@ -132,7 +134,7 @@ def read_roll(config: Config, stores: Stores) -> Roll:
         before = None
     known = before.purges if before else ()
     upto = before.upto if before else min(slowest, followed)
-    purges = [purge for purge in (*known, *_purges(stores, upto, followed)) if purge.fact > slowest]
+    purges = [purge for purge in (*known, *purges_between(stores, upto, followed)) if purge.fact > slowest]
     roll = Roll(followed, time.time(), hosts, tuple(purges))
     write_note(_path(config), asdict(roll))
     return roll
@@ -165,7 +167,8 @@ def _hosts(objects: Objects) -> Iterator[Host]:
             yield Host(id_, upto, when, "")
 
 
-def _purges(stores: Stores, after: int, upto: int) -> Iterator[Purge]:
+def purges_between(stores: Stores, after: int, upto: int) -> Iterator[Purge]:
+    """Yield the purges that the ledger tells of behind the fact ``after``, up to the fact ``upto``. Asks the ledger."""
     if after >= upto:
         return
     for seq, entry in stores.garage.ledger.replay(after):

@@ -23,6 +23,7 @@ from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.hosts import is_left_aside
 from kgfs.stores.journal.encoding import encode
 from kgfs.stores.journal.facts import ReadingOwed
+from kgfs.stores.snapshots.layout import delete_folder
 from kgfs.stores.stores import Stores
 from kgfs.stores.waiting import LEAVING, is_awaited, is_wanted
 
@@ -94,6 +95,9 @@ class _Mending:
                 return "removed"
             case Kind.LEFT_WAITING:
                 return self._waiting(damage.what)
+            case Kind.BAD_SNAPSHOT:
+                delete_folder(objects := self._stores.garage.objects, [key for key, _ in objects.keys(damage.what)])
+                return "removed"
             case _:
                 return ""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from kgfs.config import Config
 from kgfs.errors import BusyError
@@ -10,6 +11,7 @@ from kgfs.ingest.keeping.followed import graph_note, read_note
 from kgfs.ingest.keeping.giving_up import GivingUp
 from kgfs.ingest.keeping.settle import Settler
 from kgfs.ingest.sharing.obey import is_obeyed
+from kgfs.ingest.sharing.snapshots import delete_purged
 from kgfs.stores.garage.durable import os_errors
 from kgfs.stores.hosts import Host, host_id, read_roll, say
 from kgfs.stores.journal.following import confirmed
@@ -23,8 +25,8 @@ AT_LEAST = 3600.0
 
 def acknowledge(config: Config, stores: Stores) -> None:
     """To be called often, with all that is known delivered and followed. A purge is obeyed when nothing of SHARE-7 is left to
-    be erased, nothing stands aside that this home has purged, and the home's graph is without it, and scrubbed, so how far that
-    has followed is what is said. Until then no more is said than before; by who never said anything, that it is there and has
+    be erased, nothing stands aside that this home has purged, no snapshot from before it is in the bucket, and the home's graph is
+    without it, and scrubbed, so how far that has followed is what is said. Until then no more is said than before; by who never said anything, that it is there and has
     obeyed nothing. Raises what the garage raises.
     """
     looked = config.run / "acknowledged"  # not the roll's time, which who asks for it often would keep fresh
@@ -39,13 +41,20 @@ def acknowledge(config: Config, stores: Stores) -> None:
     followed = max(_derived(config, stores, followed), said)
     if own is not None and _is_said(own, followed):
         return
-    waits = any(said < purge.fact <= followed for purge in roll.purges)
-    if not _has_obeyed(config, stores, waits=waits, is_new=own is None):
+    purges = [purge.fact for purge in roll.purges if said < purge.fact <= followed]
+    if not (
+        _has_obeyed(config, stores, waits=bool(purges), is_new=own is None) and _no_snapshot_has(config, stores, purges)
+    ):
         followed = said
         if own is not None and _is_said(own, followed):
             return
     say(config, stores.garage.objects, followed)
     read_roll(config, stores)
+
+
+def _no_snapshot_has(config: Config, stores: Stores, purges: Sequence[int]) -> bool:
+    """Delete the snapshots that were made before these purges; False while this home is still putting one."""
+    return not purges or delete_purged(config, stores.garage.objects, max(purges))
 
 
 def _is_said(own: Host, followed: int) -> bool:

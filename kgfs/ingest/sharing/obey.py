@@ -77,6 +77,12 @@ def noting_purges(config: Config, stores: Stores, entries: Iterator[tuple[int, b
         _note_more(config, _sha256s(_minted(_told(stores), purged)))
 
 
+def note_all_purges(config: Config) -> None:
+    """For a home that has bytes of its own and is about to get names which do not tell what was purged before: everything that the
+    ledger tells of is to be obeyed."""
+    write_note(_note(config), {"all": True}, durable=True)
+
+
 def _told(stores: Stores) -> Iterator[bytes]:
     return (entry for _, entry in stores.garage.ledger.replay())
 
@@ -180,8 +186,8 @@ def _note(config: Config) -> Path:
 
 
 def _noted(config: Config) -> _Noted | None:
-    """None where it cannot be read, after a power loss with a version that did not wait for it to be durable. Of an earlier
-    version it tells nothing of what waits."""
+    """None where all purges of the ledger are meant, or the note cannot be read, after a power loss with a version that did not wait
+    for it to be durable. Of an earlier version it tells nothing of what waits."""
     try:
         found = json.loads(_note(config).read_text())
         waiting = [(int(name_id), str(sha256)) for name_id, sha256 in found.get("waiting", ())]

@@ -13,6 +13,7 @@ from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.garage.contract import BLOCK
 from kgfs.stores.hosts import is_left_aside
 from kgfs.stores.readings import decode_reading, key_of_decisions, reading_key
+from kgfs.stores.snapshots.layout import SNAPSHOTS
 from kgfs.stores.stores import Stores
 from kgfs.stores.waiting import LEAVING, WAITING, is_awaited
 
@@ -52,7 +53,7 @@ def in_garage(stores: Stores, *, deep: bool, progress: Callable[[int, int, str],
         promised.add(key)
     for document in documents(stores):
         yield from _parts(stores, document)
-    keys = list(objects.keys(""))
+    keys = [found for found in objects.keys("") if not found[0].startswith(SNAPSHOTS)]  # looked at by themselves
     held = {document.key for document in documents(stores)} | promised | set(journal.unheld())
     for done, (key, size) in enumerate(keys, 1):
         for damage in _object(stores, key, size, held, deep):

@@ -25,6 +25,7 @@ from kgfs.stores.graph.reading import GraphReads
 from kgfs.stores.graph.rows import LEAVING, STAGED
 from kgfs.stores.graph.vocabulary import Batch, Mark, Publication, Redaction, RelationshipRow, Said
 from kgfs.stores.locks import take
+from kgfs.stores.migrations import newest
 
 FORMAT = 1
 """The format that the schema makes, before migrations."""
@@ -182,6 +183,11 @@ class SqliteGraph(GraphReads):
             self._aside = None
         if self._folder:
             self._folder.cleanup()
+
+
+def graph_format() -> int:
+    """Return the format of the tables that this kgfs reads and writes."""
+    return newest(FORMAT, MIGRATIONS)
 
 
 def built_beside(path: Path) -> Path:

@@ -295,6 +295,11 @@ CREATE TABLE united (
 """What was added since; see ``kgfs.stores.migrations`` for the rules."""
 
 
+def names_format() -> int:
+    """Return the format of the tables that this kgfs reads and writes."""
+    return newest(VERSION, MIGRATIONS)
+
+
 class Reading(sqlite3.Connection):
     """A connection that cannot write and raises the project's errors."""
 
@@ -334,7 +339,7 @@ def prepare(path: Path, *, durable: bool) -> sqlite3.Connection:
     except (sqlite3.Error, UnicodeDecodeError) as error:
         db.close()
         raise typed(error, path) from error
-    if version != newest(VERSION, MIGRATIONS):
+    if version != names_format():
         db.close()
         raise StoreError(f"{path}: format {version} is not known here; a newer kgfs wrote it.")
     return db

@@ -21,6 +21,10 @@ if TYPE_CHECKING:  # numpy, which a mount does not need
     from kgfs.stores.vectors.contract import Vectors
 
 
+VECTORS_FORMAT = 1
+"""The format of the tables of vectors that stand in a file."""
+
+
 def open_vectors(config: Config, model: str) -> Vectors:
     """Those of one embedding model. Asks no server yet."""
     settings = config.vectors

@@ -1,0 +1,157 @@
+"""How a new home begins with a snapshot from the bucket that it shares, in place of deriving everything from the ledger."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+
+from kgfs.config import Config
+from kgfs.errors import AWAY, FullError, KgfsError, StoreError
+from kgfs.failpoints import border
+from kgfs.ingest.keeping.followed import graph_note, vectors_note
+from kgfs.ingest.sharing.obey import note_all_purges
+from kgfs.stores import hosts
+from kgfs.stores.database import remove_database
+from kgfs.stores.garage.contract import Objects
+from kgfs.stores.garage.durable import os_errors, sync_folder
+from kgfs.stores.garage.opening import open_garage
+from kgfs.stores.graph.sqlite import graph_format
+from kgfs.stores.journal.schema import names_format
+from kgfs.stores.locks import locked
+from kgfs.stores.notes import write_note
+from kgfs.stores.snapshots import layout
+from kgfs.stores.snapshots.copying import epoch_in
+from kgfs.stores.snapshots.fetching import fetch_file
+from kgfs.stores.snapshots.layout import GRAPH, NAMES, VECTORS, File, Manifest
+from kgfs.stores.spare import leave_spare
+from kgfs.stores.vectors.opening import VECTORS_FORMAT
+
+FETCHED = "snapshot.fetched"
+"""In the run folder: what was fetched so far of a snapshot, by the last part of its name in the bucket."""
+
+EVER = 2**63 - 1
+
+log = logging.getLogger("kgfs.snapshot")
+
+
+def begin_with_snapshot(
+    config: Config,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+    told: Callable[[str], None] = lambda step: None,
+) -> bool:
+    """Where the home has no names yet: fetch the newest snapshot of the bucket that can be used, and make its files those of the home;
+    whether that was done. The home follows the ledger from there.
+
+    One process does, others wait. After a kill the next call goes on with what was fetched. A snapshot that is damaged, incomplete or
+    of another version is passed over, with one line in the log. AwayError and TimedOutError where the bucket is away; FullError where the
+    disk has no room. ``progress`` is told MiB of MiB, ``told`` a step in words.
+    """
+    if config.front_db.exists():
+        return False
+    from kgfs.app.home import RESTORING
+
+    with locked(config.run / RESTORING), closing(open_garage(config, cached=False)) as garage:
+        if config.front_db.exists():
+            return False
+        told("Looking in the bucket for a snapshot to begin with")
+        for found in layout.manifests(garage.objects):
+            if isinstance(found, StoreError):
+                log.warning("passed over: %s", found)
+            elif _take(config, garage.objects, found, progress):
+                return True
+        _remove_fetched(config)
+        return False
+
+
+def _take(config: Config, objects: Objects, found: Manifest, progress: Callable[[int, int], None]) -> bool:
+    """Begin with this snapshot; False where it is passed over."""
+    files = [file for file in found.files if _is_wanted(config, file)]
+    if all(file.name != NAMES for file in files):
+        log.warning("passed over: %s has no names of the format that this kgfs has.", found.folder)
+        return False
+    folder = config.run / FETCHED / found.folder.rstrip("/").rpartition("/")[2]
+    has_own = any(config.spool.iterdir()) or config.garage_cache.exists()
+    try:
+        _fetch(config, objects, found, files, folder, progress, has_own=has_own)
+    except (FullError, *AWAY):
+        raise
+    except KgfsError as error:  # what is damaged, or was deleted meanwhile; the next one, or the ledger, has the same
+        log.warning("passed over: %s: %s", found.folder, error)
+        return False
+    border("snapshot-fetched")
+    if has_own:
+        note_all_purges(config)
+    _put_in_place(config, folder, files)
+    log.info("begun with the snapshot of fact %d, %d MiB", found.position, found.size >> 20)
+    return True
+
+
+def _is_wanted(config: Config, file: File) -> bool:
+    match file.name:
+        case layout.NAMES:
+            return file.schema == names_format()
+        case layout.GRAPH:
+            return file.schema == graph_format()
+        case layout.VECTORS:
+            return (
+                file.schema == VECTORS_FORMAT and config.vectors.store == "sqlite" and config.models.embedder != "none"
+            )
+        case _:
+            return False
+
+
+def _fetch(
+    config: Config,
+    objects: Objects,
+    found: Manifest,
+    files: Sequence[File],
+    folder: Path,
+    progress: Callable[[int, int], None],
+    *,
+    has_own: bool,
+) -> None:
+    with os_errors(f"Making {folder}"):
+        for other in (config.run / FETCHED).glob("*"):
+            if other != folder:
+                shutil.rmtree(other)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        there = sum(path.stat().st_size for path in folder.iterdir())
+    done, total = 0, sum(file.size for file in files)
+    leave_spare(folder, "the snapshot that this home is to begin with", EVER, max(0, total - there))
+    # Before any text of the snapshot is here: from now on purges wait for this home, too.
+    hosts.say(config, objects, 0 if has_own else found.position)
+
+    def more(size: int) -> None:
+        nonlocal done
+        done += size
+        progress(done >> 20, total >> 20)
+
+    for file in files:
+        fetch_file(objects, found.folder, file, folder / file.name, more)
+
+
+def _put_in_place(config: Config, folder: Path, files: Sequence[File]) -> None:
+    """The names last: while they are missing all of this is done again after a kill."""
+    targets = {VECTORS: config.vectors_db, GRAPH: config.graph_db, NAMES: config.front_db}
+    with os_errors(f"Putting the snapshot in place in {config.home}"):
+        for target in targets.values():
+            remove_database(target)
+        for note in (graph_note(config), *config.run.glob("vectors-*.upto")):
+            note.unlink(missing_ok=True)
+        for file in sorted(files, key=lambda file: list(targets).index(file.name)):
+            if file.name == GRAPH:
+                write_note(graph_note(config), [file.position, epoch_in(folder / GRAPH)])
+            elif file.name == VECTORS:
+                write_note(vectors_note(config, file.model), [file.position])
+            (folder / file.name).rename(targets[file.name])
+            sync_folder(config.home)
+            border("snapshot-in-place")
+    _remove_fetched(config)
+
+
+def _remove_fetched(config: Config) -> None:
+    with os_errors(f"Removing {config.run / FETCHED}"), suppress(FileNotFoundError):
+        shutil.rmtree(config.run / FETCHED)

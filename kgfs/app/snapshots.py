@@ -1,0 +1,40 @@
+"""The snapshots of a shared bucket: making one, and telling of those that are there."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+
+from kgfs.app.home import model_in_use, open_stores
+from kgfs.config import Config
+from kgfs.errors import BusyError, UnsupportedError
+from kgfs.ingest.sharing.snapshots import make_snapshot
+from kgfs.stores.garage.opening import open_garage
+from kgfs.stores.snapshots import layout
+from kgfs.stores.snapshots.layout import Manifest
+from kgfs.stores.stores import Stores
+
+PATIENCE = 60.0
+"""Seconds that a verb goes on trying while a worker changes the graph, or another home makes a snapshot."""
+LOOK = 1.0
+
+
+def put_snapshot(config: Config) -> Manifest:
+    """Make a snapshot of the home now and put it into the bucket that it shares. BusyError where that cannot be within PATIENCE
+    seconds; UnsupportedError where no other home shares the garage; other errors as of :func:`.make_snapshot`."""
+    with open_stores(config, make=False) as stores, closing(open_garage(config, cached=False)) as garage:
+        if not stores.journal.sharing:
+            raise UnsupportedError("No other home shares this garage: garage.shared is not set.")
+        deadline, model = time.monotonic() + PATIENCE, model_in_use(config, stores)
+        while True:
+            try:
+                return make_snapshot(config, stores, garage.objects, model)
+            except BusyError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(LOOK)
+
+
+def snapshots_in(stores: Stores) -> list[Manifest]:
+    """Return the complete snapshots of the bucket, the newest first. Asks the bucket."""
+    return [found for found in layout.manifests(stores.garage.objects) if isinstance(found, Manifest)]

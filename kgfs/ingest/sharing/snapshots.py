@@ -1,0 +1,206 @@
+"""Make snapshots of this home for new ones, and delete those that may hold what was purged.
+
+A snapshot is made under the lease ``snapshot``, so that one home of all is at it, and under a lock of the home, so that nobody
+says of the home that it has obeyed a purge while a copy from before that purge may still be put.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+from kgfs.config import Config
+from kgfs.errors import BusyError, KgfsError
+from kgfs.failpoints import border
+from kgfs.ingest.keeping.followed import graph_note, read_note, vectors_note
+from kgfs.stores.error_log import ErrorLog, Trouble
+from kgfs.stores.garage.contract import Objects
+from kgfs.stores.garage.durable import os_errors
+from kgfs.stores.garage.opening import open_garage
+from kgfs.stores.hosts import host_id, purges_between
+from kgfs.stores.journal.following import confirmed
+from kgfs.stores.leases.bucket import BucketLeases
+from kgfs.stores.leases.contract import Lease
+from kgfs.stores.leases.holding import Holding
+from kgfs.stores.locks import alone, locked_within
+from kgfs.stores.snapshots import layout
+from kgfs.stores.snapshots.copying import copy_graph, copy_names, copy_vectors, epoch_in
+from kgfs.stores.snapshots.layout import GRAPH, MANIFEST, NAMES, VECTORS, File, Manifest
+from kgfs.stores.snapshots.putting import put_file
+from kgfs.stores.spare import leave_spare
+from kgfs.stores.stores import Stores
+
+LEASE = "snapshot"
+LOCK = "snapshot.lock"
+COPIES = "snapshot.making"
+"""In the run folder: where the copies stand while they are put."""
+GROWN_BYTES, GROWN_SHARE = 64 << 20, 1.25
+"""A graph that has grown by so many bytes, and by a quarter, since the newest snapshot is worth another one."""
+LOOK = 10.0
+"""Seconds between looks of a worker whether a snapshot is due."""
+AGAIN = 600.0
+"""Seconds after which a snapshot that failed, as on a full disk, is tried again."""
+EVER = 2**63 - 1
+
+Stop = Callable[[], bool]
+
+
+@contextmanager
+def keeping_snapshots(config: Config, stores: Stores) -> Iterator[None]:
+    """Have a thread make a snapshot whenever one is due and no document is owed, until this is left; a snapshot that is under way then
+    is given up. For the worker of a home. Nothing is done where the home shares no garage, or ``garage.snapshot_facts`` is 0."""
+    if not (stores.journal.sharing and config.garage_store.snapshot_facts):
+        yield
+        return
+    ending = threading.Event()
+    thread = threading.Thread(target=_keep, args=(config, stores, ending), name="kgfs-snapshots", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ending.set()
+        thread.join()
+
+
+def _keep(config: Config, stores: Stores, ending: threading.Event) -> None:
+    trouble, pause, looked = Trouble(ErrorLog(config.errors_log), "snapshot"), LOOK, -1
+    model = stores.vectors.model if stores.vectors is not None else ""
+    with closing(open_garage(config, cached=False)) as garage:
+        while not ending.wait(pause):
+            pause = LOOK
+            try:
+                upto = confirmed(stores.journal)
+                if upto == looked or stores.journal.jobs.owed():
+                    continue
+                if is_due(config, garage.objects, upto):
+                    make_snapshot(config, stores, garage.objects, model, ending.is_set)
+                looked = upto
+                trouble.over()
+            except BusyError:
+                continue  # somebody is at it, or changes the graph: the next look finds out
+            except KgfsError as error:
+                trouble.met(error)
+                pause = AGAIN
+
+
+def is_due(config: Config, objects: Objects, upto: int) -> bool:
+    """Whether so much has happened up to the fact ``upto`` since the newest snapshot that another one is worth its making. Asks the bucket."""
+    newest = next((found for found in layout.manifests(objects) if isinstance(found, Manifest)), None)
+    if upto - (newest.position if newest else 0) >= config.garage_store.snapshot_facts:
+        return True
+    graph = newest.file(GRAPH) if newest else None
+    now = config.graph_db.stat().st_size if config.graph_db.exists() else 0
+    before = graph.size if graph else 0
+    return now >= before + GROWN_BYTES and now >= before * GROWN_SHARE
+
+
+def make_snapshot(config: Config, stores: Stores, objects: Objects, model: str, stop: Stop = lambda: False) -> Manifest:
+    """Copy this home's databases and put them as a snapshot; return its manifest. Only the newest ``layout.KEPT`` snapshots stay.
+
+    ``objects`` are those of the shared garage, without a cache. ``model`` is the embedding model whose vectors are copied, '' for none.
+    BusyError where another home, or another process of this one, is at it, where the graph is just being changed, where a document was
+    purged meanwhile, or where ``stop`` says so: then nothing is put. FullError where the copies would take the last of the disk.
+    """
+    refusal = "Another process of this home is making a snapshot. Try again later."
+    with alone(config.run / LOCK, refusal), closing(Holding(BucketLeases(objects), config.pipeline.lease)) as holding:
+        lease = holding.take(LEASE)
+        if lease is None:
+            raise BusyError("Another home is making a snapshot. Try again later.")
+        try:
+            for keys in layout.folders(objects).values():
+                if not layout.is_complete(keys):  # whoever was at it was killed, or finds out that it lost the lease
+                    layout.delete_folder(objects, keys)
+            return _make(config, stores, objects, model, stop, lambda: _surely(holding, lease))
+        finally:
+            remove_copies(config)
+            holding.release(lease)
+
+
+def delete_purged(config: Config, objects: Objects, fact: int) -> bool:
+    """Delete every snapshot that was made before the fact ``fact`` of the ledger, which purged something, and what a killed process left on this
+    machine. False, with nothing done, while this home is making one: it looks for purges itself when it is done."""
+    with locked_within(config.run / LOCK, 0) as ours:
+        if ours:
+            remove_copies(config)
+            layout.delete_before(objects, fact)
+        return ours
+
+
+def remove_copies(config: Config) -> None:
+    with os_errors(f"Removing {config.run / COPIES}"), suppress(FileNotFoundError):
+        shutil.rmtree(config.run / COPIES)
+
+
+def _make(config: Config, stores: Stores, objects: Objects, model: str, stop: Stop, is_ours: Stop) -> Manifest:
+    copies = _copied(config, model, stop)
+    position = min(at for _, _, at in copies)
+    _refuse_purged(stores, position)
+    folder = layout.new_folder(position, host_id(config))
+    try:
+        files: list[File] = []
+        for name, path, at in copies:
+            files.append(put_file(objects, folder, name, path, at, stop, model if name == VECTORS else ""))
+            path.unlink()
+        border("snapshot-files-put")
+        _refuse(not is_ours(), "The lease of the snapshot ran out while it was put.")
+        manifest = Manifest(folder, int(time.time()), tuple(files))
+        objects.put(folder + MANIFEST, layout.encode(manifest))
+        border("snapshot-put")
+        _refuse_purged(stores, position)
+        put = {layout.key_of_part(folder, file.name, n) for file in files for n in range(len(file.parts))}
+        there = {key for key, _ in objects.keys(folder)}
+        _refuse(not put <= there, "Another home took the snapshot for one that was left half put.")
+    except BaseException:
+        with suppress(KgfsError):  # who makes the next one, or obeys a purge, finds what is left
+            layout.delete_folder(objects, [key for key, _ in objects.keys(folder)])
+        raise
+    layout.delete_old(objects)
+    return manifest
+
+
+def _copied(config: Config, model: str, stop: Stop) -> list[tuple[str, Path, int]]:
+    """Copy the databases; return (name, where the copy is, the last fact that it holds) of each."""
+    # Facts that were done to the vectors behind what the note says are done to the copy once more, which is harmless.
+    followed = read_note(vectors_note(config, model)) if config.vectors.store == "sqlite" and model else None
+    vectors = config.vectors_db if followed else None
+    sizes = [path.stat().st_size for path in (config.front_db, config.graph_db, vectors) if path and path.exists()]
+    folder = config.run / COPIES
+    remove_copies(config)
+    leave_spare(folder, "a snapshot of this home", EVER, sum(sizes))
+    with os_errors(f"Making {folder}"):
+        folder.mkdir(mode=0o700)
+    found = []
+    if followed and vectors and vectors.exists():
+        copy_vectors(vectors, folder / VECTORS, model, stop)
+        found.append((VECTORS, folder / VECTORS, followed[0]))
+    copy_graph(config.graph_db, folder / GRAPH, stop)
+    found.append((GRAPH, folder / GRAPH, _position_of_graph(config, folder / GRAPH)))
+    # Last, so that the names know every fact that the others hold.
+    found.append((NAMES, folder / NAMES, copy_names(config.front_db, folder / NAMES, stop)))
+    return found
+
+
+def _position_of_graph(config: Config, copy: Path) -> int:
+    noted = read_note(graph_note(config))
+    if not noted or len(noted) != 2 or noted[1] != epoch_in(copy):
+        raise BusyError("The graph is just being changed. Try again later.")
+    return noted[0]
+
+
+def _refuse_purged(stores: Stores, position: int) -> None:
+    """BusyError where the ledger has a purge behind that fact: the copies may hold the text."""
+    purged = any(True for _ in purges_between(stores, position, EVER))
+    _refuse(purged, "A document was purged since the copies were made.")
+
+
+def _refuse(wrong: bool, why: str) -> None:
+    if wrong:
+        raise BusyError(f"{why} Try again later.")
+
+
+def _surely(holding: Holding, lease: Lease) -> bool:
+    return holding.holds(lease) and holding.surely_holds(lease)

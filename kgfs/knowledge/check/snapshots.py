@@ -1,0 +1,47 @@
+"""The snapshots of a shared bucket: what no new home could begin with."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from kgfs.errors import MissingError, RotError, StoreError
+from kgfs.stores.damage import Damage, Kind
+from kgfs.stores.garage.contract import Objects
+from kgfs.stores.snapshots import layout
+from kgfs.stores.snapshots.fetching import verify
+from kgfs.stores.snapshots.layout import MANIFEST
+from kgfs.stores.stores import Stores
+
+A_DAY = 24 * 3600 * 10**9
+"""Nanoseconds in which a home may be putting a snapshot that has no manifest yet."""
+
+
+def in_snapshots(stores: Stores, *, deep: bool) -> Iterator[Damage]:
+    """Yield snapshots that were left half put, lack a part or, where ``deep`` reads them all, have a part that is damaged. Nothing where the
+    garage is not shared."""
+    objects = stores.garage.objects
+    if not stores.journal.sharing:
+        return
+    for folder, keys in layout.folders(objects).items():
+        fault = _fault(objects, folder, deep=deep) if layout.is_complete(keys) else _left(objects, keys)
+        if fault:
+            yield Damage(Kind.BAD_SNAPSHOT, folder, fault)
+
+
+def _fault(objects: Objects, folder: str, *, deep: bool) -> str:
+    try:
+        verify(objects, layout.decode(folder, objects.get(folder + MANIFEST)), deep=deep)
+    except RotError as error:
+        return str(error)
+    except (MissingError, StoreError) as error:
+        return str(error) if (folder + MANIFEST) in {key for key, _ in objects.keys(folder)} else ""
+    return ""
+
+
+def _left(objects: Objects, keys: list[str]) -> str:
+    try:
+        newest = max(objects.look(key).kept_at for key in keys)
+    except MissingError:  # deleted since it was listed
+        return ""
+    return "was left half put" if newest < time.time_ns() - A_DAY else ""
