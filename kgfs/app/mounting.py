@@ -135,7 +135,7 @@ def run_mount(
 
         gc.freeze()
         gc.set_threshold(COLLECT_AFTER, 20, 100)
-        with mount_note(config.run, session, where):
+        with mount_note(config.run, session, where) as note:
             try:
                 trio.run(
                     lambda: fuse.mount(
@@ -147,6 +147,7 @@ def run_mount(
                         tasks=[do_chores, *([do_exchange] if sharing else []), go_on_at_a_pause, note_the_end],
                         ready=ready,
                         requests=requests,
+                        connected=note.connected,
                     )
                 )
             finally:
@@ -207,7 +208,7 @@ def run_garage_mount(config: Config, mountpoint: Path, *, allow_other: bool = Fa
         view = GarageView(stores, os.getuid(), os.getgid(), time.time_ns())
         vfs = Vfs(GarageRoot(view), lambda: space_of(config.home), waits=waits)
         news = GarageFeed(view, vfs)
-        with mount_note(config.run, f"garage-{secrets.token_hex(6)}", where, GARAGE):
+        with mount_note(config.run, f"garage-{secrets.token_hex(6)}", where, GARAGE) as note:
             trio.run(
                 lambda: fuse.mount(
                     vfs,
@@ -217,6 +218,7 @@ def run_garage_mount(config: Config, mountpoint: Path, *, allow_other: bool = Fa
                     news=None if waits else news.poll,
                     tasks=[partial(news.follow, errors)] if waits else [],
                     ready=ready,
+                    connected=note.connected,
                 )
             )
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from kgfs.app.home import derive_vectors, make_home, open_stores, ship_rest
 from kgfs.config import Config
 from kgfs.errors import KgfsError, LostLeaseError, MachineError
+from kgfs.fuse.connection import free_clients
 from kgfs.ingest.depositing.chores import Chores
 from kgfs.ingest.keeping.sessions import alive_sessions
 from kgfs.ingest.keeping.settle import Settler
@@ -34,7 +35,7 @@ if TYPE_CHECKING:  # models, which a mount that asks for chores does not need
     from kgfs.compute.engine import Engine, Place
 
 SESSIONS_EVERY = 2.0
-"""Seconds between looks of a worker whether anybody is left who started it."""
+"""Seconds between looks of a worker at the mounts of its home, and whether anybody is left who started it."""
 BESIDE_MOUNTS = 5.0
 """Seconds between looks of a worker at a ledger that it shares while a mount of its home looks at it, and delivers."""
 LOADING = "loading models"
@@ -112,7 +113,7 @@ def run_worker(
                 worker = Worker(pipeline, ErrorLog(config.errors_log), chores, turns)
                 stop = _both(stopped.set, worker.stop)
                 stoppable(stop)
-                looks = _both(watch, _Abandoned(config, stop)) if while_in_use else watch
+                looks = _both(watch, _Mounts(config, stop if while_in_use else None))
                 note = {
                     "extractor": compute.extractor,
                     "extractor_model": compute.extractor_model,
@@ -205,16 +206,19 @@ def _go_on(config: Config, stopped: threading.Event) -> None:
         raise LostLeaseError("The worker is stopping.")
 
 
-class _Abandoned:
-    """Called often, stops a worker for whom no session lives any more."""
+class _Mounts:
+    """Called often, frees those who wait for a mount of the home that was killed, and calls ``stop`` when no session of the
+    home lives any more."""
 
-    def __init__(self, config: Config, stop: Callable[[], None]) -> None:
+    def __init__(self, config: Config, stop: Callable[[], None] | None) -> None:
         self._run, self._stop, self._next = config.run, stop, 0.0
 
     def __call__(self) -> None:
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + SESSIONS_EVERY
-            if not alive_sessions(self._run):
+            for sentence in free_clients(mount_notes(self._run)):
+                log.info("%s", sentence)
+            if self._stop and not alive_sessions(self._run):
                 self._stop()
 
 

@@ -61,6 +61,8 @@ def command(config: Config, quiet: bool, as_json: bool) -> None:
 def _mounting() -> Iterator[Line]:
     for finding in machine.findings():
         yield Line(finding.name, "ok" if finding.ok else "missing", finding.detail, finding.remedy)
+    control = machine.control()
+    yield Line(control.name, "ok" if control.ok else "note", control.detail, control.remedy)
 
 
 def _models() -> Iterator[Line]:
@@ -117,6 +119,7 @@ def _mounts(config: Config) -> Iterator[Line]:
         standing = probe.standing(note.mountpoint)
         if standing is Standing.ALIVE:
             yield Line("mount", "ok", f"{note.mountpoint} answers (view {note.view}, pid {note.pid}).")
-        elif standing is not Standing.ABSENT:
+        elif standing is not Standing.ABSENT or note.stuck:
             remedy = f"kgfs umount {note.mountpoint}"
-            yield Line("mount", "missing", f"{note.mountpoint} is {standing.value}.", remedy)
+            state = "dead, and programs wait for it" if note.stuck else standing.value
+            yield Line("mount", "missing", f"{note.mountpoint} is {state}.", remedy)

@@ -13,6 +13,7 @@ import click
 from kgfs.app.binding import refuse_nothing
 from kgfs.app.home import make_home
 from kgfs.app.mounting import prepare_mount, run_garage_mount, run_mount
+from kgfs.cli.killed import free_waiting_clients
 from kgfs.cli.logs import log_to_stderr
 from kgfs.cli.options import with_config
 from kgfs.cli.progress import Bar, Steps
@@ -69,6 +70,8 @@ def command(
         raise BadInputError("--no-worker says nothing about the garage view: it never starts one.")
     if view == GARAGE:
         refuse_nothing(config)
+    if not ready_fd:
+        free_waiting_clients(config)
     if not ready_fd and _mounted_already(config, mountpoint, view):
         click.echo(f"{mountpoint}: this home is mounted there already.", err=True)
         return

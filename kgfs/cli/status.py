@@ -9,6 +9,7 @@ import click
 
 from kgfs.app.home import hear, in_haste, open_stores
 from kgfs.cli.hosts import told_of, waiting
+from kgfs.cli.killed import free_waiting_clients
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
 from kgfs.knowledge.document import document_page
@@ -36,6 +37,7 @@ def command(config: Config, words: str | None, as_json: bool) -> None:
       kgfs status --json | python3 -m json.tool
       kgfs status Notes/zen.txt
     """
+    free_waiting_clients(config)
     config = in_haste(config)
     with open_stores(config, make=False, known=True) as stores:
         away = hear(config, stores)

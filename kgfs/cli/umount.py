@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
 
+from kgfs.cli.killed import free_waiting_clients
 from kgfs.cli.options import with_config
 from kgfs.config import Config
+from kgfs.errors import MissingError
 from kgfs.fuse import probe
-from kgfs.stores.mount_notes import mount_notes
+from kgfs.stores.mount_notes import MountNote, forget_killed, mount_notes
+from kgfs.stores.processes import has_ended
 
 PATIENCE = 20.0
 """Seconds for the mount's process, and its worker, to end."""
@@ -24,7 +27,7 @@ LAZY_PATIENCE = 1.0
 @click.option("--lazy", is_flag=True, help="Detach even if it is in use; users keep what they have open.")
 @with_config
 def command(config: Config, mountpoint: Path, lazy: bool) -> None:
-    """Unmount MOUNTPOINT and end its processes; a dead mount is detached.
+    """Unmount MOUNTPOINT and end its processes; a dead mount is detached, and programs that wait for it are freed.
 
     If somebody uses it, says who and changes nothing (exit code 5), unless --lazy. A process that ends while the bucket is silent
     may take longer than this waits: what it cannot deliver is delivered when the home is used again.
@@ -34,12 +37,18 @@ def command(config: Config, mountpoint: Path, lazy: bool) -> None:
       kgfs umount ~/knowledge
     """
     where = probe.located(mountpoint)
-    pids = [note.pid for note in mount_notes(config.run) if note.mountpoint == where]
-    unused = probe.umount(mountpoint, lazy=lazy)
+    free_waiting_clients(config)
+    notes = [note for note in mount_notes(config.run) if note.mountpoint == where]
+    try:
+        unused = probe.umount(mountpoint, lazy=lazy)
+    except MissingError:
+        if all(note.alive for note in notes):
+            raise
+        unused = True  # it was killed, and has been detached by somebody else
     deadline = time.monotonic() + (LAZY_PATIENCE if lazy else PATIENCE)
-    while any(_alive(pid) for pid in pids) and time.monotonic() < deadline:
+    while (going_on := _going_on(notes)) and time.monotonic() < deadline:
         time.sleep(0.05)
-    going_on = [str(pid) for pid in pids if _alive(pid)]
+    forget_killed(config.run, where)
     if going_on and not unused:
         click.echo(
             f"{where} is detached; pid {', '.join(going_on)} ends when nobody has anything open there any more.",
@@ -60,11 +69,6 @@ def _awaited(config: Config) -> str:
     )
 
 
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+def _going_on(notes: Iterable[MountNote]) -> list[str]:
+    """The ids of the processes of mounts that have not ended."""
+    return [str(note.pid) for note in notes if not has_ended(note.pid, note.started)]

@@ -45,13 +45,15 @@ class Invalidator:
         with suppress(OSError):  # it does not know the inode, or the mount goes away
             pyfuse3.invalidate_inode(inode, attr_only=True)
 
-    def stop(self, deadline: float = 2.0) -> None:
-        """Send nothing more. One that the kernel keeps waiting is left behind after ``deadline`` seconds."""
+    def stop(self, deadline: float = 2.0) -> bool:
+        """Send nothing more. A thread that the kernel keeps waiting is left behind after ``deadline`` seconds; return whether
+        none was."""
         for sender in (self._names, self._contents):
             sender.stop()
         for sender in (self._names, self._contents):
             if sender.is_alive():
                 sender.join(deadline)
+        return not (self._names.is_alive() or self._contents.is_alive())
 
 
 class _Sender(threading.Thread):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kgfs.errors import MachineError
+from kgfs.fuse import connection
 
 DEVICE = Path("/dev/fuse")
 CONFIGURATION = Path("/etc/fuse.conf")
@@ -38,6 +39,21 @@ def require(*, allow_other: bool = False) -> None:
     for finding in findings(allow_other=allow_other):
         if not finding.ok:
             raise MachineError(f"{finding.detail} {finding.remedy}")
+
+
+def control() -> Finding:
+    """Return whether the connection of a mount that is killed can be aborted. Without that kgfs works, but such a mount may
+    keep programs waiting for good."""
+    if connection.is_mounted():
+        return Finding("connections", True, f"{connection.CONTROL} is mounted.")
+    if os.geteuid() == 0:
+        return Finding("connections", True, f"{connection.CONTROL} is not mounted; the next mount of kgfs mounts it.")
+    return Finding(
+        "connections",
+        False,
+        f"{connection.CONTROL} is not mounted: programs that use a mount which is killed may wait for good.",
+        f"As root: '{connection.MOUNT_CONTROL}'. Mounts that stand already are watched once they are mounted again.",
+    )
 
 
 def _device() -> Finding:

@@ -100,11 +100,14 @@ async def mount(
     tasks: Sequence[Task] = (),
     ready: Callable[[], None] | None = None,
     requests: Requests | None = None,
+    connected: Callable[[int], None] | None = None,
 ) -> None:
     """Mount and serve until unmounted from outside or told to stop by a signal.
 
     ``news`` is asked ``options.poll`` seconds apart, on the event loop, what the kernel must forget. ``tasks`` run
-    beside it; one that fails is logged and started again. ``ready`` is called once the kernel got its first answer.
+    beside it; one that fails is logged and started again. ``ready`` is called once the kernel got its first answer,
+    ``connected`` before, with the number of the connection. Should this process be killed, a watcher (:mod:`.watcher`)
+    sees to it that nobody waits for it for good.
     When this returns nothing is mounted any more and every open file has been released; ``STOP_SIGNALS`` have no effect
     from then on, so that the process can end in its own time.
     """
@@ -113,6 +116,11 @@ async def mount(
     requests = requests or Requests()
     operations = Operations(vfs, log_error, requests)
     _init(operations, where, options)
+    number = connection.number_of(where)
+    # Without a number somebody has taken it down already, and the main loop ends.
+    watcher = connection.watch(number) if number is not None else None
+    if number is not None and connected is not None:
+        connected(number)
     invalidator = Invalidator(requests)
     invalidator.start()
     vfs.files.forget_attributes = invalidator.forget_attributes
@@ -120,7 +128,7 @@ async def mount(
         async with trio.open_nursery() as nursery:
             stop = _Stop(vfs, invalidator, where)
             await nursery.start(stop.listen)
-            nursery.start_soon(_announce, operations, ready, where if options.waits else None)
+            nursery.start_soon(_announce, operations, ready, number if options.waits else None)
             nursery.start_soon(_watch, vfs, news, invalidator, options.poll, log_error)
             for task in tasks:
                 nursery.start_soon(_keep_running, task, log_error)
@@ -128,11 +136,14 @@ async def mount(
             nursery.cancel_scope.cancel()
     finally:
         with trio.CancelScope(shield=True):
-            invalidator.stop()
+            all_sent = invalidator.stop()
             await trio.to_thread.run_sync(_away, where)
             for failure in await vfs.files.release_all():
                 log_error("fuse.release", failure)
             pyfuse3.close(unmount=False)
+            if watcher is not None and all_sent:  # else a thread waits in the kernel, and this process could not end
+                watcher.kill()
+                watcher.wait()
 
 
 def _init(operations: Operations, where: Path, options: MountOptions) -> None:
@@ -219,10 +230,10 @@ def _away(where: Path) -> None:
             log.warning("%s", error)
 
 
-async def _announce(operations: Operations, ready: Callable[[], None] | None, to_widen: Path | None) -> None:
+async def _announce(operations: Operations, ready: Callable[[], None] | None, to_widen: int | None) -> None:
     await operations.answered_first.wait()
-    if to_widen is not None and not await trio.to_thread.run_sync(connection.widen, to_widen):
-        log.info("%s: twelve programs at most can wait for a server and leave others to read.", to_widen)
+    if to_widen is not None and not connection.widen(to_widen):
+        log.info("Twelve programs at most can wait for a server and leave others to read.")
     if ready is not None:
         ready()
 

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from kgfs.stores.locks import is_locked, locked
+from kgfs.stores.processes import is_stuck, main_thread
 
 KNOWLEDGE = "knowledge"
 GARAGE = "garage"
@@ -25,24 +27,60 @@ class MountNote:
     """Of the note itself."""
     view: str = KNOWLEDGE
     alive: bool = True
-    """Whether its process is there still; not so after a kill, while the mount point waits to be detached."""
+    """Whether its process serves; not so after a kill, while the mount point waits to be detached."""
+    stuck: bool = False
+    """Whether its process was killed, but cannot end, and keeps waiting whoever waits for the mount."""
+    started: int = 0
+    """When its process started, in ticks since the machine did; 0 in notes of older versions."""
+    connection: int | None = None
+    """The number of its FUSE connection; None until it is mounted, and in notes of older versions."""
+
+    def is_stuck(self) -> bool:
+        """Return whether it is stuck now. Nobody else has the connection's number while it is."""
+        return self.connection is not None and is_locked(self.path) and is_stuck(self.pid, self.started)
+
+
+class Noting:
+    """The note of this process's mount, while it stands."""
+
+    def __init__(self, descriptor: int, about: dict[str, Any]) -> None:
+        self._descriptor, self._about = descriptor, about
+
+    def connected(self, number: int) -> None:
+        """Note the number of the mount's FUSE connection."""
+        self._about["connection"] = number
+        os.pwrite(self._descriptor, json.dumps(self._about).encode(), 0)
 
 
 @contextmanager
-def mount_note(run: Path, session: str, mountpoint: Path, view: str = KNOWLEDGE) -> Iterator[None]:
+def mount_note(run: Path, session: str, mountpoint: Path, view: str = KNOWLEDGE) -> Iterator[Noting]:
     """Stands, locked, while the mount does; one that a kill left behind is told by its missing lock, and goes when a mount
     stands at the same place again."""
     for left in mount_notes(run):
-        if left.mountpoint == mountpoint:
+        if left.mountpoint == mountpoint and not left.stuck:
             left.path.unlink(missing_ok=True)
     path = run / f"mount-{session}.json"
-    about = {"mountpoint": os.fsdecode(mountpoint), "pid": os.getpid(), "view": view}
+    running = main_thread(os.getpid())
+    about = {
+        "mountpoint": os.fsdecode(mountpoint),
+        "pid": os.getpid(),
+        "started": running[1] if running else 0,
+        "view": view,
+    }
     with locked(path) as descriptor:
         try:
-            os.write(descriptor, json.dumps({**about, "inode": os.fstat(descriptor).st_ino}).encode())
-            yield
+            about["inode"] = os.fstat(descriptor).st_ino
+            os.write(descriptor, json.dumps(about).encode())
+            yield Noting(descriptor, about)
         finally:
             path.unlink(missing_ok=True)
+
+
+def forget_killed(run: Path, mountpoint: Path) -> None:
+    """Remove the notes of mounts at this place that were killed, and have been detached."""
+    for note in mount_notes(run):
+        if note.mountpoint == mountpoint and not note.alive and not note.stuck:
+            note.path.unlink(missing_ok=True)
 
 
 def mount_notes(run: Path) -> list[MountNote]:
@@ -51,11 +89,19 @@ def mount_notes(run: Path) -> list[MountNote]:
     found = []
     for path in sorted(run.glob("mount-*.json")):
         try:
-            alive = is_locked(path)
+            locked = is_locked(path)
             body = json.loads(path.read_text())
             copied = body.get("inode") not in (None, path.stat().st_ino)
         except (FileNotFoundError, ValueError):  # just taken away, or being written
             continue
         if not copied:
-            found.append(MountNote(Path(body["mountpoint"]), body["pid"], path, body.get("view", KNOWLEDGE), alive))
+            started = body.get("started", 0)
+            stuck = locked and is_stuck(body["pid"], started)
+            view, connection = body.get("view", KNOWLEDGE), body.get("connection")
+            found.append(
+                MountNote(
+                    *(Path(body["mountpoint"]), body["pid"], path, view),
+                    *(locked and not stuck, stuck, started, connection),
+                )
+            )
     return found

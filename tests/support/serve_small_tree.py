@@ -1,7 +1,7 @@
-"""Mounts the small tree: ``python -m tests.support.serve_small_tree MOUNTPOINT [--many N]``.
+"""Mounts the small tree: ``python -m tests.support.serve_small_tree MOUNTPOINT [--many N] [--noted RUN]``.
 
-Says ``ready`` on standard output, then answers one command a line: ``put NAME TEXT``, ``take NAME``, ``free`` (let the slow
-read go on), ``metrics``. Errors that were logged go to standard error.
+Says ``ready`` on standard output, then answers one command a line: ``put NAME TEXT``, ``take NAME``, ``entered`` (wait until
+something slow has begun), ``free`` (let it go on), ``metrics``. Errors that were logged go to standard error.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import argparse
 import logging
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import trio
@@ -17,6 +18,7 @@ import trio
 from kgfs.errors import KgfsError
 from kgfs.fuse.metrics import Requests
 from kgfs.fuse.mount import mount
+from kgfs.stores.mount_notes import mount_note
 from kgfs.tree.node import Caller
 from kgfs.tree.vfs import Vfs, space_of
 from tests.support.scenarios.small_tree import Tree
@@ -44,6 +46,8 @@ async def obey(tree: Tree, requests: Requests) -> None:
                     tree.take_away(argument)
                 elif word == "free":
                     tree.slow.set()
+                elif word == "entered":
+                    await trio.to_thread.run_sync(tree.entered_slow.wait)
                 elif word == "metrics":
                     for metric in requests.text().splitlines():
                         say(metric)
@@ -54,13 +58,14 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("mountpoint", type=Path)
     parser.add_argument("--many", type=int, default=0)
+    parser.add_argument("--noted", type=Path, help="a home's folder run/, to have it taken for a mount of that home")
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, stream=sys.stderr)
     tree, requests = Tree(arguments.many), Requests()
     tree.own_by(Caller(os.getuid(), os.getgid()))
     vfs = Vfs(tree.root, lambda: space_of("/"))
 
-    async def serve() -> None:
+    async def serve(connected: Callable[[int], None] | None = None) -> None:
         await mount(
             vfs,
             arguments.mountpoint,
@@ -69,10 +74,15 @@ def main() -> int:
             tasks=[lambda: obey(tree, requests)],
             ready=lambda: say("ready"),
             requests=requests,
+            connected=connected,
         )
 
     try:
-        trio.run(serve)
+        if arguments.noted is None:
+            trio.run(serve)
+        else:
+            with mount_note(arguments.noted, "small", arguments.mountpoint) as note:
+                trio.run(serve, note.connected)
     except KgfsError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return error.exit_code

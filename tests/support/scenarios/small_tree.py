@@ -1,6 +1,6 @@
 """A small tree in memory with every kind of node: what vfs, adapter and mount are tested on.
 
-    documents/     writable
+    documents/     writable; making slow.txt takes its time
     derived/       hello.txt, link, many/ (names), slow.txt, broken.txt (a bug), failing.txt (a store that fails)
     .kgfs/now      direct I/O
 
@@ -44,6 +44,8 @@ from kgfs.tree.node import (
     inode_of,
 )
 
+SLOW = "slow.txt"
+"""Making a file of that name in ``documents/`` takes until somebody sets ``Tree.slow``."""
 BORN = 1_700_000_000_123_456_789
 
 
@@ -318,6 +320,9 @@ class MemoryFolder(Held, Folder):
         return self.tree.version
 
     def make_file(self, name: str, mode: int, caller: Caller) -> MemoryFile:
+        if name == SLOW:
+            self.tree.entered_slow.set()
+            self.tree.slow.wait(30)
         made = MemoryFile(self.tree, mode, caller)
         self._add(name, made)
         return made
