@@ -21,7 +21,7 @@ from pathlib import Path
 from kgfs.config import Config
 from kgfs.errors import MissingError
 from kgfs.stores.garage.contract import Objects
-from kgfs.stores.journal.encoding import decode
+from kgfs.stores.journal.encoding import decode_if
 from kgfs.stores.journal.facts import ForgettingDone
 from kgfs.stores.journal.following import confirmed
 from kgfs.stores.notes import write_note
@@ -31,7 +31,6 @@ from kgfs.stores.waiting import LEAVING
 
 HOSTS = "hosts/"
 _KEY = re.compile(r"hosts/([0-9a-f]{12})/([0-9]+)-([0-9]+)")
-_MARK = ForgettingDone.__name__.encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +173,6 @@ def purges_between(stores: Stores, after: int, upto: int) -> Iterator[Purge]:
     for seq, entry in stores.garage.ledger.replay(after):
         if seq > upto:
             return
-        if _MARK in entry:
-            fact = decode(entry)
-            if isinstance(fact, ForgettingDone) and fact.purge:
-                yield Purge(seq, len(fact.doc_ids), fact.at // 10**9)
+        fact = decode_if(entry, ForgettingDone)
+        if fact is not None and fact.purge:
+            yield Purge(seq, len(fact.doc_ids), fact.at // 10**9)

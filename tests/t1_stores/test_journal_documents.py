@@ -484,6 +484,7 @@ def test_a_replay_gives_the_same_answers(journal: Journal, hand: Hand, kind: str
     again.close()
 
 
+@pytest.mark.claim("AGE-2")
 @pytest.mark.parametrize("entries", [[(1, b'{"fact":"FromTheFuture"}')], [(1, b"torn")]])
 def test_a_replay_stops_at_what_it_does_not_know(journal: Journal, entries: list[tuple[int, bytes]]) -> None:
     with pytest.raises(StoreError):

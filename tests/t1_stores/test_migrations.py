@@ -17,7 +17,7 @@ from kgfs.stores.journal import schema as journal
 from kgfs.stores.journal.encoding import encode
 from kgfs.stores.journal.facts import VersionMinted
 from kgfs.stores.journal.sqlite import SqliteJournal
-from kgfs.stores.migrations import statements
+from kgfs.stores.migrations import newest, statements
 from tests.support.graph_building import ONTOLOGY
 from tests.support.journal_building import Hand
 
@@ -97,11 +97,18 @@ def test_a_journal_of_the_first_format_is_opened(tmp_path: Path) -> None:
     assert _format(path) == journal.VERSION + len(journal.MIGRATIONS)
 
 
+@pytest.mark.claim("AGE-2")
 def test_a_journal_of_a_later_format_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "front.sqlite"
     _made(path, journal.SCHEMA, journal.VERSION + len(journal.MIGRATIONS) + 1)
     with pytest.raises(StoreError, match="a newer kgfs wrote it"):
         SqliteJournal(path)
+
+
+@pytest.mark.claim("AGE-2")
+def test_what_knew_facts_by_the_names_of_classes_refuses_the_format_of_tags() -> None:
+    """Such a kgfs knew formats up to 13."""
+    assert newest(journal.VERSION, journal.MIGRATIONS) > 13
 
 
 def test_a_graph_of_the_first_format_is_opened(tmp_path: Path) -> None:

@@ -286,7 +286,7 @@ def test_what_waits_to_be_settled_stays_though_a_conflict_with_the_same_bytes_wa
 
 
 @pytest.mark.claim("SHARE-5")
-@pytest.mark.logs("ForgettingDone was not carried out")
+@pytest.mark.logs(r"forgetting\.done was not carried out")
 @pytest.mark.parametrize("killed", [False, True])
 @pytest.mark.parametrize("content", [b"small", LARGE])
 def test_what_is_deposited_anew_stays_though_one_home_gives_it_up_and_another_purges_it_just_then(

@@ -15,7 +15,7 @@ from kgfs.failpoints import border
 from kgfs.ingest.keeping.place import duplicate
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.hosts import host_id
-from kgfs.stores.journal.encoding import decode
+from kgfs.stores.journal.encoding import decode_if
 from kgfs.stores.journal.facts import ContentKept, ForgettingDone
 from kgfs.stores.journal.following import confirmed
 from kgfs.stores.portions import portions
@@ -25,8 +25,6 @@ from kgfs.stores.waiting import LEAVING, WAITING, copies_leaving, is_awaited, wa
 AT_ONCE = 8
 CONCLUDED_AT_ONCE = 64
 """Objects that stand aside and are put back, or let go of, while nobody settles."""
-
-_PURGE = ForgettingDone.__name__.encode()
 
 
 class GivingUp:
@@ -151,7 +149,7 @@ def _wanted(stores: Stores, keys: Sequence[str], known: int) -> set[str]:
     news = b"\n".join(entries)
     wanted = {key for key in keys if key.encode() in news or stores.journal.promises(key)}
     if waiting := {key for key in keys if key.startswith(WAITING)}:
-        written = (fact for fact in map(decode, entries) if isinstance(fact, ContentKept))
+        written = (fact for entry in entries if (fact := decode_if(entry, ContentKept)))
         wanted |= waiting.intersection(waiting_key(fact.id, fact.sha256) for fact in written)
         wanted |= {key for key in waiting if is_awaited(stores.journal, key)}
     return wanted
@@ -159,8 +157,8 @@ def _wanted(stores: Stores, keys: Sequence[str], known: int) -> set[str]:
 
 def is_purge_unconfirmed(stores: Stores) -> bool:
     """Whether one was carried out that the ledger has not got yet."""
-    told = (decode(entry) for entry in stores.journal.unshipped(1 << 62)[1] if _PURGE in entry)
-    return any(isinstance(fact, ForgettingDone) and fact.purge for fact in told)
+    told = (decode_if(entry, ForgettingDone) for entry in stores.journal.unshipped(1 << 62)[1])
+    return any(fact is not None and fact.purge for fact in told)
 
 
 def _may_be_wanted(stores: Stores, left: str, key: str) -> bool:

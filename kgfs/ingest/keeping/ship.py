@@ -9,7 +9,7 @@ from kgfs.errors import OlderCopyError, StoreError
 from kgfs.failpoints import border
 from kgfs.stores.garage.contract import Ledger
 from kgfs.stores.journal.contract import Journal
-from kgfs.stores.journal.encoding import decode
+from kgfs.stores.journal.encoding import decode, decode_if
 from kgfs.stores.journal.facts import DocumentRead, Fact
 from kgfs.stores.journal.following import confirmed
 from kgfs.stores.readings import load_reading, reading_key
@@ -96,7 +96,7 @@ def _known_in(ledger: Ledger, after: int, upto: int) -> Iterator[tuple[int, Fact
 
 def ever_published(journal: Journal, ledger: Ledger) -> bool:
     """Whether the graph ever showed a document. Reads the ledger up to the first publication."""
-    return any(isinstance(decode(entry), DocumentRead) for entry in entries(journal, ledger) if _MARK in entry)
+    return any(decode_if(entry, DocumentRead) for entry in entries(journal, ledger))
 
 
 def is_graph_lost(stores: Stores) -> bool:
@@ -109,12 +109,9 @@ def is_graph_lost(stores: Stores) -> bool:
 
 def embedding_model_of(stores: Stores) -> str:
     """The embedding model of the document that was read last; '' where none was, or without one."""
-    marked = (decode(entry) for entry in entries(stores.journal, stores.garage.ledger) if _MARK in entry)
-    published = [found for found in marked if isinstance(found, DocumentRead)]
+    told = (decode_if(entry, DocumentRead) for entry in entries(stores.journal, stores.garage.ledger))
+    published = [found for found in told if found is not None]
     for fact in reversed(published):
         if stores.garage.objects.exists(reading_key(fact.doc_id, fact.reading)):  # of a purged document it is not
             return load_reading(stores.garage.objects, fact.doc_id, fact.reading).embedding_model
     return ""
-
-
-_MARK = DocumentRead.__name__.encode()

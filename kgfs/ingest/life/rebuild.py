@@ -21,7 +21,7 @@ from kgfs.ingest.life.purge import decode_redaction
 from kgfs.ingest.matching.concepts import Word, founded_rows, say_in_graph
 from kgfs.ingest.matching.publication import carry_out
 from kgfs.ingest.reading import embeddings
-from kgfs.stores.journal.encoding import decode
+from kgfs.stores.journal.encoding import decode, decode_if
 from kgfs.stores.journal.facts import (
     ConceptsMerged,
     ConceptSplit,
@@ -274,14 +274,10 @@ def purged(stores: Stores) -> dict[str, int]:
     """doc_id → the number of the fact that purged it last: nothing of what was read of it before is left."""
     found: dict[str, int] = {}
     for number, entry in enumerate(entries(stores.journal, stores.garage.ledger), 1):
-        if _DONE in entry:
-            fact = decode(entry)
-            if isinstance(fact, ForgettingDone) and fact.purge:
-                found |= dict.fromkeys(fact.doc_ids, number)
+        fact = decode_if(entry, ForgettingDone)
+        if fact is not None and fact.purge:
+            found |= dict.fromkeys(fact.doc_ids, number)
     return found
-
-
-_DONE = ForgettingDone.__name__.encode()
 
 
 def _made_up_for(stores: Stores, fact: DocumentRead) -> bool:

@@ -22,14 +22,11 @@ from kgfs.stores.garage.s3.cache import Cache
 from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.graph.sqlite import built_beside, remove_left_aside
 from kgfs.stores.journal.copied import working_copies
-from kgfs.stores.journal.encoding import decode
+from kgfs.stores.journal.encoding import decode, decode_if
 from kgfs.stores.journal.facts import ForgettingDone, VersionMinted
 from kgfs.stores.journal.sharing.tail import leaving
 from kgfs.stores.notes import write_note
 from kgfs.stores.stores import Stores
-
-_PURGE = ForgettingDone.__name__.encode()
-_VERSION = VersionMinted.__name__.encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +85,13 @@ def _told(stores: Stores) -> Iterator[bytes]:
 
 
 def _purged_ids(entries: Iterable[bytes]) -> set[str]:
-    facts = (decode(entry) for entry in entries if _PURGE in entry)
-    return {doc_id for fact in facts if isinstance(fact, ForgettingDone) and fact.purge for doc_id in fact.doc_ids}
+    facts = (decode_if(entry, ForgettingDone) for entry in entries)
+    return {doc_id for fact in facts if fact is not None and fact.purge for doc_id in fact.doc_ids}
 
 
 def _minted(entries: Iterable[bytes], doc_ids: set[str]) -> dict[str, VersionMinted]:
-    facts = (decode(entry) for entry in entries if _VERSION in entry)
-    return {fact.doc_id: fact for fact in facts if isinstance(fact, VersionMinted) and fact.doc_id in doc_ids}
+    facts = (decode_if(entry, VersionMinted) for entry in entries)
+    return {fact.doc_id: fact for fact in facts if fact is not None and fact.doc_id in doc_ids}
 
 
 def _known(stores: Stores, doc_ids: set[str]) -> dict[str, Document]:

@@ -1,24 +1,64 @@
-"""Facts as entries of the ledger: one JSON object a line, ``{"fact": <class name>, ...fields}``, without fields that are None.
+"""Encode facts as entries of the ledger, and decode them.
 
-A field that an older ledger does not have takes its default; an entry that is not understood stops a replay.
+An entry is one JSON object on a line, ``{"fact": <tag>, …fields}``. A field that is None is left out; one that an older ledger lacks takes
+its default. An entry that this kgfs does not understand stops a replay.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import fields
-from typing import Any, get_args
+from typing import Any, TypeVar
 
 from kgfs.errors import StoreError
+from kgfs.stores.journal import facts
 from kgfs.stores.journal.facts import Fact
 
-_KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Fact)}
+F = TypeVar("F")
 
-_FIELDS = {kind: tuple(field.name for field in fields(kind)) for kind in _KINDS.values()}
+TAGS: dict[type[Any], tuple[str, ...]] = {
+    facts.OntologyMade: ("ontology.made", "OntologyMade"),
+    facts.OntologyRenamed: ("ontology.renamed", "OntologyRenamed"),
+    facts.OntologyRemoved: ("ontology.removed", "OntologyRemoved"),
+    facts.FolderMade: ("folder.made", "FolderMade"),
+    facts.FileMade: ("file.made", "FileMade"),
+    facts.LinkMade: ("link.made", "LinkMade"),
+    facts.ContentKept: ("content.kept", "ContentKept"),
+    facts.AttributesSet: ("attributes.set", "AttributesSet"),
+    facts.Moved: ("name.moved", "Moved"),
+    facts.Removed: ("name.removed", "Removed"),
+    facts.Settled: ("name.settled", "Settled"),
+    facts.VersionMinted: ("version.minted", "VersionMinted"),
+    facts.DocumentRead: ("document.read", "DocumentRead"),
+    facts.ReadingOwed: ("reading.owed", "ReadingOwed"),
+    facts.DocumentFailed: ("document.failed", "DocumentFailed"),
+    facts.DocumentForgotten: ("document.forgotten", "DocumentForgotten"),
+    facts.TrashRestored: ("trash.restored", "TrashRestored"),
+    facts.TrashEmptied: ("trash.emptied", "TrashEmptied"),
+    facts.ForgettingOwed: ("forgetting.owed", "ForgettingOwed"),
+    facts.ForgettingDone: ("forgetting.done", "ForgettingDone"),
+    facts.ConceptsMerged: ("concepts.merged", "ConceptsMerged"),
+    facts.ConceptSplit: ("concept.split", "ConceptSplit"),
+    facts.SettingChanged: ("setting.changed", "SettingChanged"),
+    facts.SearchSaved: ("search.saved", "SearchSaved"),
+    facts.SearchRemoved: ("search.removed", "SearchRemoved"),
+    facts.ConflictKept: ("conflict.kept", "ConflictKept"),
+    facts.Overtaken: ("fact.overtaken", "Overtaken"),
+}
+"""What each kind of fact is called in the ledger: the first tag is written, all of them are read. A tag stays for good, and is never used for
+another kind. The names of a kind's fields are stored, too: a field may be added, with a default, but never renamed or removed."""
+
+_KINDS = {tag: kind for kind, tags in TAGS.items() for tag in tags}
+
+_STARTS = {kind: tuple(f'{{"fact":"{tag}"'.encode() for tag in tags) for kind, tags in TAGS.items()}
+"""What every entry of a kind begins with."""
+
+_FIELDS = {kind: tuple(field.name for field in fields(kind)) for kind in TAGS}
 
 
 def encode(fact: Fact) -> bytes:
-    body: dict[str, object] = {"fact": type(fact).__name__}
+    """Return the entry of a fact."""
+    body: dict[str, object] = {"fact": tag_of(fact)}
     for name in _FIELDS[type(fact)]:
         value = getattr(fact, name)
         if value is not None:
@@ -27,6 +67,7 @@ def encode(fact: Fact) -> bytes:
 
 
 def decode(entry: bytes) -> Fact:
+    """Return the fact of an entry, whatever tag of its kind it has. StoreError where the entry is not understood."""
     try:
         body = json.loads(entry)
         kind = _KINDS[body.pop("fact")]
@@ -36,3 +77,17 @@ def decode(entry: bytes) -> Fact:
             f"Ledger entry not understood ({error}): {entry[:200]!r}. A newer kgfs may have written it."
         ) from error
     return fact
+
+
+def decode_if(entry: bytes, kind: type[F]) -> F | None:
+    """Return the fact of an entry if it is of that kind, else None. Entries of other kinds are not decoded."""
+    if not entry.startswith(_STARTS[kind]):
+        return None
+    fact = decode(entry)
+    assert isinstance(fact, kind)
+    return fact
+
+
+def tag_of(fact: Fact) -> str:
+    """Return the tag that is written for facts of this kind."""
+    return TAGS[type(fact)][0]

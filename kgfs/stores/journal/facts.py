@@ -379,7 +379,7 @@ class Overtaken:
     """In place of a change of one home that the changes of others had overtaken: it was not carried out."""
 
     what: str
-    """The kind of fact it was."""
+    """The tag of its kind; in entries of former versions the kind's former one."""
     id: int
     """The name it was about; 0 where it was about none."""
     reason: str

@@ -291,6 +291,8 @@ CREATE TABLE united (
     into_id INTEGER NOT NULL
 );
 """,
+    # Facts have tags in entries and ledger. A kgfs that only knows the names of before refuses this format.
+    "",
 )
 """What was added since; see ``kgfs.stores.migrations`` for the rules."""
 

@@ -8,7 +8,7 @@ from collections.abc import Container, Sequence
 from kgfs.errors import StoreError
 from kgfs.stores.journal import fold
 from kgfs.stores.journal.checks import Before, check
-from kgfs.stores.journal.encoding import decode, encode
+from kgfs.stores.journal.encoding import decode, encode, tag_of
 from kgfs.stores.journal.facts import Fact, GraphFact, Overtaken
 from kgfs.stores.journal.names import SqliteNames
 from kgfs.stores.journal.sharing import undo
@@ -75,7 +75,7 @@ def withdraw(db: sqlite3.Connection, number: undo.FactNumber, entry: bytes) -> b
     if all(row[1] != entry for row in tail):
         return False
     fact = decode(entry)
-    gone = Overtaken(type(fact).__name__, getattr(fact, "id", 0), "the ledger could not be reached", fact.at)
+    gone = Overtaken(tag_of(fact), getattr(fact, "id", 0), "the ledger could not be reached", fact.at)
     # Once more at the end: the newest number must move with every change.
     left = [row if row[1] != entry else (row[0], encode(gone), row[2]) for row in tail]
     (seq,) = (row[0] for row in tail if row[1] == entry)

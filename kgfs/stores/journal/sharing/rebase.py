@@ -18,6 +18,7 @@ from kgfs.domain.documents import Name, NameKind, Place
 from kgfs.errors import KgfsError, LostLeaseError
 from kgfs.stores.journal.conflicts import DECISION
 from kgfs.stores.journal.contract_names import Names, Trashed
+from kgfs.stores.journal.encoding import tag_of
 from kgfs.stores.journal.facts import (
     AttributesSet,
     ConceptsMerged,
@@ -406,11 +407,11 @@ class Rebase:
 
     def _not_done(self, fact: Any, why: str, *, quiet: bool = False) -> None:
         name_id = getattr(fact, "id", 0)
-        self._record(Overtaken(type(fact).__name__, name_id, why, fact.at, _original_of(fact)))
+        self._record(Overtaken(tag_of(fact), name_id, why, fact.at, _original_of(fact)))
         if not quiet:
             base = self._footing.base.get(name_id)
             about = getattr(fact, "name", "") or (base[0].name if base else f"{name_id:x}")
-            self.notes.append(f"{about}: {type(fact).__name__} was not carried out: {why}.")
+            self.notes.append(f"{about}: {tag_of(fact)} was not carried out: {why}.")
 
 
 def _original_of(fact: Any) -> str | None:
