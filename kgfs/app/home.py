@@ -31,6 +31,7 @@ from kgfs.ingest.sharing.obey import noting_purges
 from kgfs.ingest.sharing.shipping import meeting, shipping
 from kgfs.ingest.working.turns import only_deriver
 from kgfs.stores import hosts
+from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.graph.opening import open_graph
@@ -150,7 +151,7 @@ def as_they_are(config: Config) -> Iterator[Stores]:
 @contextmanager
 def open_deposits(config: Config, stores: Stores) -> Iterator[tuple[Deposits, str]]:
     """For a process that writes, with the id of its session, which lives as long as this is open."""
-    session = open_session(config.run)
+    session = DiskReserve(config.home).run(lambda: open_session(config.run))
     deposits = Deposits(config, stores, session.id)
     try:
         yield deposits, session.id
@@ -171,6 +172,7 @@ def make_home(config: Config) -> None:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise from_os_error(error, f"{folder}: cannot be made (--home or KGFS_HOME name another home)") from error
+    DiskReserve(config.home).fill()
 
 
 def _surely_its_own(config: Config, stores: Stores, *, silent: bool = False) -> bool:

@@ -18,6 +18,8 @@ from kgfs.fuse import machine, probe
 from kgfs.fuse.probe import Standing
 from kgfs.models import carriers, runtimes
 from kgfs.models.carriers import Condition
+from kgfs.stores.disk_reserve import NAME as RESERVE
+from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.mount_notes import mount_notes
 from kgfs.stores.servers import secret_files
 from kgfs.stores.worker_lock import worker_alive
@@ -93,6 +95,9 @@ def _home(config: Config) -> Iterator[Line]:
     gigabytes = free.f_bavail * free.f_frsize / 1e9
     level = "ok" if gigabytes >= 1 else "note"
     yield Line("space", level, f"{gigabytes:.1f} GB free.", "" if level == "ok" else "Free space on that disk.")
+    if (config.home / RESERVE).exists():
+        reserve = DiskReserve(config.home).state()
+        yield Line("reserve", "ok" if reserve.is_whole else "note", reserve.told())
     alive = worker_alive(config.run)
     yield Line("worker", "ok", "A worker is alive." if alive else "No worker is alive; a mount starts one.")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import click
@@ -17,6 +18,7 @@ from kgfs.config import Config
 from kgfs.domain.documents import Name
 from kgfs.errors import BadInputError, BusyError, KgfsError
 from kgfs.ingest.life.forget import Plan, order, plan, unsettled
+from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.naming import Found, find_document
 from kgfs.stores.stores import Stores
 
@@ -92,7 +94,7 @@ def command(
         if not yes:
             ask()
         if waiting:  # nothing is changed before the answer, what a file becomes least of all
-            deposits.settler.settle(waiting)
+            DiskReserve(config.home).run(partial(deposits.settler.settle, waiting))
             seen = {name.id for name in planned.names}
             planned, _ = planned_now()
             more = any(name.id not in seen for name in planned.names)

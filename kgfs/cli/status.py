@@ -14,6 +14,7 @@ from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
 from kgfs.knowledge.document import document_page
 from kgfs.knowledge.status import STANDS_STILL, status
+from kgfs.stores.disk_reserve import ReserveState
 from kgfs.stores.naming import find_document
 
 SHOWN = 5
@@ -67,6 +68,8 @@ def command(config: Config, words: str | None, as_json: bool) -> None:
             click.echo(f"         {path} (kgfs history has what was written)")
         if (more := len(found["conflict_paths"]) - SHOWN) > 0:
             click.echo(f"         and {count(more, 'file')} more (--json)")
+    if not (reserve := ReserveState(**found["reserve"])).is_whole:
+        click.echo(f"reserve  {reserve.told()}")
     if found["sharing"]:
         _print_sharing(found["sharing"])
     for mount in found["mounts"]:

@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from kgfs.config import Config
 from kgfs.domain.documents import Document, Name, NameKind, Ontology, Version
@@ -22,6 +23,7 @@ from kgfs.ingest.depositing.deposit import Deposits
 from kgfs.ingest.keeping.settle import Settler
 from kgfs.ingest.life.purge import conclude, decided_about, purge
 from kgfs.ingest.life.survivors import commit_of
+from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.found import ontology_of
 from kgfs.stores.graph.vocabulary import Concept
@@ -200,11 +202,12 @@ def carry_out(config: Config, stores: Stores, asked: str = "") -> int:
     owed = [one for one in stores.journal.names.forgettings() if one.order not in unconfirmed]
     if any(one.purge for one in owed):
         Settler(config, stores).sweep()
+    reserve = DiskReserve(config.home)
     failed: dict[str, KgfsError] = {}
     done = set[str]()
     for one in owed:
         try:
-            _carry_out(config, stores, one)
+            reserve.run(partial(_carry_out, config, stores, one))
             done.add(one.order)
         except (MissingError, RotError) as error:
             failed[one.order] = error

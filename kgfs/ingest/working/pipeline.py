@@ -33,6 +33,7 @@ from kgfs.ingest.reading import embeddings
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.reading.kin import first_source, kin_of
 from kgfs.ingest.reading.read import ReadDocument
+from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.graph.vocabulary import EVERYTHING, Scope
 from kgfs.stores.journal.contract_jobs import Job
 from kgfs.stores.journal.facts import DocumentFailed, DocumentForgotten, DocumentRead
@@ -174,7 +175,10 @@ class Pipeline:
             )
 
     def forget(self, document: Document, commit_id: str) -> None:
-        """Take a document nobody names any more out of graph and index (cascade=orphans)."""
+        """Take a document nobody names any more out of graph and index (cascade=orphans). May use the disk reserve."""
+        DiskReserve(self.config.home).run(lambda: self._forget(document, commit_id))
+
+    def _forget(self, document: Document, commit_id: str) -> None:
         graph = self.stores.graph
         touched = {concept.concept_id for concept in graph.concepts_of(document.doc_id)}
         if graph.published(commit_id) is not None:  # killed after the commit: what it had is not shown any more
