@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kgfs.app.upkeep import rebuild_home
+from kgfs.app import api
 from kgfs.cli.confirming import confirm
 from kgfs.cli.options import count, with_config
 from kgfs.cli.progress import Bar
@@ -32,5 +32,5 @@ def command(config: Config, ontology: str, yes: bool) -> None:
     if not yes:
         confirm(f"Derive graph and index {what} anew?")
     with Bar() as bar:
-        done = rebuild_home(config, ontology, lambda done, total: bar.show(done, total, "documents derived"))
+        done = api.rebuild_home(config, ontology, lambda done, total: bar.show(done, total, "documents derived"))
     click.echo(f"{count(done, 'publication')} carried out again.", err=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.cli.finishing import read_owed
+from kgfs.app.backlog import read_backlog
 from kgfs.errors import AwayError
 from kgfs.ingest.mending.repair import repair
 from kgfs.ingest.sharing.exchange import Exchange
@@ -287,5 +287,5 @@ def test_nothing_waits_of_what_is_removed_while_a_verb_that_stays_settles_it(
             here.deposits.remove(name.id)
 
     monkeypatch.setattr("kgfs.ingest.keeping.place.border", removed)
-    read_owed(config, here.stores)
+    read_backlog(config, here.stores, lambda done, total, what: None)
     assert done and waits(here) == []

@@ -10,13 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kgfs.app.deciding import carry_out_forgetting
-from kgfs.app.home import open_deposits, open_stores
+from kgfs.app import api
+from kgfs.app.home import open_stores
 from kgfs.compute.engine import LocalEngine
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config
 from kgfs.ingest.life import rebuild
-from kgfs.ingest.life.forget import order, plan
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working import own_graph, own_vectors
 from kgfs.ingest.working.own_vectors import conclude_vectors, follow_vectors
@@ -31,7 +30,6 @@ from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.journal.following import confirmed
 from kgfs.stores.leases.holding import Holding
 from kgfs.stores.leases.memory import MemoryLeases
-from kgfs.stores.naming import find_document
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter, Row, Vectors
 from kgfs.stores.vectors.memory import MemoryVectors
@@ -48,10 +46,7 @@ def rows(vectors: Vectors) -> list[tuple[object, ...]]:
 
 
 def forget(config: Config, words: str) -> None:
-    with open_stores(config) as stores, open_deposits(config, stores) as (deposits, _):
-        planned = plan(stores, [find_document(stores, config.run, words)], "orphans", purge=False)
-        ordered = order(deposits, stores, planned)
-    carry_out_forgetting(config, ordered, planned)
+    assert api.forget(config, [words], "orphans", purge=False, agree=lambda proposal: True) is not None
 
 
 def test_they_follow_and_are_the_same(home: Path, tmp_path: Path) -> None:

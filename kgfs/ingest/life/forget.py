@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from kgfs.config import Config
 from kgfs.domain.documents import Document, Name, NameKind, Ontology, Version
@@ -81,6 +82,29 @@ class Plan:
     @property
     def nothing(self) -> bool:
         return not self.documents and not self.names and not self.ontologies
+
+    def plain(self) -> dict[str, Any]:
+        """Return the plan as plain data."""
+        return {
+            "cascade": self.cascade,
+            "purge": self.purge,
+            "documents": [
+                {
+                    "doc_id": leaving.document.doc_id,
+                    "key": leaving.document.key,
+                    "paths": leaving.paths,
+                    "trashed": leaving.trashed,
+                    "versions": leaving.versions,
+                    "evidence": leaving.evidence,
+                }
+                for leaving in self.documents
+            ],
+            "names": len(self.names),
+            "ontologies": [ontology.name for ontology in self.ontologies],
+            "concepts_gone": [concept.name for concept in self.gone],
+            "concepts_lessened": {concept.name: lost for concept, lost in self.lessened},
+            "other_documents": dict(self.others),
+        }
 
 
 def plan(stores: Stores, targets: Sequence[Found], cascade: str, *, purge: bool) -> Plan:
