@@ -23,7 +23,6 @@ from kgfs.errors import (
     from_os_error,
 )
 from kgfs.ingest.depositing.deposit import Deposits
-from kgfs.ingest.keeping.followed import graph_note
 from kgfs.ingest.keeping.sessions import open_session
 from kgfs.ingest.keeping.ship import embedding_model_of, is_graph_lost, restore_journal
 from kgfs.ingest.sharing.exchange import FOREVER, Exchange
@@ -287,8 +286,6 @@ def _ask_ledger(config: Config, stores: Stores, patience: float) -> None:
                 "Other homes share this place in the bucket. Set garage.shared = true to be one of them, or give this home"
                 " a garage.prefix of its own (with servers of graph and vectors, graph.namespace and vectors.prefix too)."
             )
-        if stores.journal.sharing and not known:  # what was this home's own is not known any more
-            graph_note(config).unlink(missing_ok=True)
         seeing = partial(noting_purges, config, stores) if stores.journal.sharing else iter
         restore_journal(stores.journal, stores.garage.ledger, seeing)
         if stores.journal.sharing:

@@ -43,6 +43,8 @@ class Database:
         self._local = threading.local()
         self._readers: weakref.WeakSet[_Reader] = weakref.WeakSet()
         self._lock = threading.Lock()
+        self._rehearsing = 0
+        """The thread that rehearses; 0 for none."""
         self._closed = False
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -136,6 +138,10 @@ class Database:
     @contextmanager
     def write(self, *, durable: bool) -> Iterator[sqlite3.Connection]:
         """One transaction: all of the block or, if it raises, nothing. Waits for other writers."""
+        if self.rehearses:
+            with self.translated():
+                yield self._writer
+            return
         with self._lock, self.translated():
             if self._closed:
                 raise StoreError(f"{self._path}: closed.")
@@ -157,12 +163,49 @@ class Database:
     def removing(self, work: Callable[[], T]) -> T:
         """Return what ``work`` returns, which writes to this database and may be done twice: it removes, and may use the disk
         reserve of the folder."""
+        if self.rehearses:
+            return work()
         return self._reserve.run(work, self._copy_log)
 
     def _copy_log(self) -> None:
         """Copy the log to the file, so that the next transaction uses its pages again, in place of new ones."""
         with self._lock, suppress(sqlite3.Error):  # the transaction that follows tells what the disk refuses
             self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)")
+
+    @property
+    def rehearses(self) -> bool:
+        """Whether the calling thread is in :meth:`rehearse`."""
+        return self._rehearsing == threading.get_ident()
+
+    @contextmanager
+    def rehearse(self) -> Iterator[None]:
+        """Undo at the end of the block everything that the calling thread writes in it. Only that thread reads it meanwhile;
+        other writers wait. Not to be nested."""
+        with self.write(durable=False) as connection:
+            before = self._mine()
+            self._local.reader, self._local.before = _Reader(connection, owned=False), before
+            self._rehearsing = threading.get_ident()
+            try:
+                yield
+            finally:
+                self._rehearsing = 0
+                self._local.reader, self._local.before = before, None
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                connection.execute("BEGIN")  # what write() is to end
+
+    @contextmanager
+    def before_rehearsal(self) -> Iterator[None]:
+        """Let the calling thread read what others read."""
+        if not self.rehearses:
+            yield
+            return
+        rehearsing = self._local.reader
+        self._local.reader = self._local.before
+        try:
+            yield
+        finally:
+            self._local.reader = rehearsing
 
     @contextmanager
     def attached(self, path: Path, name: str) -> Iterator[None]:
@@ -327,11 +370,13 @@ def remove_database(path: Path) -> None:
 class _Reader:
     """Closes its connection when its thread ends and takes the thread's last reference with it."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, *, owned: bool = True) -> None:
         self.connection = connection
+        self._owned = owned
         self.cursor = connection.cursor()
         """For all reads that are finished at once. The driver keeps a note of each of the last 200 cursors: made anew for
         every page of a long listing, they would hold a page of memory each, long after the listing."""
 
     def __del__(self) -> None:
-        self.connection.close()
+        if self._owned:
+            self.connection.close()

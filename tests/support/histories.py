@@ -34,7 +34,8 @@ from kgfs.ingest.matching.concept_plans import plan_merge, plan_split, speaking_
 from kgfs.ingest.matching.concepts import decide
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working.pipeline import Pipeline
-from kgfs.ingest.working.turns import Exchange, only_changer, taking_turns
+from kgfs.ingest.working.shared_commits import Exchange
+from kgfs.ingest.working.turns import only_changer, taking_turns
 from kgfs.ingest.working.worker import Worker
 from kgfs.settings import STRATEGIES, Models
 from kgfs.stores.error_log import ErrorLog

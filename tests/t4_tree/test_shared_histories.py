@@ -35,7 +35,17 @@ from tests.support.histories import ONTOLOGIES, OPERATIONS, Place, act, compute_
 
 HOMES = 2
 BORDERS = ("decided", "staged", "published", "indexed", "noted", "forgotten", "forgetting-committed", "redacted")
-BORDERS += ("word-recorded", "followed-in-graph", "built-aside", "delivered", "followed", "forgetting-owed", "erased")
+BORDERS += (
+    "word-recorded",
+    "publication-recorded",
+    "publication-delivered",
+    "followed-in-graph",
+    "built-aside",
+    "delivered",
+    "followed",
+    "forgetting-owed",
+    "erased",
+)
 
 
 class Killed(BaseException):

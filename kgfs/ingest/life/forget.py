@@ -270,11 +270,13 @@ def _carry_out(config: Config, stores: Stores, owed: Forgetting) -> None:
         if current.cascade == "none":
             _keep_texts(stores, current.doc_ids)
         else:
-            _leave_graph(stores, current, commit_id)
+            if stores.publish is None:
+                _leave_graph(stores, current, commit_id)
             border("forgetting-committed")
             if current.purge:
                 redaction, decisions = purge(config, stores, current)
-        stores.journal.record(
+        record = stores.publish or stores.journal.record
+        record(
             ForgettingDone(
                 order=current.order,
                 doc_ids=current.doc_ids,
@@ -297,7 +299,8 @@ def _read_again(stores: Stores, doc_ids: Iterable[str]) -> None:
         shown = document is None or not document.commit_id or stores.graph.document(doc_id) is not None
         if document is not None and not shown and stores.journal.names.names_of(doc_id):
             commit_id = f"forget-{doc_id}-{document.deposit}"
-            stores.journal.record(DocumentForgotten(doc_id, "orphans", commit_id, time.time_ns()))
+            record = stores.publish or stores.journal.record
+            record(DocumentForgotten(doc_id, "orphans", commit_id, time.time_ns()))
 
 
 def _leave_graph(stores: Stores, owed: Forgetting, commit_id: str) -> None:

@@ -50,6 +50,10 @@ class MemoryReads:
         self._marks: dict[tuple[str, str], Mark] = {}
         self._last_n: dict[str, int] = {}
         self._changed_at: dict[str, int] = {}
+        self._followed: int | None = None
+
+    def followed(self) -> int | None:
+        return self._followed
 
     def epoch(self) -> int:
         return self._epoch

@@ -12,6 +12,7 @@ from importlib import resources
 from pathlib import Path
 
 from kgfs.errors import StoreError
+from kgfs.render.concept import ConceptPage
 from kgfs.stores.database import Database, remove_database
 from kgfs.stores.graph.adopting import BUILT, adopt
 from kgfs.stores.graph.cascade import Cascade, impose, redact
@@ -82,7 +83,7 @@ class SqliteGraph(GraphReads):
             if known:
                 return int(known[0])
             edition = open_edition(connection, doc_id, publication.commit_id)
-            commit = Commit(connection, publication.at, self.page)
+            commit = Commit(connection, publication.at, self._page_before)
             commit.leave([doc_id, *publication.supersedes])
             commit.enter(edition, publication)
             epoch = commit.settle()
@@ -110,7 +111,7 @@ class SqliteGraph(GraphReads):
             known = connection.execute('SELECT epoch FROM "commit" WHERE commit_id = ?', (commit_id,)).fetchone()
             if known:
                 return int(known[0])
-            commit = Cascade(connection, at, self.page)
+            commit = Cascade(connection, at, self._page_before)
             commit.leave(doc_ids)
             commit.strike(concepts)
             epoch = commit.settle()
@@ -125,7 +126,7 @@ class SqliteGraph(GraphReads):
             known = connection.execute('SELECT epoch FROM "commit" WHERE commit_id = ?', (commit_id,)).fetchone()
             if known:
                 return int(known[0])
-            commit = Reassignment(connection, at, self.page)
+            commit = Reassignment(connection, at, self._page_before)
             for one in said:
                 commit.say(one)
             set_marks(connection, marks, unmarked)
@@ -135,8 +136,9 @@ class SqliteGraph(GraphReads):
 
     def redact(self, concepts: Sequence[str], relationships: Sequence[RelationshipRow]) -> Redaction:
         redaction = self._database.removing(lambda: self._redact(concepts, relationships))
-        self._merge_words()
-        self._database.scrub()
+        if not self._database.rehearses:
+            self._merge_words()
+            self._database.scrub()
         return redaction
 
     def _redact(self, concepts: Sequence[str], relationships: Sequence[RelationshipRow]) -> Redaction:
@@ -161,6 +163,21 @@ class SqliteGraph(GraphReads):
         with self._database.write(durable=True) as connection:
             impose(connection, redaction)
 
+    def followed(self) -> int | None:
+        found = self._database.row("SELECT value FROM meta WHERE name = 'followed'")
+        return found[0] if found else None
+
+    def note_followed(self, fact: int) -> None:
+        with self._database.write(durable=False) as connection:
+            connection.execute("INSERT OR REPLACE INTO meta VALUES ('followed', ?)", (fact,))
+
+    def rehearse(self) -> AbstractContextManager[None]:
+        return self._database.rehearse()
+
+    def _page_before(self, concept_id: str) -> ConceptPage | None:
+        with self._database.before_rehearsal():
+            return self.page(concept_id)
+
     def clear(self) -> None:
         with self._database.write(durable=True) as connection:
             empty(connection)
@@ -182,6 +199,8 @@ class SqliteGraph(GraphReads):
 
     def _remove_left(self) -> None:
         """Remove the rows of editions that left, little by little. A kill in between is made up for by the next call."""
+        if self._database.rehearses:
+            return
         while self._database.row(f"SELECT 1 FROM document WHERE state = {LEAVING} LIMIT 1"):
             with self._database.write(durable=False) as connection:
                 remove_some(connection, REMOVED_AT_ONCE)

@@ -135,9 +135,6 @@ class MemoryJournal:
     def share(self) -> None:
         raise UnsupportedError("A journal in memory is shared with nobody.")
 
-    def elsewhere(self, after: int) -> frozenset[int]:
-        return frozenset()
-
     def changed_elsewhere(self) -> int:
         return 0
 

@@ -34,7 +34,7 @@ from kgfs.stores.journal.jobs import SqliteJobs
 from kgfs.stores.journal.names import SqliteNames
 from kgfs.stores.journal.readers import Readers
 from kgfs.stores.journal.schema import connect_to_read, prepare, typed
-from kgfs.stores.journal.sharing.follow import ELSEWHERE, changed_elsewhere, follow, withdraw
+from kgfs.stores.journal.sharing.follow import changed_elsewhere, follow, withdraw
 from kgfs.stores.journal.sharing.undo import FactNumber, install, installed
 from kgfs.stores.journal.syncing import WalSync
 from kgfs.stores.journal.writer import Work, Writer
@@ -178,10 +178,6 @@ class SqliteJournal:
     @property
     def sharing(self) -> bool:
         return bool(self._readers.mine().execute("SELECT sharing FROM shipped").fetchone()[0])
-
-    def elsewhere(self, after: int) -> frozenset[int]:
-        sql = "SELECT seq FROM entry WHERE seq > ? AND session = ?"
-        return frozenset(seq for (seq,) in self._readers.mine().execute(sql, (after, ELSEWHERE)))
 
     def changed_elsewhere(self) -> int:
         return changed_elsewhere(self._readers.mine())
