@@ -29,19 +29,18 @@ from kgfs.ingest.working.worker import Worker
 from kgfs.settings import Pipeline as Settings
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.error_log import ErrorLog
-from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.hosts import host_id, read_roll
 from kgfs.stores.journal.facts import GraphFact
 from kgfs.stores.naming import find_document
 from kgfs.stores.notes import write_note
 from kgfs.stores.stores import Stores
+from tests.fakes.garage import MemoryGarage
 from tests.support.hosts import Host, host
 from tests.support.knowledge_of import knowledge_in
 from tests.support.running import until
 from tests.support.slow_reading import TEXTS, Slow, hanging, read_first
-from tests.support.working import throw
-from tests.t3_ingest.test_worker_killed import KilledError
+from tests.support.working import KilledError, throw
 
 LEASE, SHORT = 60.0, 1.5
 

@@ -26,15 +26,15 @@ from kgfs.ingest.working.worker import Worker
 from kgfs.settings import Models
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.embedded import FileGarage
-from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.journal.following import confirmed
+from kgfs.stores.leases.bucket import BucketLeases
 from kgfs.stores.leases.holding import Holding
-from kgfs.stores.leases.memory import MemoryLeases
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter, Row, Vectors
-from kgfs.stores.vectors.memory import MemoryVectors
 from kgfs.stores.vectors.sqlite import SqliteVectors
+from tests.fakes.garage import MemoryGarage, MemoryObjects
+from tests.fakes.vectors import MemoryVectors
 from tests.support.hosts import Host, host
 from tests.support.working import ingest
 
@@ -113,7 +113,7 @@ class Two:
 
 @pytest.fixture
 def two(tmp_path: Path) -> Iterator[Two]:
-    garage, leases = FileGarage(tmp_path / "garage"), MemoryLeases()
+    garage, leases = FileGarage(tmp_path / "garage"), BucketLeases(MemoryObjects())
     compute = LocalCompute(Models(extractor="statistics"))
     with ExitStack() as stack:
         homes: list[Host] = []

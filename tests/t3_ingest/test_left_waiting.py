@@ -15,10 +15,10 @@ from kgfs.knowledge.check.kept import in_garage
 from kgfs.settings import Pipeline
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.garage.contract import Sums
-from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.hosts import host_id, say, strike_off
 from kgfs.stores.waiting import WAITING, waiting_key
+from tests.fakes.garage import MemoryGarage
 from tests.support.giving_up import met, while_it_waits
 from tests.support.hosts import LARGE, Host, host
 

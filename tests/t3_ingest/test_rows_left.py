@@ -24,10 +24,9 @@ from kgfs.stores.journal import standing
 from kgfs.stores.naming import find_document
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter
-from kgfs.stores.vectors.memory import MemoryVectors
 from kgfs.stores.vectors.unindexing import unindex
-from tests.support.working import OTHER, TEXT, Counting, deposit, remove, throw, work
-from tests.t3_ingest.test_worker_killed import KilledError
+from tests.fakes.vectors import MemoryVectors
+from tests.support.working import OTHER, TEXT, Counting, KilledError, deposit, remove, throw, work
 
 MODEL = "hashes/1"
 

@@ -26,11 +26,11 @@ from kgfs.ingest.life.rebuild import rebuild
 from kgfs.ingest.sharing.exchange import Exchange
 from kgfs.settings import Garage as GarageSettings
 from kgfs.stores.garage.contract import Garage
-from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.sqlite import SqliteVectors
+from tests.fakes.garage import MemoryGarage
 from tests.support.histories import ONTOLOGIES, OPERATIONS, Place, act, compute_with, differences, seen
 
 HOMES = 2

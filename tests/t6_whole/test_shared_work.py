@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +15,9 @@ from kgfs.app.home import open_stores
 from kgfs.config import load
 from tests.support.knowledge_of import knowledge_in
 from tests.support.logs import AWAY
-from tests.support.peers.buckets import Server
-from tests.support.running import QUICK, Place, until
-from tests.support.sharing import COUNT, corpus, known
+from tests.support.running import Place, until
+from tests.support.sharing import COUNT, corpus, home, known
 
-LEASE = "10"
 PATIENCE = 200.0
 """Seconds for who waits behind one that stands still."""
 AHEAD = """
@@ -28,28 +25,7 @@ import time
 _time, _time_ns = time.time, time.time_ns
 time.time, time.time_ns = lambda: _time() + 3600, lambda: _time_ns() + 3600 * 10**9
 """
-SHORT = QUICK | {"KGFS_PIPELINE_LEASE": LEASE}
 pytestmark = [pytest.mark.slow, pytest.mark.logs(AWAY, "exchange", "sharing")]
-
-
-def home(folder: Path, settings: str = "") -> Place:
-    made = Place(folder / "home", folder / "mnt", dict(SHORT))
-    made.home.mkdir(parents=True)
-    (made.home / "config.toml").write_text(settings)
-    return made
-
-
-@pytest.fixture
-def homes(seaweedfs: Server, tmp_path: Path) -> Iterator[tuple[Place, Place]]:
-    place = seaweedfs.place
-    settings = (
-        f'[garage]\nstore = "s3"\nshared = true\nendpoint = "{place.endpoint}"\nprefix = "{place.prefix}"\ntimeout = 30\n'
-        f'access_key_file = "{place.access_key_file}"\nsecret_key_file = "{place.secret_key_file}"\n'
-    )
-    made = [home(tmp_path / name, settings) for name in ("here", "there")]
-    yield made[0], made[1]
-    for one in made:
-        one.close()
 
 
 @pytest.fixture(scope="module")
