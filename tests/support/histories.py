@@ -46,6 +46,7 @@ from kgfs.stores.vectors.contract import Filter
 from kgfs.tree.node import File, Folder, Link
 from kgfs.tree.root import Root
 from kgfs.tree.tree_context import TreeContext
+from kgfs.tree.views import TREE
 from tests.support.library import read
 
 ONTOLOGIES = ("Zen", "Memory")
@@ -358,9 +359,9 @@ def split_concept(place: Place, chance: random.Random) -> None:
 
 def seen(place: Place) -> dict[str, object]:
     """Every path of the tree with kind, mode, size, time and content; and the rows of the vectors."""
-    context = TreeContext(place.config, place.stores, place.deposits, "seen", os.getuid(), os.getgid(), 1)
+    context = TreeContext(place.config, place.stores, place.deposits, "seen", os.getuid(), os.getgid(), 1, TREE)
     found: dict[str, object] = {}
-    _walk(Root(context, lambda: ""), "", found)
+    _walk(Root(context), "", found)
     if place.stores.vectors is not None:
         found["vectors"] = [
             (row.kind, row.item, row.window, row.ontology, row.doc_id, row.chunk_index, row.vector.tobytes())

@@ -216,6 +216,10 @@ class Graph(Protocol):
         """By number."""
         ...
 
+    def strongest(self, owner: str) -> InstanceRow | None:
+        """The piece of evidence that defines the owner, then the one of the highest confidence, then of the lowest number."""
+        ...
+
     def instances_of(self, doc_id: str) -> list[InstanceRow]: ...
 
     def related_types(self, concept_id: str) -> list[str]:

@@ -181,6 +181,10 @@ class MemoryReads:
     def instances(self, owner: str, after: int = 0, limit: int = 1000) -> list[InstanceRow]:
         return [row for row in self._view.evidence(owner) if row.n > after][:limit]
 
+    def strongest(self, owner: str) -> InstanceRow | None:
+        rows = self._view.evidence(owner)
+        return min(rows, key=lambda row: (not row.defines, -row.confidence, row.n), default=None)
+
     def instances_of(self, doc_id: str) -> list[InstanceRow]:
         edition = self._view.editions.get(doc_id)
         rows = edition.instances.values() if edition else ()
