@@ -20,7 +20,7 @@ from tests.support.logs import homes_below, undeclared
 from tests.support.peers.buckets import minio_server, seaweedfs_server  # noqa: F401 - fixtures
 from tests.support.peers.fixtures import qdrant_url, qdrant_wire_url  # noqa: F401 - fixtures
 from tests.support.peers.homes import home_in, peers_of
-from tests.support.peers.knowledge_server import guest, mortal, mortal_folder, neo4j_endpoint, neo4j_place  # noqa: F401 - fixtures
+from tests.support.peers.knowledge_server import guest, mortal, mortal_folder, neo4j_place  # noqa: F401 - fixtures
 from tests.support.peers.naming import _peers_named, name_peers  # noqa: F401 - a fixture
 from tests.support.required import missing
 

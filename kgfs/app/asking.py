@@ -28,7 +28,7 @@ class Asked:
 
 def asked(config: Config, haste: float | None = None) -> Iterator[Asked]:
     """Changes nothing in the home. Nothing for what stands in files. With ``haste`` one that is silent is waited for so many
-    seconds, and no Ray cluster is asked."""
+    seconds, and neither Neo4j nor a Ray cluster is asked."""
     with TemporaryDirectory() as elsewhere:
         yield from _asked(replace(config, home=Path(elsewhere)), haste)
 
@@ -40,17 +40,20 @@ def away(config: Config, haste: float | None = None) -> KgfsError | None:
 
 def _asked(config: Config, haste: float | None) -> Iterator[Asked]:
     seconds = SECONDS if haste is None else haste
-    garage, vectors = config.garage_store, config.vectors
+    garage, graph, vectors = config.garage_store, config.graph, config.vectors
     config.run.mkdir()
     hasty = replace(
         config,
         garage_store=replace(garage, timeout=min(garage.timeout, seconds)),
+        graph=replace(graph, timeout=min(graph.timeout, seconds)),
         vectors=replace(vectors, timeout=min(vectors.timeout, seconds)),
     )
     if garage.store != "files":
         yield _answer("bucket", f"{garage.endpoint}/{garage.bucket}", lambda: _ask_garage(hasty))
     if vectors.store != "sqlite":
         yield _answer("vectors", vectors.url, lambda: _ask_vectors(hasty))
+    if graph.store == "neo4j" and haste is None:  # nothing waits for it
+        yield _answer("neo4j", graph.uri, lambda: _ask_neo4j(hasty))
     if config.cluster.engine == "ray" and haste is None:
         found = _answer("cluster", config.cluster.address, lambda: _ask_cluster(config))
         if found.where or found.error:  # one that the worker starts is not there yet
@@ -68,6 +71,14 @@ def _answer(what: str, where: str, ask: Callable[[], None]) -> Asked:
 def _ask_garage(config: Config) -> None:
     with closing(open_garage(config, cached=False)) as garage:
         garage.objects.exists("sources/asked")
+
+
+def _ask_neo4j(config: Config) -> None:
+    from kgfs.stores.projection.connection import probe
+    from kgfs.stores.projection.endpoint import endpoint_of
+
+    if (error := probe(endpoint_of(config))) is not None:
+        raise error
 
 
 def _ask_cluster(config: Config) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from kgfs.app.binding import refuse_others
 from kgfs.app.home import as_they_are, make_home, model_in_use, open_stores
 from kgfs.config import Config
-from kgfs.errors import BusyError, UnsupportedError
+from kgfs.errors import BadInputError, BusyError, UnsupportedError
 from kgfs.ingest.keeping.sessions import alive_sessions
 from kgfs.ingest.keeping.settle import Settler
 from kgfs.ingest.keeping.ship import is_graph_lost
@@ -52,6 +52,17 @@ def rebuild_home(config: Config, ontology: str, progress: Callable[[int, int], N
             done = rebuild(stores, progress, found.id if found else "")
             vectors_lost.unlink()
             return done
+
+
+def rebuild_projection(config: Config, progress: Callable[[int, int], None]) -> None:
+    """Write the graph to Neo4j anew, beside what is there, and show it in its place. In place of the worker. BadInputError where the
+    graph is not projected; AwayError, TimedOutError and StoreError as the server has it."""
+    if config.graph.store != "neo4j":
+        raise BadInputError("graph.store is not 'neo4j': the graph is projected to no server.")
+    from kgfs.ingest.working.projecting import write_anew
+
+    with in_place_of_worker(config.run), open_stores(config, make=False) as stores:
+        write_anew(config, stores, progress)
 
 
 def check_home(

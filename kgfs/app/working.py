@@ -21,7 +21,6 @@ from kgfs.ingest.keeping.sessions import alive_sessions
 from kgfs.ingest.keeping.settle import Settler
 from kgfs.ingest.sharing.exchange import Exchange
 from kgfs.ingest.sharing.shipping import meeting, shipping
-from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.mount_notes import KNOWLEDGE, mount_notes
@@ -67,7 +66,6 @@ def chores_of(
         trash_days=config.tree.trash_days,
         ship=ship or shipping(config, stores),
         is_current=is_current,
-        reserve=DiskReserve(config.home),
     )
 
 
@@ -87,6 +85,7 @@ def run_worker(
     from kgfs.ingest.life.embed_again import embed_again
     from kgfs.ingest.reading.clock import StageClock
     from kgfs.ingest.working.pipeline import Pipeline
+    from kgfs.ingest.working.projecting import projecting
     from kgfs.ingest.working.turns import taking_turns
     from kgfs.ingest.working.worker import Worker
 
@@ -126,7 +125,11 @@ def run_worker(
                 lock.note({**note, "state": "preparing"})
                 prepare = partial(derive_vectors, config, stores, partial(embed_again, stores, compute, go_on))
                 working = partial(lock.note, {**note, "state": "working"})
-                with _answering_questions(config, stores, compute), _keeping_snapshots(config, stores):
+                with (
+                    _answering_questions(config, stores, compute),
+                    _keeping_snapshots(config, stores),
+                    projecting(config, stores) as projection,
+                ):
                     gave_way = worker.run(
                         until_idle=until_idle,
                         watch=looks,
@@ -134,6 +137,8 @@ def run_worker(
                         prepare=prepare,
                         begin=working,
                     )
+                    if projection is not None and until_idle and not gave_way:
+                        projection.finish(config.graph.timeout)
                 ship_rest(config, stores, exchange)
                 state = "waiting for another verb" if gave_way else "stopped"
                 lock.note({**note, "state": state, "seconds": clock.seconds(), "finished": worker.finished})

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from typing import Any
 
 import click
 
-from kgfs.app import api
+from kgfs.app.home import hear, in_haste, open_stores
 from kgfs.cli.hosts import told_of, waiting
 from kgfs.cli.killed import free_waiting_clients
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
-from kgfs.stores.disk_reserve import ReserveState
+from kgfs.knowledge.document import document_page
+from kgfs.knowledge.status import STANDS_STILL, status
+from kgfs.stores.naming import find_document
 
 SHOWN = 5
 """Files with conflicts that are named; --json has all."""
@@ -36,13 +39,15 @@ def command(config: Config, words: str | None, as_json: bool) -> None:
       kgfs status Notes/zen.txt
     """
     free_waiting_clients(config)
-    if words is not None:
-        page, away = api.document(config, words)
-        if away:
-            click.echo(told_of(away), err=True)
-        _print_document(page, as_json)
-        return
-    found, away = api.status(config)
+    config = in_haste(config)
+    with open_stores(config, make=False, known=True) as stores:
+        away = hear(config, stores)
+        if words is not None:
+            if away:
+                click.echo(told_of(away), err=True)
+            _print_document(document_page(stores, find_document(stores, config.run, words, trashed=True)), as_json)
+            return
+        found = status(config, stores)
     if as_json:
         click.echo(json.dumps(found | {"away": told_of(away)}))
         return
@@ -53,18 +58,19 @@ def command(config: Config, words: str | None, as_json: bool) -> None:
     if reason := found["worker"]["note"].get("reason"):
         click.echo(f"         the last one ended before it could begin: {reason}")
     if found["stands_still"]:
-        click.echo(f"         {api.STANDS_STILL}")
+        click.echo(f"         {STANDS_STILL}")
     for note in found["worker"]["note"].get("notes", ()):
         click.echo(f"         {note}")
     click.echo(f"owed     {found['owed']}{_parts(found)}")
+    if found["neo4j"]:
+        for number, line in enumerate(projection_lines(found["neo4j"])):
+            click.echo(f"{'neo4j' if number == 0 else '':<9}{line}")
     if found["conflicts"]:
         click.echo(f"conflicts {found['conflicts']}, written in one home after another had changed the file:")
         for path in found["conflict_paths"][:SHOWN]:
             click.echo(f"         {path} (kgfs history has what was written)")
         if (more := len(found["conflict_paths"]) - SHOWN) > 0:
             click.echo(f"         and {count(more, 'file')} more (--json)")
-    if not (reserve := ReserveState(**found["reserve"])).is_whole:
-        click.echo(f"reserve  {reserve.told()}")
     if found["sharing"]:
         _print_sharing(found["sharing"])
     for mount in found["mounts"]:
@@ -110,6 +116,34 @@ def _print_sharing(sharing: dict[str, Any]) -> None:
         )
     for line in waiting(sharing["purges"]):
         click.echo(f"         {line}")
+
+
+def projection_lines(page: dict[str, Any]) -> list[str]:
+    """Return how far the projection to Neo4j is behind, for people."""
+    behind = (
+        f"{count(page['commits'], 'commit')} behind, for {duration(page['seconds'])}"
+        if page["commits"]
+        else "up to date"
+    )
+    lines = [f"{page['server']}: {behind if page['state'] else 'nothing was written yet'}"]
+    if page["state"] == "writing all":
+        lines.append(f"all is being written: {page['done']} of {page['total']} rows")
+    elif page["state"] == "another home writes it":
+        lines.append(page["state"])
+    if page["purges"]:
+        lines.append(f"owed there: {count(page['purges'], 'purge')}")
+    if page["away_since"] is not None:
+        since = datetime.fromtimestamp(page["away_since"]).astimezone().isoformat(timespec="seconds")
+        lines.append(f"cannot be written to since {since}: {page['away_reason']}")
+    return lines
+
+
+def duration(seconds: float) -> str:
+    """Return so many seconds in the largest unit that fits."""
+    for unit, name in ((86_400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * unit:
+            return f"{seconds / unit:.0f} {name}"
+    return f"{seconds:.0f} s"
 
 
 def _worker(worker: dict[str, Any]) -> str:

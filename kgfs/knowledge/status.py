@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 import kgfs
@@ -11,11 +10,11 @@ from kgfs.config import Config
 from kgfs.domain.documents import Name, State, Version
 from kgfs.knowledge.owed import owed
 from kgfs.knowledge.standing import standing_of
-from kgfs.stores.disk_reserve import DiskReserve, ReserveState
 from kgfs.stores.hosts import host_id, known_roll
 from kgfs.stores.journal.contract_jobs import Job
 from kgfs.stores.journal.contract_names import Names
 from kgfs.stores.mount_notes import mount_notes
+from kgfs.stores.projection.progress import projection_page
 from kgfs.stores.stores import Stores
 from kgfs.stores.worker_lock import worker_alive, worker_note
 
@@ -38,8 +37,9 @@ def status(config: Config, stores: Stores, *, named: int = -1) -> dict[str, Any]
     it. ``worker.note`` is what the newest worker wrote about itself, its models among it, with the ``state`` idle where it
     works and has nothing to do; ``worker.alive`` says whether it
     still works; ``stands_still`` says that one is needed for more than what is to be read. ``mounts`` are those that noted
-    themselves and did not take their note back; one that was killed is not ``alive``. ``reserve`` is the disk reserve in bytes. ``documents`` counts by state, states without any left out; ``conflicts`` the versions that were written
-    on a content which another machine had changed, ``conflict_paths`` as ONTOLOGY/PATH the files that have them. ``sharing`` is None where no other home shares the garage: no server is
+    themselves and did not take their note back; one that was killed is not ``alive``. ``documents`` counts by state, states without any left out; ``conflicts`` the versions that were written
+    on a content which another machine had changed, ``conflict_paths`` as ONTOLOGY/PATH the files that have them. ``neo4j`` says how far the projection
+    is behind (:func:`~.projection.progress.projection_page`), None where there is none; ``sharing`` is None where no other home shares the garage: no server is
     asked for it, ``as_of`` says when one was.
     """
     names, left = stores.journal.names, owed(stores.journal)
@@ -55,8 +55,8 @@ def status(config: Config, stores: Stores, *, named: int = -1) -> dict[str, Any]
             {"mountpoint": str(note.mountpoint), "view": note.view, "pid": note.pid, "alive": note.alive}
             for note in mount_notes(config.run)
         ],
-        "reserve": asdict(reserve_state(config)),
         "epoch": stores.graph.epoch(),
+        "neo4j": projection_page(config, stores.graph),
         "sharing": sharing_page(config) if stores.journal.sharing else None,
         "seq": stores.journal.seq(),
         "conflicts": names.conflict_count(),
@@ -72,11 +72,6 @@ def status(config: Config, stores: Stores, *, named: int = -1) -> dict[str, Any]
             for ontology in names.ontologies()
         ],
     }
-
-
-def reserve_state(config: Config) -> ReserveState:
-    """What is held for removing on a full disk."""
-    return DiskReserve(config.home).state()
 
 
 def _note(config: Config, owed: int) -> dict[str, Any]:

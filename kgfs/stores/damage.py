@@ -24,6 +24,8 @@ class Kind(StrEnum):
     STALE_WORDS = "stale word index"
     MISSING_VECTORS = "missing vectors"
     STALE_VECTORS = "stale vectors"
+    PROJECTION_BEHIND = "Neo4j behind"
+    PROJECTION_DIFFERS = "Neo4j differs"
     DAMAGED_DATABASE = "damaged database"
     STUCK_JOB = "stuck job"
     LEFT_SPOOL = "left spool file"
@@ -53,6 +55,8 @@ REMEDIES: dict[Kind, str] = {
     Kind.STALE_WORDS: "--repair derives the graph anew",
     Kind.MISSING_VECTORS: "--repair derives the vectors anew",
     Kind.STALE_VECTORS: "--repair derives the vectors anew",
+    Kind.PROJECTION_BEHIND: "a worker (kgfs mount, kgfs worker) brings it up to the graph when the server answers",
+    Kind.PROJECTION_DIFFERS: "kgfs rebuild --neo4j writes it anew",
     Kind.DAMAGED_DATABASE: "--repair derives graph and vectors anew; it quarantines front.sqlite, and makes it anew from the ledger",
     Kind.STUCK_JOB: "--repair gives it back, or drops it where there is no such document",
     Kind.LEFT_SPOOL: "--repair quarantines it",

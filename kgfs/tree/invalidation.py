@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,8 +10,7 @@ from kgfs.tree.keys import Key
 from kgfs.tree.node import inode_of
 
 if TYPE_CHECKING:
-    from kgfs.tree.inodes import Inodes, Known, Place
-    from kgfs.tree.tree_context import TreeContext
+    from kgfs.tree.inodes import Inodes, Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +32,14 @@ class StaleInode:
 Invalidation = StaleEntry | StaleInode
 
 
-class Invalidations:
-    """Collects what the kernel must forget, each once, and only of what it was told. The event loop owns it.
+class Stale:
+    """Collects invalidations, each once, and only of what the kernel was told.
 
     Too much is harmless but for one thing: forgetting the name of a folder cuts off those who stand in it (their
     getcwd fails until somebody walks there again). So the names of folders go in only where they really changed.
     """
 
-    def __init__(self, context: TreeContext, inodes: Inodes) -> None:
-        self.context = context
+    def __init__(self, inodes: Inodes) -> None:
         self._inodes = inodes
         self._found: dict[Invalidation, None] = {}
 
@@ -79,25 +77,6 @@ class Invalidations:
     def knows(self, key: Key) -> bool:
         """Where not, the kernel knows nothing below it either."""
         return inode_of(key) in self._inodes
-
-    def known(self, inode: int) -> Known | None:
-        return self._inodes.get(inode)
-
-    def group(self, kind: str, of: Hashable = None) -> Iterator[tuple[int, Known]]:
-        """The inodes that the kernel knows of those nodes whose :meth:`~.node.Node.group` is this."""
-        for inode in self._inodes.group(kind, of):
-            known = self._inodes.get(inode)
-            if known is not None:
-                yield inode, known
-
-    def has_group(self, kind: str) -> bool:
-        return self._inodes.has_group(kind)
-
-    def everything_derived(self) -> None:
-        """Contents and attributes of all that is no file or folder of documents/."""
-        for inode, _ in self._inodes.all():
-            if inode < 1 << 61:
-                self.inode(inode, data=True)
 
     def key(self, key: Key, *, data: bool = False) -> None:
         """The same for a derived node."""

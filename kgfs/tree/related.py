@@ -13,27 +13,30 @@ from kgfs.errors import MissingError
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.vocabulary import Concept, Related
 from kgfs.tree import keys
-from kgfs.tree.changes import ConceptChanged, RelationshipChanged
-from kgfs.tree.derived import PAGE, Derived, DerivedFolder, DerivedLink
-from kgfs.tree.evidence import EvidenceFolder, Owner, living
-from kgfs.tree.invalidation import Invalidations
+from kgfs.tree.derived import PAGE, DerivedFolder, DerivedLink, FirstLook
+from kgfs.tree.evidence import EvidenceFolder, Owner
+from kgfs.tree.keys import Key
 from kgfs.tree.node import Node
 from kgfs.tree.tree_context import TreeContext
 
 ID_DIGITS = 8
 
 
-class RelatedFolder(DerivedFolder[None]):
+class RelatedFolder(DerivedFolder):
     """``related/``: the types."""
 
     __slots__ = ("_concept",)
 
     def __init__(self, context: TreeContext, concept: Concept) -> None:
-        super().__init__(context, keys.related(concept.concept_id))
+        super().__init__(context)
         self._concept = concept
 
+    @property
+    def key(self) -> Key:
+        return keys.related(self._concept.concept_id)
+
     def mtime(self) -> int:
-        return living(self.context, self._concept.concept_id).mtime
+        return _known(self.context, self._concept.concept_id).mtime
 
     def lookup(self, name: str) -> Node | None:
         known = name in RELATIONSHIP_TYPES or name in RELATIONSHIP_TYPES.values()
@@ -43,24 +46,28 @@ class RelatedFolder(DerivedFolder[None]):
 
     def entries(self) -> Sequence[tuple[str, Node]]:
         concept_id = self._concept.concept_id
-        if not living(self.context, concept_id).related:
+        if not _known(self.context, concept_id).related:
             return []
         types = self.context.stores.graph.related_types(concept_id)
         return [(type_, TypeFolder(self.context, self._concept, type_)) for type_ in types]
 
 
-class TypeFolder(DerivedFolder[None]):
-    """``related/<type>/``: the concepts. What ``related/`` lists stands on the concept's page too, so they change together."""
+class TypeFolder(DerivedFolder):
+    """``related/<type>/``: the concepts."""
 
     __slots__ = ("_concept", "_type")
 
     def __init__(self, context: TreeContext, concept: Concept, type_: str) -> None:
-        super().__init__(context, keys.related(concept.concept_id, type_))
+        super().__init__(context)
         self._concept = concept
         self._type = type_
 
+    @property
+    def key(self) -> Key:
+        return keys.related(self._concept.concept_id, self._type)
+
     def mtime(self) -> int:
-        return living(self.context, self._concept.concept_id).mtime
+        return _known(self.context, self._concept.concept_id).mtime
 
     def lookup(self, name: str) -> Node | None:
         for shown, row in _named(self.context.stores.graph, self._concept.concept_id, self._type, name):
@@ -73,70 +80,72 @@ class TypeFolder(DerivedFolder[None]):
         return [(shown, RelatedConcept(self.context, self._concept, shown, row)) for shown, row in _shown(rows)]
 
 
-class _Relationship(Derived[Related]):
-    """An entry of ``related/<type>/``, or its link."""
+class RelatedConcept(DerivedFolder):
+    """``related/<type>/<name>/``."""
 
-    __slots__ = ("_concept", "_shown", "_type")
-    name = ""
+    __slots__ = ("_concept", "_first", "_shown", "_type")
 
     def __init__(self, context: TreeContext, concept: Concept, shown: str, row: Related) -> None:
-        super().__init__(context, keys.related(concept.concept_id, row.type, shown, self.name), row)
+        super().__init__(context)
         self._concept = concept
         self._type = row.type
         self._shown = shown
+        self._first = FirstLook(row)
 
-    def _related(self) -> Related:
-        concept_id = self._concept.concept_id
-        return self.take_row() or _living(self.context.stores.graph, concept_id, self._type, self._shown)
-
-
-class RelatedConcept(_Relationship, DerivedFolder[Related]):
-    """``related/<type>/<name>/``."""
-
-    __slots__ = ()
+    @property
+    def key(self) -> Key:
+        return keys.related(self._concept.concept_id, self._type, self._shown)
 
     def mtime(self) -> int:
-        return self._related().mtime
+        return self._row().mtime
+
+    def lookup(self, name: str) -> Node | None:
+        return dict(self.entries()).get(name)
 
     def entries(self) -> Sequence[tuple[str, Node]]:
-        row = self._related()
+        row = self._row()
         owner = Owner(row.relationship_id, self._concept.concept_id, self._concept.name, up="../" * 7)
-        folder = RelatedConcept(self.context, self._concept, self._shown, row)
         return [
             ("concept.md", RelatedLink(self.context, self._concept, self._shown, row)),
-            ("evidence", EvidenceFolder(self.context, owner, folder.mtime)),
+            (
+                "evidence",
+                EvidenceFolder(self.context, owner, RelatedConcept(self.context, self._concept, self._shown, row)),
+            ),
         ]
 
+    def _row(self) -> Related:
+        seen = self._first.take()
+        return seen or _living(self.context.stores.graph, self._concept.concept_id, self._type, self._shown)
 
-class RelatedLink(_Relationship, DerivedLink[Related]):
+
+class RelatedLink(DerivedLink):
     """``related/<type>/<name>/concept.md``: to the other concept's page, a file, so that recursion ends."""
 
-    __slots__ = ()
-    name = "concept.md"
+    __slots__ = ("_concept", "_first", "_shown", "_type")
+
+    def __init__(self, context: TreeContext, concept: Concept, shown: str, row: Related) -> None:
+        super().__init__(context)
+        self._concept = concept
+        self._type = row.type
+        self._shown = shown
+        self._first = FirstLook(row)
+
+    @property
+    def key(self) -> Key:
+        return keys.related(self._concept.concept_id, self._type, self._shown, "concept.md")
 
     def look(self) -> tuple[str, int]:
-        row = self._related()
+        seen = self._first.take()
+        row = seen or _living(self.context.stores.graph, self._concept.concept_id, self._type, self._shown)
         return f"../../../../{row.name}.concept/concept.md", row.mtime
 
 
-def concept_changed(change: ConceptChanged, stale: Invalidations) -> None:
-    if change.concept_id and stale.knows(keys.related(change.concept_id)):
-        for type_ in ("", *RELATIONSHIP_TYPES, *RELATIONSHIP_TYPES.values()):
-            stale.key(keys.related(change.concept_id, type_))
-
-
-def relationship_changed(change: RelationshipChanged, stale: Invalidations) -> None:
-    concept_id, type_, name = change.concept_id, change.type, change.name
-    for key in (
-        keys.related(concept_id),
-        keys.related(concept_id, type_),
-        keys.related(concept_id, type_, name),
-    ):
-        stale.key(key)
-    stale.key(keys.related(concept_id, type_, name, "concept.md"), data=True)
-    if change.renamed:
-        # Of two relationships to one concept the second has another name: all names below the type may move.
-        stale.key_entry(keys.related(concept_id), type_.encode())
+def _known(context: TreeContext, concept_id: str) -> Concept:
+    """The concept as it is now. What ``related/`` lists stands on its page too, so they change together."""
+    concept = context.cache.recall(("concept", concept_id), lambda: context.stores.graph.concept(concept_id))
+    if concept is None:
+        raise MissingError("The concept is gone.")
+    return concept
 
 
 def _rows(graph: Graph, concept_id: str, type_: str) -> Iterator[Related]:

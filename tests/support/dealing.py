@@ -9,12 +9,13 @@ import pytest
 from xdist.scheduler import LoadFileScheduling
 
 _ON_S3 = re.compile(r"t1_stores/test_(garage|ledger|s3)")
-_KILLS_NEO4J = re.compile(r"t6_whole/test_outages_(mounted|restored)|t1_stores/test_graph_outages")
+_KILLS_NEO4J = re.compile(r"t6_whole/test_outages_mounted|t1_stores/test_projection_outages")
 _LONG = (
     "t6_whole/test_outages_mounted",
     "t1_stores/test_garage",  # with all others of S3
-    "t6_whole/test_graph_on_server",
+    "t6_whole/test_projected_home",
     "t7_machines/test_silence",
+    "t1_stores/test_projection",
     "t1_stores/test_graph",
     "t6_whole/test_mending_killed",
     "t6_whole/test_shared",

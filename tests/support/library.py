@@ -33,7 +33,6 @@ from kgfs.stores.stores import Stores
 from kgfs.tree.node import Caller, File, Folder, Link, Node
 from kgfs.tree.root import Root
 from kgfs.tree.tree_context import TreeContext
-from kgfs.tree.views import TREE
 
 ME = Caller(os.getuid(), os.getgid())
 
@@ -48,7 +47,7 @@ class Library:
 
     @property
     def root(self) -> Root:
-        return Root(self.context)
+        return Root(self.context, lambda: "metric 1\n")
 
     @property
     def stores(self) -> Stores:
@@ -255,13 +254,11 @@ def library_at(home: Path, config: Config | None = None) -> Iterator[Library]:
     config = replace(config or load(home), home=home)
     for folder in (config.garage, config.spool, config.run, config.logs):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    stores = Stores(open_garage(config), SqliteJournal(config.front_db), open_graph(config))
+    stores = Stores(open_garage(config), SqliteJournal(config.front_db), open_graph(config, mounted=True))
     session = open_session(config.run)
     try:
         deposits = Deposits(config, stores, session.id)
-        context = TreeContext(
-            config, stores, deposits, session.id, ME.uid, ME.gid, time.time_ns(), TREE, lambda: "metric 1\n"
-        )
+        context = TreeContext(config, stores, deposits, session.id, ME.uid, ME.gid, time.time_ns())
         yield Library(
             context,
             Pipeline(

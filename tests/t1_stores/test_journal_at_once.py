@@ -14,6 +14,7 @@ import pytest
 from kgfs.errors import ExistsError, StoreError
 from kgfs.stores.journal import writer
 from kgfs.stores.journal.contract import Journal, Pending
+from kgfs.stores.journal.memory import MemoryJournal
 from kgfs.stores.journal.sqlite import SqliteJournal
 from tests.support.journal_building import Disk, Hand, folder_below
 
@@ -63,9 +64,10 @@ def journal(path: Path, disk: Disk) -> Iterator[SqliteJournal]:
     made.close()
 
 
-@pytest.fixture(params=["unsynced", "durable"])
+@pytest.fixture(params=["unsynced", "memory", "durable"])
 def any_journal(request: pytest.FixtureRequest, home: Path) -> Iterator[Journal]:
-    made = SqliteJournal(home / "front.sqlite" if request.param == "durable" else None)
+    kinds = {"unsynced": lambda: SqliteJournal(None), "memory": MemoryJournal}
+    made = kinds.get(request.param, lambda: SqliteJournal(home / "front.sqlite"))()
     yield made
     made.close()
 

@@ -14,25 +14,29 @@ from pathlib import Path
 import pytest
 
 from kgfs.errors import AwayError, LostLeaseError
+from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.garage.s3.bucket import Bucket
 from kgfs.stores.garage.s3.cache import Cache
 from kgfs.stores.garage.s3.objects import S3Objects
 from kgfs.stores.leases.bucket import LEASES, BucketLeases
 from kgfs.stores.leases.contract import Lease, Leases
 from kgfs.stores.leases.holding import Holding
-from tests.fakes.garage import MemoryObjects
+from kgfs.stores.leases.memory import MemoryLeases
 from tests.support.running import until
 
 LONG, SHORT, TERM = 600.0, 0.3, 6.0
 """Seconds: a holder has its say within TERM also where much else is done."""
-NO_BUCKET = pytest.mark.parametrize("leases", ["objects in memory"], indirect=True)
+NO_BUCKET = pytest.mark.parametrize("leases", ["memory", "objects in memory"], indirect=True)
 """What is renewed in time is in memory what it is in a bucket, where each sign of life takes several requests."""
 
 
-@pytest.fixture(params=["objects in memory", "objects on seaweedfs"])
+@pytest.fixture(params=["memory", "objects in memory", "objects on seaweedfs"])
 def leases(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Leases]:
+    if request.param == "memory":
+        yield MemoryLeases()
+        return
     if request.param == "objects in memory":
-        yield BucketLeases(MemoryObjects())
+        yield BucketLeases(MemoryGarage().objects)
         return
     place = replace(request.getfixturevalue("seaweedfs").place, prefix=f"leases-{secrets.token_hex(6)}")
     yield BucketLeases(S3Objects(Bucket(place), Cache(tmp_path / "cache", 8 << 20)))
@@ -93,7 +97,7 @@ def test_who_holds_it_learns_that_another_wants_it_urgently(leases: Leases) -> N
     assert not leases.renew(taken(leases), LONG)
 
 
-class Refusing(BucketLeases):
+class Refusing(MemoryLeases):
     """Refuses to hear of a release while ``away``."""
 
     away = False
@@ -106,7 +110,7 @@ class Refusing(BucketLeases):
 
 def test_what_could_not_be_released_is_released_later(caplog: pytest.LogCaptureFixture) -> None:
     """Before it is taken again, and in the end at the latest. Else nobody has it until it runs out."""
-    leases = Refusing(MemoryObjects())
+    leases = Refusing()
     with closing(Holding(leases, LONG)) as holding:
         first, other = holding.take("a"), holding.take("b")
         assert first is not None and other is not None
@@ -138,7 +142,7 @@ def test_held_it_is_renewed_until_it_is_lost(leases: Leases) -> None:
 
 
 def test_an_error_of_any_kind_ends_no_renewing() -> None:
-    class Once(BucketLeases):
+    class Once(MemoryLeases):
         renewals = 0
 
         def renew(self, lease: Lease, seconds: float) -> bool:
@@ -147,7 +151,7 @@ def test_an_error_of_any_kind_ends_no_renewing() -> None:
                 raise RuntimeError("can't start new thread")
             return super().renew(lease, LONG)
 
-    leases = Once(MemoryObjects())
+    leases = Once()
     with closing(Holding(leases, SHORT)) as holding:
         with holding._lock:
             holding._held[lease := taken(leases)] = False
@@ -157,7 +161,7 @@ def test_an_error_of_any_kind_ends_no_renewing() -> None:
 
 def test_what_else_stands_in_the_folder_of_a_lease_is_passed_over() -> None:
     """As a program that shows buckets makes one when a folder is looked at."""
-    objects = MemoryObjects()
+    objects = MemoryGarage().objects
     leases = BucketLeases(objects)
     lease = taken(leases)
     ((key, _),) = objects.keys(LEASES)
@@ -201,7 +205,7 @@ _AS_IF_AHEAD = (
 
 def test_in_a_bucket_one_that_was_late_takes_nothing_and_nothing_is_left() -> None:
     """It looked before others had the lease and let it go; what it then puts was another's once."""
-    objects = MemoryObjects()
+    objects = MemoryGarage().objects
     leases, others = BucketLeases(objects), BucketLeases(objects)
     others.release(taken(others))
     looked = leases._sign("a")
@@ -218,7 +222,7 @@ def test_in_a_bucket_one_that_was_late_takes_nothing_and_nothing_is_left() -> No
 def test_in_a_bucket_who_comes_later_waits_a_whole_term_whatever_the_clocks_say() -> None:
     """Nobody knows when the last sign of life was given; only for how long none was seen."""
     now = [1000.0]
-    objects = MemoryObjects()
+    objects = MemoryGarage().objects
     holder, other = BucketLeases(objects, lambda: now[0] - 5000), BucketLeases(objects, lambda: now[0])
     lease = taken(holder, seconds=10)
     for _ in range(3):

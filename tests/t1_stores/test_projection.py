@@ -28,8 +28,8 @@ OAK = Doc(C, [Told("Oak")], [], ["An oak in the garden.\n", "short"], {1: "too s
 
 
 @pytest.fixture
-def endpoint(neo4j_endpoint: Endpoint) -> Endpoint:
-    return replace(neo4j_endpoint, namespace=f"test-{secrets.token_hex(6)}")
+def endpoint(neo4j_place: Endpoint) -> Endpoint:
+    return replace(neo4j_place, namespace=f"test-{secrets.token_hex(6)}")
 
 
 @pytest.fixture
@@ -258,6 +258,34 @@ def test_who_was_taken_over_from_writes_nothing_more(endpoint: Endpoint, graph: 
         with pytest.raises(LostLeaseError):
             one._mend_space(root["space"], lambda done, total: None)
         assert on_server(endpoint) == before
+
+
+def test_a_projection_of_another_garage_is_left_alone(endpoint: Endpoint, graph: SqliteGraph) -> None:
+    from kgfs.errors import BadInputError
+    from kgfs.stores.projection.projection import Projection
+
+    publish(graph, ZEN)
+    with closing(Projection(endpoint, graph, "one", origin="its garage")) as one:
+        one.follow()
+        before = on_server(endpoint)
+        with closing(SqliteGraph()) as strange:
+            publish(strange, OAK)
+            with closing(Projection(endpoint, strange, "other", origin="another")) as other:
+                with pytest.raises(BadInputError, match=r"is another home's\. Set graph\.namespace"):
+                    other.follow()
+                assert on_server(endpoint) == before
+                other.rebuild()
+            with pytest.raises(BadInputError):
+                one.follow()
+            follow_as(endpoint, strange, "another")
+
+
+def follow_as(endpoint: Endpoint, graph: SqliteGraph, origin: str) -> None:
+    from kgfs.stores.projection.projection import Projection
+
+    with closing(Projection(endpoint, graph, "other", origin=origin)) as one:
+        one.follow()
+        assert list(one.differences()) == []
 
 
 def test_a_graph_that_was_derived_anew_is_compared(endpoint: Endpoint, graph: SqliteGraph) -> None:

@@ -46,9 +46,6 @@ def decide(stores: Stores, plan: Plan) -> None:
     for decisions in plan.decisions:
         stores.garage.objects.put(decisions.key, decisions.encode())
     border("word-kept")
-    if stores.publish is not None:
-        stores.publish(plan.word)
-        return
     stores.journal.record(plan.word)
     border("word-recorded")
     carry_out_word(stores, plan.word)
@@ -127,9 +124,7 @@ def founded_rows(stores: Stores, word: Word, model: str) -> list[Row]:
 
 def catch_up(stores: Stores) -> None:
     """Carry out a word that was recorded by a process that was killed before it had done so in graph and index: only the
-    last can be. Nothing where homes share the ledger, which their graphs follow."""
-    if stores.journal.sharing:
-        return
+    last can be."""
     word = last_word(stores.journal)
     if word is None:
         return
@@ -138,6 +133,12 @@ def catch_up(stores: Stores) -> None:
         carry_out_word(stores, word)
     elif published == stores.graph.epoch():
         _index(stores, word)
+
+
+def is_word_owed(stores: Stores) -> bool:
+    """Whether the last word may be recorded and not carried out."""
+    word = last_word(stores.journal)
+    return word is not None and stores.graph.published(word.commit_id) in (None, stores.graph.epoch())
 
 
 def last_word(journal: Journal) -> Word | None:

@@ -8,7 +8,6 @@ from kgfs.config import Config
 from kgfs.ingest.keeping.ship import ship_once
 from kgfs.ingest.sharing.acknowledge import acknowledge
 from kgfs.ingest.sharing.exchange import Exchange
-from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.stores import Stores
 
 
@@ -23,7 +22,7 @@ def shipping(config: Config, stores: Stores, exchange: Exchange | None = None) -
             acknowledge(config, stores)
 
         return follow
-    return lambda: _ship(config, stores)
+    return lambda: ship_once(stores.journal, stores.garage.ledger)
 
 
 def meeting(config: Config) -> Callable[[Stores], object]:
@@ -33,11 +32,6 @@ def meeting(config: Config) -> Callable[[Stores], object]:
         if stores.journal.sharing:
             Exchange(config, stores).meet()
         else:
-            _ship(config, stores)
+            ship_once(stores.journal, stores.garage.ledger)
 
     return meet
-
-
-def _ship(config: Config, stores: Stores) -> int:
-    """May use the disk reserve: what removes must get to the ledger too, and nothing of a fact is larger than a name."""
-    return DiskReserve(config.home).run(lambda: ship_once(stores.journal, stores.garage.ledger))

@@ -11,6 +11,7 @@ from kgfs.knowledge.check.bucket import in_bucket
 from kgfs.knowledge.check.derived import in_graph, in_vectors
 from kgfs.knowledge.check.kept import in_garage, in_ledger
 from kgfs.knowledge.check.owed import in_journal
+from kgfs.knowledge.check.projected import in_projection
 from kgfs.knowledge.check.snapshots import in_snapshots
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.database import fault_of
@@ -55,6 +56,7 @@ def _once(
     yield from in_journal(config, stores, alive, worker=worker)
     yield from in_graph(stores, deep=deep, progress=progress)
     yield from in_vectors(stores)
+    yield from in_projection(config, stores)
 
 
 def _databases(config: Config) -> Iterator[Damage]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import re
 import ssl
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,7 +22,7 @@ from neo4j import (
 )
 from neo4j.exceptions import ClientError, DriverError, Neo4jError
 
-from kgfs.errors import LostLeaseError
+from kgfs.errors import KgfsError, LostLeaseError, TimedOutError
 from kgfs.stores.projection.endpoint import Endpoint
 from kgfs.stores.projection.password import PasswordFile
 from kgfs.stores.projection.refusals import cause_of, translated
@@ -37,6 +39,7 @@ WRITING = 10
 """A transaction that writes may take so many times the endpoint's time-out."""
 _RETRIED = 5.0
 """Seconds in which the driver repeats what failed by a deadlock or the like. The caller repeats what fails for longer."""
+_WORD = re.compile(r"\$(\w+)")
 _OWNER = "MATCH (g:Graph {name: $graph}) RETURN g.home AS home"
 _MADE_BY_ANOTHER = (
     "Neo.ClientError.Schema.EquivalentSchemaRuleAlreadyExists",
@@ -156,4 +159,32 @@ class Connection:
 def planned_once(statement: str, words: dict[str, Any]) -> Statement:
     """Return the statement with all its words in one map. The server keeps one plan for each order of magnitude of the lists and
     strings that a statement is given, but does not look into maps; planning takes longer than most of these statements."""
+    assert words.keys() >= {*_WORD.findall(statement)}, (
+        statement
+    )  # what a map lacks would be null, and nothing found by it
     return statement.replace("$", "$given."), {"given": words}
+
+
+def probe(endpoint: Endpoint) -> KgfsError | None:
+    """Return what is wrong with a server; None where it answers within the endpoint's time-out."""
+    found: list[KgfsError | None] = []
+
+    def ask() -> None:
+        try:
+            connection = Connection(endpoint)
+            try:
+                connection.read("RETURN 1 AS one")
+            finally:
+                connection.close()
+        except KgfsError as error:
+            found.append(error)
+        else:
+            found.append(None)
+
+    # The driver waits without end for a server that was cut off without a word.
+    thread = threading.Thread(target=ask, name="kgfs-probe", daemon=True)
+    thread.start()
+    thread.join(endpoint.timeout + 2 * _RETRIED)
+    if not found:
+        return TimedOutError(f"{endpoint.uri}: Neo4j does not answer within {endpoint.timeout:g} s ([graph] timeout).")
+    return found[0]

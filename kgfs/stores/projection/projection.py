@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from kgfs.errors import LostLeaseError
+from kgfs.errors import BadInputError, LostLeaseError
 from kgfs.failpoints import border
 from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.graph.touched import Touched, touched
@@ -79,14 +79,17 @@ class Projection:
         home: str,
         catalog: Catalog | None = None,
         stopping: Callable[[], bool] = lambda: False,
+        origin: str = "",
     ) -> None:
-        """``home`` is the id of the home whose graph it is."""
+        """``home`` is the id of the home whose graph it is; ``origin`` says which garage that is derived from, and is the same for all
+        homes that share one."""
         self.connection = Connection(endpoint)
         self._graph = graph
         self._home = home
         self._name = endpoint.namespace
         self._catalog = catalog or Catalog()
         self._stopping = stopping
+        self._origin = origin
         self._has_schema = False
         self._names: dict[str, str] | None = None
         """Of ontologies, as they were written last."""
@@ -130,9 +133,14 @@ class Projection:
     ) -> Position:
         """Bring the server up to the graph, and return where it is then. A server without a projection gets one; of another
         format it is compared first, which is ``told``, and then made anew. ``progress`` is told rows, of about how many, while
-        everything is written."""
+        everything is written. BadInputError where the server's is that of another garage."""
         self._make_schema()
         root = self._root()
+        if root is not None and root.get("origin", self._origin) != self._origin:
+            raise BadInputError(
+                f"{self.connection.endpoint.uri}: the graph '{self._name}' there is another home's. Set graph.namespace to another"
+                " name; or kgfs rebuild --neo4j puts this home's in its place."
+            )
         if root is None or root.get("format") != FORMAT or root.get("building"):
             if root is not None and root.get("format") is None and root.get("space") and not root.get("building"):
                 told(self._compared(root["space"]))
@@ -286,11 +294,12 @@ class Projection:
         """Go on with the one that was begun, if one was."""
         begin = """
 MERGE (g:Graph {name: $graph}) ON CREATE SET g.space = $empty, g.epoch = 0
-SET g.home = $home, g.building = coalesce(g.building, $fresh)
+SET g.home = $home, g.origin = $origin, g.building = coalesce(g.building, $fresh)
 RETURN g.building AS space, g.space AS shown, g.epoch AS epoch"""
         words = {
             "graph": self._name,
             "home": self._home,
+            "origin": self._origin,
             "empty": fresh_space(self._name),
             "fresh": fresh_space(self._name),
         }
@@ -299,7 +308,7 @@ RETURN g.building AS space, g.space AS shown, g.epoch AS epoch"""
         shown = """
 MATCH (g:Graph {name: $graph}) WHERE g.building = $space
 MERGE (:Discarded {space: g.space})
-SET g = {name: g.name, space: g.building, home: g.home, format: $format}"""
+SET g = {name: g.name, space: g.building, home: g.home, origin: g.origin, format: $format}"""
         swap = (shown, {"graph": self._name, "space": root["space"], "format": FORMAT})
         self._conclude_all(root["space"], root["epoch"], state, swap)
         border("projection-shown")

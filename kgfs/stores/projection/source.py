@@ -92,6 +92,12 @@ def newest_commit(sql: sqlite3.Connection, epoch: int) -> str:
     return str(found[0]) if found else ""
 
 
+def oldest_commit(sql: sqlite3.Connection, after: int) -> int:
+    """Return the time of the oldest commit above an epoch (nanoseconds); 0 where there is none."""
+    (found,) = sql.execute('SELECT min(at) FROM "commit" WHERE epoch > ?', (after,)).fetchone()
+    return int(found or 0)
+
+
 def changes_told(sql: sqlite3.Connection, after: int, upto: int) -> Iterator[tuple[Any, ...]]:
     """Return the feed of these epochs, as (epoch, what, kind, ontology, owner, name), without what a purge gave up."""
     yield from sql.execute(

@@ -10,7 +10,7 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,17 +28,8 @@ db.transaction.bookmark_ready_timeout=4s
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a server is, and who asks it."""
-
-    uri: str
-    user: str = "neo4j"
-    password: str = field(default="", repr=False)
-
-
 @pytest.fixture(scope="session")
-def neo4j_place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+def neo4j_place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
     """Each test takes a namespace of its own there. ``KGFS_NEO4J_FOLDER`` names the folder of one that runs already."""
     need_neo4j()
     if folder := os.environ.get("KGFS_NEO4J_FOLDER"):
@@ -57,14 +48,8 @@ def neo4j_place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
             process.end(folder, 0)
 
 
-@pytest.fixture(scope="session")
-def neo4j_endpoint(neo4j_place: Place) -> Endpoint:
-    """The same server, for projections."""
-    return Endpoint(neo4j_place.uri, password=neo4j_place.password, timeout=60.0)
-
-
 @pytest.fixture
-def guest(neo4j_place: Place) -> Iterator[Place]:
+def guest(neo4j_place: Endpoint) -> Iterator[Endpoint]:
     """A user of the test's own, with the same password: who says a wrong one three times is shut out for a while, and with it
     all tests that are the same user."""
     from neo4j import GraphDatabase
@@ -117,10 +102,10 @@ def need_neo4j() -> None:
         missing("neo4j", "it is not installed, and neither is mvn, which would fetch it")
 
 
-def place_of(folder: Path) -> Place:
+def place_of(folder: Path) -> Endpoint:
     """Where the server of a folder is."""
     found = process.running(folder)
     assert found is not None, f"no server runs in {folder}"
     password = (folder / "password").read_text().strip()
     uri = f"bolt://{process.HOST}:{found.ports[0]}"
-    return Place(uri, password=password)
+    return Endpoint(uri, password=password, timeout=60.0)

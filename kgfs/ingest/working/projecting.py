@@ -1,0 +1,343 @@
+"""Keep the projection to Neo4j up to the graph, in threads of the worker. Nothing in the home waits for them.
+
+Homes that share a garage have one projection: the one that holds the lease ``project`` writes it, takes that lease when its graph has
+moved, and gives it back when nothing has moved for a while.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import closing, contextmanager, suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from kgfs.config import Config
+from kgfs.errors import BusyError, KgfsError, LostLeaseError, TimedOutError
+from kgfs.stores.error_log import ErrorLog, Trouble
+from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.hosts import host_id
+from kgfs.stores.journal.contract_names import Names
+from kgfs.stores.leases.bucket import BucketLeases
+from kgfs.stores.leases.contract import Lease
+from kgfs.stores.leases.holding import Holding
+from kgfs.stores.projection.endpoint import endpoint_of
+from kgfs.stores.projection.progress import note, noted
+from kgfs.stores.projection.source import Catalog, State, VersionLinks, state_of
+from kgfs.stores.stores import Stores
+
+if TYPE_CHECKING:  # the driver, which is loaded in the thread that asks
+    from kgfs.stores.projection.projection import Compared, Projection
+
+Answer = TypeVar("Answer")
+
+LEASE = "project"
+LOOK = 1.0
+"""Seconds between looks at the home's own graph. The server is not asked while that stands still."""
+RETRY = 5.0
+"""Seconds until a server that was away is asked again, at first; then twice as many each time, RETRY_AT_MOST at most."""
+RETRY_AT_MOST = 60.0
+RELEASED_AFTER = 30.0
+"""Seconds after which the lease is given back while the graph stands still."""
+NOTED_EVERY = 1.0
+"""Seconds between notes of how many rows are written, while all are."""
+
+log = logging.getLogger("kgfs.projection")
+
+
+def catalog_of(names: Names) -> Catalog:
+    """Return what the projection takes from the names of a home."""
+
+    def ontologies() -> dict[str, str]:
+        return {ontology.id: ontology.name for ontology in names.ontologies()}
+
+    def versions(doc_id: str) -> VersionLinks:
+        found = names.version_of(doc_id)
+        if found is None:
+            return VersionLinks(0)
+        version = found[0]
+        superseded = []
+        for earlier in names.history(version.lineage):
+            document = names.document(earlier.doc_id) if earlier.doc_id else None
+            if earlier.n < version.n and document is not None and document.doc_id != doc_id:
+                said = {
+                    "doc_id": document.doc_id,
+                    "ontology": document.ontology,
+                    "source_id": document.source_id,
+                    "content_hash": document.sha256,
+                    "garage_key": document.key,
+                    "size_bytes": document.size,
+                }
+                superseded.append((earlier.n, said))
+        return VersionLinks(version.n, tuple(superseded))
+
+    return Catalog(ontologies, versions)
+
+
+def origin_of(config: Config) -> str:
+    """Return what the homes have in common whose graphs are the same: the garage that they share, or the home itself."""
+    garage = config.garage_store
+    return f"{garage.bucket}/{garage.prefix.strip('/')}" if garage.shared else host_id(config)
+
+
+@contextmanager
+def projecting(config: Config, stores: Stores) -> Iterator[Projecting | None]:
+    """Keep the projection up to the graph while this lasts; nothing where none is configured."""
+    if config.graph.store != "neo4j":
+        yield None
+        return
+    running = Projecting(config, stores)
+    running.start()
+    try:
+        yield running
+    finally:
+        running.stop()
+
+
+class Projecting:
+    """:meth:`start` once, :meth:`stop` once, from any thread."""
+
+    def __init__(self, config: Config, stores: Stores) -> None:
+        assert isinstance(stores.graph, SqliteGraph)
+        self._config = config
+        self._stores = stores
+        self._graph: SqliteGraph = stores.graph
+        self._errors = ErrorLog(config.errors_log)
+        self._trouble = Trouble(self._errors, "neo4j")
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="kgfs-projecting", daemon=True)
+        self._done: tuple[State, dict[str, str]] | None = None
+        """The graph and the names as they are on the server, as far as this process knows."""
+        self._pause = RETRY
+        self._not_before = 0.0
+        self._holding: Holding | None = None
+        self._lease: Lease | None = None
+        self._projection: Projection | None = None
+        self._cancelled = threading.Event()
+        self._moved_at = 0.0
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Return within a few seconds, whatever the server does. What was begun is gone on from by the next worker."""
+        self._stopping.set()
+        self._thread.join(3.0)
+
+    def finish(self, seconds: float) -> None:
+        """Wait until the server is where the graph is, it is away, or so many seconds have passed."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and noted(self._config).away_since is None and self._done != self._now():
+            self._stopping.wait(0.1)
+
+    def _now(self) -> tuple[State, dict[str, str]]:
+        with self._graph.whole() as sql:
+            state = state_of(sql)
+        return state, {ontology.id: ontology.name for ontology in self._stores.journal.names.ontologies()}
+
+    def _run(self) -> None:
+        try:
+            while True:
+                with suppress(KgfsError):  # of a disk that does not take the note: it is looked at again
+                    self._look()
+                if self._stopping.wait(LOOK):
+                    return
+        finally:
+            self._release()
+            if self._projection is not None:
+                self._projection.close()
+
+    def _look(self) -> None:
+        now = self._now()
+        if now == self._done:
+            if self._holding is not None and time.monotonic() - self._moved_at > RELEASED_AFTER:
+                self._release()
+            return
+        if time.monotonic() < self._not_before:
+            return
+        self._moved_at = time.monotonic()
+        try:
+            if not self._may_write():
+                self._look_at_another(now)
+                return
+            self._pass(now)
+        except LostLeaseError as error:
+            log.info("%s", error)
+            self._release()
+        except KgfsError as error:
+            self._failed(error)
+        else:
+            self._pause = RETRY
+            self._trouble.over()
+
+    def _failed(self, error: KgfsError) -> None:
+        log.info("%s", error)
+        self._trouble.met(error)
+        since = noted(self._config).away_since
+        note(self._config, away_since=since or time.time(), away_reason=str(error), done=0, total=0)
+        self._not_before = time.monotonic() + self._pause
+        self._pause = min(2 * self._pause, RETRY_AT_MOST)
+
+    # --------------------------------------------------------------------------------------- whose turn it is
+
+    def _may_write(self) -> bool:
+        """Whether no other home writes the projection. Asks the bucket where homes share it."""
+        if not self._stores.journal.sharing:
+            return True
+        if self._holding is None:
+            self._holding = Holding(BucketLeases(self._stores.garage.objects), self._config.pipeline.lease)
+            self._lease = self._holding.take(LEASE)
+        if self._lease is None or not self._holding.holds(self._lease) or self._holding.wanted(self._lease):
+            self._release()
+            return False
+        return True
+
+    def _holds(self) -> bool:
+        if self._stopping.is_set():
+            return False
+        return self._holding is None or (self._lease is not None and self._holding.holds(self._lease))
+
+    def _release(self) -> None:
+        if self._holding is not None:
+            holding, self._holding = self._holding, None
+            with suppress(KgfsError):  # it runs out
+                holding.close()
+
+    def _look_at_another(self, now: tuple[State, dict[str, str]]) -> None:
+        """Note how far the home is that writes the projection."""
+        self._not_before = time.monotonic() + RETRY
+        position = self._in_thread(lambda projection: projection.position())
+        told: dict[str, Any] = {
+            "state": "another home writes it",
+            "away_since": None,
+            "away_reason": "",
+            "done": 0,
+            "total": 0,
+        }
+        if position is not None:
+            told |= {"epoch": position.epoch, "redactions": position.redactions, "at": time.time()}
+            if position.epoch >= now[0].epoch and position.redactions >= now[0].redactions:
+                self._done = now
+        note(self._config, **told)
+
+    # ----------------------------------------------------------------------------------------------- a pass
+
+    def _pass(self, now: tuple[State, dict[str, str]]) -> None:
+        def told(compared: Compared) -> None:
+            tell_of_comparison(self._config, compared)
+
+        noted_at = 0.0
+
+        def progress(done: int, total: int) -> None:
+            nonlocal noted_at
+            if time.monotonic() - noted_at >= NOTED_EVERY:
+                noted_at = time.monotonic()
+                note(self._config, state="writing all", done=done, total=total, away_since=None, away_reason="")
+
+        position = self._in_thread(lambda projection: projection.follow(told, progress))
+        note(
+            self._config,
+            epoch=position.epoch,
+            redactions=position.redactions,
+            at=time.time(),
+            state="following",
+            done=0,
+            total=0,
+            away_since=None,
+            away_reason="",
+        )
+        if position.epoch >= now[0].epoch and position.redactions >= now[0].redactions:
+            self._done = now
+
+    def _in_thread(self, work: Callable[[Projection], Answer]) -> Answer:
+        """Return what ``work`` returns or raises. LostLeaseError when it is to end, TimedOutError when the server was cut off without
+        a word: then it is left to its thread, whose writes are refused once another home, or the next pass, took over."""
+        if self._projection is None:
+            from kgfs.stores.projection.projection import Projection
+
+            endpoint = endpoint_of(self._config)
+            catalog, origin = catalog_of(self._stores.journal.names), origin_of(self._config)
+            self._cancelled = threading.Event()
+            is_cancelled = self._cancelled.is_set
+            self._projection = Projection(
+                endpoint, self._graph, host_id(self._config), catalog, is_cancelled, origin=origin
+            )
+        projection, cancelled = self._projection, self._cancelled
+        answered: Future[Answer] = Future()
+
+        def carry_out() -> None:
+            try:
+                answered.set_result(work(projection))
+            except BaseException as error:  # noqa: BLE001 - whatever it is, the caller raises it
+                answered.set_exception(error)
+
+        threading.Thread(target=carry_out, name="kgfs-projection", daemon=True).start()
+        while True:
+            try:
+                return answered.result(LOOK / 4)
+            except TimeoutError:
+                if answered.done():
+                    raise  # its own
+            overdue = projection.connection.is_overdue
+            if overdue or not self._holds():
+                cancelled.set()
+                self._projection = None
+                with suppress(TimeoutError):
+                    if not overdue:
+                        return answered.result(LOOK)
+                if overdue:
+                    raise TimedOutError(f"{self._config.graph.uri}: Neo4j does not answer. Does it listen there?")
+                raise LostLeaseError("The projection is stopping.")
+
+
+def write_anew(config: Config, stores: Stores, progress: Callable[[int, int], None]) -> None:
+    """Make the projection anew, for a verb that has its home's worker's place. BusyError where another home writes it now, and does not
+    let go within a minute."""
+    assert isinstance(stores.graph, SqliteGraph)
+    from kgfs.stores.projection.projection import Projection
+
+    endpoint, catalog = endpoint_of(config), catalog_of(stores.journal.names)
+    with (
+        _only_writer(config, stores),
+        closing(Projection(endpoint, stores.graph, host_id(config), catalog, origin=origin_of(config))) as projection,
+    ):
+        position = projection.rebuild(progress)
+    note(
+        config,
+        epoch=position.epoch,
+        redactions=position.redactions,
+        at=time.time(),
+        state="following",
+        away_since=None,
+        away_reason="",
+    )
+
+
+@contextmanager
+def _only_writer(config: Config, stores: Stores, patience: float = 60.0) -> Iterator[None]:
+    if not stores.journal.sharing:
+        yield
+        return
+    with closing(Holding(BucketLeases(stores.garage.objects), config.pipeline.lease)) as holding:
+        deadline = time.monotonic() + patience
+        while holding.take(LEASE, urgent=True) is None:
+            if time.monotonic() > deadline:
+                raise BusyError("Another home writes the projection to Neo4j, and did not let go. Try again later.")
+            time.sleep(LOOK)
+        yield
+
+
+def tell_of_comparison(config: Config, compared: Compared) -> str:
+    """Tell, in the home's log, how the projection of a former kgfs differs from the graph of the home."""
+    where = f"{config.graph.uri}: the graph '{config.graph.namespace}' there is of a former kgfs"
+    if not compared.counts:
+        said = f"{where}, and has the same documents, concepts and relationships. It is written anew in today's form."
+        log.info("%s", said)
+        return said
+    kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(compared.counts.items()))
+    some = ", ".join(f"{one.label} {one.id} {one.what}" for one in compared.some)
+    said = f"{where}, and differs from this home's: {kinds} ({some}). It is written anew from this home's."
+    ErrorLog(config.errors_log).add("neo4j", said)
+    return said

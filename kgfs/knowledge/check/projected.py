@@ -1,0 +1,43 @@
+"""The projection to Neo4j: whether it is what the graph of the home is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+
+from kgfs.config import Config
+from kgfs.errors import AWAY, StoreError
+from kgfs.stores.damage import Damage, Kind
+from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.hosts import host_id
+from kgfs.stores.stores import Stores
+
+NAMED = 20
+"""Differences of a kind that are named; the rest is counted."""
+
+
+def in_projection(config: Config, stores: Stores) -> Iterator[Damage]:
+    """Compare ids and digests of all nodes where the server is as far as the graph. Nothing where the graph is not projected."""
+    if config.graph.store != "neo4j" or not isinstance(stores.graph, SqliteGraph):
+        return
+    from kgfs.stores.projection.endpoint import endpoint_of
+    from kgfs.stores.projection.projection import Projection
+
+    counts: dict[str, int] = {}
+    try:
+        with closing(Projection(endpoint_of(config), stores.graph, host_id(config))) as projection:
+            position = projection.position()
+            if position is None or position.epoch != stores.graph.epoch():
+                behind = "the whole graph" if position is None else f"{stores.graph.epoch() - position.epoch} commits"
+                yield Damage(Kind.PROJECTION_BEHIND, config.graph.uri, f"lacks {behind}, and was not compared")
+                return
+            for difference in projection.differences():
+                kind = f"{difference.label} {difference.what}"
+                counts[kind] = counts.get(kind, 0) + 1
+                if counts[kind] <= NAMED:
+                    yield Damage(Kind.PROJECTION_DIFFERS, f"{difference.label} {difference.id}", difference.what)
+            for kind, count in counts.items():
+                if count > NAMED:
+                    yield Damage(Kind.PROJECTION_DIFFERS, kind, f"{count - NAMED} more")
+    except (StoreError, *AWAY) as error:
+        yield Damage(Kind.PROJECTION_BEHIND, config.graph.uri, f"was not compared: {error}")
