@@ -11,15 +11,13 @@ from typing import Any
 
 import pytest
 
-from kgfs.app import beginning, home, snapshots
-from kgfs.app.deciding import carry_out_forgetting
+from kgfs.app import api, beginning, home, snapshots
 from kgfs.app.home import open_deposits, open_stores
 from kgfs.app.snapshots import put_snapshot, snapshots_in
 from kgfs.app.working import run_worker
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config
 from kgfs.errors import BusyError, FullError
-from kgfs.ingest.life.forget import order, plan
 from kgfs.ingest.mending.repair import repair
 from kgfs.ingest.sharing import acknowledge as acknowledging
 from kgfs.ingest.sharing import snapshots as making
@@ -30,7 +28,6 @@ from kgfs.settings import Models
 from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.graph.comparing import difference
 from kgfs.stores.hosts import host_id, read_roll
-from kgfs.stores.naming import find_document
 from kgfs.stores.snapshots import layout
 from kgfs.stores.snapshots.layout import MANIFEST, SNAPSHOTS
 from kgfs.stores.stores import Stores
@@ -64,10 +61,7 @@ class Bucket:
         run_worker(config, until_idle=True)
 
     def forget(self, config: Config, path: str, *, purge: bool) -> None:
-        with open_stores(config) as stores, open_deposits(config, stores) as (deposits, _):
-            planned = plan(stores, [find_document(stores, config.run, path)], "orphans", purge=purge)
-            ordered = order(deposits, stores, planned)
-        carry_out_forgetting(config, ordered, planned)
+        assert api.forget(config, [path], "orphans", purge=purge, agree=lambda proposal: True) is not None
 
     def positions(self) -> list[int]:
         return [layout.position_of(folder) for folder in layout.complete(self.garage.objects)]
