@@ -16,7 +16,7 @@ from kgfs.domain.names import MAX_NAME_BYTES, decode_name, encode_name
 from kgfs.errors import LostLeaseError
 from kgfs.stores.journal import facts as f
 from kgfs.stores.journal.encoding import decode
-from kgfs.stores.journal.following import confirmed, following
+from kgfs.stores.journal.following import confirmed
 from kgfs.stores.journal.sharing.rebase import NotKeptError
 from kgfs.stores.journal.sharing.tail import Tail
 from kgfs.stores.journal.sqlite import SqliteJournal
@@ -833,12 +833,12 @@ def test_what_a_graph_of_its_own_decided_by_nothing_is_late_as_well(two: Two) ->
     two.minted_here()
     two.meet()
     forgotten = f.DocumentForgotten("d" * 16, "none", "commit", two.here.tick())
-    following(two.here.journal, 0).record(forgotten)  # type: ignore[arg-type]
+    two.here.record(replace(forgotten, follows=0))
     assert two.here.journal.withdraw(replace(forgotten, follows=0))
     two.there.record(forgotten)
     two.meet()
     with pytest.raises(LostLeaseError):
-        following(two.here.journal, 0).record(forgotten)  # type: ignore[arg-type]
+        two.here.record(replace(forgotten, follows=0))
     two.here.record(forgotten)
 
 
