@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any
 
 from kgfs.domain.documents import Document
@@ -66,10 +67,24 @@ class Reading:
         return reading_key(self.doc_id, self.id)
 
     def encode(self) -> bytes:
-        body = {"format": FORMAT, **asdict(self)}
+        body = {"format": FORMAT, **_plain(self)}
         if not self.run:
             del body["run"]  # Readings from before there were runs keep their ids
-        return json.dumps(body, ensure_ascii=True, sort_keys=True, separators=(",", ":")).encode()
+        return _json(body)
+
+
+def _json(body: dict[str, Any]) -> bytes:
+    return json.dumps(body, ensure_ascii=True, sort_keys=True, separators=(",", ":"), default=_plain).encode()
+
+
+def _plain(row: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass. Unlike ``asdict`` it copies none of their values, of which a Reading has many thousands."""
+    return {name: getattr(row, name) for name in _names(type(row))}
+
+
+@cache
+def _names(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
 
 
 def reading_key(doc_id: str, reading: str) -> str:
@@ -211,10 +226,10 @@ class Decisions:
         return self.carried_out_as or hashlib.sha256(self.encode()).hexdigest()[:24]
 
     def encode(self) -> bytes:
-        body = {"format": FORMAT, **asdict(self)}
+        body = {"format": FORMAT, **_plain(self)}
         if not self.carried_out_as:
             del body["carried_out_as"]  # they are what their commit id is the hash of
-        return json.dumps(body, ensure_ascii=True, sort_keys=True, separators=(",", ":")).encode()
+        return _json(body)
 
 
 def load_decisions(objects: Objects, key: str) -> Decisions:

@@ -50,12 +50,13 @@ def carry_out(
 ) -> int:
     """Stage everything in batches, publish it in one small transaction; the epoch. Idempotent."""
     build = _Build(graph, document, reading, decisions, text, at)
+    commit_id = decisions.commit_id  # once: it is worked out from all of them
     for batch in build.batches():
-        graph.stage(decisions.commit_id, document.doc_id, batch)
+        graph.stage(commit_id, document.doc_id, batch)
     border("staged")
     return graph.publish(
         Publication(
-            commit_id=decisions.commit_id,
+            commit_id=commit_id,
             document=build.document_row(content_version),
             concepts=build.concepts(),
             relationships=build.relationships(),
