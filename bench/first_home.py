@@ -4,7 +4,7 @@ and ``… FOLDER measure [--derive]``.
 ``make`` starts a SeaweedFS in FOLDER, and fills a bucket and a home with so many documents, each of 100 Sources, 1,000 concepts
 with three quotes each, and 500 relationships (:mod:`bench.generated_library`); then it puts a snapshot. ``measure`` has a new home begin there, mounts it
 without a worker, and prints seconds since ``kgfs mount`` was called until it returned, until ``ls`` has listed all concepts, until one
-``concept.md`` was read, and until a search was answered; and the highest memory of both processes. With ``--derive`` the new home finds no snapshot.
+``concept.md`` was read, and until a search was answered; and the highest memory of both processes. With ``--derive`` snapshots are deleted before that, and one is put afterwards.
 What is in FOLDER stays, so that ``measure`` can be repeated; remove it afterwards.
 """
 
@@ -20,13 +20,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from bench.generated_library import CONCEPTS, ONTOLOGY, QUOTES, SOURCES, label, make
 from kgfs.app.snapshots import put_snapshot
 from kgfs.config import load
+from kgfs.stores.garage.opening import open_garage
+from kgfs.stores.snapshots import layout
 from scripts.servers import process, seaweedfs
+
+NUMBER = 511
+"""Of the concept that is looked at and searched for."""
 
 
 def main() -> None:
@@ -85,26 +90,30 @@ def measure_first_home(folder: Path, settings: str, *, derive: bool) -> None:
     shutil.rmtree(home, ignore_errors=True)
     mountpoint.mkdir(exist_ok=True)
     new_home(home, settings)
+    if derive:
+        with closing(open_garage(load(home), cached=False)) as garage:
+            layout.delete_before(garage.objects, 1 << 62)
     begun = time.perf_counter()
-    environment = {"KGFS_FAIL_AT": "", **({"KGFS_GARAGE_SNAPSHOT_FACTS": "0"} if derive else {})}
-    kgfs(home, "mount", str(mountpoint), "--no-worker", **environment)
+    kgfs(home, "mount", str(mountpoint), "--no-worker")
     try:
         told("mounted", begun, memory_mib=highest(resource.RUSAGE_CHILDREN))
         listed = subprocess.run(["ls", mountpoint / ONTOLOGY / "concepts"], check=True, capture_output=True).stdout
         told("listed", begun, concepts=listed.count(b"\n"))
-        page = mountpoint / ONTOLOGY / "concepts" / f"{label(4711).replace(' ', '-')}.concept" / "concept.md"
+        page = mountpoint / ONTOLOGY / "concepts" / f"{label(NUMBER).replace(' ', '-')}.concept" / "concept.md"
         told("concept.md", begun, bytes=len(page.read_bytes()))
-        found = kgfs(home, "search", label(4711), "--ontology", ONTOLOGY)
+        found = kgfs(home, "search", label(NUMBER), "--ontology", ONTOLOGY)
         told("searched", begun, hits=found.count("\n"))
         told("mount", begun, memory_mib=memory_of_mount(home))
     finally:
         kgfs(home, "umount", str(mountpoint))
+    if derive:
+        put_snapshot(load(folder / "maker"))
 
 
-def kgfs(home: Path, *words: str, **environment: str) -> str:
+def kgfs(home: Path, *words: str) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "kgfs", *words],
-        env={**os.environ, "KGFS_HOME": str(home), **environment},
+        env={**os.environ, "KGFS_HOME": str(home)},
         check=True,
         stdout=subprocess.PIPE,
         text=True,

@@ -108,6 +108,7 @@ def make(config: Config, scratch: Path, documents: int) -> Iterator[int]:
         done = 0
         with only_changer(config, stores, meeting(config)) as alone:
             pipeline = Pipeline(config, alone, compute, StageClock(), LocalEngine(compute, alone.garage.objects))
+            alone.journal.jobs.free()  # by one that was killed
             while job := alone.journal.jobs.claim("bench", 3600.0):
                 document = alone.journal.names.document(job.doc_id)
                 assert document is not None

@@ -69,8 +69,8 @@ def begin_with_snapshot(
 def _take(config: Config, objects: Objects, found: Manifest, progress: Callable[[int, int], None]) -> bool:
     """Begin with this snapshot; False where it is passed over."""
     files = [file for file in found.files if _is_wanted(config, file)]
-    if all(file.name != NAMES for file in files):
-        log.warning("passed over: %s has no names of the format that this kgfs has.", found.folder)
+    if not files:
+        log.warning("passed over: %s has no file of a format that this kgfs has.", found.folder)
         return False
     folder = config.run / FETCHED / found.folder.rstrip("/").rpartition("/")[2]
     has_own = any(config.spool.iterdir()) or config.garage_cache.exists()
