@@ -254,7 +254,7 @@ def library_at(home: Path, config: Config | None = None) -> Iterator[Library]:
     config = replace(config or load(home), home=home)
     for folder in (config.garage, config.spool, config.run, config.logs):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    stores = Stores(open_garage(config), SqliteJournal(config.front_db), open_graph(config, mounted=True))
+    stores = Stores(open_garage(config), SqliteJournal(config.front_db), open_graph(config))
     session = open_session(config.run)
     try:
         deposits = Deposits(config, stores, session.id)

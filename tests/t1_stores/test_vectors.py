@@ -590,6 +590,42 @@ def test_points_have_their_text_in_full_or_lead_to_it(place: Place, people: Qdra
     assert people.count(place.prefix).count == 0
 
 
+@pytest.mark.parametrize("content", [False, True])
+def test_points_of_sources_say_where_they_stand_and_can_be_filtered_by_it(
+    place: Place, people: QdrantClient, content: bool
+) -> None:
+    from qdrant_client.http import models
+
+    def source(n: int, of: int, doc_id: str) -> Row:
+        placed = {"chunk_start_char": 10 * n, "chunk_end_char": 10 * n + 10, "content_hash": doc_id * 64}
+        return row(f"{doc_id}:{n}", 1, n, doc_id=doc_id, chunk_index=n, total_chunks=of, **placed)
+
+    def found(**wanted: str | int) -> list[str]:
+        must = [models.FieldCondition(key=key, match=models.MatchValue(value=value)) for key, value in wanted.items()]
+        points, _ = people.scroll(place.prefix, models.Filter(must=[*must]), limit=10)
+        return sorted(str((point.payload or {})["item"]) for point in points)
+
+    with closing(on_server(replace(place, content=content))) as store:
+        assert store.keeps_payload
+        store.upsert(
+            [source(0, 3, "a"), source(1, 3, "a"), source(2, 3, "a"), source(0, 1, "b"), row("c", 1, 1, kind="concept")]
+        )
+        assert found(parent_document_id="a") == found(content_hash="a" * 64) == ["a:0", "a:1", "a:2"]
+        assert found(storage_type="single") == found(total_chunks=1) == ["b:0"]
+        assert found(chunk_start_char=10) == found(chunk_index=1) == found(chunk_end_char=20) == ["a:1"]
+        [concept] = people.scroll(place.prefix, models.Filter(must=[_is("kind", "concept")]))[0]
+        assert "storage_type" not in (concept.payload or {}) and "total_chunks" not in (concept.payload or {})
+        store.erase(["a"], [])
+        assert found(content_hash="a" * 64) == []
+        assert found(content_hash="b" * 64) == ["b:0"]
+
+
+def _is(key: str, value: str) -> Any:
+    from qdrant_client.http import models
+
+    return models.FieldCondition(key=key, match=models.MatchValue(value=value))
+
+
 def test_what_is_sent_at_once_stays_below_what_a_server_takes() -> None:
     """In points and in bytes of their texts."""
     from kgfs.stores.portions import portions

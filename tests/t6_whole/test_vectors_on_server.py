@@ -81,21 +81,36 @@ def rows_of(place: Place, monkeypatch: pytest.MonkeyPatch) -> list[Row]:
             return stores.vectors.fetch(Filter())
 
 
-def texts_on(server: Server, place: Place) -> dict[tuple[str, int], str | None]:
-    """What anybody finds by the alias: Source → its text."""
+def texts_on(server: Server, place: Place) -> dict[tuple[str, int], tuple[object, ...]]:
+    """What anybody finds by the alias: Source → its text, the hash of its document, and where it stands there."""
     from qdrant_client import QdrantClient
 
     with closing(QdrantClient(url=server.url, check_compatibility=False)) as client:
         points, _ = client.scroll(place.environment["KGFS_VECTORS_PREFIX"], limit=1000)
     found = [point.payload or {} for point in points]
-    return {(p["doc_id"], p["chunk_index"]): p.get("content") for p in found if p["kind"] == "source"}
+    names = ("content", "content_hash", "total_chunks", "chunk_start_char", "chunk_end_char")
+    return {
+        (p["parent_document_id"], p["chunk_index"]): tuple(p.get(name) for name in names)
+        for p in found
+        if p["kind"] == "source"
+    }
 
 
-def texts_of_graph(home: Path) -> dict[tuple[str, int], str]:
+def texts_of_graph(home: Path) -> dict[tuple[str, int], tuple[object, ...]]:
     with open_stores(load(home), derive=False) as stores:
         documents = [doc for each in stores.journal.names.ontologies() for doc in stores.graph.documents(each.id)]
-        rows = [row for document in documents for row in stores.graph.sources(document.doc_id)]
-    return {(row.doc_id, row.chunk_index): row.full_text for row in rows if not row.gated}
+        rows = [(document, row) for document in documents for row in stores.graph.sources(document.doc_id)]
+    return {
+        (row.doc_id, row.chunk_index): (
+            row.full_text,
+            document.content_hash,
+            document.chunk_count,
+            row.char_start,
+            row.char_end,
+        )
+        for document, row in rows
+        if not row.gated
+    }
 
 
 def alike(one: list[Row], other: list[Row]) -> bool:

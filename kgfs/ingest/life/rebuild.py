@@ -224,8 +224,8 @@ def _(fact: DocumentRead, replayed: ReplayedVectors) -> None:
     if found is None:
         return
     concepts = embeddings.concept_rows(document.ontology, reading, decisions, found)
-    texts = embeddings.contents(stores.graph, vectors, document.doc_id)
-    replayed.put(embeddings.source_rows(found, document.ontology, document.doc_id, texts) + concepts)
+    payloads = embeddings.payloads(stores.graph, vectors, document.doc_id)
+    replayed.put(embeddings.source_rows(found, document.ontology, document.doc_id, payloads) + concepts)
 
 
 @replay_in_vectors.register

@@ -8,6 +8,7 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -118,21 +119,28 @@ def _decoded(objects: Objects, key: str) -> Embeddings:
         raise StoreError(f"{key}: not the vectors of a Reading ({error}).") from error
 
 
-def contents(graph: Graph, vectors: Vectors, doc_id: str) -> dict[int, str]:
-    """The texts of the Sources that the graph shows of a document, by their numbers, where ``vectors`` keep them."""
-    found: dict[int, str] = {}
-    while vectors.keeps_content and (rows := graph.sources(doc_id, max(found, default=-1))):
-        found |= {row.chunk_index: row.full_text for row in rows}
+def payloads(graph: Graph, vectors: Vectors, doc_id: str) -> dict[int, dict[str, Any]]:
+    """Return, by their numbers, the fields of rows that ``vectors`` keep of the Sources which the graph shows of a document."""
+    found: dict[int, dict[str, Any]] = {}
+    document = graph.document(doc_id)
+    if document is None or not vectors.keeps_payload:
+        return found
+    of_document = {"content_hash": document.content_hash, "total_chunks": document.chunk_count}
+    while rows := graph.sources(doc_id, max(found, default=-1)):
+        for row in rows:
+            place = {"chunk_start_char": row.char_start, "chunk_end_char": row.char_end}
+            text = {"content": row.full_text} if vectors.keeps_content else {}
+            found[row.chunk_index] = of_document | place | text
     return found
 
 
 def source_rows(
-    embeddings: Embeddings, ontology: str, doc_id: str, contents: Mapping[int, str] = MappingProxyType({})
+    embeddings: Embeddings, ontology: str, doc_id: str, payloads: Mapping[int, Mapping[str, Any]] = MappingProxyType({})
 ) -> list[Row]:
     """One row a window of a Source; its item is ``<doc_id>:<chunk index>``."""
     chunks, numbers = embeddings.window_chunks.tolist(), embeddings.window_numbers.tolist()
     return [
-        Row("source", f"{doc_id}:{chunk}", number, vector, ontology, doc_id, chunk, content=contents.get(chunk, ""))
+        Row("source", f"{doc_id}:{chunk}", number, vector, ontology, doc_id, chunk, **payloads.get(chunk, {}))
         for vector, chunk, number in zip(embeddings.windows, chunks, numbers, strict=True)
     ]
 

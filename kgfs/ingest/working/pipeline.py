@@ -282,8 +282,8 @@ class Pipeline:
         unindex(self.stores, (*superseded, document.doc_id), touched)
         if found is None or self.stores.vectors is None:
             return
-        texts = embeddings.contents(self.stores.graph, self.stores.vectors, document.doc_id)
-        rows = embeddings.source_rows(found, document.ontology, document.doc_id, texts)
+        payloads = embeddings.payloads(self.stores.graph, self.stores.vectors, document.doc_id)
+        rows = embeddings.source_rows(found, document.ontology, document.doc_id, payloads)
         founded = embeddings.concept_rows(document.ontology, reading, decisions, found)
         # Done again, what was founded then may have been merged into another since.
         living = self.stores.graph.concepts_by_id([row.item for row in founded])

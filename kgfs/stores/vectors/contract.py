@@ -32,7 +32,14 @@ class Row:
     domain: str = ""
     authority: str = ""
     content: str = ""
-    """The whole text of a Source, given where :attr:`Vectors.keeps_content`; never given back."""
+    """The whole text of a Source, given where :attr:`Vectors.keeps_content`. This and the fields below are never given back."""
+    content_hash: str = ""
+    """SHA-256 of the original that the Source is of. This and the fields below are given where :attr:`Vectors.keeps_payload`."""
+    total_chunks: int = 0
+    """How many Sources its document has; 0 where that is not given."""
+    chunk_start_char: int = 0
+    chunk_end_char: int = 0
+    """Its place in the document's Text, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +77,11 @@ class Vectors(Protocol):
 
     @property
     def model(self) -> str: ...
+
+    @property
+    def keeps_payload(self) -> bool:
+        """Whether what a Source is (its place, its document) is kept beside vectors, for programs that ask the store itself."""
+        ...
 
     @property
     def keeps_content(self) -> bool:

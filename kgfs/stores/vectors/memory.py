@@ -27,6 +27,10 @@ class MemoryVectors:
         return self._model
 
     @property
+    def keeps_payload(self) -> bool:
+        return False
+
+    @property
     def keeps_content(self) -> bool:
         return False
 

@@ -41,7 +41,15 @@ KEY_SPACE = uuid.UUID("5c0a4f0e-6f0c-5f6b-9a39-0d7b6d6f7f10")
 PAYLOAD = (
     "kind", "item", "window", "ontology", "doc_id", "chunk_index", "source_variant", "role", "domain", "authority",
 )  # fmt: skip
-INDEXED = ("kind", "item", "ontology", "doc_id", "source_variant", "role", "domain", "authority")
+OF_SOURCES = ("content_hash", "total_chunks", "chunk_start_char", "chunk_end_char")
+"""Fields of the points of Sources besides, with ``parent_document_id``, ``storage_type``, ``content`` and ``content_length``."""
+KEYWORDS = (
+    "kind", "item", "ontology", "doc_id", "source_variant", "role", "domain", "authority", "parent_document_id",
+    "content_hash", "storage_type",
+)  # fmt: skip
+NUMBERS = ("chunk_index", "total_chunks", "chunk_start_char", "chunk_end_char")
+INDEXED = (*KEYWORDS, *NUMBERS)
+"""Fields by which the server filters without looking at every point."""
 BATCH = 256
 WEIGHT = 4_000_000
 """Points of one upsert and bytes of their texts: with 256 × 384 numbers, 2 MB of JSON, well below the server's limit of 32 MB."""
@@ -107,6 +115,10 @@ class QdrantVectors:
     @property
     def model(self) -> str:
         return self._model
+
+    @property
+    def keeps_payload(self) -> bool:
+        return True
 
     @property
     def keeps_content(self) -> bool:
@@ -283,7 +295,8 @@ class QdrantVectors:
         """Harmless twice."""
         with self._spoken():
             for column in INDEXED:
-                self._client.create_payload_index(self._name, column, models.PayloadSchemaType.KEYWORD, wait=True)
+                kind = models.PayloadSchemaType.INTEGER if column in NUMBERS else models.PayloadSchemaType.KEYWORD
+                self._client.create_payload_index(self._name, column, kind, wait=True)
 
     def _collections(self) -> list[str]:
         """Of all models, those of others with a longer prefix left out."""
@@ -371,8 +384,17 @@ def _stranger(url: str) -> KgfsError:
 
 
 def _point(row: Row, vector: Vector) -> models.PointStruct:
-    payload = {name: getattr(row, name) for name in PAYLOAD} | _content(row.content)
+    payload = {name: getattr(row, name) for name in PAYLOAD} | _source(row) | _content(row.content)
     return models.PointStruct(id=point_id(row.kind, row.item, row.window), vector=vector.tolist(), payload=payload)
+
+
+def _source(row: Row) -> dict[str, Any]:
+    """Nothing for a row that is no Source's."""
+    if not row.total_chunks:
+        return {}
+    found = {name: getattr(row, name) for name in OF_SOURCES}
+    storage_type = "single" if row.total_chunks == 1 else "chunk"
+    return found | {"parent_document_id": row.doc_id, "storage_type": storage_type}
 
 
 def _content(text: str) -> dict[str, Any]:

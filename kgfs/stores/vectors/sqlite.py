@@ -53,6 +53,10 @@ class SqliteVectors:
         return self._name
 
     @property
+    def keeps_payload(self) -> bool:
+        return False
+
+    @property
     def keeps_content(self) -> bool:
         return False
 
