@@ -6,13 +6,14 @@ For tests of durability. Costs one comparison where nothing is set. Names are th
 ``garage-put``, ``gated``, ``indexed``, ``kept``, ``ledger-merged``, ``ledger-piece-removed``, ``mended``,
 ``migrate-begun``, ``migrate-caught-up``, ``migrate-derived``, ``migrate-entries``, ``migrate-front``,
 ``migrate-ledger``, ``migrate-object``, ``migrate-objects``, ``migrate-proved``, ``names-hidden``, ``noted``,
-``original-aside``, ``original-back``, ``original-gone``, ``original-made``, ``original-wanted``, ``owed``, ``parsed``,
-``projected``, ``projection-followed``, ``projection-shown``, ``published``, ``purge-noted``, ``quarantined``,
-``reading-kept``, ``recorded``, ``redacted``, ``rescued``, ``restored``, ``restored-aside``, ``restored-files``,
-``scrubbed``, ``settled``, ``shipped``, ``snapshot-copied``, ``snapshot-fetched``, ``snapshot-files-put``,
-``snapshot-in-place``, ``snapshot-part-fetched``, ``snapshot-part-put``, ``snapshot-put``, ``staged``,
-``survivors-named``, ``survivors-planned``, ``trash-emptied``, ``trash-restored``, ``upload-noted``, ``validated``,
-``vectors-derived``, ``waiting-put``, ``waits-too``, ``word-carried-out``, ``word-kept``, ``word-recorded``.
+``original-aside``, ``original-back``, ``original-gone``, ``original-made``, ``original-wanted``, ``owed``,
+``parsed``, ``projected``, ``projection-followed``, ``projection-shown``, ``publication-delivered``,
+``publication-recorded``, ``published``, ``purge-noted``, ``quarantined``, ``reading-kept``, ``recorded``,
+``redacted``, ``rescued``, ``restored``, ``restored-aside``, ``restored-files``, ``scrubbed``, ``settled``,
+``shipped``, ``snapshot-copied``, ``snapshot-fetched``, ``snapshot-files-put``, ``snapshot-in-place``,
+``snapshot-part-fetched``, ``snapshot-part-put``, ``snapshot-put``, ``staged``, ``survivors-named``,
+``survivors-planned``, ``trash-emptied``, ``trash-restored``, ``upload-noted``, ``validated``, ``vectors-derived``,
+``waiting-put``, ``waits-too``, ``word-carried-out``, ``word-kept``, ``word-recorded``.
 
 With ``KGFS_STOP_AT=name[:n]`` it is stopped there (SIGSTOP), until somebody has it go on.
 

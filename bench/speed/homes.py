@@ -31,6 +31,7 @@ from kgfs.tree.concepts import ConceptsFolder
 from kgfs.tree.documents import DocumentsFolder
 from kgfs.tree.node import Folder
 from kgfs.tree.tree_context import TreeContext
+from kgfs.tree.views import TREE
 
 NAME = "Bench"
 BIG = "big.txt"
@@ -73,7 +74,9 @@ def home_of(scratch: Path, size: Size) -> Home:
         with open_stores(home.config) as stores, open_deposits(home.config, stores) as (deposits, session):
             ontology = deposits.make_ontology(NAME, 0o755, os.getuid(), os.getgid())
             _fill(stores, deposits, ontology, size)
-            context = TreeContext(home.config, stores, deposits, session, os.getuid(), os.getgid(), time.time_ns())
+            context = TreeContext(
+                home.config, stores, deposits, session, os.getuid(), os.getgid(), time.time_ns(), TREE
+            )
             write_plan(home.plan, list(_plan(context, ontology, size)))
         done.touch()
     return home

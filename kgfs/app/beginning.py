@@ -23,7 +23,6 @@ from kgfs.stores.journal.schema import names_format
 from kgfs.stores.locks import locked
 from kgfs.stores.notes import write_note
 from kgfs.stores.snapshots import layout
-from kgfs.stores.snapshots.copying import epoch_in
 from kgfs.stores.snapshots.fetching import fetch_file
 from kgfs.stores.snapshots.layout import GRAPH, NAMES, VECTORS, File, Manifest
 from kgfs.stores.spare import leave_spare
@@ -142,9 +141,7 @@ def _put_in_place(config: Config, folder: Path, files: Sequence[File]) -> None:
         for note in (graph_note(config), *config.run.glob("vectors-*.upto")):
             note.unlink(missing_ok=True)
         for file in sorted(files, key=lambda file: list(targets).index(file.name)):
-            if file.name == GRAPH:
-                write_note(graph_note(config), [file.position, epoch_in(folder / GRAPH)])
-            elif file.name == VECTORS:
+            if file.name == VECTORS:
                 write_note(vectors_note(config, file.model), [file.position])
             (folder / file.name).rename(targets[file.name])
             sync_folder(config.home)

@@ -23,7 +23,6 @@ from kgfs.errors import (
     from_os_error,
 )
 from kgfs.ingest.depositing.deposit import Deposits
-from kgfs.ingest.keeping.followed import graph_note
 from kgfs.ingest.keeping.sessions import open_session
 from kgfs.ingest.keeping.ship import embedding_model_of, is_graph_lost, restore_journal
 from kgfs.ingest.sharing.exchange import FOREVER, Exchange
@@ -31,6 +30,7 @@ from kgfs.ingest.sharing.obey import noting_purges
 from kgfs.ingest.sharing.shipping import meeting, shipping
 from kgfs.ingest.working.turns import only_deriver
 from kgfs.stores import hosts
+from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.graph.opening import open_graph
@@ -150,7 +150,7 @@ def as_they_are(config: Config) -> Iterator[Stores]:
 @contextmanager
 def open_deposits(config: Config, stores: Stores) -> Iterator[tuple[Deposits, str]]:
     """For a process that writes, with the id of its session, which lives as long as this is open."""
-    session = open_session(config.run)
+    session = DiskReserve(config.home).run(lambda: open_session(config.run))
     deposits = Deposits(config, stores, session.id)
     try:
         yield deposits, session.id
@@ -171,6 +171,7 @@ def make_home(config: Config) -> None:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise from_os_error(error, f"{folder}: cannot be made (--home or KGFS_HOME name another home)") from error
+    DiskReserve(config.home).fill()
 
 
 def _surely_its_own(config: Config, stores: Stores, *, silent: bool = False) -> bool:
@@ -285,8 +286,6 @@ def _ask_ledger(config: Config, stores: Stores, patience: float) -> None:
                 "Other homes share this place in the bucket. Set garage.shared = true to be one of them, or give this home"
                 " a garage.prefix of its own (with servers of graph and vectors, graph.namespace and vectors.prefix too)."
             )
-        if stores.journal.sharing and not known:  # what was this home's own is not known any more
-            graph_note(config).unlink(missing_ok=True)
         seeing = partial(noting_purges, config, stores) if stores.journal.sharing else iter
         restore_journal(stores.journal, stores.garage.ledger, seeing)
         if stores.journal.sharing:

@@ -82,6 +82,7 @@ def run_mount(
     from kgfs.tree.root import Root
     from kgfs.tree.tree_context import TreeContext
     from kgfs.tree.vfs import Vfs, space_of
+    from kgfs.tree.views import TREE
 
     options = fuse.MountOptions(allow_other=allow_other, waits=config.garage_store.store != "files")
     where = fuse.check(mountpoint, options)
@@ -93,12 +94,18 @@ def run_mount(
         open_deposits(config, stores) as (deposits, session),
     ):
         requests = Requests()
-        context = TreeContext(config, stores, deposits, session, os.getuid(), os.getgid(), time.time_ns())
-        root = Root(
-            context,
+        context = TreeContext(
+            config,
+            stores,
+            deposits,
+            session,
+            os.getuid(),
+            os.getgid(),
+            time.time_ns(),
+            TREE,
             lambda: requests.text() + context.searches.text() + requests_text() + metrics_text(config, stores.graph),
         )
-        vfs = Vfs(root, lambda: space_of(config.home))
+        vfs = Vfs(Root(context), lambda: space_of(config.home))
         news = ChangeFeed(context, vfs)
         sharing, exchange = stores.journal.sharing, deposits.exchange
         confirming = Confirming(config, stores)
@@ -203,13 +210,14 @@ def run_garage_mount(config: Config, mountpoint: Path, *, allow_other: bool = Fa
     from kgfs.tree.garage import GarageRoot, GarageView
     from kgfs.tree.garage_feed import GarageFeed
     from kgfs.tree.vfs import Vfs, space_of
+    from kgfs.tree.views import TREE
 
     waits = config.garage_store.store != "files"
     options = fuse.MountOptions(allow_other=allow_other, read_only=True, waits=waits)
     where = fuse.check(mountpoint, options)
     errors = ErrorLog(config.errors_log)
     with open_stores(config, make=False) as stores:
-        view = GarageView(stores, os.getuid(), os.getgid(), time.time_ns())
+        view = GarageView(stores, os.getuid(), os.getgid(), time.time_ns(), TREE)
         vfs = Vfs(GarageRoot(view), lambda: space_of(config.home), waits=waits)
         news = GarageFeed(view, vfs)
         with mount_note(config.run, f"garage-{secrets.token_hex(6)}", where, GARAGE) as note:

@@ -21,6 +21,7 @@ from kgfs.ingest.keeping.sessions import alive_sessions
 from kgfs.ingest.keeping.settle import Settler
 from kgfs.ingest.sharing.exchange import Exchange
 from kgfs.ingest.sharing.shipping import meeting, shipping
+from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.mount_notes import KNOWLEDGE, mount_notes
@@ -66,6 +67,7 @@ def chores_of(
         trash_days=config.tree.trash_days,
         ship=ship or shipping(config, stores),
         is_current=is_current,
+        reserve=DiskReserve(config.home),
     )
 
 

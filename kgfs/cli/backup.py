@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from kgfs.app.upkeep import back_up_home
+from kgfs.app import api
 from kgfs.cli.options import count, with_config
 from kgfs.cli.progress import Bar
 from kgfs.config import Config
@@ -30,7 +30,7 @@ def command(config: Config, folder: Path, keep: int) -> None:
       kgfs backup /media/disk/kgfs
     """
     with Bar() as bar:
-        done = back_up_home(config, folder, keep, lambda done, total: bar.show(done, total, "objects"))
+        done = api.back_up_home(config, folder, keep, lambda done, total: bar.show(done, total, "objects"))
     click.echo(done.name)
     click.echo(f"{count(done.objects, 'object')}, {done.copied} of them new.", err=True)
     for key in done.rotten:

@@ -6,7 +6,7 @@ import json
 
 import click
 
-from kgfs.app.upkeep import check_home
+from kgfs.app import api
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.cli.progress import Bar
 from kgfs.config import Config
@@ -30,7 +30,7 @@ def command(config: Config, repair: bool, deep: bool, as_json: bool) -> None:
       kgfs check --deep --repair
     """
     with Bar() as bar:
-        found = check_home(config, deep=deep, mend=repair, progress=bar.show)
+        found = api.check_home(config, deep=deep, mend=repair, progress=bar.show)
     if as_json:
         lines = [
             {

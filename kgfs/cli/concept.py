@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from kgfs.app.deciding import decide_about_concepts
-from kgfs.app.home import open_stores
+from kgfs.app import api
 from kgfs.cli.confirming import confirm
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
-from kgfs.errors import MissingError
-from kgfs.ingest.matching.concept_plans import plan_merge, plan_split, speaking_of
-from kgfs.ingest.matching.concepts import Plan
-from kgfs.stores.naming import find_document, ontology_called
-from kgfs.stores.stores import Stores
+
+if TYPE_CHECKING:
+    from kgfs.ingest.matching.concepts import Plan
 
 
 @click.group()
@@ -59,13 +57,13 @@ def merge(
       kgfs concept merge Philosophy zen zen-buddhism zen-school
     """
 
-    def plan(stores: Stores) -> Plan:
-        return plan_merge(stores, ontology_called(stores, ontology), into, others)
+    def decide(agree: Callable[[Plan], bool]) -> Plan | None:
+        return api.merge_concepts(config, ontology, into, others, agree)
 
     gone = ", ".join(dict.fromkeys(map(_folder, others)))
     question = f"Merge {gone} into {_folder(into)}, so that {gone} goes and {_folder(into)} stays?"
     done = f"Merged into {_folder(into)}: {gone}."
-    _decide(config, plan, lambda _: question, lambda _: done, dry_run=dry_run, yes=yes, as_json=as_json)
+    _decide(decide, lambda _: question, lambda _: done, dry_run=dry_run, yes=yes, as_json=as_json)
 
 
 @command.command()
@@ -100,9 +98,8 @@ def split(
       kgfs concept split Animals python --document Animals/code.txt --name python-language
     """
 
-    def plan(stores: Stores) -> Plan:
-        doc_ids = [_document(config, stores, words) for words in documents]
-        return plan_split(stores, ontology_called(stores, ontology), concept, labels, doc_ids, name)
+    def decide(agree: Callable[[Plan], bool]) -> Plan | None:
+        return api.split_concept(config, ontology, concept, labels, documents, name, agree)
 
     def question(planned: Plan) -> str:
         return f"Split that off {_folder(concept)}, which stays, into {_folder(planned.name)}?"
@@ -110,7 +107,7 @@ def split(
     def done(planned: Plan) -> str:
         return f"Split off {_folder(concept)}: {_folder(planned.name)}."
 
-    _decide(config, plan, question, done, dry_run=dry_run, yes=yes, as_json=as_json)
+    _decide(decide, question, done, dry_run=dry_run, yes=yes, as_json=as_json)
 
 
 @command.command()
@@ -125,24 +122,12 @@ def show(config: Config, ontology: str, concept: str, as_json: bool) -> None:
     Example:
       kgfs concept show Philosophy zen
     """
-    with open_stores(config, make=False, later=True) as stores:
-        names = stores.journal.names
-        rows: list[dict[str, Any]] = []
-        for doc_id, label, quotes in speaking_of(stores, ontology_called(stores, ontology), concept):
-            paths = [names.path(name.id) or "" for name in names.names_of(doc_id)]
-            rows.append({"doc_id": doc_id, "paths": paths, "label": label, "quotes": quotes})
+    found = api.documents_of_concept(config, ontology, concept)
     if as_json:
-        click.echo(json.dumps(rows))
+        click.echo(json.dumps([asdict(one) for one in found]))
         return
-    for row in rows:
-        click.echo(f"{row['label']}\t{row['quotes']}\t{row['doc_id']}\t{', '.join(row['paths'])}")
-
-
-def _document(config: Config, stores: Stores, words: str) -> str:
-    found = find_document(stores, config.run, words)
-    if not found.doc_id:
-        raise MissingError(f"'{words}' is no document (yet).")
-    return found.doc_id
+    for one in found:
+        click.echo(f"{one.label}\t{one.quotes}\t{one.doc_id}\t{', '.join(one.paths)}")
 
 
 def _folder(name: str) -> str:
@@ -151,8 +136,7 @@ def _folder(name: str) -> str:
 
 
 def _decide(
-    config: Config,
-    plan: Callable[[Stores], Plan],
+    decide: Callable[[Callable[[Plan], bool]], Plan | None],
     question: Callable[[Plan], str],
     done: Callable[[Plan], str],
     *,
@@ -160,14 +144,19 @@ def _decide(
     yes: bool,
     as_json: bool,
 ) -> None:
-    with open_stores(config, make=False) as stores:
-        planned = plan(stores)
-    if not dry_run and not yes:
-        _print(planned, err=True)
-        confirm(question(planned))
-    if not dry_run:
-        planned = decide_about_concepts(config, plan)
-        click.echo(done(planned), err=True)
+    shown: list[Plan] = []
+
+    def agree(planned: Plan) -> bool:
+        shown.append(planned)
+        if not dry_run and not yes:
+            _print(planned, err=True)
+            confirm(question(planned))
+        return not dry_run
+
+    carried_out = decide(agree)
+    planned = carried_out or shown[0]
+    if carried_out:
+        click.echo(done(carried_out), err=True)
     if as_json:
         click.echo(json.dumps(_data(planned)))
     elif dry_run or yes:

@@ -6,12 +6,10 @@ import json
 
 import click
 
-from kgfs.app.home import open_stores
+from kgfs.app import api
 from kgfs.cli.options import as_json, with_config
 from kgfs.config import Config
-from kgfs.knowledge.history import Difference, difference
 from kgfs.render.words import encode
-from kgfs.stores.naming import find_document
 
 
 @click.command()
@@ -31,9 +29,7 @@ def command(config: Config, path: str, old: int, new: int, as_json: bool) -> Non
       kgfs diff Notes/zen.txt 1 2
       kgfs diff Notes/zen.txt 1 2 --json
     """
-    with open_stores(config, make=False, later=True) as stores:
-        found = find_document(stores, config.run, path, trashed=True)
-        changed = difference(stores, found, old, new)
+    found, changed = api.difference(config, path, old, new)
     if as_json:
         concepts = {"gained": changed.gained, "lost": changed.lost, "kept": changed.kept}
         about = {"path": f"documents/{found.path}", "ontology": found.ontology.name, "from": old, "to": new}
@@ -43,7 +39,7 @@ def command(config: Config, path: str, old: int, new: int, as_json: bool) -> Non
     _print(changed)
 
 
-def _print(changed: Difference) -> None:
+def _print(changed: api.Difference) -> None:
     if changed.text is None:
         click.echo(f"kgfs: no diff of the texts: {changed.why_no_text}.", err=True)
     else:

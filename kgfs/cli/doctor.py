@@ -6,12 +6,12 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import click
 
+from kgfs.app import api
 from kgfs.app.asking import asked
 from kgfs.cli.options import as_json, with_config
 from kgfs.cli.status import projection_lines
@@ -20,9 +20,9 @@ from kgfs.fuse import machine, probe
 from kgfs.fuse.probe import Standing
 from kgfs.models import carriers, runtimes
 from kgfs.models.carriers import Condition
-from kgfs.stores.graph.opening import open_graph
+from kgfs.stores.disk_reserve import NAME as RESERVE
+from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.mount_notes import mount_notes
-from kgfs.stores.projection.progress import projection_page
 from kgfs.stores.servers import secret_files
 from kgfs.stores.worker_lock import worker_alive
 
@@ -97,6 +97,9 @@ def _home(config: Config) -> Iterator[Line]:
     gigabytes = free.f_bavail * free.f_frsize / 1e9
     level = "ok" if gigabytes >= 1 else "note"
     yield Line("space", level, f"{gigabytes:.1f} GB free.", "" if level == "ok" else "Free space on that disk.")
+    if (config.home / RESERVE).exists():
+        reserve = DiskReserve(config.home).state()
+        yield Line("reserve", "ok" if reserve.is_whole else "note", reserve.told())
     alive = worker_alive(config.run)
     yield Line("worker", "ok", "A worker is alive." if alive else "No worker is alive; a mount starts one.")
 
@@ -112,12 +115,10 @@ def _servers(config: Config) -> Iterator[Line]:
 
 def _projection(config: Config) -> Iterator[Line]:
     """How far the projection to Neo4j is behind. Asks no server."""
-    if config.graph.store == "neo4j" and config.graph_db.exists():
-        with closing(open_graph(config)) as graph:
-            page = projection_page(config, graph)
-        if page is not None:
-            level = "note" if page["commits"] or page["purges"] or page["away_since"] is not None else "ok"
-            yield Line("neo4j", level, "; ".join(projection_lines(page)))
+    page = api.projection_state(config)
+    if page is not None:
+        level = "note" if page["commits"] or page["purges"] or page["away_since"] is not None else "ok"
+        yield Line("neo4j", level, "; ".join(projection_lines(page)))
 
 
 def _mode(file: Path) -> int:

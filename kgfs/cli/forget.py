@@ -5,27 +5,21 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
-from kgfs.app.deciding import carry_out_forgetting
-from kgfs.app.home import open_deposits, open_stores
+from kgfs.app import api
 from kgfs.cli.confirming import confirm
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
-from kgfs.domain.documents import Name
-from kgfs.errors import BadInputError, BusyError, KgfsError
-from kgfs.ingest.life.forget import Plan, order, plan, unsettled
-from kgfs.stores.naming import Found, find_document
-from kgfs.stores.stores import Stores
+from kgfs.errors import BadInputError, BusyError
+
+if TYPE_CHECKING:
+    from kgfs.ingest.life.forget import Plan
 
 SHOWN = 20
 """Concepts of each kind that the plan names; --json has all."""
-NOTED = (
-    "What was asked is noted all the same: the files have left, and the rest is done by a mount or kgfs worker once that is over;"
-    " kgfs wait waits for it."
-)
 
 
 @click.command()
@@ -64,48 +58,28 @@ def command(
             raise BadInputError(
                 "With - the list comes from stdin, so nobody can be asked there. Give --yes or --dry-run."
             )
-    with open_stores(config, make=False) as stores, open_deposits(config, stores) as (deposits, _):
 
-        def planned_now() -> tuple[Plan, list[Name]]:
-            targets = _targets(config, stores, words, purge)
-            return plan(stores, targets, cascade, purge=purge), unsettled(stores, targets)
-
-        def told(planned: Plan) -> None:
-            if as_json:
-                click.echo(json.dumps(_data(planned)))
-            else:
-                _print(stores, planned)
-
-        def ask() -> None:
-            confirm("Erase them for good?" if purge else "Forget them?")
-
-        planned, waiting = planned_now()
-        if not (yes and waiting):
-            told(planned)
+    def agree(proposal: api.Proposal) -> bool:
+        planned, waiting = proposal.plan, proposal.unsettled
+        is_last = not waiting
+        if dry_run or (is_last if yes else not proposal.settled or proposal.grown):
+            click.echo(json.dumps(planned.plain())) if as_json else _print(planned)
         if waiting and not yes:
-            number = count(len(waiting), "file")
+            number = count(waiting, "file")
             click.echo(
                 f"kgfs: {number} waiting to become versions go as what they become; kgfs wait settles them.", err=True
             )
         if dry_run or planned.nothing:
-            return
-        if not yes:
-            ask()
-        if waiting:  # nothing is changed before the answer, what a file becomes least of all
-            deposits.settler.settle(waiting)
-            seen = {name.id for name in planned.names}
-            planned, _ = planned_now()
-            more = any(name.id not in seen for name in planned.names)
-            if yes or more:
-                told(planned)
-            if more and not yes:
-                click.echo("kgfs: with what they became more names leave.", err=True)
-                ask()
-        ordered = order(deposits, stores, planned)
-    try:
-        became = carry_out_forgetting(config, ordered, planned)
-    except KgfsError as error:
-        raise type(error)(f"{error} {NOTED}") from error
+            return False
+        if proposal.grown and not yes:
+            click.echo("kgfs: with what they became more names leave.", err=True)
+        if not yes and (proposal.grown or not proposal.settled):
+            confirm("Erase them for good?" if purge else "Forget them?")
+        return True
+
+    became = api.forget(config, words, cascade, purge=purge, agree=agree)
+    if became is None:
+        return
     done = "erased" if purge else "forgotten"
     click.echo(f"{count(len(became.forgotten), 'document')} {done}.", err=True)
     if became.standing:
@@ -114,11 +88,7 @@ def command(
         )
 
 
-def _targets(config: Config, stores: Stores, words: Sequence[str], trashed: bool) -> list[Found]:
-    return [find_document(stores, config.run, each, trashed=trashed) for each in words]
-
-
-def _print(stores: Stores, planned: Plan) -> None:
+def _print(planned: Plan) -> None:
     for leaving in planned.documents:
         told = f"{count(leaving.versions, 'version')}, {count(leaving.evidence, 'piece')} of evidence"
         click.echo(f"document {leaving.document.doc_id}: {told}")
@@ -147,26 +117,3 @@ def _print_some(what: str, found: Sequence[str]) -> None:
 
 def _some(found: Sequence[str]) -> str:
     return ", ".join(found[:SHOWN]) + (f", and {len(found) - SHOWN} more" if len(found) > SHOWN else "")
-
-
-def _data(planned: Plan) -> dict[str, Any]:
-    return {
-        "cascade": planned.cascade,
-        "purge": planned.purge,
-        "documents": [
-            {
-                "doc_id": leaving.document.doc_id,
-                "key": leaving.document.key,
-                "paths": leaving.paths,
-                "trashed": leaving.trashed,
-                "versions": leaving.versions,
-                "evidence": leaving.evidence,
-            }
-            for leaving in planned.documents
-        ],
-        "names": len(planned.names),
-        "ontologies": [ontology.name for ontology in planned.ontologies],
-        "concepts_gone": [concept.name for concept in planned.gone],
-        "concepts_lessened": {concept.name: lost for concept, lost in planned.lessened},
-        "other_documents": dict(planned.others),
-    }

@@ -6,11 +6,9 @@ import json
 
 import click
 
-from kgfs.app.home import open_stores
+from kgfs.app import api
 from kgfs.cli.options import as_json, with_config
 from kgfs.config import Config
-from kgfs.knowledge.history import history
-from kgfs.stores.naming import find_document
 
 
 @click.command()
@@ -28,8 +26,7 @@ def command(config: Config, path: str, as_json: bool) -> None:
       kgfs history Notes/zen.txt
       kgfs history ~/knowledge/Notes/documents/zen.txt --json
     """
-    with open_stores(config, make=False, later=True) as stores:
-        versions = history(stores, find_document(stores, config.run, path, trashed=True))
+    versions = api.history(config, path)
     if as_json:
         click.echo(json.dumps(versions))
         return

@@ -8,15 +8,11 @@ from typing import Any
 
 import click
 
-from kgfs.app.home import hear, in_haste, open_stores
-from kgfs.app.snapshots import put_snapshot, snapshots_in
+from kgfs.app import api
 from kgfs.cli.confirming import confirm
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
-from kgfs.errors import KgfsError, MissingError, TimedOutError, UnsupportedError
-from kgfs.knowledge.status import sharing_page
-from kgfs.stores.hosts import known_roll, read_roll, strike_off
-from kgfs.stores.snapshots.layout import Manifest
+from kgfs.errors import KgfsError, TimedOutError
 
 
 @click.command()
@@ -42,48 +38,29 @@ def command(config: Config, strike_off_: str | None, snapshot: bool, yes: bool, 
       kgfs hosts --snapshot
     """
     if snapshot:
-        put_snapshot(config)
-    config = config if strike_off_ else in_haste(config)
-    with open_stores(config, make=False, known=True) as stores:
-        if not stores.journal.sharing:
-            raise UnsupportedError("No other home shares this garage: garage.shared is not set.")
-        away = hear(config, stores)
-        roll = known_roll(config)
-        if away and (strike_off_ or roll is None):
-            raise away
-        if strike_off_:
-            found = next((host for host in roll.hosts if host.id == strike_off_), None) if roll else None
-            if found is None:
-                raise MissingError(f"No host has the id {strike_off_}. kgfs hosts lists them.")
-            if not yes:
-                confirm(f"Wait no more for {found.name} ({found.id})?")
-            strike_off(stores.garage.objects, found.id)
-            read_roll(config, stores)
-        page = sharing_page(config)
-        snapshots = [] if away else [_told(found) for found in snapshots_in(stores)]
-    assert page is not None
+        api.put_snapshot(config)
+
+    def agree(name: str) -> bool:
+        if not yes:
+            confirm(f"Wait no more for {name}?")
+        return True
+
+    if strike_off_:
+        api.strike_off(config, strike_off_, lambda host: agree(f"{host.name} ({host.id})"))
+    page, away = api.hosts(config)
     if as_json:
-        click.echo(json.dumps(page | {"snapshots": snapshots, "away": told_of(away)}))
+        click.echo(json.dumps(page | {"away": told_of(away)}))
         return
     if away:
         click.echo(told_of(away), err=True)
     for host in page["hosts"]:
         click.echo(f"{host['id']}\t{_time(host['said_at'])}\t{host['followed']} of {page['fact']}\t{host['name']}")
-    for one in snapshots:
+    for one in page["snapshots"]:
         click.echo(
             f"snapshot\t{_time(one['made_at'])}\t{one['fact']} of {page['fact']}\t{one['bytes'] / (1 << 20):.1f} MiB"
         )
     for line in waiting(page["purges"]):
         click.echo(line)
-
-
-def _told(found: Manifest) -> dict[str, Any]:
-    return {
-        "fact": found.position,
-        "made_at": found.made_at,
-        "bytes": found.size,
-        "files": [f.name for f in found.files],
-    }
 
 
 def _time(seconds: float) -> str:

@@ -3,30 +3,16 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import click
 
-from kgfs.app.home import open_deposits, open_stores
-from kgfs.cli.finishing import read_owed
+from kgfs.app import api
 from kgfs.cli.options import as_json, with_config
 from kgfs.cli.progress import Bar
 from kgfs.config import Config
-from kgfs.domain.documents import State
-from kgfs.errors import AWAY, BadInputError, KgfsError
-from kgfs.ingest.depositing.deposit import Deposits
-from kgfs.ingest.depositing.intake import Ingested, check_source
-from kgfs.ingest.depositing.rules import check_path
-from kgfs.ingest.keeping.identify import Action
-from kgfs.ingest.life.again import owe_again, recognise
+from kgfs.errors import KgfsError
 from kgfs.settings import STRATEGIES
-from kgfs.stores.stores import Stores
-
-ASKED = "reading again was asked for"
 
 
 @click.command()
@@ -70,122 +56,25 @@ def command(
       kgfs ingest notes.txt --ontology Diary --as 2026/november.txt
       find /mnt/garage/sources/Papers -name '*.md' | xargs kgfs ingest --strategy hybrid
     """
-    if as_path and len(files) > 1:
-        raise BadInputError("--as names the place of one file; several were given.")
-    if as_path and not ontology:
-        raise BadInputError("--as names a place in an ontology. Say with --ontology in which.")
-    if ontology:
-        _check(files, as_path)
-    with open_stores(config, make=bool(ontology)) as stores, open_deposits(config, stores) as (deposits, _):
+    asked = api.Deposit(ontology or "", as_path or "", force, strategy or "", wait=not no_wait, timeout=timeout)
+    if refused := api.check_deposit(files, asked):
+        for why in refused:
+            click.echo(f"kgfs: {why}", err=True)
+        raise SystemExit(refused[0].exit_code)
 
-        def done(paths: Sequence[Path], progress: Callable[[int], None]) -> Iterable[tuple[Path, Ingested | KgfsError]]:
-            if not ontology:
-                return _all_known(config, stores, paths, again=force or strategy is not None)
-            if as_path:
-                return _one_as(deposits, paths[0], ontology, as_path, progress, force=force)
-            return deposits.ingest_files(paths, ontology, progress, force=force)
+    def tell(path: Path, ingested: api.Ingested | KgfsError) -> None:
+        if isinstance(ingested, KgfsError):
+            click.echo(f"kgfs: {ingested}", err=True)
+        else:
+            _print(path, ingested, as_json)
 
-        def ingest(paths: Sequence[Path]) -> list[tuple[Path, KgfsError]]:
-            """Deposit, tell of each, and owe its reading; what failed."""
-            failed: list[tuple[Path, KgfsError]] = []
-            again: list[str] = []
-            total = sum(_size(path) for path in paths)
-            kept = 0
-
-            def progress(size: int) -> None:
-                nonlocal kept
-                kept += size
-                bar.show(kept, total, "bytes kept")
-
-            with Bar() as bar:
-                for path, ingested in done(paths, progress):
-                    if isinstance(ingested, KgfsError):
-                        failed.append((path, ingested))
-                        click.echo(f"kgfs: {ingested}", err=True)
-                        continue
-                    if ontology and strategy and ingested.doc_id and ingested.decision == Action.SKIP:
-                        ingested = replace(ingested, decision=Action.REPROCESS.value, reason=ASKED)
-                    _print(path, ingested, as_json)
-                    if ingested.doc_id and (strategy or (force and not ontology)):
-                        again.append(ingested.doc_id)
-            owe_again(stores, again, strategy or "")
-            return failed
-
-        failed = ingest(files)
-        read = partial(read_owed, config, stores, deposits.settler, timeout, begun=time.monotonic())
-        refused = [(path, error) for path, error in failed if not isinstance(error, AWAY)]
-        if not no_wait and len(refused) < len(files):  # who gave nothing waits for nobody else's documents
-            read()
-            if waiting := [path for path, error in failed if isinstance(error, AWAY)]:
-                # Their bytes may be read by now; what else was asked nobody knows but this process.
-                refused += ingest(waiting)
-                read()
-            failed = refused
+    with Bar() as bar:
+        failed = api.ingest(config, files, asked, tell, bar.show)
     if failed:
         raise SystemExit(failed[0][1].exit_code)
 
 
-def _check(files: Sequence[Path], as_path: str | None) -> None:
-    """Before a home, or an ontology, is made for them: SystemExit where not one of the files can be deposited."""
-    if as_path is not None:
-        check_path(as_path)
-    refused: list[KgfsError] = []
-    for path in files:
-        try:
-            check_source(path)
-        except KgfsError as error:
-            refused.append(error)
-        else:
-            return
-    for why in refused:
-        click.echo(f"kgfs: {why}", err=True)
-    raise SystemExit(refused[0].exit_code)
-
-
-def _one_as(
-    deposits: Deposits, source: Path, ontology: str, as_path: str, progress: Callable[[int], None], *, force: bool
-) -> Iterator[tuple[Path, Ingested | KgfsError]]:
-    try:
-        yield source, deposits.ingest_file(source, ontology, as_path, progress, force=force)
-    except KgfsError as error:
-        yield source, error
-
-
-def _all_known(
-    config: Config, stores: Stores, files: Iterable[Path], *, again: bool
-) -> Iterator[tuple[Path, Ingested | KgfsError]]:
-    for path in files:
-        try:
-            yield path, _known(config, stores, path, again=again)
-        except KgfsError as error:
-            yield path, error
-
-
-def _known(config: Config, stores: Stores, path: Path, *, again: bool) -> Ingested:
-    """What is said of a file that needs no deposit, since this home has it."""
-    found = recognise(config, stores, path)
-    if found is None or found.document is None:
-        raise BadInputError(f"{path} is no document of this home. Say with --ontology where it belongs.")
-    if not stores.journal.names.names_of(found.doc_id):
-        return Ingested(found.path, "", Action.SKIP.value, "no path has these bytes any more")
-    if found.document.state is State.UNSUPPORTED:
-        return Ingested(found.path, "", Action.SKIP.value, f"not read: {found.document.reason}")
-    if not again:
-        return Ingested(
-            found.path, found.doc_id, Action.SKIP.value, "known already; --force or --strategy reads it again"
-        )
-    return Ingested(found.path, found.doc_id, Action.REPROCESS.value, ASKED)
-
-
-def _size(path: Path) -> int:
-    """For the progress bar alone; what is wrong with a file is found out when it is read."""
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
-
-
-def _print(source: Path, ingested: Ingested, as_json: bool) -> None:
+def _print(source: Path, ingested: api.Ingested, as_json: bool) -> None:
     if as_json:
         shown = {
             "source": str(source),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from kgfs.app.moving import changed_settings, goal_of, migrate_home, plan_migration
+from kgfs.app import api
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.cli.progress import Bar
 from kgfs.config import Config
@@ -36,9 +36,9 @@ def command(config: Config, to: Path, into: Path | None, dry_run: bool, as_json:
       kgfs migrate --to servers.toml --into ~/kgfs-on-servers
       kgfs mount --home ~/kgfs-on-servers ~/knowledge
     """
-    goal = goal_of(config, to, into)
-    planned = plan_migration(config, goal)
-    changed = changed_settings(config, goal)
+    goal = api.goal_of(config, to, into)
+    planned = api.plan_migration(config, goal)
+    changed = api.changed_settings(config, goal)
     if as_json:
         places = {"garage": goal.garage_store.store, "graph": goal.graph.store, "vectors": goal.vectors.store}
         click.echo(json.dumps({"into": str(goal.home), **places, **asdict(planned), "changed_settings": changed}))
@@ -55,6 +55,6 @@ def command(config: Config, to: Path, into: Path | None, dry_run: bool, as_json:
     if dry_run:
         return
     with Bar() as bar:
-        migrate_home(config, goal, planned, bar.show)
+        api.migrate_home(config, goal, planned, bar.show)
     click.echo(f"Done and proved. Use it with: kgfs mount --home {goal.home} MOUNTPOINT", err=True)
     click.echo(f"{config.home} is as it was; what is written to it from now on is not in the copy.", err=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from kgfs.app import api
 from kgfs.app.binding import refuse_nothing
 from kgfs.app.home import make_home
 from kgfs.app.mounting import prepare_mount, run_garage_mount, run_mount
@@ -22,7 +23,6 @@ from kgfs.errors import BadInputError, MachineError
 from kgfs.fuse import probe
 from kgfs.fuse.mount import MountOptions, check
 from kgfs.fuse.probe import Standing
-from kgfs.knowledge.status import STANDS_STILL, stands_still
 from kgfs.stores.log_files import open_log
 from kgfs.stores.mount_notes import GARAGE, KNOWLEDGE, VIEWS, mount_notes
 
@@ -76,8 +76,8 @@ def command(
         click.echo(f"{mountpoint}: this home is mounted there already.", err=True)
         return
     where = check(mountpoint, MountOptions(allow_other=allow_other))
-    if no_worker and not ready_fd and stands_still(config):
-        click.echo(f"Without a worker {STANDS_STILL}.", err=True)
+    if no_worker and not ready_fd and api.stands_still(config):
+        click.echo(f"Without a worker {api.STANDS_STILL}.", err=True)
     with Steps() as step:
         if view == KNOWLEDGE:
             with Bar() as bar:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kgfs.app.upkeep import rebuild_home, rebuild_projection
+from kgfs.app import api
 from kgfs.cli.confirming import confirm
 from kgfs.cli.options import count, with_config
 from kgfs.cli.progress import Bar
@@ -39,11 +39,11 @@ def command(config: Config, ontology: str, neo4j: bool, yes: bool) -> None:
         if not yes:
             confirm(f"Write the graph to {config.graph.uri} anew?")
         with Bar() as bar:
-            rebuild_projection(config, lambda done, total: bar.show(done, total, "rows written to Neo4j"))
+            api.rebuild_projection(config, lambda done, total: bar.show(done, total, "rows written to Neo4j"))
         return
     what = f"of {ontology}" if ontology else "of all ontologies"
     if not yes:
         confirm(f"Derive graph and index {what} anew?")
     with Bar() as bar:
-        done = rebuild_home(config, ontology, lambda done, total: bar.show(done, total, "documents derived"))
+        done = api.rebuild_home(config, ontology, lambda done, total: bar.show(done, total, "documents derived"))
     click.echo(f"{count(done, 'publication')} carried out again.", err=True)

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import click
 
-from kgfs.app.deciding import plan_regeneration
-from kgfs.app.home import open_stores
+from kgfs.app import api
 from kgfs.cli.confirming import confirm
-from kgfs.cli.finishing import read_owed
 from kgfs.cli.options import as_json, count, with_config
+from kgfs.cli.progress import Bar
 from kgfs.config import Config
-from kgfs.domain.documents import Ontology
-from kgfs.errors import BadInputError, MissingError
-from kgfs.ingest.life.regenerate import Order, all_of, owe
-from kgfs.ingest.life.regeneration_plan import Plan
-from kgfs.knowledge.compare import Comparison, Difference, compare
+from kgfs.errors import BadInputError
 from kgfs.models.extractor import table as extractors
 from kgfs.settings import STRATEGIES
-from kgfs.stores.naming import find_ontology
-from kgfs.stores.stores import Stores
+
+if TYPE_CHECKING:
+    from kgfs.ingest.life.regeneration_plan import Plan
+    from kgfs.knowledge.compare import Comparison, Difference
 
 
 @click.command()
@@ -60,32 +58,22 @@ def command(
     """
     if comparing and (strategy or extractor or dry_run or no_wait):
         raise BadInputError("--compare reads nothing; it goes with no other option but --json.")
-    with open_stores(config, make=False) as stores:
-        found = _ontology(stores, ontology)
-        if comparing:
-            _print_comparison(compare(stores, found), as_json)
-            return
-        names = stores.journal.names
-        plan = plan_regeneration(config, stores, found.name, all_of(names, found), strategy or "", extractor or "")
+    if comparing:
+        _print_comparison(api.compare_readings(config, ontology), as_json)
+        return
+
+    def agree(plan: Plan) -> bool:
         _print_plan(plan, as_json)
-        if dry_run or not plan.documents:
-            return
-        if not yes:
+        if plan.documents and not (dry_run or yes):
             confirm("Read them again?")
-        reason = f"regenerated with {plan.strategy} by {plan.extractor}"
-        order = Order(reason, strategy or "", extractor or "", anew=True)
-        owed = owe(stores.journal, lambda: all_of(names, found), order)
-        if not no_wait:
-            read_owed(config, stores)
-            click.echo(f"{count(len(owed), 'document')} read again; kgfs regenerate --compare tells how.", err=True)
+        return not dry_run
 
-
-def _ontology(stores: Stores, name: str) -> Ontology:
-    found = find_ontology(stores, name)
-    if found is None:
-        known = ", ".join(ontology.name for ontology in stores.journal.names.ontologies()) or "none yet"
-        raise MissingError(f"There is no ontology '{name}'; there is: {known}.")
-    return found
+    with Bar() as bar:
+        again = api.regenerate(
+            config, ontology, strategy or "", extractor or "", agree=agree, progress=bar.show, wait=not no_wait
+        )
+    if again and not no_wait:
+        click.echo(f"{count(again, 'document')} read again; kgfs regenerate --compare tells how.", err=True)
 
 
 def _print_plan(plan: Plan, as_json: bool) -> None:

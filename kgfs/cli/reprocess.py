@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 
 import click
 
-from kgfs.app.home import open_stores
+from kgfs.app import api
 from kgfs.cli.confirming import confirm
-from kgfs.cli.finishing import read_owed
 from kgfs.cli.options import as_json, count, with_config
+from kgfs.cli.progress import Bar
 from kgfs.config import Config
-from kgfs.domain.documents import INGEST_VERSION, INGEST_VERSIONS, Document
-from kgfs.errors import BadInputError
-from kgfs.ingest.life.regenerate import Order, failed, outdated, owe
-from kgfs.stores.naming import ontology_called
-from kgfs.stores.stores import Stores
+from kgfs.domain.documents import INGEST_VERSION, INGEST_VERSIONS
 
 
 @click.command()
@@ -50,53 +45,40 @@ def command(
       kgfs reprocess Philosophy --yes
       kgfs reprocess --failed
     """
-    if only_failed and target_version is not None:
-        raise BadInputError("--failed and --target-version choose documents in two ways. Give one of them.")
-    target = INGEST_VERSION if target_version is None else target_version
-    with open_stores(config, make=False) as stores:
 
-        def choose() -> list[Document]:
-            ontologies = stores.journal.names.ontologies()
-            if ontology:
-                ontologies = [ontology_called(stores, ontology)]
-            names = stores.journal.names
-            return failed(names, ontologies) if only_failed else outdated(names, ontologies, target)
+    def agree(found: api.Outdated) -> bool:
+        _print(found, as_json, history=dry_run)
+        if found.paths and not (dry_run or yes):
+            confirm(f"Read {count(len(found.paths), 'document')} again?")
+        return not dry_run
 
-        chosen = choose()
-        _print(stores, chosen, target, as_json, history=dry_run)
-        if dry_run or not chosen:
-            return
-        if not yes:
-            confirm(f"Read {count(len(chosen), 'document')} again?")
-        reason = "the last reading failed" if only_failed else f"read by an ingest version before {target}"
-        owe(stores.journal, choose, Order(reason))
-        if not no_wait:
-            read_owed(config, stores)
+    with Bar() as bar:
+        api.reprocess(
+            config,
+            ontology,
+            target_version,
+            only_failed=only_failed,
+            agree=agree,
+            progress=bar.show,
+            wait=not no_wait,
+        )
 
 
-def _print(stores: Stores, chosen: list[Document], target: int, as_json: bool, *, history: bool) -> None:
-    paths = [_path(stores, document) for document in chosen]
+def _print(found: api.Outdated, as_json: bool, *, history: bool) -> None:
     if as_json:
         versions = [
             {"version": number, "description": version.description, "breaking": version.breaking}
             for number, version in INGEST_VERSIONS.items()
         ]
-        click.echo(json.dumps({"target_version": target, "versions": versions, "documents": paths}))
+        click.echo(json.dumps({"target_version": found.target_version, "versions": versions, "documents": found.paths}))
         return
     if history:
-        read = Counter(document.ingest_version for document in chosen)
         for number, version in INGEST_VERSIONS.items():
             note = ", breaks earlier citations" if version.breaking else ""
             current = ", current" if number == INGEST_VERSION else ""
-            click.echo(f"version {number}{current}: {version.description}{note}; {read[number]} to be read again")
-    for path in paths:
+            again = found.read_by.get(number, 0)
+            click.echo(f"version {number}{current}: {version.description}{note}; {again} to be read again")
+    for path in found.paths:
         click.echo(path)
-    if not paths:
+    if not found.paths:
         click.echo("Nothing is to be read again.", err=True)
-
-
-def _path(stores: Stores, document: Document) -> str:
-    ontology = stores.journal.names.ontology(document.ontology)
-    live = [stores.journal.names.path(name.id) for name in stores.journal.names.names_of(document.doc_id)]
-    path = next((path for path in live if path), document.source_id.partition("/")[2])
-    return f"{ontology.name if ontology else document.ontology}/{path}"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from kgfs.app.upkeep import restore_home
+from kgfs.app import api
 from kgfs.cli.options import with_config
 from kgfs.cli.progress import Bar
 from kgfs.config import Config
@@ -27,5 +27,5 @@ def command(config: Config, folder: Path, snapshot: str) -> None:
       ls /media/disk/kgfs/snapshots
     """
     with Bar() as bar:
-        manifest = restore_home(config, folder, snapshot, bar.show)
+        manifest = api.restore_home(config, folder, snapshot, bar.show)
     click.echo(f"{config.home} is as it was at {manifest.name}.", err=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kgfs.app.upkeep import restore_originals
+from kgfs.app import api
 from kgfs.cli.options import count, with_config
 from kgfs.cli.progress import Bar
 from kgfs.config import Config
@@ -22,7 +22,7 @@ def command(config: Config, dry_run: bool) -> None:
       kgfs restore-garage --dry-run
     """
     with Bar() as bar:
-        found = restore_originals(config, dry_run=dry_run, progress=bar.show)
+        found = api.restore_originals(config, dry_run=dry_run, progress=bar.show)
     for key, where in found:
         click.echo(f"{key}\t{where or 'cannot be made again: restore it from a backup'}")
     lost = sum(not where for _, where in found)

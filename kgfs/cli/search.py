@@ -7,25 +7,18 @@ from collections.abc import Sequence
 
 import click
 
-from kgfs.app.home import open_stores
+from kgfs.app import api
 from kgfs.cli.options import as_json, with_config
-from kgfs.compute.patience import Patience
 from kgfs.config import Config
-from kgfs.errors import MissingError
-from kgfs.knowledge.search import LIMIT, page_of, search
 from kgfs.render.search import Shown, as_data, excerpt, marked, words_of
 from kgfs.render.source import Marks
-from kgfs.stores.naming import find_ontology
-
-SECONDS = 30.0
-"""How long a person at a prompt waits."""
 
 
 @click.command()
 @click.argument("words", nargs=-1, required=True)
 @click.option("--ontology", help="Only in this one.")
 @click.option(
-    "--limit", type=click.IntRange(1, 1000), default=LIMIT, show_default=True, help="At most so many passages."
+    "--limit", type=click.IntRange(1, 1000), default=api.LIMIT, show_default=True, help="At most so many passages."
 )
 @as_json
 @with_config
@@ -41,13 +34,8 @@ def command(config: Config, words: Sequence[str], ontology: str | None, limit: i
       kgfs search what do koans do --ontology Zen --limit 5
       kgfs search garbage collection --json | python3 -m json.tool
     """
-    with open_stores(config, make=False, later=True) as stores:
-        searched = find_ontology(stores, ontology) if ontology else None
-        if ontology and searched is None:
-            raise MissingError(f"There is no ontology {ontology}.")
-        asked = " ".join(words).encode("utf-8", "replace").decode()
-        found = search(stores, config.run, asked, searched.id if searched else "", Patience(SECONDS), limit)
-        page, _ = page_of(stores, found)
+    asked = " ".join(words).encode("utf-8", "replace").decode()
+    page = api.search(config, asked, ontology or "", limit)
     if page.only_text:
         click.echo(f"full text only: {page.only_text}", err=True)
     if as_json:

@@ -8,14 +8,12 @@ from typing import Any
 
 import click
 
-from kgfs.app.home import hear, in_haste, open_stores
+from kgfs.app import api
 from kgfs.cli.hosts import told_of, waiting
 from kgfs.cli.killed import free_waiting_clients
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
-from kgfs.knowledge.document import document_page
-from kgfs.knowledge.status import STANDS_STILL, status
-from kgfs.stores.naming import find_document
+from kgfs.stores.disk_reserve import ReserveState
 
 SHOWN = 5
 """Files with conflicts that are named; --json has all."""
@@ -39,15 +37,13 @@ def command(config: Config, words: str | None, as_json: bool) -> None:
       kgfs status Notes/zen.txt
     """
     free_waiting_clients(config)
-    config = in_haste(config)
-    with open_stores(config, make=False, known=True) as stores:
-        away = hear(config, stores)
-        if words is not None:
-            if away:
-                click.echo(told_of(away), err=True)
-            _print_document(document_page(stores, find_document(stores, config.run, words, trashed=True)), as_json)
-            return
-        found = status(config, stores)
+    if words is not None:
+        page, away = api.document(config, words)
+        if away:
+            click.echo(told_of(away), err=True)
+        _print_document(page, as_json)
+        return
+    found, away = api.status(config)
     if as_json:
         click.echo(json.dumps(found | {"away": told_of(away)}))
         return
@@ -58,7 +54,7 @@ def command(config: Config, words: str | None, as_json: bool) -> None:
     if reason := found["worker"]["note"].get("reason"):
         click.echo(f"         the last one ended before it could begin: {reason}")
     if found["stands_still"]:
-        click.echo(f"         {STANDS_STILL}")
+        click.echo(f"         {api.STANDS_STILL}")
     for note in found["worker"]["note"].get("notes", ()):
         click.echo(f"         {note}")
     click.echo(f"owed     {found['owed']}{_parts(found)}")
@@ -71,6 +67,8 @@ def command(config: Config, words: str | None, as_json: bool) -> None:
             click.echo(f"         {path} (kgfs history has what was written)")
         if (more := len(found["conflict_paths"]) - SHOWN) > 0:
             click.echo(f"         and {count(more, 'file')} more (--json)")
+    if not (reserve := ReserveState(**found["reserve"])).is_whole:
+        click.echo(f"reserve  {reserve.told()}")
     if found["sharing"]:
         _print_sharing(found["sharing"])
     for mount in found["mounts"]:

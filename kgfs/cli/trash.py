@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
 
 import click
 
-from kgfs.app.home import open_deposits, open_stores
+from kgfs.app import api
 from kgfs.cli.confirming import confirm
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
-from kgfs.ingest.depositing import trash
 
 
 @click.group()
@@ -38,15 +38,14 @@ def list_(config: Config, as_json: bool) -> None:
     Example:
       kgfs trash list --json
     """
-    with open_stores(config, make=False, later=True) as stores:
-        for gone in sorted(trash.listed(stores), key=lambda gone: (gone.at, gone.path, gone.id)):
-            path = f"{trash.ontology_shown(stores, gone)}/documents/{gone.path}"
-            if as_json:
-                shown = {"id": gone.id, "path": path, "size": gone.size, "removed_at": gone.at / 1e9}
-                click.echo(json.dumps({**shown, "doc_id": gone.doc_id, "version": gone.version, "key": gone.key}))
-            else:
-                removed = time.strftime("%Y-%m-%d %H:%M", time.localtime(gone.at / 1e9))
-                click.echo(f"{gone.id}\t{removed}\t{gone.size}\t{path}")
+    for removed in api.removed(config):
+        gone = removed.file
+        if as_json:
+            shown = {"id": gone.id, "path": removed.path, "size": gone.size, "removed_at": gone.at / 1e9}
+            click.echo(json.dumps({**shown, "doc_id": gone.doc_id, "version": gone.version, "key": gone.key}))
+        else:
+            when = time.strftime("%Y-%m-%d %H:%M", time.localtime(gone.at / 1e9))
+            click.echo(f"{gone.id}\t{when}\t{gone.size}\t{removed.path}")
 
 
 @command.command()
@@ -66,9 +65,8 @@ def restore(config: Config, words: tuple[str, ...], as_path: str) -> None:
     """
     if as_path and len(words) > 1:
         raise click.UsageError("--as names the place of one file; several were given.")
-    with open_stores(config, make=False) as stores, open_deposits(config, stores) as (deposits, _):
-        for each in words:
-            click.echo(trash.restore(deposits, stores, trash.find(stores, config.run, each), as_path))
+    for path in api.restore_removed(config, words, as_path):
+        click.echo(path)
 
 
 @command.command()
@@ -87,14 +85,13 @@ def empty(config: Config, older_than: float, dry_run: bool, yes: bool) -> None:
       kgfs trash empty --older-than 7
       kgfs trash empty --yes
     """
-    before = time.time_ns() - int(older_than * trash.DAY)
-    with open_stores(config, make=False) as stores, open_deposits(config, stores) as (deposits, _):
-        found = list(trash.listed(stores, before))
-        for gone in found:
-            click.echo(f"{gone.id}\t{trash.ontology_shown(stores, gone)}/documents/{gone.path}")
-        if dry_run or not found:
-            return
-        if not yes:
+
+    def agree(found: Sequence[api.Removed]) -> bool:
+        for removed in found:
+            click.echo(f"{removed.file.id}\t{removed.path}")
+        if found and not (dry_run or yes):
             confirm(f"Give up {count(len(found), 'file')}?")
-        emptied = trash.empty(stores, deposits.settler, before)
+        return not dry_run
+
+    if emptied := api.empty_trash(config, older_than, agree):
         click.echo(f"{count(emptied, 'file')} given up.", err=True)

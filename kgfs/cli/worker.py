@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import click
 
-from kgfs.app.working import run_worker
+from kgfs.app import api
 from kgfs.cli.logs import log_to_stderr
 from kgfs.cli.options import with_config
 from kgfs.config import Config
@@ -28,7 +28,7 @@ def command(config: Config, until_idle: bool, while_in_use: bool) -> None:
       kgfs worker --until-idle
     """
     log_to_stderr()
-    run_worker(config, until_idle=until_idle, while_in_use=while_in_use, stoppable=_on_signals)
+    api.run_worker(config, until_idle=until_idle, while_in_use=while_in_use, stoppable=_on_signals)
 
 
 def _on_signals(stop: Callable[[], None]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import kgfs
@@ -10,6 +11,7 @@ from kgfs.config import Config
 from kgfs.domain.documents import Name, State, Version
 from kgfs.knowledge.owed import owed
 from kgfs.knowledge.standing import standing_of
+from kgfs.stores.disk_reserve import DiskReserve, ReserveState
 from kgfs.stores.hosts import host_id, known_roll
 from kgfs.stores.journal.contract_jobs import Job
 from kgfs.stores.journal.contract_names import Names
@@ -37,7 +39,7 @@ def status(config: Config, stores: Stores, *, named: int = -1) -> dict[str, Any]
     it. ``worker.note`` is what the newest worker wrote about itself, its models among it, with the ``state`` idle where it
     works and has nothing to do; ``worker.alive`` says whether it
     still works; ``stands_still`` says that one is needed for more than what is to be read. ``mounts`` are those that noted
-    themselves and did not take their note back; one that was killed is not ``alive``. ``documents`` counts by state, states without any left out; ``conflicts`` the versions that were written
+    themselves and did not take their note back; one that was killed is not ``alive``. ``reserve`` is the disk reserve in bytes. ``documents`` counts by state, states without any left out; ``conflicts`` the versions that were written
     on a content which another machine had changed, ``conflict_paths`` as ONTOLOGY/PATH the files that have them. ``neo4j`` says how far the projection
     is behind (:func:`~.projection.progress.projection_page`), None where there is none; ``sharing`` is None where no other home shares the garage: no server is
     asked for it, ``as_of`` says when one was.
@@ -55,6 +57,7 @@ def status(config: Config, stores: Stores, *, named: int = -1) -> dict[str, Any]
             {"mountpoint": str(note.mountpoint), "view": note.view, "pid": note.pid, "alive": note.alive}
             for note in mount_notes(config.run)
         ],
+        "reserve": asdict(reserve_state(config)),
         "epoch": stores.graph.epoch(),
         "neo4j": projection_page(config, stores.graph),
         "sharing": sharing_page(config) if stores.journal.sharing else None,
@@ -72,6 +75,11 @@ def status(config: Config, stores: Stores, *, named: int = -1) -> dict[str, Any]
             for ontology in names.ontologies()
         ],
     }
+
+
+def reserve_state(config: Config) -> ReserveState:
+    """What is held for removing on a full disk."""
+    return DiskReserve(config.home).state()
 
 
 def _note(config: Config, owed: int) -> dict[str, Any]:

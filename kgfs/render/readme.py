@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-README = """\
+from collections.abc import Iterable
+
+_README = """\
 # Knowledge
 
 This folder is a filesystem of knowledge. Copy documents in; what they say comes out as concepts, each with
@@ -21,18 +23,7 @@ evidence highlighted in the originals. Everything is ordinary files: `ls`, `cat`
 
 | place in an ontology | what it is |
 | --- | --- |
-| `documents/` | the originals, byte for byte; write, rename and remove here |
-| `about.md` | the overview |
-| `concepts/<name>.concept/concept.md` | a concept: description, evidence, relationships |
-| `concepts/<name>.concept/evidence/<n>/source.txt` | the passage, the quote between marks (`==`), lines numbered |
-| `concepts/<name>.concept/evidence/<n>/quote.txt` | the quote alone, exactly |
-| `concepts/<name>.concept/evidence/<n>/citation.json` | file, lines, characters, hashes |
-| `concepts/<name>.concept/evidence/<n>/document` | a link to the whole original |
-| `concepts/<name>.concept/related/<type>/<name>/` | another concept, and the evidence that they are related |
-| `text/` | each document as readable Markdown |
-| `versions/<path>@/<n>.<ext>` | earlier contents of a file |
-| `archive/<doc_id>/` | the stable home of one content: original, exact text, metadata, its concepts |
-| `search/<words>/` | a search, by words and by meaning: `results.md` and a file for each passage found |
+@@VIEWS@@
 
 `<name>.concept` also works directly below an ontology, and so does the name of a document: `cat Philosophy/notes.txt`.
 
@@ -63,7 +54,7 @@ Knowledge is mounted here as plain files. No API and no key are needed: `ls`, `c
     cat <Ontology>/about.md                               # overview; start here
     ls <Ontology>/concepts | grep -i <word>               # find a concept by name
     cat <Ontology>/<name>.concept/concept.md              # description, evidence, relationships, with links
-    cat <Ontology>/<name>.concept/evidence/1/source.txt   # the passage in context
+    cat <Ontology>/<name>.concept/evidence/best/source.txt   # the strongest evidence: a passage in context
     cat '<Ontology>/search/<any words>/results.md'        # the best passages, by words and by meaning (or results.json)
     cat 'search/<any words>/results.md'                   # the same over all ontologies
     grep -rli '<words>' <Ontology>/text                   # full text of all documents, as Markdown
@@ -104,13 +95,20 @@ below the ontology); elsewhere it fails with EROFS. Errors are in `.kgfs/errors.
 
 - Do not `grep -r` an ontology as a whole: `documents/`, `text/`, `archive/` and `versions/` hold the same words several
   times. Search `text/` or `concepts/`. (`rg` and `fd` skip archive/, versions/ and text/ by themselves.)
-- Do not take numbers of evidence folders for ranks: they are fixed names, and gaps are normal.
+- Do not take numbers of evidence folders for ranks: they are fixed names, gaps are normal, and `1` need not exist.
+  `evidence/best/` (which is not listed) is always the strongest piece.
 """
 
-IGNORE = """\
+_IGNORE = """\
 # For rg and fd: these hold the words of documents/ once more. Use --no-ignore to search them, too.
-/archive/
-/versions/
-/text/
-/search/
 """
+
+
+def readme(views: Iterable[tuple[str, str]]) -> str:
+    """README.md. ``views`` are paths in an ontology, and what each is."""
+    return _README.replace("@@VIEWS@@", "\n".join(f"| `{path}` | {what} |" for path, what in views))
+
+
+def ignore(names: Iterable[str]) -> str:
+    """``.ignore``: the names of folders that programs which search are to skip."""
+    return _IGNORE + "".join(f"/{name}/\n" for name in names)

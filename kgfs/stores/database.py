@@ -10,17 +10,20 @@ import os
 import sqlite3
 import threading
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from kgfs.errors import BadInputError, BusyError, FullError, KgfsError, StoreError, from_os_error
+from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.migrations import bring_up, format_of, newest
 from kgfs.stores.pacing import STEPS, Pacing
+from kgfs.stores.page_scrub import scrub_pages
 from kgfs.stores.wal import BUSY_SECONDS, use_wal
 
+T = TypeVar("T")
 _DRIVER_ERRORS = (sqlite3.Error, UnicodeEncodeError, UnicodeDecodeError)
 """UnicodeDecodeError: damaged text that SQLite quotes when it complains."""
 
@@ -36,9 +39,12 @@ class Database:
     def __init__(self, path: Path, schema: str, version: int, remedy: str, migrations: Sequence[str] = ()) -> None:
         self._path = path
         self._remedy = remedy
+        self._reserve = DiskReserve(path.parent)
         self._local = threading.local()
         self._readers: weakref.WeakSet[_Reader] = weakref.WeakSet()
         self._lock = threading.Lock()
+        self._rehearsing = 0
+        """The thread that rehearses; 0 for none."""
         self._closed = False
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -48,7 +54,7 @@ class Database:
         self._writer = self._connect()
         self._pacing = Pacing(path.with_name(f"{path.name}-wal"))
         try:
-            self._prepare(schema, version, migrations)
+            self._reserve.run(lambda: self._prepare(schema, version, migrations))
         except BaseException:
             self._writer.close()
             raise
@@ -132,6 +138,10 @@ class Database:
     @contextmanager
     def write(self, *, durable: bool) -> Iterator[sqlite3.Connection]:
         """One transaction: all of the block or, if it raises, nothing. Waits for other writers."""
+        if self.rehearses:
+            with self.translated():
+                yield self._writer
+            return
         with self._lock, self.translated():
             if self._closed:
                 raise StoreError(f"{self._path}: closed.")
@@ -149,6 +159,53 @@ class Database:
                 if _is_full(error):
                     self._give_back()
                 raise
+
+    def removing(self, work: Callable[[], T]) -> T:
+        """Return what ``work`` returns, which writes to this database and may be done twice: it removes, and may use the disk
+        reserve of the folder."""
+        if self.rehearses:
+            return work()
+        return self._reserve.run(work, self._copy_log)
+
+    def _copy_log(self) -> None:
+        """Copy the log to the file, so that the next transaction uses its pages again, in place of new ones."""
+        with self._lock, suppress(sqlite3.Error):  # the transaction that follows tells what the disk refuses
+            self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)")
+
+    @property
+    def rehearses(self) -> bool:
+        """Whether the calling thread is in :meth:`rehearse`."""
+        return self._rehearsing == threading.get_ident()
+
+    @contextmanager
+    def rehearse(self) -> Iterator[None]:
+        """Undo at the end of the block everything that the calling thread writes in it. Only that thread reads it meanwhile;
+        other writers wait. Not to be nested."""
+        with self.write(durable=False) as connection:
+            before = self._mine()
+            self._local.reader, self._local.before = _Reader(connection, owned=False), before
+            self._rehearsing = threading.get_ident()
+            try:
+                yield
+            finally:
+                self._rehearsing = 0
+                self._local.reader, self._local.before = before, None
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                connection.execute("BEGIN")  # what write() is to end
+
+    @contextmanager
+    def before_rehearsal(self) -> Iterator[None]:
+        """Let the calling thread read what others read."""
+        if not self.rehearses:
+            yield
+            return
+        rehearsing = self._local.reader
+        self._local.reader = self._local.before
+        try:
+            yield
+        finally:
+            self._local.reader = rehearsing
 
     @contextmanager
     def attached(self, path: Path, name: str) -> Iterator[None]:
@@ -187,7 +244,10 @@ class Database:
             empty_log(self._writer, self._path)
 
     def scrub(self) -> None:
-        """Nothing of what was removed is left in the file, nor in the log beside it. Writes the whole file anew."""
+        """Nothing of what was removed is left in the file, nor in the log beside it. See :func:`scrub`."""
+        self.removing(self._scrub)
+
+    def _scrub(self) -> None:
         with self._lock, self.translated():
             self._shorten()
             try:
@@ -233,7 +293,7 @@ def is_damaged(error: BaseException) -> bool:
 
 
 def _is_full(error: BaseException) -> bool:
-    return _is(error, "SQLITE_FULL")
+    return _is(error, "SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")
 
 
 def _is(error: BaseException, *names: str) -> bool:
@@ -257,10 +317,25 @@ _NO_FAULT = "NULL value in "
 
 
 def scrub(connection: sqlite3.Connection, path: Path) -> None:
-    """Write a database anew without what was removed from it, and empty its log. BusyError if readers of other
-    processes keep the log in use for BUSY_SECONDS. The blocks of the disk that are given back are not overwritten."""
-    connection.execute("VACUUM")
+    """Write a database anew without what was removed from it, and empty its log; where the disk has not the room for two more of
+    it, overwrite what was removed in its place. BusyError if readers of other processes keep the log in use for
+    BUSY_SECONDS. The blocks of the disk that are given back are not overwritten."""
+    if _may_be_copied(path):
+        try:
+            connection.execute("VACUUM")
+            empty_log(connection, path)
+            return
+        except sqlite3.Error as error:
+            if not _is_full(error):
+                raise
     empty_log(connection, path)
+    scrub_pages(path)
+
+
+def _may_be_copied(path: Path) -> bool:
+    """Whether the disk has room for the database, and as much for its log, and leaves others a quarter of that."""
+    disk = os.statvfs(path.parent)
+    return disk.f_bavail * disk.f_frsize > path.stat().st_size * 5 // 2
 
 
 def empty_log(connection: sqlite3.Connection, path: Path) -> None:
@@ -295,11 +370,13 @@ def remove_database(path: Path) -> None:
 class _Reader:
     """Closes its connection when its thread ends and takes the thread's last reference with it."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, *, owned: bool = True) -> None:
         self.connection = connection
+        self._owned = owned
         self.cursor = connection.cursor()
         """For all reads that are finished at once. The driver keeps a note of each of the last 200 cursors: made anew for
         every page of a long listing, they would hold a page of memory each, long after the listing."""
 
     def __del__(self) -> None:
-        self.connection.close()
+        if self._owned:
+            self.connection.close()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.locks import is_locked, locked
 from kgfs.stores.processes import is_stuck, main_thread
 
@@ -70,7 +71,8 @@ def mount_note(run: Path, session: str, mountpoint: Path, view: str = KNOWLEDGE)
     with locked(path) as descriptor:
         try:
             about["inode"] = os.fstat(descriptor).st_ino
-            os.write(descriptor, json.dumps(about).encode())
+            note = json.dumps(about).encode()
+            DiskReserve(run.parent).run(lambda: os.pwrite(descriptor, note, 0))
             yield Noting(descriptor, about)
         finally:
             path.unlink(missing_ok=True)

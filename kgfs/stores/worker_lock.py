@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any
 
 from kgfs.errors import BusyError
+from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.locks import is_locked, take
 from kgfs.stores.notes import write_note
 
@@ -29,7 +30,7 @@ class WorkerLock:
 
     def note(self, about: Mapping[str, Any]) -> None:
         """What ``kgfs status`` shows of this worker; replaced whole."""
-        write_note(self._note, {"pid": os.getpid(), **about})
+        DiskReserve(self._note.parent.parent).run(lambda: write_note(self._note, {"pid": os.getpid(), **about}))
 
     def close(self) -> None:
         os.close(self._descriptor)

@@ -8,105 +8,83 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from kgfs.domain.documents import Document
+from kgfs.domain.documents import Document, Ontology
 from kgfs.errors import MissingError, StoreError
 from kgfs.knowledge.metadata import metadata
 from kgfs.render.metadata import render
 from kgfs.render.words import encode
 from kgfs.stores.graph.vocabulary import Concept, DocumentRow
+from kgfs.stores.journal.facts import VersionMinted
 from kgfs.stores.readings import load_reading, text_of
 from kgfs.stores.stores import Stores
 from kgfs.tree import keys
-from kgfs.tree.derived import PAGE, DerivedFile, DerivedFolder, DerivedLink, FirstLook, open_original
-from kgfs.tree.keys import Key
+from kgfs.tree.changes import DocumentChanged, DocumentPublished, DocumentPurged
+from kgfs.tree.derived import PAGE, DerivedFile, DerivedFolder, DerivedLink, Page, open_original
+from kgfs.tree.invalidation import Invalidations
 from kgfs.tree.node import Handle, Node
+from kgfs.tree.places import DOCUMENT
 from kgfs.tree.tree_context import TreeContext
 from kgfs.tree.tree_removal import is_being_removed
 
 
-class ArchiveFolder(DerivedFolder):
+class ArchiveFolder(DerivedFolder[None]):
     """``archive/``: every Document of an ontology."""
 
-    __slots__ = ("_made_at", "_ontology_id")
+    __slots__ = ("_ontology",)
 
-    def __init__(self, context: TreeContext, ontology_id: str, made_at: int) -> None:
-        super().__init__(context)
-        self._ontology_id = ontology_id
-        self._made_at = made_at
-
-    @property
-    def key(self) -> Key:
-        return keys.part(self._ontology_id, "archive")
+    def __init__(self, context: TreeContext, ontology: Ontology) -> None:
+        super().__init__(context, keys.part(ontology.id, "archive"))
+        self._ontology = ontology
 
     def mtime(self) -> int:
-        newest = self.context.stores.journal.names.newest(self._ontology_id, 1)
-        return max([self._made_at, *(document.deposited_at for document in newest)])
+        newest = self.context.stores.journal.names.newest(self._ontology.id, 1)
+        return max([self._ontology.made_at, *(document.deposited_at for document in newest)])
 
     def token(self) -> Hashable | None:
-        return super().token(), is_being_removed(self.context, self._ontology_id)
+        return super().token(), is_being_removed(self.context, self._ontology.id)
 
     def lookup(self, name: str) -> Node | None:
         found = self.context.stores.journal.names.document(name)
-        return Archived(self.context, name, found) if found and found.ontology == self._ontology_id else None
+        return Archived(self.context, name, found) if found and found.ontology == self._ontology.id else None
 
     def entries(self) -> Sequence[tuple[str, Node]]:
-        names = self.context.stores.journal.names
+        names, ontology_id = self.context.stores.journal.names, self._ontology.id
         listed: list[tuple[str, Node]] = []
-        if is_being_removed(self.context, self._ontology_id):
+        if is_being_removed(self.context, ontology_id):
             return listed
-        page = names.documents(self._ontology_id, limit=PAGE)
+        page = names.documents(ontology_id, limit=PAGE)
         while page:
             listed += [(row.doc_id, Archived(self.context, row.doc_id, row)) for row in page]
-            page = names.documents(self._ontology_id, after=page[-1].doc_id, limit=PAGE) if len(page) == PAGE else []
+            page = names.documents(ontology_id, after=page[-1].doc_id, limit=PAGE) if len(page) == PAGE else []
         return listed
 
 
-class Archived(DerivedFolder):
+class Archived(DerivedFolder[Document]):
     """``archive/<doc_id>/``."""
 
-    __slots__ = ("_doc_id", "_first")
+    __slots__ = ("_doc_id",)
 
     def __init__(self, context: TreeContext, doc_id: str, row: Document | None = None) -> None:
-        super().__init__(context)
+        super().__init__(context, keys.archived(doc_id), row)
         self._doc_id = doc_id
-        self._first = FirstLook(row)
-
-    @property
-    def key(self) -> Key:
-        return keys.archived(self._doc_id)
 
     def mtime(self) -> int:
-        document = self._first.take() or known(self.context.stores, self._doc_id)
+        document = self.take_row() or known(self.context.stores, self._doc_id)
         row = self.context.stores.graph.document(self._doc_id)
         return max(document.deposited_at, row.ingested_at if row else 0)
 
-    def lookup(self, name: str) -> Node | None:
-        return dict(self.entries()).get(name)
-
     def entries(self) -> Sequence[tuple[str, Node]]:
-        always: list[tuple[str, Node]] = [("metadata.json", MetadataJson(self.context, self._doc_id))]
-        if has_original(self.context.stores, known(self.context.stores, self._doc_id)):
-            always.append(("original", OriginalFile(self.context, self._doc_id)))
-        if self.context.stores.graph.document(self._doc_id) is None:
-            return always
-        return [
-            ("concepts", FoundFolder(self.context, self._doc_id)),
-            *always,
-            ("text.txt", TextTxt(self.context, self._doc_id)),
-        ]
+        known(self.context.stores, self._doc_id)
+        return self.context.views.entries(DOCUMENT, self.context, self._doc_id)
 
 
-class _ArchivedFile(DerivedFile):
+class _ArchivedFile(DerivedFile[None]):
     __slots__ = ("_doc_id",)
     name = ""
 
     def __init__(self, context: TreeContext, doc_id: str) -> None:
-        super().__init__(context)
+        super().__init__(context, keys.archived(doc_id, self.name))
         self._doc_id = doc_id
-
-    @property
-    def key(self) -> Key:
-        return keys.archived(self._doc_id, self.name)
 
 
 class OriginalFile(_ArchivedFile):
@@ -122,18 +100,6 @@ class OriginalFile(_ArchivedFile):
     def handle(self) -> Handle:
         document = known(self.context.stores, self._doc_id)
         return open_original(self.context.stores, document.key, document.sha256)
-
-
-class MetadataJson(_ArchivedFile):
-    __slots__ = ()
-    name = "metadata.json"
-
-    def look(self) -> tuple[int, int]:
-        page, changed = metadata(self.context.stores, self._doc_id)
-        return len(render(page)), changed
-
-    def content(self) -> bytes:
-        return render(metadata(self.context.stores, self._doc_id)[0])
 
 
 class TextTxt(_ArchivedFile):
@@ -159,49 +125,80 @@ class TextTxt(_ArchivedFile):
         return encode(read_text(self.context.stores, shown(self.context.stores, self._doc_id)))
 
 
-class FoundFolder(DerivedFolder):
+class FoundFolder(DerivedFolder[None]):
     """``concepts/``: a link to the page of each concept the document is evidence for."""
 
     __slots__ = ("_doc_id",)
 
     def __init__(self, context: TreeContext, doc_id: str) -> None:
-        super().__init__(context)
+        super().__init__(context, keys.archived(doc_id, "concepts"))
         self._doc_id = doc_id
-
-    @property
-    def key(self) -> Key:
-        return keys.archived(self._doc_id, "concepts")
 
     def mtime(self) -> int:
         return shown(self.context.stores, self._doc_id).ingested_at
 
-    def lookup(self, name: str) -> Node | None:
-        return dict(self.entries()).get(name)
-
     def entries(self) -> Sequence[tuple[str, Node]]:
-        row = shown(self.context.stores, self._doc_id)
+        shown(self.context.stores, self._doc_id)
         concepts = self.context.stores.graph.concepts_of(self._doc_id)
-        return [(f"{found.name}.md", FoundConcept(self.context, row, found)) for found in concepts]
+        return [(f"{found.name}.md", FoundConcept(self.context, self._doc_id, found)) for found in concepts]
 
 
-class FoundConcept(DerivedLink):
+class FoundConcept(DerivedLink[None]):
     """``concepts/<name>.md``."""
 
-    __slots__ = ("_concept_id", "_doc_id", "_name")
+    __slots__ = ("_doc_id", "_name")
 
-    def __init__(self, context: TreeContext, row: DocumentRow, concept: Concept) -> None:
-        super().__init__(context)
-        self._doc_id = row.doc_id
-        self._concept_id = concept.concept_id
+    def __init__(self, context: TreeContext, doc_id: str, concept: Concept) -> None:
+        super().__init__(context, keys.found_in(doc_id, concept.concept_id))
+        self._doc_id = doc_id
         self._name = concept.name
-
-    @property
-    def key(self) -> Key:
-        return keys.found_in(self._doc_id, self._concept_id)
 
     def look(self) -> tuple[str, int]:
         ingested_at = shown(self.context.stores, self._doc_id).ingested_at
         return f"../../../concepts/{self._name}.concept/concept.md", ingested_at
+
+
+# What DOCUMENT has as views: each is served with a doc_id, and None while there is no such entry.
+
+
+def original(context: TreeContext, doc_id: str) -> Node | None:
+    document = context.stores.journal.names.document(doc_id)
+    return OriginalFile(context, doc_id) if document and has_original(context.stores, document) else None
+
+
+def text_txt(context: TreeContext, doc_id: str) -> Node | None:
+    return TextTxt(context, doc_id) if context.stores.graph.document(doc_id) else None
+
+
+def found_concepts(context: TreeContext, doc_id: str) -> Node | None:
+    return FoundFolder(context, doc_id) if context.stores.graph.document(doc_id) else None
+
+
+def metadata_json(context: TreeContext, doc_id: str) -> Node:
+    def page() -> tuple[bytes, int]:
+        shown, changed = metadata(context.stores, doc_id)
+        return render(shown), changed
+
+    return Page(context, keys.archived(doc_id, "metadata.json"), page)
+
+
+def folder_changed(change: DocumentChanged, stale: Invalidations) -> None:
+    stale.key(keys.archived(change.doc_id), data=True)
+
+
+def entries_changed(change: DocumentPublished, stale: Invalidations) -> None:
+    """Entries depend on whether the graph shows the document, and links to concepts on how it was read."""
+    for name in stale.context.views.at(DOCUMENT):
+        stale.key_entry(keys.archived(change.doc_id), name.encode())
+
+
+def purged(change: DocumentPurged, stale: Invalidations) -> None:
+    stale.key_left(keys.archived(change.doc_id))
+    stale.key(keys.archived(change.doc_id, "original"), data=True)
+
+
+def minted(fact: VersionMinted, stale: Invalidations) -> None:
+    stale.key_entry(keys.part(fact.ontology, "archive"), fact.doc_id.encode())
 
 
 def known(stores: Stores, doc_id: str) -> Document:

@@ -1,9 +1,14 @@
 """What the kernel must forget, learnt from the feeds of journal and graph.
 
-Asked every tenth of a second on the event loop; each question costs three indexed reads while nothing happened.
+Asked every tenth of a second on the event loop; each question costs three indexed reads while nothing happened. Facts and
+changes of the graph become changes of the tree (:mod:`.changes`); what these make stale the table of views says.
 """
 
 from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from kgfs.domain.names import encode_name
 from kgfs.errors import KgfsError
@@ -17,16 +22,16 @@ from kgfs.stores.journal.facts import (
     SearchSaved,
     SettingChanged,
 )
-from kgfs.tree.aftermath import Aftermath
-from kgfs.tree.graph_feed import GraphFeed
+from kgfs.tree import ontology
+from kgfs.tree.changes import FolderTimesChanged, PathsChanged, SearchesChanged, Translator
 from kgfs.tree.inodes import Inodes
-from kgfs.tree.invalidation import Invalidation, StaleEntry, StaleInode
-from kgfs.tree.names_feed import NamesFeed
+from kgfs.tree.invalidation import Invalidation, Invalidations, StaleEntry, StaleInode
 from kgfs.tree.node import ROOT_INODE, Folder
 from kgfs.tree.tree_context import TreeContext
 from kgfs.tree.vfs import Vfs
+from kgfs.tree.view import on
 
-AT_ONCE = 1000
+BATCH = 1000
 """Facts and changes looked at in one question; the rest waits for the next."""
 
 STAY = (FileMade, FolderMade, LinkMade, ContentKept, AttributesSet, SettingChanged, SearchSaved, SearchRemoved)
@@ -35,15 +40,16 @@ STAY = (FileMade, FolderMade, LinkMade, ContentKept, AttributesSet, SettingChang
 
 class ChangeFeed:
     def __init__(self, context: TreeContext, vfs: Vfs) -> None:
-        self._cache = context.cache
-        self._recent = context.deposits.recent
-        self._searches = context.searches
+        self._context = context
         self._journal = context.stores.journal
         self._graph = context.stores.graph
         self._inodes = vfs.inodes
-        self._after = Aftermath(context, vfs.inodes)
-        self._names_news = NamesFeed(context, vfs.inodes, self._after)
-        self._graph_news = GraphFeed(context, self._after)
+        self._stale = Invalidations(context, vfs.inodes)
+        self._translator = Translator(context.stores)
+        self._rules: dict[type, list[Callable[[Any, Invalidations], None]]] = defaultdict(list)
+        everywhere = on(PathsChanged, lambda _, stale: stale.everything_derived())
+        for kind, make_stale in (everywhere, *ontology.RULES, *context.views.rules()):
+            self._rules[kind].append(make_stale)
         self._seq = self._journal.seq()
         self._clears = self._graph.clears()
         self._epoch = self._graph.epoch()
@@ -55,35 +61,35 @@ class ChangeFeed:
         before this one failed half way."""
         lost, self._lost = self._lost, True
         if lost:
-            self._cache.move(None)
-            self._recent.heard(None)
+            self._context.cache.move(None)
+            self._context.deposits.recent.heard(None)
         known = not lost and self._facts() and self._changes()
         if not known:
             # In this order: a graph that is put in place of this one in between is found out by the next question.
             self._seq, self._clears, self._epoch = self._journal.seq(), self._graph.clears(), self._graph.epoch()
-            self._searches.graph_moved()
+            self._context.searches.graph_moved()
         self._heard()
-        news = self._after.stale.take()
+        stale = self._stale.take()
         self._lost = False
-        return news if known else everything(self._inodes)
+        return stale if known else everything(self._inodes)
 
     def _heard(self) -> None:
-        self._cache.move((self._clears, self._epoch, self._seq))
-        self._recent.heard(self._seq)
+        self._context.cache.move((self._clears, self._epoch, self._seq))
+        self._context.deposits.recent.heard(self._seq)
 
     def _facts(self) -> bool:
         newest = self._journal.seq()
         if newest == self._seq:
             return True
-        facts = self._journal.facts(self._seq, AT_ONCE) if newest > self._seq else None
+        facts = self._journal.facts(self._seq, BATCH) if newest > self._seq else None
         if facts is None:
             return False
         for seq, fact in facts:
-            self._names_news.hear(fact)
+            self._apply(self._translator.of_fact(fact))
             self._seq = seq
         if any(not isinstance(fact, STAY) for _, fact in facts):
-            self._searches.names_moved()
-            self._after.searches()
+            self._context.searches.names_moved()
+            self._apply([SearchesChanged()])
         return True
 
     def _changes(self) -> bool:
@@ -92,16 +98,20 @@ class ChangeFeed:
         newest = self._graph.epoch()
         if newest == self._epoch:
             return True
-        changes = self._graph.changes(self._epoch, AT_ONCE) if newest > self._epoch else None
+        changes = self._graph.changes(self._epoch, BATCH) if newest > self._epoch else None
         if changes is None:
             return False
         for change in changes:
-            self._graph_news.hear(change)
-        self._searches.graph_moved()
-        self._after.searches()
-        self._after.mirrors()
+            self._apply(self._translator.of_graph(change))
+        self._context.searches.graph_moved()
+        self._apply([SearchesChanged(), FolderTimesChanged()])
         self._epoch = changes[-1].epoch if changes else newest
         return True
+
+    def _apply(self, changes: Iterable[object]) -> None:
+        for change in changes:
+            for make_stale in self._rules.get(type(change), ()):
+                make_stale(change, self._stale)
 
 
 def everything(inodes: Inodes) -> list[Invalidation]:

@@ -10,29 +10,27 @@ from kgfs.errors import MissingError
 from kgfs.render.concept import render
 from kgfs.stores.graph.vocabulary import Concept
 from kgfs.tree import keys
-from kgfs.tree.derived import PAGE, DerivedFolder, DerivedLink, FirstLook, StayingFile
-from kgfs.tree.evidence import EvidenceFolder, Owner
-from kgfs.tree.keys import Key
-from kgfs.tree.node import FOLDER_MODE, Attr, Node, inode_of_concept
-from kgfs.tree.related import RelatedFolder
+from kgfs.tree.changes import ConceptChanged
+from kgfs.tree.derived import PAGE, DerivedFolder, DerivedLink, StayingFile, token_of
+from kgfs.tree.evidence import EvidenceFolder, Owner, living
+from kgfs.tree.invalidation import Invalidations
+from kgfs.tree.listing import name_bytes
+from kgfs.tree.node import FOLDER_MODE, Attr, Folder, Node, inode_of_concept
+from kgfs.tree.places import CONCEPT
 from kgfs.tree.tree_context import TreeContext
 from kgfs.tree.tree_removal import is_being_removed
 
 SUFFIX = ".concept"
 
 
-class ConceptsFolder(DerivedFolder):
+class ConceptsFolder(DerivedFolder[None]):
     """``concepts/``: every living concept, in the order of inode numbers."""
 
     __slots__ = ("_ontology",)
 
     def __init__(self, context: TreeContext, ontology: Ontology) -> None:
-        super().__init__(context)
+        super().__init__(context, keys.part(ontology.id, "concepts"))
         self._ontology = ontology
-
-    @property
-    def key(self) -> Key:
-        return keys.part(self._ontology.id, "concepts")
 
     def mtime(self) -> int:
         return max(self._ontology.made_at, self.context.stores.graph.changed_at(self._ontology.id))
@@ -78,52 +76,39 @@ class _Listed(Sequence[tuple[str, Node]]):
         return name + SUFFIX, ConceptFolder(self._context, concept_id, mtime)
 
 
-class ConceptFolder(DerivedFolder):
-    """``<name>.concept/``. ``mtime`` where it was just seen."""
+class ConceptFolder(Folder):
+    """``<name>.concept/``. There may be a million of these, so a node holds next to nothing. ``mtime`` is for the first look, where it
+    was just seen."""
 
-    __slots__ = ("_concept_id", "_first")
+    __slots__ = ("_concept_id", "_context", "_first")
 
     def __init__(self, context: TreeContext, concept_id: str, mtime: int | None = None) -> None:
-        self.context = context
+        self._context = context
         self._concept_id = concept_id
         self._first = mtime
-        """For the first look, as a :class:`FirstLook`; there may be a million of these."""
-
-    @property
-    def key(self) -> Key:
-        return keys.concept(self._concept_id)
 
     @property
     def inode(self) -> int:
         return inode_of_concept(self._concept_id)
 
     def attr(self) -> Attr:
-        context, mtime = self.context, self._first
-        if mtime is None:
-            mtime = self.mtime()
-        self._first = None
+        context, mtime = self._context, self.mtime()
         return Attr(
             inode_of_concept(self._concept_id), FOLDER_MODE, 1, context.uid, context.gid, 0, mtime, mtime, mtime
         )
 
     def mtime(self) -> int:
         first, self._first = self._first, None
-        return _living(self.context, self._concept_id, None).mtime if first is None else first
+        return living(self._context, self._concept_id).mtime if first is None else first
 
     def lookup(self, name: str) -> Node | None:
-        return dict(self.entries()).get(name)
+        return self._context.views.find(CONCEPT, name, self._context, living(self._context, self._concept_id))
 
     def entries(self) -> Sequence[tuple[str, Node]]:
-        concept = _living(self.context, self._concept_id, None)
-        owner = Owner(concept.concept_id, concept.concept_id, concept.name, up="../../../../")
-        return [
-            ("concept.md", ConceptMd(self.context, concept.concept_id, concept)),
-            (
-                "evidence",
-                EvidenceFolder(self.context, owner, ConceptFolder(self.context, concept.concept_id, concept.mtime)),
-            ),
-            ("related", RelatedFolder(self.context, concept)),
-        ]
+        return self._context.views.entries(CONCEPT, self._context, living(self._context, self._concept_id))
+
+    def token(self) -> Hashable | None:
+        return token_of(self._context)
 
 
 class ConceptMd(StayingFile[Concept]):
@@ -131,16 +116,12 @@ class ConceptMd(StayingFile[Concept]):
 
     __slots__ = ("_concept_id",)
 
-    def __init__(self, context: TreeContext, concept_id: str, row: Concept | None = None) -> None:
-        super().__init__(context, row)
-        self._concept_id = concept_id
-
-    @property
-    def key(self) -> Key:
-        return keys.concept_md(self._concept_id)
+    def __init__(self, context: TreeContext, concept: Concept) -> None:
+        super().__init__(context, keys.of_concept(concept.concept_id, "concept.md"), concept)
+        self._concept_id = concept.concept_id
 
     def look(self) -> tuple[int, int]:
-        concept = _living(self.context, self._concept_id, self._first.take())
+        concept = self.take_row() or living(self.context, self._concept_id)
         return concept.size, concept.mtime
 
     def content(self) -> bytes:
@@ -150,33 +131,37 @@ class ConceptMd(StayingFile[Concept]):
         return render(page)
 
 
-class Shortcut(DerivedLink):
+class Shortcut(DerivedLink[Concept]):
     """The unlisted ``<name>.concept`` of an ontology's folder."""
 
-    __slots__ = ("_concept_id", "_first")
+    __slots__ = ("_concept_id",)
 
-    def __init__(self, context: TreeContext, concept_id: str, row: Concept | None = None) -> None:
-        super().__init__(context)
-        self._concept_id = concept_id
-        self._first = FirstLook(row)
-
-    @property
-    def key(self) -> Key:
-        return keys.shortcut(self._concept_id)
+    def __init__(self, context: TreeContext, concept: Concept) -> None:
+        super().__init__(context, keys.shortcut(concept.concept_id), concept)
+        self._concept_id = concept.concept_id
 
     def look(self) -> tuple[str, int]:
-        concept = _living(self.context, self._concept_id, self._first.take())
+        concept = self.take_row() or living(self.context, self._concept_id)
         return f"concepts/{concept.name}{SUFFIX}", concept.mtime
 
 
-def concept_called(context: TreeContext, ontology_id: str, name: str) -> Concept | None:
-    """The living concept whose directory is called ``name``, with ``.concept``."""
+def shortcut(context: TreeContext, ontology: Ontology, name: str) -> Shortcut | None:
+    """The link to the living concept whose directory is called ``name``, with ``.concept``."""
     stem = name.removesuffix(SUFFIX)
-    return context.stores.graph.concept_named(ontology_id, stem) if stem != name else None
+    concept = context.stores.graph.concept_named(ontology.id, stem) if stem != name else None
+    return Shortcut(context, concept) if concept is not None else None
 
 
-def _living(context: TreeContext, concept_id: str, row: Concept | None) -> Concept:
-    found = row or context.cache.recall(("concept", concept_id), lambda: context.stores.graph.concept(concept_id))
-    if found is None:
-        raise MissingError("The concept is gone.")
-    return found
+def evidence(context: TreeContext, concept: Concept) -> EvidenceFolder:
+    owner = Owner(concept.concept_id, concept.concept_id, concept.name, up="../../../../")
+    return EvidenceFolder(context, owner, ConceptFolder(context, concept.concept_id, concept.mtime).mtime)
+
+
+def concept_changed(change: ConceptChanged, stale: Invalidations) -> None:
+    if change.renamed:
+        shown = name_bytes(f"{change.name}{SUFFIX}")
+        stale.key_entry(keys.part(change.ontology, "concepts"), shown)
+        stale.key_entry(keys.ontology(change.ontology), shown)
+    if change.concept_id:
+        stale.key(keys.concept(change.concept_id))
+        stale.key(keys.shortcut(change.concept_id))

@@ -6,12 +6,11 @@ kernel asks again much later, and then the store is asked again too.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 from kgfs.domain.names import decode_name
 from kgfs.errors import DerivedError, MissingError, StoreError
-from kgfs.render.words import encode
 from kgfs.stores.garage.contract import Reader
 from kgfs.stores.stores import Stores
 from kgfs.tree.keys import Key
@@ -25,6 +24,7 @@ from kgfs.tree.node import (
     Folder,
     Handle,
     Link,
+    Node,
     Rendered,
     inode_of,
 )
@@ -36,37 +36,30 @@ PAGE = 1000
 """Rows asked for at once by listings."""
 
 
-class FirstLook(Generic[T]):
-    """A row that is good for one use."""
+class Derived(Node, Generic[T]):
+    """Subclasses give ``attr``."""
 
-    __slots__ = ("_row",)
+    __slots__ = ("_row", "context", "key")
 
-    def __init__(self, row: T | None) -> None:
-        self._row = row
-
-    def __bool__(self) -> bool:
-        return self._row is not None
-
-    def take(self) -> T | None:
-        row, self._row = self._row, None
-        return row
-
-
-class DerivedFolder(Folder):
-    """Subclasses give ``key``, ``mtime`` (MissingError once it is gone), ``lookup`` and ``entries``."""
-
-    __slots__ = ("context",)
-
-    def __init__(self, context: TreeContext) -> None:
+    def __init__(self, context: TreeContext, key: Key, row: T | None = None) -> None:
+        """``row`` is what the node was found by; it is good for one use."""
         self.context = context
-
-    @property
-    def key(self) -> Key:
-        raise NotImplementedError
+        self.key = key
+        self._row = row
 
     @property
     def inode(self) -> int:
         return inode_of(self.key)
+
+    def take_row(self) -> T | None:
+        row, self._row = self._row, None
+        return row
+
+
+class DerivedFolder(Derived[T], Folder):
+    """Subclasses give ``mtime`` (MissingError once it is gone) and ``entries``; ``lookup`` where it need not list them."""
+
+    __slots__ = ()
 
     def mtime(self) -> int:
         raise NotImplementedError
@@ -75,26 +68,17 @@ class DerivedFolder(Folder):
         context, mtime = self.context, self.mtime()
         return Attr(self.inode, FOLDER_MODE, 1, context.uid, context.gid, 0, mtime, mtime, mtime)
 
+    def lookup(self, name: str) -> Node | None:
+        return dict(self.entries()).get(name)
+
     def token(self) -> Hashable | None:
-        heard = self.context.cache.position
-        return heard or (self.context.stores.graph.epoch(), self.context.stores.journal.seq())
+        return token_of(self.context)
 
 
-class DerivedFile(File):
-    """Subclasses give ``key``, ``look`` (MissingError once it is gone) and ``content``, of exactly the size it tells."""
+class DerivedFile(Derived[T], File):
+    """Subclasses give ``look`` (MissingError once it is gone) and ``content``, of exactly the size it tells."""
 
-    __slots__ = ("context",)
-
-    def __init__(self, context: TreeContext) -> None:
-        self.context = context
-
-    @property
-    def key(self) -> Key:
-        raise NotImplementedError
-
-    @property
-    def inode(self) -> int:
-        return inode_of(self.key)
+    __slots__ = ()
 
     def look(self) -> tuple[int, int]:
         """Size and mtime."""
@@ -115,17 +99,13 @@ class DerivedFile(File):
         return Rendered(self.content())
 
 
-class StayingFile(DerivedFile, Generic[T]):
-    """One that is the same until there are news, and is found by a row."""
+class StayingFile(DerivedFile[T]):
+    """One that is the same until a change is heard of, and is found by a row."""
 
-    __slots__ = ("_first",)
-
-    def __init__(self, context: TreeContext, row: T | None) -> None:
-        super().__init__(context)
-        self._first = FirstLook(row)
+    __slots__ = ()
 
     def attr(self) -> Attr:
-        return super().attr() if self._first else self.context.cache.seen(self.key, super().attr)
+        return super().attr() if self._row is not None else self.context.cache.seen(self.key, super().attr)
 
     def handle(self) -> Handle:
         cache = self.context.cache
@@ -140,21 +120,36 @@ class StayingFile(DerivedFile, Generic[T]):
         return Rendered(content)
 
 
-class DerivedLink(Link):
-    """Subclasses give ``key`` and ``look``."""
+class Page(DerivedFile[None]):
+    """A file that is rendered when it is looked at and again when it is opened. ``render`` returns its bytes and its mtime; it
+    takes no longer than a few indexed reads. MissingError once it is gone.
 
-    __slots__ = ("context",)
+    With ``live`` its bytes are of the moment: neither size nor contents are kept by the kernel."""
 
-    def __init__(self, context: TreeContext) -> None:
-        self.context = context
+    __slots__ = ("_live", "_render")
 
-    @property
-    def key(self) -> Key:
-        raise NotImplementedError
+    def __init__(
+        self, context: TreeContext, key: Key, render: Callable[[], tuple[bytes, int]], *, live: bool = False
+    ) -> None:
+        super().__init__(context, key)
+        self._render = render
+        self._live = live
 
-    @property
-    def inode(self) -> int:
-        return inode_of(self.key)
+    def attr(self) -> Attr:
+        content, mtime = self._render()
+        return derived_attr(self.context, self.inode, FILE_MODE, len(content), mtime, direct_io=self._live)
+
+    def handle(self) -> Handle:
+        return Rendered(self._render()[0], direct_io=self._live)
+
+    def open_at_once(self) -> Handle | None:
+        return self.handle()
+
+
+class DerivedLink(Derived[T], Link):
+    """Subclasses give ``look``."""
+
+    __slots__ = ()
 
     def look(self) -> tuple[str, int]:
         """Where it points, encoded as names are, and its mtime. MissingError once it is gone."""
@@ -166,31 +161,6 @@ class DerivedLink(Link):
 
     def target(self) -> bytes:
         return decode_name(self.look()[0])
-
-
-class FixedFile(DerivedFile):
-    """Bytes that never change while the mount stands."""
-
-    __slots__ = ("_bytes", "_key", "_mtime")
-
-    def __init__(self, context: TreeContext, key: Key, text: str, mtime: int) -> None:
-        super().__init__(context)
-        self._key = key
-        self._bytes = encode(text)
-        self._mtime = mtime
-
-    @property
-    def key(self) -> Key:
-        return self._key
-
-    def look(self) -> tuple[int, int]:
-        return len(self._bytes), self._mtime
-
-    def content(self) -> bytes:
-        return self._bytes
-
-    def open_at_once(self) -> Handle | None:
-        return self.handle()
 
 
 class Original(Fixed):
@@ -229,6 +199,11 @@ def open_original(stores: Stores, key: str, sha256: str) -> Handle:
         if small is None:
             raise StoreError(f"The garage has lost {key}. Run kgfs restore-garage.") from error
         return Rendered(small)
+
+
+def token_of(context: TreeContext) -> Hashable:
+    """That of a listing which any change of graph or names may change."""
+    return context.cache.position or (context.stores.graph.epoch(), context.stores.journal.seq())
 
 
 def derived_attr(

@@ -3,21 +3,37 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Callable, Hashable, Sequence
+import time
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TypeVar
 
-from kgfs.domain.documents import Document, Name, NameKind, Ontology, Place, State
+from kgfs.domain.documents import Document, Name, NameKind, Ontology, State
+from kgfs.domain.documents import Place as Kept
 from kgfs.domain.names import decode_name
 from kgfs.errors import IsAFolderError, MissingError, NoSuchAttributeError, NotAFolderError, RefusedError
 from kgfs.ingest.depositing.open_file import OpenFile
 from kgfs.stores.journal.contract import Pending
-from kgfs.tree.node import Attr, AttrChange, Caller, File, Folder, Handle, Link, Node
+from kgfs.stores.journal.contract_names import Names
+from kgfs.stores.journal.facts import AttributesSet, ContentKept
+from kgfs.tree import keys
+from kgfs.tree.changes import FolderTimesChanged, NameCame, NameChanged, NameLeft
+from kgfs.tree.inodes import Place
+from kgfs.tree.invalidation import Invalidations
+from kgfs.tree.listing import name_bytes
+from kgfs.tree.node import Attr, AttrChange, Caller, File, Folder, Handle, Link, Node, inode_of
 from kgfs.tree.tree_context import TreeContext
+from kgfs.tree.view import Rule, on
 
 T = TypeVar("T")
 
 PAGE = 1000
 ATTRIBUTES = "user.kgfs."
+
+FOLDER_TIMES = "folder times"
+"""The group of folders whose times follow those of a folder of documents/, itself among them."""
+
+OWN_WRITES = 10.0
+"""Seconds for which a kept content is taken for one that was written through this mount, if one was."""
 
 _TYPES = {NameKind.FOLDER: stat.S_IFDIR, NameKind.FILE: stat.S_IFREG, NameKind.LINK: stat.S_IFLNK}
 
@@ -81,6 +97,9 @@ class DocumentsFolder(_Entry, Folder):
         super().__init__(context, ontology, name_id, row)
         self._united = False
         """Whether the kernel knows it under the number that it had before it became one with another home's folder."""
+
+    def group(self) -> tuple[str, Hashable]:
+        return FOLDER_TIMES, None
 
     def attr(self) -> Attr:
         return self._here(lambda _: super(DocumentsFolder, self).attr())
@@ -217,7 +236,7 @@ class DocumentFile(_Entry, File):
             "sha256": row.sha256,
             "doc_id": document.doc_id if document else "",
             "state": document.state.value if document else State.KEPT.value if row.sha256 else "",
-            "key": row.key if row.place is Place.GARAGE else "",
+            "key": row.key if row.place is Kept.GARAGE else "",
             "decision": row.decision if row.settled else "",
             "reason": row.reason if row.settled else "",
         }
@@ -302,3 +321,70 @@ def attr_of(name: Name) -> Attr:
         mtime=name.mtime,
         ctime=name.ctime,
     )
+
+
+def live(names: Names, name_id: int) -> Name:
+    """The row of a live name; MissingError once it is gone."""
+    found = names.name(name_id)
+    if found is None:
+        raise MissingError("The file or folder was removed.")
+    return found
+
+
+def children(names: Names, parent: int) -> Iterator[Name]:
+    """All live entries of a folder of documents/, in order."""
+    page = names.children(parent, limit=PAGE)
+    while page:
+        yield from page
+        page = names.children(parent, after=page[-1].name, limit=PAGE) if len(page) == PAGE else []
+
+
+# What this mount did itself the kernel knows already: it was told so where it found it (see ``Inodes``).
+
+
+def name_came(change: NameCame, stale: Invalidations) -> None:
+    for place in _places(change, stale):
+        stale.appeared(*place)
+        stale.inode(place[0])
+
+
+def name_left(change: NameLeft, stale: Invalidations) -> None:
+    stale.left(change.id, but=_places(change.now, stale) if change.now else ())
+
+
+def name_changed(change: NameChanged | AttributesSet, stale: Invalidations) -> None:
+    stale.inode(change.id)
+    name = stale.context.stores.journal.names.name(change.id)
+    if name is not None and not name.parent:
+        stale.key(keys.ontology(name.ontology))
+
+
+def content_kept(fact: ContentKept, stale: Invalidations) -> None:
+    known = stale.known(fact.id)
+    if known is not None:
+        ours = known.writers > 0 or time.monotonic() - known.written < OWN_WRITES
+        stale.inode(fact.id, data=not ours)
+
+
+def folder_times(change: FolderTimesChanged, stale: Invalidations) -> None:
+    """Also of folders that reflect one of documents/."""
+    for inode, _ in stale.group(FOLDER_TIMES):
+        stale.inode(inode)
+
+
+def _places(name: NameCame, stale: Invalidations) -> list[Place]:
+    """Where a name of documents/ is found: a file just below it at the ontology's root too."""
+    raw = name_bytes(name.name)
+    row = stale.context.stores.journal.names.name(name.parent)
+    unlisted = [(inode_of(keys.ontology(name.ontology)), raw)] if row is not None and not row.parent else []
+    return [(name.parent, raw), *unlisted]
+
+
+RULES: tuple[Rule, ...] = (
+    on(NameCame, name_came),
+    on(NameLeft, name_left),
+    on(NameChanged, name_changed),
+    on(AttributesSet, name_changed),
+    on(ContentKept, content_kept),
+    on(FolderTimesChanged, folder_times),
+)

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from kgfs.errors import MissingError
 from kgfs.knowledge import evidence as knowledge
 from kgfs.knowledge.evidence import Evidence
 from kgfs.render.source import Marks
 from kgfs.render.words import encode
-from kgfs.stores.graph.vocabulary import InstanceRow
+from kgfs.stores.graph.vocabulary import Concept, InstanceRow
 from kgfs.tree import keys
-from kgfs.tree.derived import PAGE, DerivedFolder, DerivedLink, FirstLook, StayingFile
-from kgfs.tree.keys import Key
+from kgfs.tree.changes import ConceptChanged, DocumentChanged, EvidenceChanged
+from kgfs.tree.derived import PAGE, Derived, DerivedFolder, DerivedLink, StayingFile
+from kgfs.tree.invalidation import Invalidations
 from kgfs.tree.node import Handle, Node
 from kgfs.tree.tree_context import TreeContext
+
+T = TypeVar("T")
+
+BEST = "best"
+GROUP = "evidence"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,113 +38,104 @@ class Owner:
     """The way from an ``evidence/<n>/`` to the ontology's folder."""
 
 
-class EvidenceFolder(DerivedFolder):
+class EvidenceFolder(DerivedFolder[None]):
     """``evidence/``. Its time is that of the folder it stands in: numbers come and go with commits that touch both."""
 
-    __slots__ = ("_owner", "_parent")
+    __slots__ = ("_mtime", "owner")
 
-    def __init__(self, context: TreeContext, owner: Owner, parent: DerivedFolder) -> None:
-        super().__init__(context)
-        self._owner = owner
-        self._parent = parent
+    def __init__(self, context: TreeContext, owner: Owner, mtime: Callable[[], int]) -> None:
+        super().__init__(context, keys.evidence(owner.id, owner.concept_id))
+        self.owner = owner
+        self._mtime = mtime
 
-    @property
-    def key(self) -> Key:
-        return keys.evidence(self._owner.id, self._owner.concept_id)
+    def group(self) -> tuple[str, Hashable]:
+        return GROUP, self.owner.id
 
     def mtime(self) -> int:
-        return self._parent.mtime()
+        return self._mtime()
 
     def lookup(self, name: str) -> Node | None:
-        if not name.isascii() or not name.isdigit() or name.startswith("0") or len(name) > 18:
+        if name != BEST and (not name.isascii() or not name.isdigit() or name.startswith("0") or len(name) > 18):
             return None
-        found = instance_of(self.context, self._owner.id, int(name))
-        return Piece(self.context, self._owner, found.n, found) if found else None
+        found = instance_at(self.context, self.owner.id, name)
+        return Piece(self.context, self.owner, name, found) if found else None
 
     def entries(self) -> Sequence[tuple[str, Node]]:
-        graph, owner = self.context.stores.graph, self._owner
+        graph, owner = self.context.stores.graph, self.owner
         listed: list[tuple[str, Node]] = []
         page = graph.instances(owner.id, limit=PAGE)
         while page:
             for row in page:
                 self.context.cache.learn(knowledge.key_of(owner.id, row.n), row)
-            listed += [(str(row.n), Piece(self.context, owner, row.n, row)) for row in page]
+            listed += [(str(row.n), Piece(self.context, owner, str(row.n), row)) for row in page]
             page = graph.instances(owner.id, after=page[-1].n, limit=PAGE) if len(page) == PAGE else []
         return listed
 
 
-def instance_of(context: TreeContext, owner: str, n: int) -> InstanceRow | None:
-    return context.cache.recall(knowledge.key_of(owner, n), lambda: context.stores.graph.instance(owner, n))
+def instance_at(context: TreeContext, owner: str, name: str) -> InstanceRow | None:
+    """What stands in the folder ``evidence/<name>`` of a concept or relationship."""
+    graph, recall = context.stores.graph, context.cache.recall
+    if name == BEST:
+        return recall((BEST, owner), lambda: graph.strongest(owner))
+    return recall(knowledge.key_of(owner, int(name)), lambda: graph.instance(owner, int(name)))
 
 
-class Piece(DerivedFolder):
-    """``evidence/<n>/``."""
+class _InEvidence(Derived[T]):
+    """A folder ``evidence/<n>`` or ``evidence/best``, or an entry of one."""
 
-    __slots__ = ("_first", "_n", "_owner")
+    __slots__ = ("_at", "_owner")
+    name = ""
 
-    def __init__(self, context: TreeContext, owner: Owner, n: int, row: InstanceRow | None = None) -> None:
-        super().__init__(context)
+    def __init__(self, context: TreeContext, owner: Owner, at: str, row: T | None = None) -> None:
+        n = at if at == BEST else int(at)
+        super().__init__(context, keys.piece(owner.id, owner.concept_id, n, self.name), row)
         self._owner = owner
-        self._n = n
-        self._first = FirstLook(row)
-
-    @property
-    def key(self) -> Key:
-        return keys.piece(self._owner.id, self._owner.concept_id, self._n)
+        self._at = at
 
     def _instance(self) -> InstanceRow:
-        found = self._first.take() or self._known()
+        found = instance_at(self.context, self._owner.id, self._at)
         if found is None:
-            raise MissingError(f"Evidence {self._n} is gone.")
+            raise MissingError(f"Evidence {self._at} is gone.")
         return found
 
-    def _known(self) -> InstanceRow | None:
-        return instance_of(self.context, self._owner.id, self._n)
+    def _look_up_evidence(self) -> Evidence:
+        n = self._instance().n if self._at == BEST else int(self._at)
+        return knowledge.evidence(self.context.stores, self._owner.id, n, self.context.cache.recall)
+
+
+class Piece(_InEvidence[InstanceRow], DerivedFolder[InstanceRow]):
+    """``evidence/<n>/``, or ``evidence/best/``: the strongest piece, unlisted."""
+
+    __slots__ = ()
 
     def mtime(self) -> int:
-        return self._instance().mtime
+        return (self.take_row() or self._instance()).mtime
 
     def lookup(self, name: str) -> Node | None:
         kind = _ENTRIES.get(name)
-        if kind is None or self._known() is None:
+        if kind is None or instance_at(self.context, self._owner.id, self._at) is None:
             return None
-        return kind(self.context, self._owner, self._n)
+        return kind(self.context, self._owner, self._at)
 
     def entries(self) -> Sequence[tuple[str, Node]]:
-        seen = knowledge.evidence(self.context.stores, self._owner.id, self._n, self.context.cache.recall)
-        return [(name, kind(self.context, self._owner, self._n, seen)) for name, kind in _ENTRIES.items()]
+        seen = self._look_up_evidence()
+        return [(name, kind(self.context, self._owner, self._at, seen)) for name, kind in _ENTRIES.items()]
 
 
-class _Entry:
+class _Entry(_InEvidence[Evidence]):
     """What the four entries share."""
 
     __slots__ = ()
 
-    name = ""
-    context: TreeContext
-    _owner: Owner
-    _n: int
-    _first: FirstLook[Evidence]
-
-    @property
-    def key(self) -> Key:
-        return keys.piece(self._owner.id, self._owner.concept_id, self._n, self.name)
-
     def _evidence(self) -> Evidence:
-        recall = self.context.cache.recall
-        return self._first.take() or knowledge.evidence(self.context.stores, self._owner.id, self._n, recall)
+        return self.take_row() or self._look_up_evidence()
 
     def _marks(self) -> Marks:
         return Marks(self.context.config.tree.mark_start, self.context.config.tree.mark_end)
 
 
 class _EntryFile(_Entry, StayingFile[Evidence]):
-    __slots__ = ("_n", "_owner")
-
-    def __init__(self, context: TreeContext, owner: Owner, n: int, seen: Evidence | None = None) -> None:
-        StayingFile.__init__(self, context, seen)
-        self._owner = owner
-        self._n = n
+    __slots__ = ()
 
     def open_at_once(self) -> Handle | None:
         return self.handle()
@@ -185,17 +183,11 @@ class CitationJson(_EntryFile):
         return knowledge.citation_json(self.context.stores, shown, self._marks(), self._owner.concept, recall)
 
 
-class DocumentLink(_Entry, DerivedLink):
+class DocumentLink(_Entry, DerivedLink[Evidence]):
     """To the file in documents/, in versions/ when stale, in archive/ when no file has the content any more."""
 
-    __slots__ = ("_first", "_n", "_owner")
+    __slots__ = ()
     name = "document"
-
-    def __init__(self, context: TreeContext, owner: Owner, n: int, seen: Evidence | None = None) -> None:
-        DerivedLink.__init__(self, context)
-        self._owner = owner
-        self._n = n
-        self._first = FirstLook(seen)
 
     def look(self) -> tuple[str, int]:
         shown = self._evidence()
@@ -205,3 +197,35 @@ class DocumentLink(_Entry, DerivedLink):
 _ENTRIES: dict[str, type[SourceTxt] | type[QuoteTxt] | type[CitationJson] | type[DocumentLink]] = {
     kind.name: kind for kind in (CitationJson, DocumentLink, QuoteTxt, SourceTxt)
 }
+
+
+def living(context: TreeContext, concept_id: str) -> Concept:
+    """MissingError once the concept is gone."""
+    found = context.cache.recall(("concept", concept_id), lambda: context.stores.graph.concept(concept_id))
+    if found is None:
+        raise MissingError("The concept is gone.")
+    return found
+
+
+def evidence_changed(change: EvidenceChanged, stale: Invalidations) -> None:
+    for _, known in stale.group(GROUP, change.owner):
+        assert isinstance(known.node, EvidenceFolder)
+        concept_id = known.node.owner.concept_id
+        if change.renumbered:
+            stale.key_entry(known.node.key, str(change.n).encode())
+            stale.key_entry(known.node.key, BEST.encode())
+            stale.key(known.node.key)
+        for n in (change.n, BEST):
+            for entry in ("", *_ENTRIES):
+                stale.key(keys.piece(change.owner, concept_id, n, entry), data=True)
+
+
+def document_changed(change: DocumentChanged, stale: Invalidations) -> None:
+    """Pieces show the path and the state of their document."""
+    if stale.has_group(GROUP):
+        for row in stale.context.stores.graph.instances_of(change.doc_id):
+            evidence_changed(EvidenceChanged(row.owner, row.n, renumbered=False), stale)
+
+
+def concept_changed(change: ConceptChanged, stale: Invalidations) -> None:
+    stale.key(keys.evidence(change.concept_id, change.concept_id))

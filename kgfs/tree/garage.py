@@ -16,9 +16,11 @@ from kgfs.domain.names import decode_name
 from kgfs.errors import BadInputError, DerivedError, MissingError, NoSuchAttributeError
 from kgfs.stores.garage.contract import Look, Segment, SegmentReader
 from kgfs.stores.stores import Stores
+from kgfs.tree import keys
 from kgfs.tree.derived import Original
-from kgfs.tree.keys import Key
 from kgfs.tree.node import FILE_MODE, FOLDER_MODE, ROOT_INODE, Attr, AttrChange, File, Folder, Handle, Node, inode_of
+from kgfs.tree.places import GARAGE
+from kgfs.tree.view import Views
 
 ATTRIBUTES = "user.kgfs."
 LEDGER = "ledger"
@@ -33,14 +35,10 @@ class GarageView:
     """Who owns everything: the user who mounted."""
     mounted_at: int
     """Nanoseconds; the time of the root."""
+    views: Views
 
     def attr(self, inode: int, mode: int, size: int, at: int) -> Attr:
         return Attr(inode, mode, 1, self.uid, self.gid, size, at, at, at)
-
-
-def key_of(path: str) -> Key:
-    """Of the node at a path of the view."""
-    return ("kept", path)
 
 
 class _Kept(Node):
@@ -65,7 +63,7 @@ class _KeptFolder(_Kept, Folder):
 
     @property
     def inode(self) -> int:
-        return inode_of(key_of(self.path)) if self.path else ROOT_INODE
+        return inode_of(keys.kept(self.path)) if self.path else ROOT_INODE
 
 
 class KeysFolder(_KeptFolder):
@@ -94,10 +92,11 @@ class GarageRoot(KeysFolder):
         return self.view.attr(ROOT_INODE, FOLDER_MODE, 0, self.view.mounted_at)
 
     def lookup(self, name: str) -> Node | None:
-        return LedgerFolder(self.view) if name == LEDGER else super().lookup(name)
+        return self.view.views.find(GARAGE, name, self.view, self.view) or super().lookup(name)
 
     def entries(self) -> Sequence[tuple[str, Node]]:
-        return sorted([*super().entries(), (LEDGER, LedgerFolder(self.view))], key=lambda entry: entry[0])
+        views = self.view.views.entries(GARAGE, self.view, self.view)
+        return sorted([*super().entries(), *views], key=lambda entry: entry[0])
 
 
 class Entries(Sequence[tuple[str, Node]]):
@@ -138,7 +137,7 @@ class KeptObject(_Kept, File):
 
     @property
     def inode(self) -> int:
-        return inode_of(key_of(self.path))
+        return inode_of(keys.kept(self.path))
 
     def attr(self) -> Attr:
         look, self._look = self._look or self.view.stores.garage.objects.look(self.path), None
@@ -215,7 +214,7 @@ class SegmentFile(_Kept, File):
 
     @property
     def inode(self) -> int:
-        return inode_of(key_of(below(LEDGER, self._name)))
+        return inode_of(keys.kept(below(LEDGER, self._name)))
 
     def attr(self) -> Attr:
         segment, self._first = self._first or self._segment(), None

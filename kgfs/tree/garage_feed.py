@@ -14,7 +14,8 @@ import trio
 from kgfs.errors import KgfsError, MissingError
 from kgfs.stores.error_log import ErrorLog, Trouble
 from kgfs.stores.garage.contract import Segment
-from kgfs.tree.garage import LEDGER, GarageView, below, key_of
+from kgfs.tree import keys
+from kgfs.tree.garage import LEDGER, GarageView, below
 from kgfs.tree.invalidation import Invalidation, StaleEntry, StaleInode
 from kgfs.tree.node import Folder, Node, inode_of
 from kgfs.tree.vfs import Vfs
@@ -81,7 +82,7 @@ class GarageFeed:
 
     def _due(self) -> _Due:
         # Where the kernel does not know the folder it knows nothing in it either.
-        return _Due(inode_of(key_of(LEDGER)) in self._inodes, self._watched())
+        return _Due(inode_of(keys.kept(LEDGER)) in self._inodes, self._watched())
 
     def _watched(self) -> list[tuple[int, Node]]:
         seq = self._view.stores.journal.seq()
@@ -106,14 +107,14 @@ class GarageFeed:
         grown: list[Invalidation] = []
         sizes = {segment.name: segment.size for segment in segments}
         for name, size in sizes.items():
-            inode = inode_of(key_of(below(LEDGER, name)))
+            inode = inode_of(keys.kept(below(LEDGER, name)))
             known = self._inodes.get(inode)
             # The kernel may have been told meanwhile what was seen before the last look.
             if known is not None and (self._sizes.get(name) != size or known.size not in (-1, size)):
                 grown.append(StaleInode(inode, data=True))
                 known.tell_size(-1)
-        if sizes != self._sizes and inode_of(key_of(LEDGER)) in self._inodes:
-            grown.append(StaleInode(inode_of(key_of(LEDGER))))
+        if sizes != self._sizes and inode_of(keys.kept(LEDGER)) in self._inodes:
+            grown.append(StaleInode(inode_of(keys.kept(LEDGER))))
         self._sizes = sizes
         return grown
 

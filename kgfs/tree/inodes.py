@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 
 from kgfs.errors import MissingError, NotAFolderError
 from kgfs.tree.listing import Listing
@@ -24,8 +24,6 @@ _SMALL = 1024
 
 Place = tuple[int, bytes]
 """A parent's inode and a name in it."""
-
-Watcher = Callable[[int, Node], None]
 
 
 class Known:
@@ -90,12 +88,15 @@ class Inodes:
         self._emptied = False
         self._negative: OrderedDict[Place, None] = OrderedDict()
         self._max_negative = max_negative
-        self._came: Watcher | None = None
-        self._went: Watcher | None = None
+        self._groups: dict[str, dict[Hashable, set[int]]] = {}
 
-    def watch(self, came: Watcher, went: Watcher) -> None:
-        """Be told of each inode that the kernel learns of, and forgets."""
-        self._came, self._went = came, went
+    def group(self, kind: str, of: Hashable = None) -> list[int]:
+        """The known inodes of nodes whose :meth:`~.node.Node.group` is this."""
+        return list(self._groups.get(kind, {}).get(of, ()))
+
+    def has_group(self, kind: str) -> bool:
+        """Whether any node of a group of this kind is known."""
+        return kind in self._groups
 
     def __len__(self) -> int:
         return len(self._table)
@@ -141,8 +142,9 @@ class Inodes:
         known = self._table.get(inode)
         if known is None:
             known = self._table[inode] = Known(node, 1, size, parent, name)
-            if self._came is not None:
-                self._came(inode, node)
+            group = node.group()
+            if group is not None:
+                self._groups.setdefault(group[0], {}).setdefault(group[1], set()).add(inode)
         else:
             known.node, known.unlinked, known.listing = node, None, 0
             known.tell_size(size)
@@ -195,13 +197,24 @@ class Inodes:
                 del self._table[inode]
                 known.listing = 0
                 left.append(known.node)
-                if self._went is not None:
-                    self._went(inode, known.node)
+                self._leave_group(inode, known.node)
         if len(self._table) * 4 < self._peak and self._peak > _SMALL:
             self._table = dict(self._table)  # a dict never gives memory back by itself
             self._emptied = True
             self._peak = max(len(self._table), _SMALL)
         return left
+
+    def _leave_group(self, inode: int, node: Node) -> None:
+        group = node.group()
+        if group is None:
+            return
+        kind, of = group
+        members = self._groups.get(kind, {}).get(of, set())
+        members.discard(inode)
+        if not members:
+            self._groups.get(kind, {}).pop(of, None)
+            if not self._groups.get(kind):
+                self._groups.pop(kind, None)
 
     # ---------------------------------------------------------------------------------------------- places
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,8 @@ from kgfs.tree.keys import Key
 from kgfs.tree.node import inode_of
 
 if TYPE_CHECKING:
-    from kgfs.tree.inodes import Inodes, Place
+    from kgfs.tree.inodes import Inodes, Known, Place
+    from kgfs.tree.tree_context import TreeContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +33,15 @@ class StaleInode:
 Invalidation = StaleEntry | StaleInode
 
 
-class Stale:
-    """Collects invalidations, each once, and only of what the kernel was told.
+class Invalidations:
+    """Collects what the kernel must forget, each once, and only of what it was told. The event loop owns it.
 
     Too much is harmless but for one thing: forgetting the name of a folder cuts off those who stand in it (their
     getcwd fails until somebody walks there again). So the names of folders go in only where they really changed.
     """
 
-    def __init__(self, inodes: Inodes) -> None:
+    def __init__(self, context: TreeContext, inodes: Inodes) -> None:
+        self.context = context
         self._inodes = inodes
         self._found: dict[Invalidation, None] = {}
 
@@ -77,6 +79,25 @@ class Stale:
     def knows(self, key: Key) -> bool:
         """Where not, the kernel knows nothing below it either."""
         return inode_of(key) in self._inodes
+
+    def known(self, inode: int) -> Known | None:
+        return self._inodes.get(inode)
+
+    def group(self, kind: str, of: Hashable = None) -> Iterator[tuple[int, Known]]:
+        """The inodes that the kernel knows of those nodes whose :meth:`~.node.Node.group` is this."""
+        for inode in self._inodes.group(kind, of):
+            known = self._inodes.get(inode)
+            if known is not None:
+                yield inode, known
+
+    def has_group(self, kind: str) -> bool:
+        return self._inodes.has_group(kind)
+
+    def everything_derived(self) -> None:
+        """Contents and attributes of all that is no file or folder of documents/."""
+        for inode, _ in self._inodes.all():
+            if inode < 1 << 61:
+                self.inode(inode, data=True)
 
     def key(self, key: Key, *, data: bool = False) -> None:
         """The same for a derived node."""

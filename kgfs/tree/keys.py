@@ -14,6 +14,11 @@ def fixed(name: str) -> Key:
     return ("fixed", name)
 
 
+def kept(path: str) -> Key:
+    """What stands at a path of the garage view."""
+    return ("kept", path)
+
+
 def job(doc_id: str) -> Key:
     """``.kgfs/jobs/<doc_id>.json``."""
     return ("job", doc_id)
@@ -24,7 +29,7 @@ def ontology(ontology_id: str) -> Key:
 
 
 def part(ontology_id: str, name: str) -> Key:
-    """about.md, .ignore, concepts, archive: what an ontology has one of."""
+    """about.md, concepts and other entries that an ontology has one of."""
     return ("part", ontology_id, name)
 
 
@@ -43,8 +48,9 @@ def concept(concept_id: str) -> Key:
     return ("concept", concept_id)
 
 
-def concept_md(concept_id: str) -> Key:
-    return ("concept.md", concept_id)
+def of_concept(concept_id: str, name: str) -> Key:
+    """``concept.md`` and other entries of a concept's folder that it has one of."""
+    return (name, concept_id)
 
 
 def evidence(owner: str, concept_id: str) -> Key:
@@ -52,8 +58,8 @@ def evidence(owner: str, concept_id: str) -> Key:
     return ("evidence", owner, concept_id)
 
 
-def piece(owner: str, concept_id: str, n: int, name: str = "") -> Key:
-    """``evidence/<n>`` and, with ``name``, an entry of it."""
+def piece(owner: str, concept_id: str, n: int | str, name: str = "") -> Key:
+    """``evidence/<n>``, or ``evidence/best``, and, with ``name``, an entry of it."""
     return ("piece", owner, concept_id, n, name)
 
 

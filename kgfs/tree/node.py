@@ -98,6 +98,11 @@ class Node:
         of the last news; what it is told first, or a listing keeps, may not."""
         return self.attr()
 
+    def group(self) -> tuple[str, Hashable] | None:
+        """A kind, and what of it, under which all such nodes are found that the kernel knows (:meth:`.Inodes.group`), for changes
+        that concern them together. It stays while the node lives. None where no change does."""
+        return None
+
     def change(self, wanted: AttrChange) -> Attr:
         """chmod, chown, utimens, truncate by path. *Blocks*."""
         raise DerivedError("This is derived from the documents and cannot be changed. Change the documents instead.")

@@ -11,28 +11,28 @@ from dataclasses import replace
 
 from kgfs.domain.documents import Ontology
 from kgfs.errors import DerivedError, ExistsError, IsAFolderError, MissingError, NotAFolderError, RefusedError
-from kgfs.render.readme import IGNORE
-from kgfs.tree import keys, search
-from kgfs.tree.about import AboutMd
-from kgfs.tree.archive import ArchiveFolder
-from kgfs.tree.concepts import SUFFIX, ConceptsFolder, Shortcut, concept_called
-from kgfs.tree.derived import FixedFile
-from kgfs.tree.documents import DocumentsFolder
-from kgfs.tree.node import Attr, AttrChange, Caller, File, Folder, Link, Node, inode_of
-from kgfs.tree.search import SearchFolder
-from kgfs.tree.text import TextFolder
+from kgfs.stores.journal.facts import OntologyMade, OntologyRemoved, OntologyRenamed
+from kgfs.tree import keys
+from kgfs.tree.concepts import SUFFIX, Shortcut, shortcut
+from kgfs.tree.documents import FOLDER_TIMES, DocumentsFolder
+from kgfs.tree.invalidation import Invalidations
+from kgfs.tree.listing import name_bytes
+from kgfs.tree.node import ROOT_INODE, Attr, AttrChange, Caller, File, Folder, Link, Node, inode_of
+from kgfs.tree.places import ONTOLOGY
 from kgfs.tree.tree_context import TreeContext
 from kgfs.tree.tree_removal import bring_back, is_being_removed, remove_documents
-from kgfs.tree.versions import VersionsFolder
+from kgfs.tree.view import Rule, View, on
 
-PARTS = ("documents", ".ignore", "about.md", "archive", "concepts", "text", "versions")
-"""As listed. documents/ is first for programs that remove a tree in the order of the listing: see ``bare``."""
-TAKEN = frozenset(PARTS) | {"map.html", "map.svg", "claims", "insights", "sessions", "search", "ask"}
-"""Names that are no file of documents/ here, listed or not (yet)."""
+DOCUMENTS = "documents"
+RESERVED = frozenset(("map.html", "map.svg", "claims", "insights", "sessions", "ask"))
+"""Names of views to come: they are no files of documents/ here."""
 
 
 class OntologyFolder(Folder):
     __slots__ = ("_context", "_ontology", "_united")
+
+    def group(self) -> tuple[str, Hashable]:
+        return FOLDER_TIMES, None
 
     def __init__(self, context: TreeContext, ontology: Ontology) -> None:
         self._context = context
@@ -63,24 +63,24 @@ class OntologyFolder(Folder):
 
     def lookup(self, name: str) -> Node | None:
         self._follow()
-        if name in PARTS:
-            if name == "documents" and self._is_being_removed():
-                raise MissingError("documents/ was removed. Bring it back: mkdir documents")  # not to be remembered
-            return self._part(name)
-        if name == search.NAME:
-            return SearchFolder(self._context, self._ontology.id, self._ontology.made_at)
-        if name in TAKEN:
+        if name == DOCUMENTS and self._is_being_removed():
+            raise MissingError("documents/ was removed. Bring it back: mkdir documents")  # not to be remembered
+        if name in self._views():
+            return self._context.views.find(ONTOLOGY, name, self._context, self._ontology)
+        if name in RESERVED:
             return None
-        if concept := concept_called(self._context, self._ontology.id, name):
-            return Shortcut(self._context, concept.concept_id, concept)
-        found = self._documents().lookup(name)
-        if found is None:
+        if found := shortcut(self._context, self._ontology, name):
+            return found
+        below = self._documents().lookup(name)
+        if below is None:
             self._follow()  # it may have become one meanwhile: see token
-        return None if isinstance(found, Folder) else found
+        return None if isinstance(below, Folder) else below
 
     def entries(self) -> Sequence[tuple[str, Node]]:
         self._follow()
-        return [] if self._is_being_removed() else [(name, self._part(name)) for name in PARTS]
+        if self._is_being_removed():
+            return []
+        return self._context.views.entries(ONTOLOGY, self._context, self._ontology)
 
     def _follow(self) -> None:
         """Who holds an ontology that has become one with another home's goes on in that."""
@@ -92,21 +92,8 @@ class OntologyFolder(Folder):
             self._united = True
             self._ontology = found
 
-    def _part(self, name: str) -> Node:
-        context, ontology = self._context, self._ontology
-        if name == "documents":
-            return self._documents()
-        if name == "concepts":
-            return ConceptsFolder(context, ontology)
-        if name == "archive":
-            return ArchiveFolder(context, ontology.id, ontology.made_at)
-        if name == "text":
-            return TextFolder(context, ontology.id, ontology.root)
-        if name == "versions":
-            return VersionsFolder(context, ontology.root)
-        if name == "about.md":
-            return AboutMd(context, ontology.id)
-        return FixedFile(context, keys.part(ontology.id, name), IGNORE, ontology.made_at)
+    def _views(self) -> dict[str, View[Ontology]]:
+        return self._context.views.at(ONTOLOGY)
 
     def _documents(self) -> DocumentsFolder:
         return DocumentsFolder(self._context, self._ontology, self._ontology.root)
@@ -123,7 +110,7 @@ class OntologyFolder(Folder):
         return self._taker(name).make_link(name, target, caller)
 
     def make_folder(self, name: str, mode: int, caller: Caller) -> Folder:
-        if name == "documents" and self._is_being_removed():
+        if name == DOCUMENTS and self._is_being_removed():
             bring_back(self._context, self._ontology.id)
             return self._documents()
         if self.lookup(name) is not None:
@@ -131,7 +118,7 @@ class OntologyFolder(Folder):
         raise RefusedError(f"Folders cannot be made beside documents/. Make it inside: documents/{name}")
 
     def remove_file(self, name: str) -> None:
-        if name in PARTS and self._is_being_removed() and not isinstance(self._part(name), Folder):
+        if self._goes_along(name) and not isinstance(self.lookup(name), Folder):
             return
         self._own(name, "removed")
         self._documents().remove_file(name)
@@ -142,9 +129,9 @@ class OntologyFolder(Folder):
             raise MissingError(f"'{name}' does not exist.")
         if not isinstance(found, Folder):
             raise NotAFolderError(f"'{name}' is not a folder.")
-        if name == "documents":
+        if name == DOCUMENTS:
             remove_documents(self._context, self._ontology.id, self._ontology.root)
-        elif name not in PARTS or not self._is_being_removed():
+        elif not self._goes_along(name):
             raise DerivedError(f"{name}/ is derived from the documents and leaves with its ontology.")
 
     def move(self, name: str, goal: Folder, new_name: str, *, replace: bool) -> None:
@@ -162,11 +149,17 @@ class OntologyFolder(Folder):
     def _is_being_removed(self) -> bool:
         return is_being_removed(self._context, self._ontology.id)
 
+    def _goes_along(self, name: str) -> bool:
+        """Whether it is removed with documents/, which was removed before."""
+        view = self._views().get(name)
+        return view is not None and view.listed and self._is_being_removed()
+
     def _taker(self, name: str) -> DocumentsFolder:
         """documents/, for a file that may be called so here."""
-        if name in PARTS:
+        view = self._views().get(name)
+        if view is not None and view.listed:
             raise DerivedError(f"'{name}' is kgfs's own here. Choose another name, or put it into documents/.")
-        if name in TAKEN or name.endswith(SUFFIX):
+        if view is not None or name in RESERVED or name.endswith(SUFFIX):
             raise RefusedError(f"'{name}' is a name of kgfs here. Choose another name, or put it into documents/.")
         if isinstance(self._documents().lookup(name), Folder):
             raise RefusedError(f"documents/{name} is a folder. Choose another name, or put the file into it.")
@@ -177,9 +170,29 @@ class OntologyFolder(Folder):
         found = self.lookup(name)
         if found is None:
             raise MissingError(f"'{name}' does not exist.")
-        if name in (*PARTS, search.NAME) or isinstance(found, Shortcut):
-            if name == "documents":
+        if name in self._views() or isinstance(found, Shortcut):
+            if name == DOCUMENTS:
                 raise RefusedError(f"documents/ belongs to its ontology and cannot be {done}.")
             raise DerivedError(f"'{name}' is derived from the documents and cannot be {done}.")
         if isinstance(found, Folder):
             raise IsAFolderError(f"'{name}' is a folder.")
+
+
+def made(fact: OntologyMade, stale: Invalidations) -> None:
+    stale.appeared(ROOT_INODE, name_bytes(fact.name))
+    stale.inode(ROOT_INODE)
+
+
+def renamed(fact: OntologyRenamed, stale: Invalidations) -> None:
+    place = (ROOT_INODE, name_bytes(fact.name))
+    stale.left(inode_of(keys.ontology(fact.ontology)), but=[place])
+    stale.appeared(*place)
+    stale.inode(ROOT_INODE)
+
+
+def removed(fact: OntologyRemoved, stale: Invalidations) -> None:
+    stale.key_left(keys.ontology(fact.ontology))
+    stale.inode(ROOT_INODE)
+
+
+RULES: tuple[Rule, ...] = (on(OntologyMade, made), on(OntologyRenamed, renamed), on(OntologyRemoved, removed))

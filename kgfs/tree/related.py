@@ -13,30 +13,27 @@ from kgfs.errors import MissingError
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.vocabulary import Concept, Related
 from kgfs.tree import keys
-from kgfs.tree.derived import PAGE, DerivedFolder, DerivedLink, FirstLook
-from kgfs.tree.evidence import EvidenceFolder, Owner
-from kgfs.tree.keys import Key
+from kgfs.tree.changes import ConceptChanged, RelationshipChanged
+from kgfs.tree.derived import PAGE, Derived, DerivedFolder, DerivedLink
+from kgfs.tree.evidence import EvidenceFolder, Owner, living
+from kgfs.tree.invalidation import Invalidations
 from kgfs.tree.node import Node
 from kgfs.tree.tree_context import TreeContext
 
 ID_DIGITS = 8
 
 
-class RelatedFolder(DerivedFolder):
+class RelatedFolder(DerivedFolder[None]):
     """``related/``: the types."""
 
     __slots__ = ("_concept",)
 
     def __init__(self, context: TreeContext, concept: Concept) -> None:
-        super().__init__(context)
+        super().__init__(context, keys.related(concept.concept_id))
         self._concept = concept
 
-    @property
-    def key(self) -> Key:
-        return keys.related(self._concept.concept_id)
-
     def mtime(self) -> int:
-        return _known(self.context, self._concept.concept_id).mtime
+        return living(self.context, self._concept.concept_id).mtime
 
     def lookup(self, name: str) -> Node | None:
         known = name in RELATIONSHIP_TYPES or name in RELATIONSHIP_TYPES.values()
@@ -46,28 +43,24 @@ class RelatedFolder(DerivedFolder):
 
     def entries(self) -> Sequence[tuple[str, Node]]:
         concept_id = self._concept.concept_id
-        if not _known(self.context, concept_id).related:
+        if not living(self.context, concept_id).related:
             return []
         types = self.context.stores.graph.related_types(concept_id)
         return [(type_, TypeFolder(self.context, self._concept, type_)) for type_ in types]
 
 
-class TypeFolder(DerivedFolder):
-    """``related/<type>/``: the concepts."""
+class TypeFolder(DerivedFolder[None]):
+    """``related/<type>/``: the concepts. What ``related/`` lists stands on the concept's page too, so they change together."""
 
     __slots__ = ("_concept", "_type")
 
     def __init__(self, context: TreeContext, concept: Concept, type_: str) -> None:
-        super().__init__(context)
+        super().__init__(context, keys.related(concept.concept_id, type_))
         self._concept = concept
         self._type = type_
 
-    @property
-    def key(self) -> Key:
-        return keys.related(self._concept.concept_id, self._type)
-
     def mtime(self) -> int:
-        return _known(self.context, self._concept.concept_id).mtime
+        return living(self.context, self._concept.concept_id).mtime
 
     def lookup(self, name: str) -> Node | None:
         for shown, row in _named(self.context.stores.graph, self._concept.concept_id, self._type, name):
@@ -80,72 +73,70 @@ class TypeFolder(DerivedFolder):
         return [(shown, RelatedConcept(self.context, self._concept, shown, row)) for shown, row in _shown(rows)]
 
 
-class RelatedConcept(DerivedFolder):
+class _Relationship(Derived[Related]):
+    """An entry of ``related/<type>/``, or its link."""
+
+    __slots__ = ("_concept", "_shown", "_type")
+    name = ""
+
+    def __init__(self, context: TreeContext, concept: Concept, shown: str, row: Related) -> None:
+        super().__init__(context, keys.related(concept.concept_id, row.type, shown, self.name), row)
+        self._concept = concept
+        self._type = row.type
+        self._shown = shown
+
+    def _related(self) -> Related:
+        concept_id = self._concept.concept_id
+        return self.take_row() or _living(self.context.stores.graph, concept_id, self._type, self._shown)
+
+
+class RelatedConcept(_Relationship, DerivedFolder[Related]):
     """``related/<type>/<name>/``."""
 
-    __slots__ = ("_concept", "_first", "_shown", "_type")
-
-    def __init__(self, context: TreeContext, concept: Concept, shown: str, row: Related) -> None:
-        super().__init__(context)
-        self._concept = concept
-        self._type = row.type
-        self._shown = shown
-        self._first = FirstLook(row)
-
-    @property
-    def key(self) -> Key:
-        return keys.related(self._concept.concept_id, self._type, self._shown)
+    __slots__ = ()
 
     def mtime(self) -> int:
-        return self._row().mtime
-
-    def lookup(self, name: str) -> Node | None:
-        return dict(self.entries()).get(name)
+        return self._related().mtime
 
     def entries(self) -> Sequence[tuple[str, Node]]:
-        row = self._row()
+        row = self._related()
         owner = Owner(row.relationship_id, self._concept.concept_id, self._concept.name, up="../" * 7)
+        folder = RelatedConcept(self.context, self._concept, self._shown, row)
         return [
             ("concept.md", RelatedLink(self.context, self._concept, self._shown, row)),
-            (
-                "evidence",
-                EvidenceFolder(self.context, owner, RelatedConcept(self.context, self._concept, self._shown, row)),
-            ),
+            ("evidence", EvidenceFolder(self.context, owner, folder.mtime)),
         ]
 
-    def _row(self) -> Related:
-        seen = self._first.take()
-        return seen or _living(self.context.stores.graph, self._concept.concept_id, self._type, self._shown)
 
-
-class RelatedLink(DerivedLink):
+class RelatedLink(_Relationship, DerivedLink[Related]):
     """``related/<type>/<name>/concept.md``: to the other concept's page, a file, so that recursion ends."""
 
-    __slots__ = ("_concept", "_first", "_shown", "_type")
-
-    def __init__(self, context: TreeContext, concept: Concept, shown: str, row: Related) -> None:
-        super().__init__(context)
-        self._concept = concept
-        self._type = row.type
-        self._shown = shown
-        self._first = FirstLook(row)
-
-    @property
-    def key(self) -> Key:
-        return keys.related(self._concept.concept_id, self._type, self._shown, "concept.md")
+    __slots__ = ()
+    name = "concept.md"
 
     def look(self) -> tuple[str, int]:
-        seen = self._first.take()
-        row = seen or _living(self.context.stores.graph, self._concept.concept_id, self._type, self._shown)
+        row = self._related()
         return f"../../../../{row.name}.concept/concept.md", row.mtime
 
 
-def _known(context: TreeContext, concept_id: str) -> Concept:
-    """The concept as it is now. What ``related/`` lists stands on its page too, so they change together."""
-    concept = context.cache.recall(("concept", concept_id), lambda: context.stores.graph.concept(concept_id))
-    if concept is None:
-        raise MissingError("The concept is gone.")
-    return concept
+def concept_changed(change: ConceptChanged, stale: Invalidations) -> None:
+    if change.concept_id and stale.knows(keys.related(change.concept_id)):
+        for type_ in ("", *RELATIONSHIP_TYPES, *RELATIONSHIP_TYPES.values()):
+            stale.key(keys.related(change.concept_id, type_))
+
+
+def relationship_changed(change: RelationshipChanged, stale: Invalidations) -> None:
+    concept_id, type_, name = change.concept_id, change.type, change.name
+    for key in (
+        keys.related(concept_id),
+        keys.related(concept_id, type_),
+        keys.related(concept_id, type_, name),
+    ):
+        stale.key(key)
+    stale.key(keys.related(concept_id, type_, name, "concept.md"), data=True)
+    if change.renamed:
+        # Of two relationships to one concept the second has another name: all names below the type may move.
+        stale.key_entry(keys.related(concept_id), type_.encode())
 
 
 def _rows(graph: Graph, concept_id: str, type_: str) -> Iterator[Related]:

@@ -2,41 +2,26 @@
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 
 from kgfs.domain.documents import Ontology
-from kgfs.errors import DerivedError, ExistsError, MissingError, NotAFolderError, RefusedError
+from kgfs.errors import DerivedError, ExistsError, MissingError, RefusedError
 from kgfs.ingest.depositing.rules import check_ontology_name
-from kgfs.render import readme
 from kgfs.stores.journal.facts import SearchRemoved
-from kgfs.tree import keys, search, status
-from kgfs.tree.derived import FixedFile, derived_attr
+from kgfs.tree.derived import derived_attr
 from kgfs.tree.node import FOLDER_MODE, ROOT_INODE, Attr, Caller, File, Folder, Link, Node
 from kgfs.tree.ontology import OntologyFolder
-from kgfs.tree.search import SearchFolder
-from kgfs.tree.status import StatusFolder
+from kgfs.tree.places import ROOT
 from kgfs.tree.tree_context import TreeContext
 from kgfs.tree.tree_removal import is_being_removed
 
-FIXED = {"README.md": readme.README, "AGENTS.md": readme.AGENTS}
-WRITTEN_AT = os.stat(readme.__file__).st_mtime_ns
-"""When this kgfs got their text. So copies of the mount keep them, from one mount to the next, until there is a new one."""
-
-
-def _no_metrics() -> str:
-    return ""
-
 
 class Root(Folder):
-    """``metrics`` gives the text of ``.kgfs/metrics.prom``."""
+    __slots__ = ("_context",)
 
-    __slots__ = ("_context", "_metrics")
-
-    def __init__(self, context: TreeContext, metrics: Callable[[], str] = _no_metrics) -> None:
+    def __init__(self, context: TreeContext) -> None:
         self._context = context
-        self._metrics = metrics
 
     @property
     def inode(self) -> int:
@@ -50,17 +35,15 @@ class Root(Folder):
         return self._context.stores.journal.seq(), self._context.deposits.copies.generation
 
     def lookup(self, name: str) -> Node | None:
-        if name in FIXED or name == status.NAME:
-            return self._fixed(name)
-        if name == search.NAME:
-            return SearchFolder(self._context, "", self._context.mounted_at)
+        if name in self._context.views.at(ROOT):
+            return self._context.views.find(ROOT, name, self._context, None)
         found = self._ontology(name)
         return OntologyFolder(self._context, found) if found else None
 
     def entries(self) -> Sequence[tuple[str, Node]]:
-        fixed = ((name, self._fixed(name)) for name in (status.NAME, *FIXED))
         ontologies = self._context.stores.journal.names.ontologies()
-        return [*fixed, *((found.name, OntologyFolder(self._context, found)) for found in ontologies)]
+        own = self._context.views.entries(ROOT, self._context, None)
+        return [*own, *((found.name, OntologyFolder(self._context, found)) for found in ontologies)]
 
     def make_folder(self, name: str, mode: int, caller: Caller) -> Folder:
         if self.lookup(name) is not None:
@@ -94,8 +77,6 @@ class Root(Folder):
         self._context.deposits.remove_ontology(ontology.id)
 
     def move(self, name: str, goal: Folder, new_name: str, *, replace: bool) -> None:
-        if name in FIXED:
-            raise DerivedError(f"'{name}' is kgfs's own and cannot be renamed.")
         ontology = self._renamable(name)
         if not isinstance(goal, Root):
             raise RefusedError(f"'{name}' is an ontology and stays beside the others. Move its documents instead.")
@@ -108,10 +89,8 @@ class Root(Folder):
         raise RefusedError("Only ontologies stand here. Move things into an ontology's documents/.")
 
     def _renamable(self, name: str) -> Ontology:
-        if name in (status.NAME, search.NAME):
+        if name in self._context.views.at(ROOT):
             raise DerivedError(f"'{name}' is kgfs's own.")
-        if name in FIXED:
-            raise NotAFolderError(f"'{name}' is not a folder.")
         found = self._ontology(name)
         if found is None:
             raise MissingError(f"'{name}' does not exist.")
@@ -119,8 +98,3 @@ class Root(Folder):
 
     def _ontology(self, name: str) -> Ontology | None:
         return None if name.startswith(".") else self._context.stores.journal.names.ontology_named(name)
-
-    def _fixed(self, name: str) -> Node:
-        if name == status.NAME:
-            return StatusFolder(self._context, self._metrics)
-        return FixedFile(self._context, keys.fixed(name), FIXED[name], WRITTEN_AT)

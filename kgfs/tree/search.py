@@ -17,13 +17,16 @@ from kgfs.domain.names import decode_name
 from kgfs.errors import DerivedError, ExistsError, MissingError, RefusedError
 from kgfs.stores.journal.facts import SearchRemoved, SearchSaved
 from kgfs.tree import keys
-from kgfs.tree.derived import DerivedFile, DerivedFolder, FirstLook
+from kgfs.tree.changes import SearchesChanged
+from kgfs.tree.derived import DerivedFile, DerivedFolder
+from kgfs.tree.invalidation import Invalidations
 from kgfs.tree.keys import Key
 from kgfs.tree.node import Attr, AttrChange, Caller, Folder, Handle, Node
 from kgfs.tree.searches import Answer, Content
 from kgfs.tree.tree_context import TreeContext
 
 NAME = "search"
+GROUP, FOLDERS, FILES = "search", "folders", "files"
 
 NO_WORDS = re.compile(
     r"\..*|desktop\.ini|autorun\.inf|thumbs\.db|ehthumbs\.db|folder\.jpg|lost\+found|system volume information"
@@ -42,20 +45,16 @@ def words_in(name: str) -> str:
     return decode_name(name).decode("utf-8", "replace")
 
 
-class SearchFolder(DerivedFolder):
+class SearchFolder(DerivedFolder[None]):
     """``search/``."""
 
     __slots__ = ("_ontology_id", "_since")
 
     def __init__(self, context: TreeContext, ontology_id: str, since: int) -> None:
         """``ontology_id`` is '' at the mount's root; ``since`` is when what it stands in was made."""
-        super().__init__(context)
+        super().__init__(context, keys.part(ontology_id, NAME))
         self._ontology_id = ontology_id
         self._since = since
-
-    @property
-    def key(self) -> Key:
-        return keys.part(self._ontology_id, NAME)
 
     def mtime(self) -> int:
         saved = self.context.stores.journal.names.saved_searches(self._ontology_id)
@@ -87,7 +86,7 @@ class SearchFolder(DerivedFolder):
         self.context.deposits.record(SearchRemoved(self._ontology_id, name, time.time_ns()))
 
 
-class ResultsFolder(DerivedFolder):
+class ResultsFolder(DerivedFolder[None]):
     """``search/<words>/``. With an answer it is what that says; without one it is to be asked for first."""
 
     __slots__ = ("_answer", "_name", "_ontology_id", "_since")
@@ -95,15 +94,14 @@ class ResultsFolder(DerivedFolder):
     def __init__(
         self, context: TreeContext, ontology_id: str, name: str, since: int, answer: Answer | None = None
     ) -> None:
-        super().__init__(context)
+        super().__init__(context, keys.results(ontology_id, name))
         self._ontology_id = ontology_id
         self._name = name
         self._since = since
         self._answer = answer
 
-    @property
-    def key(self) -> Key:
-        return keys.results(self._ontology_id, self._name)
+    def group(self) -> tuple[str, Hashable]:
+        return GROUP, FOLDERS
 
     def mtime(self) -> int:
         """That of the newest epoch: what is found then may be other than before."""
@@ -150,27 +148,24 @@ class ResultsFolder(DerivedFolder):
         return self.attr()
 
 
-class ResultFile(DerivedFile):
+class ResultFile(DerivedFile[Content]):
     """A file of one answer. Once that is forgotten it is gone, and the kernel looks its name up again.
 
     It may be forgotten between the end of the search and the first look at its files. They are found all the same: who
     asked for them would be told that they do not exist, and ask no more.
     """
 
-    __slots__ = ("_first", "_key", "_mark")
+    __slots__ = ("_mark",)
 
     def __init__(self, context: TreeContext, key: Key, mark: str, content: Content) -> None:
-        super().__init__(context)
-        self._key = key
+        super().__init__(context, key, content)
         self._mark = mark
-        self._first = FirstLook(content)
 
-    @property
-    def key(self) -> Key:
-        return self._key
+    def group(self) -> tuple[str, Hashable]:
+        return GROUP, FILES
 
     def look(self) -> tuple[int, int]:
-        content = self._first.take() or self._content()
+        content = self.take_row() or self._content()
         return len(content.data), content.mtime
 
     def content(self) -> bytes:
@@ -184,3 +179,16 @@ class ResultFile(DerivedFile):
         if found is None:
             raise MissingError("What this search found was forgotten.")
         return found
+
+
+def saved(fact: SearchSaved | SearchRemoved, stale: Invalidations) -> None:
+    stale.key(keys.part(fact.ontology, NAME))
+
+
+def results_changed(change: SearchesChanged, stale: Invalidations) -> None:
+    """What searches found may be found no more, or stand elsewhere: its names are looked up again."""
+    for inode, _ in stale.group(GROUP, FOLDERS):
+        stale.inode(inode)
+    for _, known in stale.group(GROUP, FILES):
+        for place in known.places():
+            stale.entry(*place)

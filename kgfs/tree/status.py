@@ -11,9 +11,8 @@ from kgfs.knowledge.status import job_page, status
 from kgfs.render.words import json_page
 from kgfs.stores.journal.contract_jobs import Job
 from kgfs.tree import keys
-from kgfs.tree.derived import DerivedFolder, FirstLook, derived_attr, refuse_writing
-from kgfs.tree.keys import Key
-from kgfs.tree.node import FILE_MODE, Attr, File, Handle, Node, Rendered, inode_of
+from kgfs.tree.derived import DerivedFolder, Page, derived_attr, refuse_writing
+from kgfs.tree.node import FILE_MODE, Attr, File, Handle, Node, inode_of
 from kgfs.tree.tree_context import TreeContext
 
 NAME = ".kgfs"
@@ -21,33 +20,26 @@ NAMED = 10
 """Of so many conflicts, the newest, ``status.json`` names the files; it is made anew whenever ``.kgfs/`` is listed."""
 
 
-class StatusFolder(DerivedFolder):
-    """``metrics`` gives the text of ``metrics.prom``."""
+class StatusFolder(DerivedFolder[None]):
+    __slots__ = ()
 
-    __slots__ = ("_metrics",)
-
-    def __init__(self, context: TreeContext, metrics: Callable[[], str]) -> None:
-        super().__init__(context)
-        self._metrics = metrics
-
-    @property
-    def key(self) -> Key:
-        return keys.fixed(NAME)
+    def __init__(self, context: TreeContext) -> None:
+        super().__init__(context, keys.fixed(NAME))
 
     def mtime(self) -> int:
         return self.context.mounted_at
 
-    def lookup(self, name: str) -> Node | None:
-        return dict(self.entries()).get(name)
-
     def entries(self) -> Sequence[tuple[str, Node]]:
-        context = self.context
         return [
-            ("errors.ndjson", ErrorsFile(context)),
-            ("jobs", JobsFolder(context)),
-            ("metrics.prom", LiveFile(context, keys.fixed(f"{NAME}/metrics.prom"), lambda: self._metrics().encode())),
-            ("status.json", LiveFile(context, keys.fixed(f"{NAME}/status.json"), lambda: status_json(context))),
+            ("errors.ndjson", ErrorsFile(self.context)),
+            ("jobs", JobsFolder(self.context)),
+            ("metrics.prom", self._live("metrics.prom", lambda: self.context.metrics().encode())),
+            ("status.json", self._live("status.json", lambda: status_json(self.context))),
         ]
+
+    def _live(self, name: str, content: Callable[[], bytes]) -> Page:
+        key, since = keys.fixed(f"{NAME}/{name}"), self.context.mounted_at
+        return Page(self.context, key, lambda: (content(), since), live=True)
 
     def token(self) -> Hashable | None:
         return None
@@ -55,29 +47,6 @@ class StatusFolder(DerivedFolder):
 
 def status_json(context: TreeContext) -> bytes:
     return json_page(status(context.config, context.stores, named=NAMED))
-
-
-class LiveFile(File):
-    """What it says is made when it is looked at or opened."""
-
-    __slots__ = ("_content", "_context", "_key")
-
-    def __init__(self, context: TreeContext, key: Key, content: Callable[[], bytes]) -> None:
-        self._context = context
-        self._key = key
-        self._content = content
-
-    @property
-    def inode(self) -> int:
-        return inode_of(self._key)
-
-    def attr(self) -> Attr:
-        size = len(self._content())
-        return derived_attr(self._context, self.inode, FILE_MODE, size, self._context.mounted_at, direct_io=True)
-
-    def open(self, *, read: bool, write: bool, truncate: bool, append: bool = False) -> Handle:
-        refuse_writing(write or truncate or append)
-        return Rendered(self._content(), direct_io=True)
 
 
 class ErrorsFile(File):
@@ -125,57 +94,42 @@ class LogHandle(Handle):
             raise from_os_error(error, f"Reading {self._path}") from error
 
 
-class JobsFolder(DerivedFolder):
+class JobsFolder(DerivedFolder[None]):
     """``jobs/<doc_id>.json``: what is owed."""
 
     __slots__ = ()
 
-    @property
-    def key(self) -> Key:
-        return keys.fixed(f"{NAME}/jobs")
+    def __init__(self, context: TreeContext) -> None:
+        super().__init__(context, keys.fixed(f"{NAME}/jobs"))
 
     def mtime(self) -> int:
         return self.context.mounted_at
 
     def lookup(self, name: str) -> Node | None:
         job = owed(self.context, name.removesuffix(".json")) if name.endswith(".json") else None
-        return JobFile(self.context, job.doc_id, job) if job else None
+        return job_json(self.context, job) if job else None
 
     def entries(self) -> Sequence[tuple[str, Node]]:
         jobs: dict[str, Job] = {}
         for job in self.context.stores.journal.jobs.all():
             jobs.setdefault(job.doc_id, job)
-        return [(f"{doc_id}.json", JobFile(self.context, doc_id, job)) for doc_id, job in jobs.items()]
+        return [(f"{doc_id}.json", job_json(self.context, job)) for doc_id, job in jobs.items()]
 
     def token(self) -> Hashable | None:
         return None
 
 
-class JobFile(File):
-    __slots__ = ("_context", "_doc_id", "_first")
+def job_json(context: TreeContext, seen: Job) -> Page:
+    """``seen`` is for the first look."""
+    doc_id, first = seen.doc_id, [seen]
 
-    def __init__(self, context: TreeContext, doc_id: str, job: Job | None = None) -> None:
-        self._context = context
-        self._doc_id = doc_id
-        self._first = FirstLook(job)
-
-    @property
-    def inode(self) -> int:
-        return inode_of(keys.job(self._doc_id))
-
-    def attr(self) -> Attr:
-        size = len(self._content(self._first.take()))
-        return derived_attr(self._context, self.inode, FILE_MODE, size, self._context.mounted_at, direct_io=True)
-
-    def open(self, *, read: bool, write: bool, truncate: bool, append: bool = False) -> Handle:
-        refuse_writing(write or truncate or append)
-        return Rendered(self._content(None), direct_io=True)
-
-    def _content(self, seen: Job | None) -> bytes:
-        job = seen or owed(self._context, self._doc_id)
+    def page() -> tuple[bytes, int]:
+        job = first.pop() if first else owed(context, doc_id)
         if job is None:
-            raise MissingError(f"Nothing is owed for document {self._doc_id} any more.")
-        return json_page(job_page(self._context.stores, job))
+            raise MissingError(f"Nothing is owed for document {doc_id} any more.")
+        return json_page(job_page(context.stores, job)), context.mounted_at
+
+    return Page(context, keys.job(doc_id), page, live=True)
 
 
 def owed(context: TreeContext, doc_id: str) -> Job | None:

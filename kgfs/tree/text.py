@@ -15,14 +15,17 @@ from kgfs.knowledge.standing import place_of
 from kgfs.render import text as render
 from kgfs.render.names import id_in, with_id, with_suffix
 from kgfs.stores.graph.vocabulary import DocumentRow
+from kgfs.stores.journal.facts import VersionMinted
 from kgfs.stores.stores import Stores
 from kgfs.tree import keys
 from kgfs.tree.archive import is_original, read_text
-from kgfs.tree.derived import DerivedFile, DerivedFolder, FirstLook, open_original
-from kgfs.tree.keys import Key
+from kgfs.tree.changes import DocumentPublished, NameChanged, NameShown
+from kgfs.tree.derived import DerivedFile, open_original
+from kgfs.tree.documents import children, live
+from kgfs.tree.invalidation import Invalidations
+from kgfs.tree.mirrors import Mirror, MirrorFolder
 from kgfs.tree.node import Handle, Node
 from kgfs.tree.tree_context import TreeContext
-from kgfs.tree.versions import children, live
 
 SUFFIX = ".md"
 
@@ -45,34 +48,29 @@ class Shown:
         return max(self.row.ingested_at, self.since)
 
 
-class TextFolder(DerivedFolder):
-    __slots__ = ("_name_id", "_ontology_id")
+class TextFolder(MirrorFolder):
+    __slots__ = ("_ontology_id",)
 
     def __init__(self, context: TreeContext, ontology_id: str, name_id: int) -> None:
-        super().__init__(context)
+        super().__init__(context, keys.text_folder(name_id), name_id)
         self._ontology_id = ontology_id
-        self._name_id = name_id
-
-    @property
-    def key(self) -> Key:
-        return keys.text_folder(self._name_id)
 
     def mtime(self) -> int:
         """Texts come and go with the names in the folder, and with publications."""
         stores = self.context.stores
         published = stores.graph.changed_at(self._ontology_id)
-        return max(live(stores.journal.names, self._name_id).mtime, published)
+        return max(live(stores.journal.names, self.name_id).mtime, published)
 
     def lookup(self, name: str) -> Node | None:
         names = self.context.stores.journal.names
-        child = names.child(self._name_id, name)
+        child = names.child(self.name_id, name)
         if child is not None and child.kind is NameKind.FOLDER:
             return self._folder(child)
-        stem = names.child(self._name_id, name.removesuffix(SUFFIX)) if name.endswith(SUFFIX) else None
+        stem = names.child(self.name_id, name.removesuffix(SUFFIX)) if name.endswith(SUFFIX) else None
         name_id = id_in(name, SUFFIX)
         numbered = names.name(name_id) if name_id and name_id < 1 << 63 else None
         for found in (child, stem, numbered):
-            if found is None or found.parent != self._name_id or found.kind is not NameKind.FILE:
+            if found is None or found.parent != self.name_id or found.kind is not NameKind.FILE:
                 continue
             row = published(self.context.stores, found)
             if row is not None and self._called(found, row, taken=None) == name:
@@ -81,10 +79,10 @@ class TextFolder(DerivedFolder):
 
     def entries(self) -> Sequence[tuple[str, Node]]:
         stores = self.context.stores
-        here = place_of(stores.journal.names, live(stores.journal.names, self._name_id))
+        here = place_of(stores.journal.names, live(stores.journal.names, self.name_id))
         if here is None:
             raise MissingError("The folder was removed.")
-        rows = list(children(stores.journal.names, self._name_id))
+        rows = list(children(stores.journal.names, self.name_id))
         taken = {row.name for row in rows}
         listed: list[tuple[str, Node]] = []
         for name in rows:
@@ -110,24 +108,19 @@ class TextFolder(DerivedFolder):
         plain = with_suffix(name.name, SUFFIX)
         if plain is None:
             return with_id(name.name, name.id, SUFFIX)
-        rival = plain in taken if taken is not None else self.context.stores.journal.names.child(self._name_id, plain)
+        rival = plain in taken if taken is not None else self.context.stores.journal.names.child(self.name_id, plain)
         return with_id(name.name, name.id, SUFFIX) if rival else plain
 
 
-class TextFile(DerivedFile):
-    __slots__ = ("_first", "_name_id")
+class TextFile(DerivedFile[Shown]):
+    __slots__ = ("_name_id",)
 
     def __init__(self, context: TreeContext, name_id: int, shown: Shown | None) -> None:
-        super().__init__(context)
+        super().__init__(context, keys.text_file(name_id), shown)
         self._name_id = name_id
-        self._first = FirstLook(shown)
-
-    @property
-    def key(self) -> Key:
-        return keys.text_file(self._name_id)
 
     def look(self) -> tuple[int, int]:
-        shown = self._first.take() or self._shown()
+        shown = self.take_row() or self._shown()
         return shown.size, shown.mtime
 
     def handle(self) -> Handle:
@@ -168,3 +161,21 @@ def published(stores: Stores, name: Name) -> DocumentRow | None:
 def _settled_at(stores: Stores, name: Name) -> int:
     versions = stores.journal.names.versions(name.id) if name.version > 1 else []
     return versions[-1].minted_at if versions else 0
+
+
+def _called(name: str, name_id: int) -> tuple[str | None, ...]:
+    return name, with_suffix(name, SUFFIX), with_id(name, name_id, SUFFIX)
+
+
+MIRROR = Mirror(SUFFIX, keys.text_folder, keys.text_file, keys.text_file, _called)
+
+
+def name_changed(change: NameChanged | VersionMinted, stale: Invalidations) -> None:
+    stale.key(keys.text_file(change.id), data=True)
+
+
+def document_published(change: DocumentPublished, stale: Invalidations) -> None:
+    for name in stale.context.stores.journal.names.names_of(change.doc_id):
+        MIRROR.shown(NameShown(name.parent, name.name, name.id), stale)
+        stale.key_left(keys.text_file(name.id))
+        stale.key(keys.text_file(name.id), data=True)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kgfs.config import Config
 from kgfs.ingest.depositing.deposit import Deposits
 from kgfs.stores.stores import Stores
 from kgfs.tree.searches import Searches
+from kgfs.tree.view import Views
 from kgfs.tree.view_cache import ViewCache
 
 
@@ -24,6 +26,9 @@ class TreeContext:
     """Who owns derived things: the user who mounted."""
     mounted_at: int
     """Nanoseconds; the time of what shows the mount itself."""
+    views: Views
+    metrics: Callable[[], str] = str
+    """The text of ``.kgfs/metrics.prom``."""
     cache: ViewCache = field(default_factory=ViewCache)
     searches: Searches = field(init=False)
 

@@ -2,42 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from kgfs.domain.documents import Name, NameKind, Version
 from kgfs.errors import MissingError
 from kgfs.knowledge.standing import version_file
 from kgfs.render.names import history_folder, id_in, with_id
 from kgfs.stores.journal.contract_names import Names
+from kgfs.stores.journal.facts import ConflictKept, VersionMinted
 from kgfs.tree import keys
-from kgfs.tree.derived import PAGE, DerivedFile, DerivedFolder, FirstLook, open_original
-from kgfs.tree.keys import Key
+from kgfs.tree.changes import NameLeft
+from kgfs.tree.derived import DerivedFile, DerivedFolder, open_original
+from kgfs.tree.documents import children, live
+from kgfs.tree.invalidation import Invalidations
+from kgfs.tree.mirrors import Mirror, MirrorFolder
 from kgfs.tree.node import Handle, Node
 from kgfs.tree.tree_context import TreeContext
 
 
-class VersionsFolder(DerivedFolder):
+class VersionsFolder(MirrorFolder):
     """Mirrors a folder of documents/: its folders under their names, its files that have versions as ``<name>@``. A
     folder whose own name is that of a file's history has its id added."""
 
-    __slots__ = ("_name_id",)
+    __slots__ = ()
 
     def __init__(self, context: TreeContext, name_id: int) -> None:
-        super().__init__(context)
-        self._name_id = name_id
-
-    @property
-    def key(self) -> Key:
-        return keys.versions_folder(self._name_id)
-
-    def mtime(self) -> int:
-        return live(self.context.stores.journal.names, self._name_id).mtime
+        super().__init__(context, keys.versions_folder(name_id), name_id)
 
     def lookup(self, name: str) -> Node | None:
         names = self.context.stores.journal.names
         candidates = (
-            names.child(self._name_id, name),
-            names.child(self._name_id, name.removesuffix("@")) if name.endswith("@") else None,
+            names.child(self.name_id, name),
+            names.child(self.name_id, name.removesuffix("@")) if name.endswith("@") else None,
             self._with_id(id_in(name, "@")),
             self._with_id(id_in(name, "")),
         )
@@ -48,13 +44,13 @@ class VersionsFolder(DerivedFolder):
 
     def entries(self) -> Sequence[tuple[str, Node]]:
         names = self.context.stores.journal.names
-        rows = list(children(names, self._name_id))
+        rows = list(children(names, self.name_id))
         shown = ((self._shown(row, names), row) for row in rows)
         return sorted(((name, self._node(row)) for name, row in shown if name), key=lambda entry: entry[0])
 
     def _with_id(self, name_id: int | None) -> Name | None:
         found = self.context.stores.journal.names.name(name_id) if name_id and name_id < 1 << 63 else None
-        return found if found and found.parent == self._name_id else None
+        return found if found and found.parent == self.name_id else None
 
     def _shown(self, name: Name, names: Names) -> str:
         """What it is called here; '' if it is not shown."""
@@ -62,7 +58,7 @@ class VersionsFolder(DerivedFolder):
             return history_folder(name.name, name.id) if name.version else ""
         if name.kind is not NameKind.FOLDER or name.name.startswith("."):
             return ""
-        rival = names.child(self._name_id, name.name.removesuffix("@")) if name.name.endswith("@") else None
+        rival = names.child(self.name_id, name.name.removesuffix("@")) if name.name.endswith("@") else None
         taken = rival is not None and rival.kind is NameKind.FILE and rival.version
         return with_id(name.name, name.id, "") if taken else name.name
 
@@ -72,24 +68,17 @@ class VersionsFolder(DerivedFolder):
         return HistoryFolder(self.context, name.id)
 
 
-class HistoryFolder(DerivedFolder):
+class HistoryFolder(DerivedFolder[None]):
     """``<name>@/``."""
 
     __slots__ = ("_name_id",)
 
     def __init__(self, context: TreeContext, name_id: int) -> None:
-        super().__init__(context)
+        super().__init__(context, keys.history(name_id))
         self._name_id = name_id
-
-    @property
-    def key(self) -> Key:
-        return keys.history(self._name_id)
 
     def mtime(self) -> int:
         return max((version.minted_at for version in self._versions()), default=0)
-
-    def lookup(self, name: str) -> Node | None:
-        return dict(self.entries()).get(name)
 
     def entries(self) -> Sequence[tuple[str, Node]]:
         return [
@@ -103,23 +92,18 @@ class HistoryFolder(DerivedFolder):
         return names.versions(self._name_id)
 
 
-class VersionFile(DerivedFile):
+class VersionFile(DerivedFile[Version]):
     """``<n>.<ext>``. Its bytes never change."""
 
-    __slots__ = ("_first", "_n", "_name_id")
+    __slots__ = ("_n", "_name_id")
 
     def __init__(self, context: TreeContext, name_id: int, n: int, row: Version | None = None) -> None:
-        super().__init__(context)
+        super().__init__(context, keys.version(name_id, n), row)
         self._name_id = name_id
         self._n = n
-        self._first = FirstLook(row)
-
-    @property
-    def key(self) -> Key:
-        return keys.version(self._name_id, self._n)
 
     def look(self) -> tuple[int, int]:
-        version = self._first.take() or self._version()
+        version = self.take_row() or self._version()
         return version.size, version.minted_at
 
     def handle(self) -> Handle:
@@ -133,17 +117,19 @@ class VersionFile(DerivedFile):
         raise MissingError("The version is gone.")
 
 
-def live(names: Names, name_id: int) -> Name:
-    """The row of a live name; MissingError once it is gone."""
-    found = names.name(name_id)
-    if found is None:
-        raise MissingError("The file or folder was removed.")
-    return found
+def _called(name: str, name_id: int) -> tuple[str, ...]:
+    return name, history_folder(name, name_id), with_id(name, name_id, "")
 
 
-def children(names: Names, parent: int) -> Iterator[Name]:
-    """All live entries of a folder of documents/, in order."""
-    page = names.children(parent, limit=PAGE)
-    while page:
-        yield from page
-        page = names.children(parent, after=page[-1].name, limit=PAGE) if len(page) == PAGE else []
+MIRROR = Mirror("@", keys.versions_folder, keys.history, keys.versions_folder, _called)
+
+
+def history_changed(fact: ConflictKept | VersionMinted, stale: Invalidations) -> None:
+    """Whatever numbers were asked for and not there: the folder is made anew."""
+    stale.key(keys.history(fact.id))
+    stale.key_left(keys.history(fact.id))
+
+
+def name_left(change: NameLeft, stale: Invalidations) -> None:
+    for version in stale.context.stores.journal.names.versions(change.id):
+        stale.key(keys.version(change.id, version.n), data=True)

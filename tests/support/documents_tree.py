@@ -11,6 +11,7 @@ from kgfs.domain.documents import Ontology
 from kgfs.tree.documents import DocumentsFolder
 from kgfs.tree.node import FOLDER_MODE, ROOT_INODE, Attr, Folder, Node
 from kgfs.tree.tree_context import TreeContext
+from kgfs.tree.views import TREE
 from tests.support.depositing import Desk
 
 BORN = time.time_ns()
@@ -39,7 +40,7 @@ class Root(Folder):
 
 def world_of(desk: Desk) -> TreeContext:
     stores = cast(Any, desk.stores)
-    return TreeContext(desk.config, stores, desk.deposits, desk.session.id, os.getuid(), os.getgid(), BORN)
+    return TreeContext(desk.config, stores, desk.deposits, desk.session.id, os.getuid(), os.getgid(), BORN, TREE)
 
 
 def documents_of(desk: Desk, ontology: Ontology) -> DocumentsFolder:

@@ -8,9 +8,9 @@ import pytest
 
 from kgfs.ingest.depositing.trash import drop_unheld, empty
 from kgfs.ingest.life import purge
-from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.journal.facts import ForgettingDone, ForgettingOwed
 from kgfs.stores.waiting import LEAVING, WAITING
+from tests.fakes.garage import MemoryGarage
 from tests.support.hosts import Host
 
 BORDERS = ("original-aside", "original-gone", "original-back")

@@ -187,3 +187,8 @@ def publish(graph: Graph, doc: Doc, commit_id: str = "", supersedes: Sequence[st
     batch, publication = prepared(graph, doc, commit_id, supersedes, at)
     graph.stage(commit_id, doc.doc_id, batch)
     return graph.publish(publication)
+
+
+def version(n: int) -> Doc:
+    """Versions of one thing: each its own document, all with the same concept."""
+    return Doc(f"{n:016x}", [Told("Zen", 2), Told(f"only in {n}")], texts=[f"zen {n}"], deposit=n + 1)

@@ -34,7 +34,8 @@ from kgfs.ingest.matching.concept_plans import plan_merge, plan_split, speaking_
 from kgfs.ingest.matching.concepts import decide
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working.pipeline import Pipeline
-from kgfs.ingest.working.turns import Exchange, only_changer, taking_turns
+from kgfs.ingest.working.shared_commits import Exchange
+from kgfs.ingest.working.turns import only_changer, taking_turns
 from kgfs.ingest.working.worker import Worker
 from kgfs.settings import STRATEGIES, Models
 from kgfs.stores.error_log import ErrorLog
@@ -45,6 +46,7 @@ from kgfs.stores.vectors.contract import Filter
 from kgfs.tree.node import File, Folder, Link
 from kgfs.tree.root import Root
 from kgfs.tree.tree_context import TreeContext
+from kgfs.tree.views import TREE
 from tests.support.library import read
 
 ONTOLOGIES = ("Zen", "Memory")
@@ -357,9 +359,9 @@ def split_concept(place: Place, chance: random.Random) -> None:
 
 def seen(place: Place) -> dict[str, object]:
     """Every path of the tree with kind, mode, size, time and content; and the rows of the vectors."""
-    context = TreeContext(place.config, place.stores, place.deposits, "seen", os.getuid(), os.getgid(), 1)
+    context = TreeContext(place.config, place.stores, place.deposits, "seen", os.getuid(), os.getgid(), 1, TREE)
     found: dict[str, object] = {}
-    _walk(Root(context, lambda: ""), "", found)
+    _walk(Root(context), "", found)
     if place.stores.vectors is not None:
         found["vectors"] = [
             (row.kind, row.item, row.window, row.ontology, row.doc_id, row.chunk_index, row.vector.tobytes())

@@ -15,10 +15,10 @@ from kgfs.ingest.keeping.sessions import open_session
 from kgfs.ingest.sharing.exchange import Exchange
 from kgfs.settings import Garage as GarageSettings
 from kgfs.stores.garage.contract import Garage
-from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.stores import Stores
+from tests.fakes.garage import MemoryGarage
 from tests.support.depositing import Desk
 
 LARGE = bytes(random.Random(4).randbytes(300_000))

@@ -33,6 +33,7 @@ from kgfs.stores.stores import Stores
 from kgfs.tree.node import Caller, File, Folder, Link, Node
 from kgfs.tree.root import Root
 from kgfs.tree.tree_context import TreeContext
+from kgfs.tree.views import TREE
 
 ME = Caller(os.getuid(), os.getgid())
 
@@ -47,7 +48,7 @@ class Library:
 
     @property
     def root(self) -> Root:
-        return Root(self.context, lambda: "metric 1\n")
+        return Root(self.context)
 
     @property
     def stores(self) -> Stores:
@@ -258,7 +259,9 @@ def library_at(home: Path, config: Config | None = None) -> Iterator[Library]:
     session = open_session(config.run)
     try:
         deposits = Deposits(config, stores, session.id)
-        context = TreeContext(config, stores, deposits, session.id, ME.uid, ME.gid, time.time_ns())
+        context = TreeContext(
+            config, stores, deposits, session.id, ME.uid, ME.gid, time.time_ns(), TREE, lambda: "metric 1\n"
+        )
         yield Library(
             context,
             Pipeline(

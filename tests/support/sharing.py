@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from kgfs.app.home import open_stores
 from kgfs.config import load
 from tests.support.knowledge_of import knowledge_in
+from tests.support.peers.buckets import Server
+from tests.support.running import QUICK, Place
 
 THINGS = ("garbage collector", "reference counting", "tracing algorithm", "memory cell", "weak reference", "root set")
 COUNT = 8
@@ -58,6 +63,32 @@ def tree(documents: Path) -> dict[str, tuple[int, bytes]]:
         str(path.relative_to(documents)): (path.stat().st_mode, path.read_bytes() if path.is_file() else b"")
         for path in sorted(documents.rglob("*"))
     }
+
+
+LEASE = "10"
+
+
+SHORT = QUICK | {"KGFS_PIPELINE_LEASE": LEASE}
+
+
+def home(folder: Path, settings: str = "") -> Place:
+    made = Place(folder / "home", folder / "mnt", dict(SHORT))
+    made.home.mkdir(parents=True)
+    (made.home / "config.toml").write_text(settings)
+    return made
+
+
+@pytest.fixture
+def homes(seaweedfs: Server, tmp_path: Path) -> Iterator[tuple[Place, Place]]:
+    place = seaweedfs.place
+    settings = (
+        f'[garage]\nstore = "s3"\nshared = true\nendpoint = "{place.endpoint}"\nprefix = "{place.prefix}"\ntimeout = 30\n'
+        f'access_key_file = "{place.access_key_file}"\nsecret_key_file = "{place.secret_key_file}"\n'
+    )
+    made = [home(tmp_path / name, settings) for name in ("here", "there")]
+    yield made[0], made[1]
+    for one in made:
+        one.close()
 
 
 if __name__ == "__main__":

@@ -24,3 +24,23 @@ def small_file_system(folder: Path, size: str) -> Iterator[Path]:
         yield point
     finally:
         subprocess.run(["umount", str(point)], check=True)
+
+
+def free(folder: Path) -> int:
+    """Bytes that anybody may write on the disk of the folder."""
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize
+
+
+def fill(folder: Path, name: str = "ballast") -> Path:
+    """As another program does, to the last byte; the file that has it."""
+    ballast = folder / name
+    with open(ballast, "ab", buffering=0) as file:
+        size = 1 << 20
+        while size:
+            try:
+                file.write(bytes(size))
+            except OSError:
+                size //= 2
+    assert free(folder) == 0
+    return ballast

@@ -32,7 +32,7 @@ ON_SERVERS = ("kgfs.stores.garage.s3.garage",)
 """What commands load besides, for homes on servers."""
 KEEP_NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
 CONSTANTS = "CONSTANTS_OF_TESTS"
-"""The word of the environment that gives numbers of modules another value, as ``kgfs.cli.wait.PATIENCE=1``: for what a command
+"""The word of the environment that gives numbers of modules another value, as ``kgfs.app.backlog.NO_WORKER=1``: for what a command
 waits for, and a test knows not to come. One that is started as a shell does keeps its own."""
 _asked_one_by_one = threading.Lock()
 _homes: dict[int, str] = {}

@@ -126,3 +126,7 @@ def remove(config: Config, stores: Stores, path: str) -> None:
 
 def throw(error: BaseException) -> None:
     raise error
+
+
+class KilledError(BaseException):
+    """Stands for the end of the process: nothing catches it."""

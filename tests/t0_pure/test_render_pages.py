@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kgfs.domain.documents import Document, State
-from kgfs.render import about, metadata, readme
+from kgfs.render import about, metadata
 from kgfs.render.about import About, MainConcept, NewDocument
 from kgfs.render.metadata import Metadata
 from kgfs.render.words import json_lines
@@ -48,28 +48,6 @@ def test_metadata_names_everything_a_citation_needs() -> None:
     assert fields["deposited_at"] == "2023-11-14T22:13:20Z"
     assert fields["ingested_at"] is None and fields["browse_uri"] is None
     assert fields["download_uri"] == f"archive/{'d' * 16}/original"
-
-
-def test_the_fixed_files_speak_of_every_folder_and_are_not_wide() -> None:
-    for page in (readme.README, readme.AGENTS):
-        assert max(map(len, page.splitlines())) <= 120 and page.endswith("\n")
-        for place in (
-            "documents/",
-            "about.md",
-            "evidence/",
-            "source.txt",
-            "quote.txt",
-            "citation.json",
-            "related/",
-            "archive/",
-        ):
-            assert place in page
-    assert [line for line in readme.IGNORE.splitlines() if not line.startswith("#")] == [
-        "/archive/",
-        "/versions/",
-        "/text/",
-        "/search/",
-    ]
 
 
 _PLAIN = st.none() | st.booleans() | st.integers() | st.text()

@@ -7,10 +7,10 @@ from contextlib import closing
 import pytest
 
 from kgfs.errors import LostLeaseError, TimedOutError
-from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.leases.bucket import LEASES, BucketLeases
 from kgfs.stores.leases.contract import Lease
 from kgfs.stores.leases.holding import Holding
+from tests.fakes.garage import MemoryGarage
 
 
 def taken(leases: BucketLeases) -> Lease:

@@ -15,7 +15,7 @@ from kgfs.errors import BadInputError, MissingError, RotError
 from kgfs.stores.garage.contract import Garage, Ledger
 from kgfs.stores.garage.embedded import FileGarage
 from kgfs.stores.garage.ledger import SegmentLedger
-from kgfs.stores.garage.memory import MemoryGarage
+from tests.fakes.garage import MemoryGarage
 from tests.support.peers.buckets import GARAGES, garage_of
 
 

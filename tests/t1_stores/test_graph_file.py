@@ -15,14 +15,9 @@ from kgfs.errors import BadInputError, StoreError
 from kgfs.render.concept import render
 from kgfs.stores.graph import feed, sqlite
 from kgfs.stores.graph.sqlite import SqliteGraph
-from tests.support.graph_building import ONTOLOGY, Doc, Told, cid, prepared, publish
+from tests.support.graph_building import ONTOLOGY, Doc, Told, cid, prepared, publish, version
 
 OLD, NEW = "a" * 16, "b" * 16
-
-
-def version(n: int) -> Doc:
-    """Versions of one thing: each its own document, all with the same concept."""
-    return Doc(f"{n:016x}", [Told("Zen", 2), Told(f"only in {n}")], texts=[f"zen {n}"], deposit=n + 1)
 
 
 def test_a_reader_never_sees_both_versions_or_neither(tmp_path: Path) -> None:
@@ -128,7 +123,7 @@ WRITER = """
 import sys
 from pathlib import Path
 from kgfs.stores.graph.sqlite import SqliteGraph
-from tests.t1_stores.test_graph_file import version
+from tests.support.graph_building import version
 from tests.support.graph_building import prepared
 graph = SqliteGraph(Path(sys.argv[1]))
 n = graph.counts()["documents"] and graph.documents("0123456789ab")[0].deposit

@@ -14,7 +14,6 @@ import pytest
 from kgfs.errors import ExistsError, StoreError
 from kgfs.stores.journal import writer
 from kgfs.stores.journal.contract import Journal, Pending
-from kgfs.stores.journal.memory import MemoryJournal
 from kgfs.stores.journal.sqlite import SqliteJournal
 from tests.support.journal_building import Disk, Hand, folder_below
 
@@ -64,10 +63,9 @@ def journal(path: Path, disk: Disk) -> Iterator[SqliteJournal]:
     made.close()
 
 
-@pytest.fixture(params=["unsynced", "memory", "durable"])
+@pytest.fixture(params=["unsynced", "durable"])
 def any_journal(request: pytest.FixtureRequest, home: Path) -> Iterator[Journal]:
-    kinds = {"unsynced": lambda: SqliteJournal(None), "memory": MemoryJournal}
-    made = kinds.get(request.param, lambda: SqliteJournal(home / "front.sqlite"))()
+    made = SqliteJournal(home / "front.sqlite" if request.param == "durable" else None)
     yield made
     made.close()
 

@@ -14,18 +14,13 @@ from kgfs.errors import BadInputError, ExistsError, LostLeaseError, MissingError
 from kgfs.stores.journal import facts as f
 from kgfs.stores.journal.contract import Journal
 from kgfs.stores.journal.encoding import decode, encode
-from kgfs.stores.journal.memory import MemoryJournal
 from kgfs.stores.journal.sqlite import SqliteJournal
 from tests.support.journal_building import SECOND, Hand
 
 
-def make(kind: str) -> Journal:
-    return SqliteJournal(None) if kind == "sqlite" else MemoryJournal()
-
-
-@pytest.fixture(params=["sqlite", "memory"])
-def journal(request: pytest.FixtureRequest) -> Iterator[Journal]:
-    made = make(request.param)
+@pytest.fixture
+def journal() -> Iterator[Journal]:
+    made = SqliteJournal(None)
     yield made
     made.close()
 
@@ -463,15 +458,14 @@ def test_polling_tells_of_each_commit_once(journal: Journal, hand: Hand) -> None
     assert journal.changed() and not journal.changed()
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "memory"])
-def test_a_replay_gives_the_same_answers(journal: Journal, hand: Hand, kind: str) -> None:
+def test_a_replay_gives_the_same_answers(journal: Journal, hand: Hand) -> None:
     file, first = hand.document("a", "x")
     hand.write(file, "y")
     hand.mint(file, "update")
     hand.document("gone", "z")
     journal.jobs.claim("w", 60)
     _, entries = journal.unshipped()
-    again = make(kind)
+    again = SqliteJournal(None)
     assert again.replay(iter(enumerate(entries, 1))) == len(entries)
     assert again.seq() == journal.seq() and again.unshipped()[1] == []
     assert again.names.name(file) == journal.names.name(file)

@@ -22,14 +22,13 @@ from kgfs.errors import (
 )
 from kgfs.stores.journal import facts as f
 from kgfs.stores.journal.contract import Journal
-from kgfs.stores.journal.memory import MemoryJournal
 from kgfs.stores.journal.sqlite import SqliteJournal
 from tests.support.journal_building import SECOND, Hand
 
 
-@pytest.fixture(params=["sqlite", "memory"])
-def journal(request: pytest.FixtureRequest) -> Iterator[Journal]:
-    made: Journal = SqliteJournal(None) if request.param == "sqlite" else MemoryJournal()
+@pytest.fixture
+def journal() -> Iterator[Journal]:
+    made = SqliteJournal(None)
     yield made
     made.close()
 

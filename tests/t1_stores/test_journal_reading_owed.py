@@ -9,17 +9,15 @@ import pytest
 from kgfs.domain.documents import State
 from kgfs.errors import MissingError
 from kgfs.stores.journal import facts as f
-from kgfs.stores.journal.contract import Journal
 from kgfs.stores.journal.contract_jobs import Job
 from kgfs.stores.journal.encoding import decode, encode
-from kgfs.stores.journal.memory import MemoryJournal
 from kgfs.stores.journal.sqlite import SqliteJournal
 from tests.support.journal_building import Hand
 
 
-@pytest.fixture(params=["sqlite", "memory"])
-def hand(request: pytest.FixtureRequest) -> Iterator[Hand]:
-    journal: Journal = SqliteJournal(None) if request.param == "sqlite" else MemoryJournal()
+@pytest.fixture
+def hand() -> Iterator[Hand]:
+    journal = SqliteJournal(None)
     yield Hand(journal)
     journal.close()
 

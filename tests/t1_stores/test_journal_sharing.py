@@ -22,7 +22,7 @@ from kgfs.stores.journal.sharing.tail import Tail
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.waiting import waiting_key
 from tests.support.journal_building import Hand, folder_below, loops
-from tests.t1_stores.test_journal_oracle import OPS, SECOND, Life, tables
+from tests.support.journal_life import OPS, SECOND, Life, tables
 
 
 class Log:
@@ -88,8 +88,7 @@ class HomeLife(Life):
     def __init__(self, number: int) -> None:
         self.journal = SqliteJournal(None)
         self.journal.share()
-        self.journals = (self.journal,)
-        self.first = self.journal
+        self.first, self.model = self.journal, None
         self.at = (10 + 3600 * number) * SECOND  # clocks an hour apart
         self.made = number << 40
 

@@ -14,29 +14,25 @@ from pathlib import Path
 import pytest
 
 from kgfs.errors import AwayError, LostLeaseError
-from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.garage.s3.bucket import Bucket
 from kgfs.stores.garage.s3.cache import Cache
 from kgfs.stores.garage.s3.objects import S3Objects
 from kgfs.stores.leases.bucket import LEASES, BucketLeases
 from kgfs.stores.leases.contract import Lease, Leases
 from kgfs.stores.leases.holding import Holding
-from kgfs.stores.leases.memory import MemoryLeases
+from tests.fakes.garage import MemoryObjects
 from tests.support.running import until
 
 LONG, SHORT, TERM = 600.0, 0.3, 6.0
 """Seconds: a holder has its say within TERM also where much else is done."""
-NO_BUCKET = pytest.mark.parametrize("leases", ["memory", "objects in memory"], indirect=True)
+NO_BUCKET = pytest.mark.parametrize("leases", ["objects in memory"], indirect=True)
 """What is renewed in time is in memory what it is in a bucket, where each sign of life takes several requests."""
 
 
-@pytest.fixture(params=["memory", "objects in memory", "objects on seaweedfs"])
+@pytest.fixture(params=["objects in memory", "objects on seaweedfs"])
 def leases(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Leases]:
-    if request.param == "memory":
-        yield MemoryLeases()
-        return
     if request.param == "objects in memory":
-        yield BucketLeases(MemoryGarage().objects)
+        yield BucketLeases(MemoryObjects())
         return
     place = replace(request.getfixturevalue("seaweedfs").place, prefix=f"leases-{secrets.token_hex(6)}")
     yield BucketLeases(S3Objects(Bucket(place), Cache(tmp_path / "cache", 8 << 20)))
@@ -97,7 +93,7 @@ def test_who_holds_it_learns_that_another_wants_it_urgently(leases: Leases) -> N
     assert not leases.renew(taken(leases), LONG)
 
 
-class Refusing(MemoryLeases):
+class Refusing(BucketLeases):
     """Refuses to hear of a release while ``away``."""
 
     away = False
@@ -110,7 +106,7 @@ class Refusing(MemoryLeases):
 
 def test_what_could_not_be_released_is_released_later(caplog: pytest.LogCaptureFixture) -> None:
     """Before it is taken again, and in the end at the latest. Else nobody has it until it runs out."""
-    leases = Refusing()
+    leases = Refusing(MemoryObjects())
     with closing(Holding(leases, LONG)) as holding:
         first, other = holding.take("a"), holding.take("b")
         assert first is not None and other is not None
@@ -142,7 +138,7 @@ def test_held_it_is_renewed_until_it_is_lost(leases: Leases) -> None:
 
 
 def test_an_error_of_any_kind_ends_no_renewing() -> None:
-    class Once(MemoryLeases):
+    class Once(BucketLeases):
         renewals = 0
 
         def renew(self, lease: Lease, seconds: float) -> bool:
@@ -151,7 +147,7 @@ def test_an_error_of_any_kind_ends_no_renewing() -> None:
                 raise RuntimeError("can't start new thread")
             return super().renew(lease, LONG)
 
-    leases = Once()
+    leases = Once(MemoryObjects())
     with closing(Holding(leases, SHORT)) as holding:
         with holding._lock:
             holding._held[lease := taken(leases)] = False
@@ -161,7 +157,7 @@ def test_an_error_of_any_kind_ends_no_renewing() -> None:
 
 def test_what_else_stands_in_the_folder_of_a_lease_is_passed_over() -> None:
     """As a program that shows buckets makes one when a folder is looked at."""
-    objects = MemoryGarage().objects
+    objects = MemoryObjects()
     leases = BucketLeases(objects)
     lease = taken(leases)
     ((key, _),) = objects.keys(LEASES)
@@ -205,7 +201,7 @@ _AS_IF_AHEAD = (
 
 def test_in_a_bucket_one_that_was_late_takes_nothing_and_nothing_is_left() -> None:
     """It looked before others had the lease and let it go; what it then puts was another's once."""
-    objects = MemoryGarage().objects
+    objects = MemoryObjects()
     leases, others = BucketLeases(objects), BucketLeases(objects)
     others.release(taken(others))
     looked = leases._sign("a")
@@ -222,7 +218,7 @@ def test_in_a_bucket_one_that_was_late_takes_nothing_and_nothing_is_left() -> No
 def test_in_a_bucket_who_comes_later_waits_a_whole_term_whatever_the_clocks_say() -> None:
     """Nobody knows when the last sign of life was given; only for how long none was seen."""
     now = [1000.0]
-    objects = MemoryGarage().objects
+    objects = MemoryObjects()
     holder, other = BucketLeases(objects, lambda: now[0] - 5000), BucketLeases(objects, lambda: now[0])
     lease = taken(holder, seconds=10)
     for _ in range(3):

@@ -23,8 +23,8 @@ from hypothesis import strategies as st
 
 from kgfs.errors import BadInputError, StoreError, TimedOutError
 from kgfs.stores.vectors.contract import Filter, Row, Vector, Vectors
-from kgfs.stores.vectors.memory import MemoryVectors
 from kgfs.stores.vectors.sqlite import SqliteVectors
+from tests.fakes.vectors import MemoryVectors
 from tests.support.peers.losing import Losing
 
 if TYPE_CHECKING:

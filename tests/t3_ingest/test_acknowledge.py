@@ -6,13 +6,11 @@ from typing import Any
 
 import pytest
 
-from kgfs.ingest.keeping.followed import graph_note
 from kgfs.ingest.sharing import acknowledge as acknowledging
 from kgfs.ingest.sharing.shipping import shipping
 from kgfs.knowledge.status import sharing_page
 from kgfs.stores.hosts import HOSTS, host_id, read_roll, strike_off
 from kgfs.stores.journal.facts import ForgettingDone, ForgettingOwed
-from kgfs.stores.notes import write_note
 from tests.support.graph_building import Doc, Told, publish
 from tests.support.hosts import Host
 
@@ -84,7 +82,7 @@ def test_what_a_graph_of_ones_own_may_still_have_is_not_said_to_be_gone(here: Ho
     assert [purge["fact"] for purge in shown(here)["purges"]] == [fact]
     for followed in (fact - 1, fact):
         assert [purge["fact"] for purge in shown(here)["purges"]] == [fact]
-        write_note(graph_note(there.config), [followed, 1])
+        there.stores.graph.note_followed(followed)
         exchanged(there)
     assert shown(here)["purges"] == []
 

@@ -33,7 +33,6 @@ from kgfs.settings import Garage as GarageSettings
 from kgfs.stores.damage import Kind
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.contract import Ledger, Sums
-from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.graph.sqlite import SqliteGraph, build_aside, built_beside
 from kgfs.stores.journal.encoding import decode
@@ -42,11 +41,12 @@ from kgfs.stores.journal.sharing.follow import OVERDUE
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.locks import locked
 from kgfs.stores.waiting import WAITING
+from tests.fakes.garage import MemoryGarage
 from tests.support.hosts import LARGE, Host, host
 from tests.support.journal_building import folder_below, loops
+from tests.support.journal_life import tables
 from tests.support.running import until
 from tests.support.small_disk import small_file_system
-from tests.t1_stores.test_journal_oracle import tables
 
 
 def test_delivering_ends_though_others_write_on(

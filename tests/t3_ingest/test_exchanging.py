@@ -12,7 +12,7 @@ from kgfs.app import mounting
 from kgfs.errors import AwayError, RotError, TimedOutError
 from kgfs.ingest.sharing.rhythm import Rhythm
 from kgfs.stores.error_log import ErrorLog
-from kgfs.stores.journal.memory import MemoryJournal
+from kgfs.stores.journal.sqlite import SqliteJournal
 
 
 @pytest.mark.claim("AWAY-2")
@@ -33,7 +33,7 @@ def test_what_fails_while_homes_exchange_is_told_once_for_each_kind(
     async def exchange() -> None:
         with trio.fail_after(30):
             async with trio.open_nursery() as nursery:
-                rhythm = Rhythm(MemoryJournal(), lambda: 0)
+                rhythm = Rhythm(SqliteJournal(None), lambda: 0)
                 nursery.start_soon(mounting.keep_exchanging, rhythm, deliver, deliver, log)
                 while len(log.read().splitlines()) < 3:
                     await trio.sleep(0.01)

@@ -12,8 +12,8 @@ from kgfs.ingest.reading import embeddings
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.reading.read import Reader
 from kgfs.settings import Pipeline
-from kgfs.stores.garage.memory import MemoryObjects
 from kgfs.stores.readings import Reading
+from tests.fakes.garage import MemoryObjects
 from tests.support.readings import document_of
 from tests.support.working import Embedding
 

@@ -24,10 +24,10 @@ from kgfs.ingest.sharing.exchange import Exchange
 from kgfs.ingest.sharing.shipping import shipping
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.garage.embedded import OBJECTS, FileGarage
-from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.hosts import host_id, read_roll
 from kgfs.stores.journal.facts import ForgettingDone, ForgettingOwed
 from kgfs.stores.waiting import LEAVING, WAITING
+from tests.fakes.garage import MemoryGarage
 from tests.support.giving_up import (
     BORDERS,
     KilledError,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.cli.finishing import read_owed
+from kgfs.app.backlog import read_backlog
 from kgfs.errors import AwayError
 from kgfs.ingest.mending.repair import repair
 from kgfs.ingest.sharing.exchange import Exchange
@@ -15,10 +15,10 @@ from kgfs.knowledge.check.kept import in_garage
 from kgfs.settings import Pipeline
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.garage.contract import Sums
-from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.hosts import host_id, say, strike_off
 from kgfs.stores.waiting import WAITING, waiting_key
+from tests.fakes.garage import MemoryGarage
 from tests.support.giving_up import met, while_it_waits
 from tests.support.hosts import LARGE, Host, host
 
@@ -287,5 +287,5 @@ def test_nothing_waits_of_what_is_removed_while_a_verb_that_stays_settles_it(
             here.deposits.remove(name.id)
 
     monkeypatch.setattr("kgfs.ingest.keeping.place.border", removed)
-    read_owed(config, here.stores)
+    read_backlog(config, here.stores, lambda done, total, what: None)
     assert done and waits(here) == []

@@ -16,7 +16,7 @@ from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.graph.vocabulary import Mark, Scope
 from kgfs.stores.readings import Decisions, Reading, decode_decisions, decode_reading
-from kgfs.stores.vectors.memory import MemoryVectors
+from tests.fakes.vectors import MemoryVectors
 from tests.support.readings import ONTOLOGY, document_of, embeddings_of, reading_of
 
 SETTINGS = Pipeline()

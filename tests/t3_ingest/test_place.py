@@ -12,7 +12,7 @@ from kgfs.errors import KgfsError
 from kgfs.ingest.keeping.place import duplicate
 from kgfs.stores.garage.contract import BLOCK
 from kgfs.stores.graph.memory import MemoryGraph
-from kgfs.stores.journal.memory import MemoryJournal
+from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.stores import Stores
 from tests.support.peers.buckets import garage_of
 
@@ -31,7 +31,7 @@ def a_spool_without_room(tmp_path: Path) -> Path:
 def test_what_is_one_block_needs_no_room_on_the_disk(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path, no_spool: Path
 ) -> None:
-    stores = Stores(garage_of(kind, tmp_path, request), MemoryJournal(), MemoryGraph())
+    stores = Stores(garage_of(kind, tmp_path, request), SqliteJournal(None), MemoryGraph())
     sums = stores.garage.objects.put("sources/Zen/1.bin", CONTENT[:BLOCK])
     assert duplicate(stores, no_spool, "sources/Zen/1.bin", "leaving/1/sources/Zen/1.bin")
     assert stores.garage.objects.stat("leaving/1/sources/Zen/1.bin") == sums
@@ -41,7 +41,7 @@ def test_what_is_one_block_needs_no_room_on_the_disk(
 def test_where_the_disk_has_no_room_nothing_stays_open(
     request: pytest.FixtureRequest, tmp_path: Path, no_spool: Path
 ) -> None:
-    stores = Stores(garage_of("files", tmp_path, request), MemoryJournal(), MemoryGraph())
+    stores = Stores(garage_of("files", tmp_path, request), SqliteJournal(None), MemoryGraph())
     stores.garage.objects.put("sources/Zen/1.bin", CONTENT)
     before = os.listdir("/proc/self/fd")
     for _ in range(8):

@@ -13,12 +13,12 @@ from kgfs.ingest.sharing.acknowledge import acknowledge
 from kgfs.ingest.sharing.exchange import Exchange
 from kgfs.ingest.sharing.obey import is_obeyed
 from kgfs.stores.garage.contract import Sums
-from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.garage.sums import sums_of
 from kgfs.stores.graph.sqlite import build_aside, built_beside
 from kgfs.stores.hosts import host_id, read_roll
 from kgfs.stores.journal.facts import ContentKept, Fact, ForgettingOwed
 from kgfs.stores.waiting import WAITING, waiting_key
+from tests.fakes.garage import MemoryGarage
 from tests.support.giving_up import (
     BORDERS,
     KilledError,

@@ -18,10 +18,10 @@ from kgfs.ingest.life import forget
 from kgfs.ingest.life.rebuild import rebuild_graph
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working.pipeline import Pipeline
-from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.journal.facts import ForgettingDone, ForgettingOwed
 from kgfs.stores.naming import find_document
+from tests.fakes.garage import MemoryGarage
 from tests.support.giving_up import hook, met
 from tests.support.hosts import Host, host
 from tests.support.knowledge_of import knowledge_in

@@ -22,7 +22,7 @@ from kgfs.compute.patience import Patience
 from kgfs.compute.questions import AT_ONCE, LONGEST, NAME, Materials, QuestionServer, ask
 from kgfs.errors import BadInputError, GivenUpError, NoWorkerError, StoreError, TimedOutError
 from kgfs.stores.vectors.contract import Row
-from kgfs.stores.vectors.memory import MemoryVectors
+from tests.fakes.vectors import MemoryVectors
 from tests.support.running import until
 
 

@@ -13,7 +13,7 @@ from kgfs.ingest.reading import read
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.reading.read import Reader
 from kgfs.settings import Models, Pipeline
-from kgfs.stores.garage.memory import MemoryObjects
+from tests.fakes.garage import MemoryObjects
 from tests.support.readings import document_of
 
 TEXT = " ".join(f"The lantern number {n} is a lamp that burns the oil of its keeper." for n in range(4000))

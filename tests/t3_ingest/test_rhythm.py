@@ -9,7 +9,7 @@ import pytest
 
 from kgfs.ingest.sharing.rhythm import BURST, EVERY, HELD, LIVELY, LIVELY_EVERY, LOOK, PAUSE, Rhythm
 from kgfs.stores.journal.facts import SettingChanged
-from kgfs.stores.journal.memory import MemoryJournal
+from kgfs.stores.journal.sqlite import SqliteJournal
 
 
 class Home:
@@ -17,7 +17,7 @@ class Home:
 
     def __init__(self) -> None:
         self.now = 1000.0
-        self.journal = MemoryJournal()
+        self.journal = SqliteJournal(None)
         self.kept = 0
         self.rhythm = Rhythm(self.journal, lambda: self.kept, lambda: self.now)
         self.delivered: list[float] = []

@@ -14,34 +14,19 @@ import numpy.typing as npt
 import pytest
 
 from kgfs.app.home import open_deposits, open_stores
-from kgfs.compute.engine import LocalEngine
 from kgfs.config import Config
-from kgfs.errors import LostLeaseError
 from kgfs.ingest.life import forget
 from kgfs.ingest.life.purge import OWN
 from kgfs.ingest.life.rebuild import rebuild_vectors
 from kgfs.ingest.reading import embeddings
-from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working import pipeline as pipeline_module
-from kgfs.ingest.working.pipeline import Pipeline
-from kgfs.ingest.working.turns import taking_turns
-from kgfs.ingest.working.worker import Worker
-from kgfs.stores.error_log import ErrorLog
-from kgfs.stores.garage.memory import MemoryGarage
-from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.journal import standing
-from kgfs.stores.journal.facts import DocumentRead
-from kgfs.stores.leases.contract import Lease
-from kgfs.stores.leases.memory import MemoryLeases
 from kgfs.stores.naming import find_document
 from kgfs.stores.stores import Stores
-from kgfs.stores.vectors.contract import Filter, Row
-from kgfs.stores.vectors.memory import MemoryVectors
+from kgfs.stores.vectors.contract import Filter
 from kgfs.stores.vectors.unindexing import unindex
-from tests.support.hosts import Host, host
-from tests.support.slow_reading import hanging, read_first
-from tests.support.working import OTHER, TEXT, Counting, deposit, remove, throw, work
-from tests.t3_ingest.test_worker_killed import KilledError
+from tests.fakes.vectors import MemoryVectors
+from tests.support.working import OTHER, TEXT, Counting, KilledError, deposit, remove, throw, work
 
 MODEL = "hashes/1"
 
@@ -109,54 +94,6 @@ def test_concepts_that_died_with_a_document_whose_worker_was_killed_behind_the_c
     assert rows(stores) == shown(stores)
 
 
-class Shared(MemoryGraph):
-    """One that two homes change."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._leases = MemoryLeases()
-
-    def leases(self, patience: float) -> MemoryLeases:
-        return self._leases
-
-    def fenced(self, lease: Lease) -> Shared:
-        return self
-
-
-@pytest.mark.claim("MACH-3")
-@pytest.mark.logs("recover MissingError: The garage has lost readings/")
-def test_a_lost_reading_that_vectors_in_files_are_to_follow_keeps_nobody_from_publishing(tmp_path: Path) -> None:
-    garage, graph = MemoryGarage(), Shared()
-    homes = [host(tmp_path / name, garage) for name in ("here", "there")]
-
-    def work(one: Host) -> int:
-        compute = Embedding()
-        stores = replace(one.stores, graph=graph, vectors=MemoryVectors(MODEL))
-        pipeline = Pipeline(one.config, stores, compute, StageClock(), LocalEngine(compute, garage.objects))
-        with taking_turns(pipeline, lambda _: one.exchange.meet()) as turns:
-            worker = Worker(pipeline, ErrorLog(one.config.errors_log), one.exchange, turns)
-            worker.run(until_idle=True, watch=hanging())
-        return worker.finished
-
-    try:
-        here, there = homes
-        here.file("a.txt", TEXT.encode())
-        here.settle()
-        here.exchange()
-        assert work(here) == 1
-        ((key, _),) = garage.objects.keys("readings/")
-        garage.objects.delete(key)
-        there.exchange()
-        there.file("b.txt", OTHER.encode())
-        there.settle()
-        assert work(there) == 1
-        assert there.config.errors_log.read_text().count("MissingError") == 1
-    finally:
-        for one in homes:
-            one.session.close()
-            one.stores.journal.close()
-
-
 def document_at(stores: Stores, path: str) -> str:
     [ontology] = stores.journal.names.ontologies()
     name = stores.journal.names.resolve(ontology.id, path)
@@ -201,25 +138,3 @@ def test_documents_that_another_machine_takes_out_while_all_rows_are_made_anew(
     rebuild_vectors(stores)
     assert done and len(shown(stores)[0]) == 1
     assert rows(stores) == shown(stores)
-
-
-@pytest.mark.claim("VEC-5")
-def test_a_document_that_left_while_its_worker_stood_still_before_it_put_rows(
-    config: Config, stores: Stores, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    deposit(config, stores, tmp_path, a=TEXT)
-    compute = Embedding()
-    pipeline = Pipeline(config, stores, compute, StageClock(), LocalEngine(compute, stores.garage.objects))
-    document, reading, job = read_first(pipeline)
-    assert stores.vectors is not None
-    put = stores.vectors.upsert
-
-    def late(found: Sequence[Row]) -> None:
-        leave(stores, document.doc_id)
-        put(found)
-
-    monkeypatch.setattr(stores.vectors, "upsert", late)
-    with pytest.raises(LostLeaseError):
-        pipeline.publish(document, reading, lambda: None, job)
-    assert rows(stores) == (set(), set())
-    assert not [fact for _, fact in stores.journal.facts(0) or [] if isinstance(fact, DocumentRead)]

@@ -25,15 +25,15 @@ from kgfs.ingest.sharing.obey import is_obeyed
 from kgfs.knowledge.check.snapshots import in_snapshots
 from kgfs.settings import Garage as GarageSettings
 from kgfs.settings import Models
-from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.graph.comparing import difference
 from kgfs.stores.hosts import host_id, read_roll
 from kgfs.stores.snapshots import layout
 from kgfs.stores.snapshots.layout import MANIFEST, SNAPSHOTS
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter
+from tests.fakes.garage import MemoryGarage
+from tests.support.journal_life import tables
 from tests.support.running import until
-from tests.t1_stores.test_journal_oracle import tables
 
 TEXT = "A {0} is a form of {1}. The {0} uses a {1}. Chapter {0} ends."
 WORDS = ("garbage collector", "reference counting", "memory cell", "weak reference", "root set", "tracing algorithm")

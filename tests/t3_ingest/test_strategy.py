@@ -26,7 +26,7 @@ from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.graph.vocabulary import Scope
 from kgfs.stores.readings import load_reading
 from kgfs.stores.vectors.contract import Filter
-from kgfs.stores.vectors.memory import MemoryVectors
+from tests.fakes.vectors import MemoryVectors
 from tests.support.graph_building import ONTOLOGY, Doc, Told, publish
 from tests.support.knowledge_of import knowledge_in
 from tests.support.readings import document_of, embeddings_of, reading_of

@@ -28,7 +28,7 @@ from kgfs.models.extractor import table as extractors
 from kgfs.settings import Models
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.readings import load_reading, text_of
-from tests.t6_whole.knowledge_of import knowledge_in
+from tests.support.knowledge_of import knowledge_in
 
 MAGIC = b"\x00TOY\x00"
 SENTENCE = "A gnomon is the part of a sundial that casts the shadow."

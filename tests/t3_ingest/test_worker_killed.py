@@ -29,11 +29,7 @@ from kgfs.stores.journal import standing
 from kgfs.stores.journal.facts import DocumentForgotten, DocumentRead
 from kgfs.stores.stores import Stores
 from tests.support.knowledge_of import knowledge_in
-from tests.support.working import OTHER, TEXT, Counting, deposit, documents, remove, states, throw, work
-
-
-class KilledError(BaseException):
-    """Stands for the end of the process: nothing catches it."""
+from tests.support.working import OTHER, TEXT, Counting, KilledError, deposit, documents, remove, states, throw, work
 
 
 @pytest.fixture

@@ -257,7 +257,7 @@ async def test_news_that_failed_half_way_make_everything_stale_once(
     await life.kernel.look_at_everything(name.encode() for name in ABSENT)
     library.write("Zen/documents/a.txt", b"from outside")
     with monkeypatch.context() as broken:
-        broken.setattr(life.news._names_news, "hear", lambda fact: 1 / 0)
+        broken.setattr(life.news._translator, "of_fact", lambda fact: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             life.news.poll()
     assert life.kernel.wrong() != []

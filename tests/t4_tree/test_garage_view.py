@@ -13,11 +13,13 @@ import pytest
 
 from kgfs.stores.garage.contract import BLOCK
 from kgfs.stores.garage.listing import object_path
-from kgfs.tree.garage import GarageRoot, GarageView, below, key_of
+from kgfs.tree import keys
+from kgfs.tree.garage import GarageRoot, GarageView, below
 from kgfs.tree.garage_feed import GarageFeed
 from kgfs.tree.invalidation import StaleEntry, StaleInode
 from kgfs.tree.node import ROOT_INODE, inode_of
 from kgfs.tree.vfs import Vfs, space_of
+from kgfs.tree.views import TREE
 from tests.support.library import ME, Library, library_at
 from tests.support.scenarios.driver import read_file
 from tests.support.scenarios.memory import Loop, MemoryDriver
@@ -34,7 +36,7 @@ def library(home: Path) -> Iterator[Library]:
 
 @pytest.fixture
 def vfs(library: Library) -> Vfs:
-    view = GarageView(library.stores, 1, 2, 3)
+    view = GarageView(library.stores, 1, 2, 3, TREE)
     return Vfs(GarageRoot(view), lambda: space_of("/"))
 
 
@@ -78,9 +80,9 @@ def test_the_ledger_is_there_and_grows(library: Library, driver: MemoryDriver) -
     assert driver.stat(b"ledger/" + name).size == len(first)
     library.settle()
     ship_once(library.stores.journal, library.stores.garage.ledger)
-    assert b"VersionMinted" in opened.read(1 << 20, len(first))
+    assert b"version.minted" in opened.read(1 << 20, len(first))
     opened.close()
-    assert b"VersionMinted" in read_file(driver, b"ledger/" + name)
+    assert b"version.minted" in read_file(driver, b"ledger/" + name)
 
 
 def test_originals_say_whose_they_are(library: Library, driver: MemoryDriver) -> None:
@@ -181,7 +183,7 @@ def test_what_left_or_grew_is_news(library: Library, vfs: Vfs, driver: MemoryDri
     from kgfs.ingest.keeping.ship import ship_once
 
     ship_once(library.stores.journal, library.stores.garage.ledger)
-    news = GarageFeed(GarageView(library.stores, 1, 2, 3), vfs)
+    news = GarageFeed(GarageView(library.stores, 1, 2, 3, TREE), vfs)
     key = library.document("Zen/documents/zen.txt").key
     parent, name = ROOT_INODE, b""
     inodes = []
@@ -199,7 +201,7 @@ def test_what_left_or_grew_is_news(library: Library, vfs: Vfs, driver: MemoryDri
     assert news.poll() == []
     library.write("Zen/documents/other.txt", b"more")
     ship_once(library.stores.journal, library.stores.garage.ledger)
-    assert StaleInode(inode_of(key_of(below("ledger", segment.name))), data=True) in news.poll()
+    assert StaleInode(inode_of(keys.kept(below("ledger", segment.name))), data=True) in news.poll()
     library.stores.garage.objects.delete(key)
     parent, name, inode = inodes[-1]
     found = [*news.poll(), *news.poll()]
@@ -208,7 +210,7 @@ def test_what_left_or_grew_is_news(library: Library, vfs: Vfs, driver: MemoryDri
 
 
 def test_a_large_folder_is_listed_by_name_alone(library: Library) -> None:
-    view = GarageView(library.stores, 1, 2, 3)
+    view = GarageView(library.stores, 1, 2, 3, TREE)
     root = GarageRoot(view)
     for number in range(50):
         library.stores.garage.objects.put(f"records/d/{number:032x}.json", b"{}")

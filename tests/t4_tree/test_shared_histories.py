@@ -26,16 +26,26 @@ from kgfs.ingest.life.rebuild import rebuild
 from kgfs.ingest.sharing.exchange import Exchange
 from kgfs.settings import Garage as GarageSettings
 from kgfs.stores.garage.contract import Garage
-from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.sqlite import SqliteVectors
+from tests.fakes.garage import MemoryGarage
 from tests.support.histories import ONTOLOGIES, OPERATIONS, Place, act, compute_with, differences, seen
 
 HOMES = 2
 BORDERS = ("decided", "staged", "published", "indexed", "noted", "forgotten", "forgetting-committed", "redacted")
-BORDERS += ("word-recorded", "followed-in-graph", "built-aside", "delivered", "followed", "forgetting-owed", "erased")
+BORDERS += (
+    "word-recorded",
+    "publication-recorded",
+    "publication-delivered",
+    "followed-in-graph",
+    "built-aside",
+    "delivered",
+    "followed",
+    "forgetting-owed",
+    "erased",
+)
 
 
 class Killed(BaseException):

@@ -10,11 +10,11 @@ import pytest
 
 from kgfs.domain.documents import Name
 from kgfs.errors import MissingError
-from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.tree.documents import DocumentsFolder
 from kgfs.tree.node import ROOT_INODE, AttrChange, Caller, File
 from kgfs.tree.ontology import OntologyFolder
 from kgfs.tree.vfs import RENAME_NOREPLACE, Vfs, space_of
+from tests.fakes.garage import MemoryGarage
 from tests.support.documents_tree import world_of
 from tests.support.hosts import Host, host
 

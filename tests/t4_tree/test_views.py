@@ -196,3 +196,27 @@ def test_the_error_log_grows_while_it_is_read(library: Library, tmp_path: Path) 
     library.context.config.errors_log.write_bytes(b'{"error": 1}\n')
     assert handle.read(0, 100) == b'{"error": 1}\n'
     library.context.config.errors_log.unlink()
+
+
+def test_best_is_the_strongest_piece_of_evidence_and_follows_it(library: Library) -> None:
+    """It has inodes of its own, and is not listed."""
+    library.add(
+        "Zen/documents/a.txt", b"Koan, koan. A koan is a riddle.", {"Koan": ["Koan", "koan", "A koan is a riddle"]}
+    )
+    folder = "Zen/koan.concept/evidence"
+    rows = library.stores.graph.instances(concept_called(library, "koan"))
+    strongest = min(rows, key=lambda row: (not row.defines, -row.confidence, row.n))
+    assert library.names(folder) == [str(row.n) for row in rows]
+    for name in library.names(f"{folder}/best"):
+        best, listed = library.node(f"{folder}/best/{name}"), library.node(f"{folder}/{strongest.n}/{name}")
+        assert best.inode != listed.inode
+        assert replace(best.attr(), inode=0) == replace(listed.attr(), inode=0)
+        if isinstance(best, File):
+            assert library.read(f"{folder}/best/{name}") == library.read(f"{folder}/{strongest.n}/{name}")
+    assert library.read(f"{folder}/best/quote.txt") == strongest.quote.encode()
+
+
+def concept_called(library: Library, name: str) -> str:
+    concept = library.stores.graph.concept_named(library.ontology().id, name)
+    assert concept is not None
+    return concept.concept_id

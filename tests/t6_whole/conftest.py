@@ -7,6 +7,7 @@ import pytest
 
 from tests.support.logs import undeclared
 from tests.support.running import Place
+from tests.support.sharing import homes  # noqa: F401 - a fixture
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import signal
 import sqlite3
 import subprocess
 from contextlib import closing
-from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -16,33 +15,13 @@ import pytest
 from kgfs.config import load
 from tests.support.knowledge_of import knowledge_of
 from tests.support.mounting import journal_of
-from tests.support.peers.buckets import in_bucket
 from tests.support.peers.homes import SERVERS, anywhere, lifecycle
 from tests.support.running import LET_GO_SOON, Place, until
+from tests.support.traces import told, traces
 
 pytestmark = lifecycle
 
-ENCODINGS = ("utf-8", "utf-16-le", "utf-16-be")
 FILLER = "Zen practice uses koans to exhaust the mind. Direct experience comes before words.\n\n"
-
-
-def told(marker: str) -> str:
-    """A text in which the marker is a concept, in quotes and in labels."""
-    return (
-        f"# The {marker} monastery\n\nThe {marker} monastery is a school of Buddhism. A {marker} abbot uses a koan.\n\n"
-        f"Zen practice is taught by the {marker} abbot. The {marker} monastery keeps direct experience.\n"
-    )
-
-
-def traces(home: Path, *markers: str) -> list[tuple[str, str]]:
-    """(file or object, marker) wherever one stands, in either case and any of the encodings; a database's free pages and log too."""
-    wanted = [(marker, marker.lower().encode(e)) for marker in markers for e in ENCODINGS]
-    files = ((str(path.relative_to(home)), path.read_bytes()) for path in sorted(home.rglob("*")) if path.is_file())
-    found = set()
-    for name, content in chain(files, in_bucket(load(home))):
-        said = content.lower()
-        found |= {(name, marker) for marker, raw in wanted if raw in said}
-    return sorted(found)
 
 
 @pytest.fixture

@@ -18,11 +18,12 @@ import pytest
 from bench.speed.works import WORKS
 from kgfs import config, errors
 from kgfs.cli import cli
-from kgfs.render.readme import AGENTS
-from kgfs.render.readme import README as MOUNT_README
-from kgfs.tree.ontology import PARTS
+from kgfs.render.readme import AGENTS, readme
+from kgfs.tree.places import ONTOLOGY
+from kgfs.tree.views import TREE, VIEWS
 from tests.support.running import ROOT
 
+MOUNT_README = readme(line for view in VIEWS for line in view.about)
 PAGES = {page.name: page.read_text() for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))}
 TEXTS = PAGES | {"README.md of a mount": MOUNT_README, "AGENTS.md of a mount": AGENTS, "kgfs --help": cli.help or ""}
 README = PAGES["README.md"]
@@ -177,9 +178,9 @@ def test_exit_codes_are_those_of_the_errors() -> None:
 
 def test_the_tree_is_shown_whole() -> None:
     shown = section("The tree")
-    for part in PARTS:
-        if part != ".ignore":
-            assert part in shown, part
+    for name, view in TREE.at(ONTOLOGY).items():
+        if view.about:
+            assert name in shown, name
 
 
 def test_nothing_is_left_to_fill_in() -> None:

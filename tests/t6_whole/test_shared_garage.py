@@ -19,6 +19,7 @@ from kgfs.config import load
 from kgfs.errors import BadInputError
 from kgfs.stores.waiting import LEAVING, WAITING
 from scripts.servers import process
+from tests.support.journal_life import tables
 from tests.support.knowledge_of import knowledge_of
 from tests.support.logs import AWAY
 from tests.support.mounting import EVER, journal_of
@@ -28,7 +29,6 @@ from tests.support.peers.losing import Losing
 from tests.support.running import PATIENCE, Place, until
 from tests.support.sharing import SEEN, show_the_same, tree, versions_of
 from tests.support.stopping import stopped
-from tests.t1_stores.test_journal_oracle import tables
 
 COLLIDED = "sharing"
 

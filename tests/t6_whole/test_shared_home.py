@@ -11,13 +11,11 @@ import pytest
 
 from tests.support.logs import AWAY
 from tests.support.running import Place, until
-from tests.t6_whole.test_shared_work import homes
 
 SEEN = 60.0
 """Seconds for what others did to be seen, on a machine that does much else."""
 WORDS = "A garbage collector is a form of automatic memory management. The garbage collector uses reference counting."
 
-__all__ = ["homes"]
 pytestmark = [pytest.mark.slow, pytest.mark.mounted, pytest.mark.logs(AWAY)]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kgfs.cli import wait
+from kgfs.app import backlog
 from kgfs.config import Config
 from kgfs.errors import NoWorkerError
 from kgfs.stores.worker_lock import WorkerLock
@@ -41,9 +41,9 @@ def test_a_worker_that_begins_while_the_servers_are_asked_is_waited_for(
             assert isinstance(documents, Folder)
             documents.remove_file("note.txt")
 
-        monkeypatch.setattr(wait, "PATIENCE", 0.0)
-        monkeypatch.setattr(wait, "away", meanwhile)
-        wait._wait(config, journal, 0.0)
+        monkeypatch.setattr(backlog, "NO_WORKER", 0.0)
+        monkeypatch.setattr(backlog, "away", meanwhile)
+        backlog._wait(config, journal, 0.0, lambda done, total, what: None)
 
 
 @pytest.mark.claim("WORK-6")
@@ -54,8 +54,8 @@ def test_why_the_last_worker_ended_is_not_said_to_keep_another_from_beginning(
     config = owing.context.config
     with WorkerLock(config.run) as lock:
         lock.note({"state": "ended", "reason": ENDED})
-    monkeypatch.setattr(wait, "PATIENCE", 0.0)
+    monkeypatch.setattr(backlog, "NO_WORKER", 0.0)
     with pytest.raises(NoWorkerError) as told:
-        wait._wait(config, owing.stores.journal, 0.0)
+        backlog._wait(config, owing.stores.journal, 0.0, lambda done, total, what: None)
     assert "Start one: kgfs worker" in str(told.value) and str(told.value).endswith(f"before it could begin: {ENDED}")
     assert "cannot go on" not in str(told.value)

@@ -9,6 +9,7 @@ from pathlib import Path
 from kgfs.errors import KgfsError
 from kgfs.ingest.depositing import trash
 from kgfs.ingest.keeping.settle import Settler
+from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.error_log import ErrorLog, Trouble
 from kgfs.stores.stores import Stores
 
@@ -18,6 +19,8 @@ TRASH_EVERY = 600.0
 """Seconds between looks at what has been in the trash for long enough."""
 ROOM_EVERY = 1.0
 """Seconds between looks at whether the disk is nearly full."""
+FILL_EVERY = 10.0
+"""Seconds between looks at whether the disk reserve is whole."""
 RETRY = 5.0
 """Seconds before a store that failed is tried again."""
 
@@ -36,9 +39,11 @@ class Chores:
         trash_days: int,
         ship: Callable[[], object],
         is_current: Callable[[], bool] = lambda: True,
+        reserve: DiskReserve | None = None,
     ) -> None:
         """``request`` is the file whose touching asks for settling at once; ``ship`` is how facts get to the ledger. Nothing
-        that is kept is removed before ``is_current`` says that no fact is missing here."""
+        that is kept is removed before ``is_current`` says that no fact is missing here. ``reserve`` is filled where it lacks
+        something."""
         self._stores = stores
         self._ship_now = ship
         self._is_current = is_current
@@ -54,6 +59,8 @@ class Chores:
         self._trash_days = trash_days
         self._next_trash = 0.0
         self._next_room = 0.0
+        self._reserve = reserve
+        self._next_fill = 0.0
         self._resting_until = 0.0
 
     def __call__(self) -> None:
@@ -62,6 +69,7 @@ class Chores:
         self._settling_failed = False
         try:
             self._leave_room()
+            self._fill_reserve()
             self._settle()
             self._ship()
             self._empty_trash()
@@ -83,6 +91,11 @@ class Chores:
         if time.monotonic() >= self._next_room:
             self._next_room = time.monotonic() + ROOM_EVERY
             self._stores.garage.objects.leave_room()
+
+    def _fill_reserve(self) -> None:
+        if self._reserve is not None and time.monotonic() >= self._next_fill:
+            self._next_fill = time.monotonic() + FILL_EVERY
+            self._reserve.fill()
 
     def _ship(self) -> None:
         if time.monotonic() >= self._next_ship:

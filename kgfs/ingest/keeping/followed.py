@@ -13,12 +13,12 @@ from kgfs.config import Config
 
 
 def graph_note(config: Config) -> Path:
-    """[the last fact that a graph of the home's own has, its epoch then]. Read and written by ``working.own_graph``."""
+    """[the last fact that the graph has, its epoch then], as a former version noted it. The graph's file says it now."""
     return config.run / "graph.upto"
 
 
 def vectors_note(config: Config, model: str) -> Path:
-    """[the last fact that was done to vectors of the home's own]. Read and written by ``working.own_vectors``."""
+    """[the last fact that was done to vectors of the home's own]. Read and written by ``working.follow_vectors``."""
     return config.run / f"vectors-{hashlib.sha256(model.encode()).hexdigest()[:12]}.upto"
 
 

@@ -12,6 +12,8 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from kgfs.config import Config
 from kgfs.domain.documents import Document, Name, NameKind, Ontology, Version
@@ -22,6 +24,7 @@ from kgfs.ingest.depositing.deposit import Deposits
 from kgfs.ingest.keeping.settle import Settler
 from kgfs.ingest.life.purge import conclude, decided_about, purge
 from kgfs.ingest.life.survivors import commit_of
+from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.found import ontology_of
 from kgfs.stores.graph.vocabulary import Concept
@@ -79,6 +82,29 @@ class Plan:
     @property
     def nothing(self) -> bool:
         return not self.documents and not self.names and not self.ontologies
+
+    def plain(self) -> dict[str, Any]:
+        """Return the plan as plain data."""
+        return {
+            "cascade": self.cascade,
+            "purge": self.purge,
+            "documents": [
+                {
+                    "doc_id": leaving.document.doc_id,
+                    "key": leaving.document.key,
+                    "paths": leaving.paths,
+                    "trashed": leaving.trashed,
+                    "versions": leaving.versions,
+                    "evidence": leaving.evidence,
+                }
+                for leaving in self.documents
+            ],
+            "names": len(self.names),
+            "ontologies": [ontology.name for ontology in self.ontologies],
+            "concepts_gone": [concept.name for concept in self.gone],
+            "concepts_lessened": {concept.name: lost for concept, lost in self.lessened},
+            "other_documents": dict(self.others),
+        }
 
 
 def plan(stores: Stores, targets: Sequence[Found], cascade: str, *, purge: bool) -> Plan:
@@ -200,11 +226,12 @@ def carry_out(config: Config, stores: Stores, asked: str = "") -> int:
     owed = [one for one in stores.journal.names.forgettings() if one.order not in unconfirmed]
     if any(one.purge for one in owed):
         Settler(config, stores).sweep()
+    reserve = DiskReserve(config.home)
     failed: dict[str, KgfsError] = {}
     done = set[str]()
     for one in owed:
         try:
-            _carry_out(config, stores, one)
+            reserve.run(partial(_carry_out, config, stores, one))
             done.add(one.order)
         except (MissingError, RotError) as error:
             failed[one.order] = error
@@ -243,11 +270,13 @@ def _carry_out(config: Config, stores: Stores, owed: Forgetting) -> None:
         if current.cascade == "none":
             _keep_texts(stores, current.doc_ids)
         else:
-            _leave_graph(stores, current, commit_id)
+            if stores.publish is None:
+                _leave_graph(stores, current, commit_id)
             border("forgetting-committed")
             if current.purge:
                 redaction, decisions = purge(config, stores, current)
-        stores.journal.record(
+        record = stores.publish or stores.journal.record
+        record(
             ForgettingDone(
                 order=current.order,
                 doc_ids=current.doc_ids,
@@ -270,7 +299,8 @@ def _read_again(stores: Stores, doc_ids: Iterable[str]) -> None:
         shown = document is None or not document.commit_id or stores.graph.document(doc_id) is not None
         if document is not None and not shown and stores.journal.names.names_of(doc_id):
             commit_id = f"forget-{doc_id}-{document.deposit}"
-            stores.journal.record(DocumentForgotten(doc_id, "orphans", commit_id, time.time_ns()))
+            record = stores.publish or stores.journal.record
+            record(DocumentForgotten(doc_id, "orphans", commit_id, time.time_ns()))
 
 
 def _leave_graph(stores: Stores, owed: Forgetting, commit_id: str) -> None:

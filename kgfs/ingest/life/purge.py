@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Container, Iterable, Sequence
-from contextlib import closing
-from dataclasses import asdict
+from collections.abc import Container, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import asdict, replace
 
 from kgfs.config import Config
 from kgfs.errors import MissingError, RotError, StoreError
@@ -20,7 +20,7 @@ from kgfs.ingest.keeping.content import only_in_garage
 from kgfs.ingest.keeping.giving_up import GivingUp
 from kgfs.ingest.keeping.quarantine import erase, erase_logged
 from kgfs.ingest.keeping.settle import Settler
-from kgfs.ingest.life.survivors import hide_names, load_renaming, name_anew
+from kgfs.ingest.life.survivors import commit_of, hide_names, load_renaming, name_anew
 from kgfs.ingest.reading.kin import alike
 from kgfs.ingest.reading.records import fingerprint_of
 from kgfs.ingest.sharing.exchange import Exchange
@@ -42,15 +42,17 @@ OWN = ("readings", "decisions", "records", "vectors", "texts")
 
 def purge(config: Config, stores: Stores, owed: Forgetting) -> tuple[str, tuple[str, ...]]:
     """The garage keys of the redaction, and of what other documents say from now on. The documents left the graph
-    before; the caller keeps everybody from settling, and notes in the journal that it is done."""
+    before or, where homes share the ledger, leave it behind the fact that is recorded of this; the caller keeps everybody from settling, and notes in the journal that it is done."""
     key = key_of_redaction(owed.order)
-    if not stores.garage.objects.exists(key):  # made once, since what it is made from is erased after it
-        stores.garage.objects.put(key, encode_redaction(_redacted(stores, owed)))
-    border("redacted")
-    renaming = load_renaming(stores, owed.order)
-    hide_names(stores, decode_redaction(stores.garage.objects.get(key), key), renaming, owed.doc_ids)
+    with _without_them(stores, owed) as after:
+        if not stores.garage.objects.exists(key):  # made once, since what it is made from is erased after it
+            stores.garage.objects.put(key, encode_redaction(_redacted(after, owed)))
+        border("redacted")
+        renaming = load_renaming(stores, owed.order)
+        hide_names(after, decode_redaction(stores.garage.objects.get(key), key), renaming, owed.doc_ids)
     border("names-hidden")
-    _leave_vectors(config, stores, owed.doc_ids, sorted(_founded(stores, owed)))
+    if stores.publish is None or stores.vectors is None:  # else they follow the fact that is recorded of this
+        _leave_vectors(config, stores, owed.doc_ids, sorted(_founded(stores, owed)))
     leaving = set(owed.doc_ids)
     for doc_id in owed.doc_ids:
         _rescue_records(stores, doc_id, leaving)
@@ -101,6 +103,18 @@ def decode_redaction(raw: bytes, key: str) -> Redaction:
         return Redaction(**{name: tuple(tuple(row) for row in rows) for name, rows in body.items()})
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{key}: no redaction ({error}).") from error
+
+
+@contextmanager
+def _without_them(stores: Stores, owed: Forgetting) -> Iterator[Stores]:
+    """Give the stores as they are once the documents have left the graph. Where homes share the ledger they leave it with the fact
+    that says so; until then that is rehearsed."""
+    if stores.publish is None:
+        yield stores
+        return
+    with stores.graph.rehearse():
+        stores.graph.forget(commit_of(owed), owed.doc_ids, owed.at, owed.concepts)
+        yield replace(stores, vectors=None)
 
 
 def _redacted(stores: Stores, owed: Forgetting) -> Redaction:

@@ -7,7 +7,7 @@ again: :func:`replay_in_graph` and, where it changes vectors, :func:`replay_in_v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
@@ -30,6 +30,7 @@ from kgfs.stores.journal.facts import (
     Fact,
     ForgettingDone,
 )
+from kgfs.stores.journal.following import confirmed
 from kgfs.stores.portions import portions
 from kgfs.stores.readings import (
     Decisions,
@@ -48,6 +49,7 @@ Progress = Callable[[int, int], None]
 """Is told (publications carried out, of how many)."""
 
 ROWS_AT_ONCE = 1000
+EVER = 2**63 - 1
 WEIGHT_AT_ONCE = 4_000_000
 """Rows of vectors and characters of texts with them that are put together, of whichever documents; those of one are in any case."""
 
@@ -67,8 +69,11 @@ def rebuild(stores: Stores, progress: Progress = lambda done, total: None, ontol
 
 
 def rebuild_graph(stores: Stores, progress: Progress = lambda done, total: None, ontology: str = "") -> int:
-    """As ``rebuild``, without the vectors."""
-    facts = list(_facts(stores, ontology))
+    """As ``rebuild``, without the vectors. Of a ledger that homes share, what it is known to have when this is called and, of
+    one ontology, what the graph has followed."""
+    sharing = stores.journal.sharing
+    upto = (stores.graph.followed() or 0 if ontology else confirmed(stores.journal)) if sharing else EVER
+    facts = list(_facts(stores, ontology, upto))
     total = sum(isinstance(fact, DocumentRead) for fact in facts)
     done = 0
     with closing(stores.graph.aside()) as built:
@@ -79,7 +84,11 @@ def rebuild_graph(stores: Stores, progress: Progress = lambda done, total: None,
                 done += 1
                 progress(done, total)
         border("built-aside")
+        if sharing:
+            built.note_followed(upto)
         stores.graph.adopt(built, ontology)
+    if sharing and not ontology:
+        stores.graph.redact([], [])  # no trace of what other homes purged
     return done
 
 
@@ -250,19 +259,26 @@ def _(fact: ConceptSplit, replayed: ReplayedVectors) -> None:
 # ------------------------------------------------------------------------------------------------------
 
 
-def _facts(stores: Stores, ontology: str) -> Iterator[Fact]:
-    """Those that changed graph or vectors, in order; with ``ontology`` only those that concern it. One that concerns
-    several comes whole: replayed where the documents of the others are unknown it does nothing about them."""
-    for _, fact in told(stores):
+def _facts(stores: Stores, ontology: str, upto: int = EVER) -> Iterator[Fact]:
+    """Those up to the fact ``upto`` that changed graph or vectors, in order; with ``ontology`` only those that concern it. One that
+    concerns several comes whole: replayed where the documents of the others are unknown it does nothing about them."""
+    for number, fact in told(stores):
+        if number > upto:
+            return
         if _replayed(fact) and (not ontology or ontology in _concerned(fact, stores)):
             yield fact
 
 
 def told(stores: Stores) -> Iterator[tuple[int, Fact]]:
-    """All facts in order, each with its number. Of the publication of a document that was purged since only that is left
-    which it did to others: the documents that it superseded leave."""
-    erased = purged(stores)
-    for number, fact in enumerate(map(decode, entries(stores.journal, stores.garage.ledger)), 1):
+    """All facts in order, each with its number, as :func:`without_purged`."""
+    numbered = enumerate(map(decode, entries(stores.journal, stores.garage.ledger)), 1)
+    return without_purged(numbered, purged(stores))
+
+
+def without_purged(facts: Iterable[tuple[int, Fact]], erased: Mapping[str, int]) -> Iterator[tuple[int, Fact]]:
+    """Yield numbered facts, without publications of documents that are purged by a later one (``erased``: doc_id → number of the
+    fact). Of such a publication only that is left which it did to others: the documents that it superseded leave."""
+    for number, fact in facts:
         if not isinstance(fact, (DocumentRead, DocumentForgotten)) or number >= erased.get(fact.doc_id, 0):
             yield number, fact
         elif isinstance(fact, DocumentRead):
@@ -272,10 +288,16 @@ def told(stores: Stores) -> Iterator[tuple[int, Fact]]:
 
 def purged(stores: Stores) -> dict[str, int]:
     """doc_id → the number of the fact that purged it last: nothing of what was read of it before is left."""
+    numbered = enumerate(entries(stores.journal, stores.garage.ledger), 1)
+    told = ((number, decode_if(entry, ForgettingDone)) for number, entry in numbered)
+    return purges_among((number, fact) for number, fact in told if fact is not None)
+
+
+def purges_among(facts: Iterable[tuple[int, Fact]]) -> dict[str, int]:
+    """The same of numbered facts."""
     found: dict[str, int] = {}
-    for number, entry in enumerate(entries(stores.journal, stores.garage.ledger), 1):
-        fact = decode_if(entry, ForgettingDone)
-        if fact is not None and fact.purge:
+    for number, fact in facts:
+        if isinstance(fact, ForgettingDone) and fact.purge:
             found |= dict.fromkeys(fact.doc_ids, number)
     return found
 

@@ -46,6 +46,9 @@ def decide(stores: Stores, plan: Plan) -> None:
     for decisions in plan.decisions:
         stores.garage.objects.put(decisions.key, decisions.encode())
     border("word-kept")
+    if stores.publish is not None:
+        stores.publish(plan.word)
+        return
     stores.journal.record(plan.word)
     border("word-recorded")
     carry_out_word(stores, plan.word)
@@ -124,7 +127,9 @@ def founded_rows(stores: Stores, word: Word, model: str) -> list[Row]:
 
 def catch_up(stores: Stores) -> None:
     """Carry out a word that was recorded by a process that was killed before it had done so in graph and index: only the
-    last can be."""
+    last can be. Nothing where homes share the ledger, which their graphs follow."""
+    if stores.journal.sharing:
+        return
     word = last_word(stores.journal)
     if word is None:
         return
@@ -133,12 +138,6 @@ def catch_up(stores: Stores) -> None:
         carry_out_word(stores, word)
     elif published == stores.graph.epoch():
         _index(stores, word)
-
-
-def is_word_owed(stores: Stores) -> bool:
-    """Whether the last word may be recorded and not carried out."""
-    word = last_word(stores.journal)
-    return word is not None and stores.graph.published(word.commit_id) in (None, stores.graph.epoch())
 
 
 def last_word(journal: Journal) -> Word | None:

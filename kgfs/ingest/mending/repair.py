@@ -18,7 +18,6 @@ from kgfs.ingest.keeping.settle import Settler
 from kgfs.ingest.life.rebuild import rebuild_graph, rebuild_vectors
 from kgfs.ingest.mending.restore_garage import lost, restore_original
 from kgfs.ingest.sharing.shipping import shipping
-from kgfs.ingest.working import own_graph
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.hosts import is_left_aside
 from kgfs.stores.journal.encoding import encode
@@ -42,8 +41,7 @@ def repair(
     done = [(damage, mend.one(damage)) for damage in found if damage.kind not in BY_GRAPH | BY_VECTORS]
     by_graph = [damage for damage in found if damage.kind in BY_GRAPH]
     if by_graph:
-        with own_graph.deriving(config, stores, whole=True):
-            rebuild_graph(stores, lambda at, of: progress(at, of, "documents derived"))
+        rebuild_graph(stores, lambda at, of: progress(at, of, "documents derived"))
     by_vectors = [damage for damage in found if damage.kind in BY_VECTORS]
     if by_graph or by_vectors:
         rebuild_vectors(stores)

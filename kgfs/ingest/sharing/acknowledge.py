@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from kgfs.config import Config
 from kgfs.errors import BusyError
-from kgfs.ingest.keeping.followed import graph_note, read_note
 from kgfs.ingest.keeping.giving_up import GivingUp
 from kgfs.ingest.keeping.settle import Settler
 from kgfs.ingest.sharing.obey import is_obeyed
@@ -38,7 +37,7 @@ def acknowledge(config: Config, stores: Stores) -> None:
     roll = read_roll(config, stores)
     own = next((host for host in roll.hosts if host.id == host_id(config)), None)
     said = own.followed if own is not None else 0
-    followed = max(_derived(config, stores, followed), said)
+    followed = max(_derived(stores, followed), said)
     if own is not None and _is_said(own, followed):
         return
     purges = [purge.fact for purge in roll.purges if said < purge.fact <= followed]
@@ -81,9 +80,9 @@ def _is_concluded(config: Config, stores: Stores) -> bool:
         return False
 
 
-def _derived(config: Config, stores: Stores, known: int) -> int:
+def _derived(stores: Stores, known: int) -> int:
     """Up to which of the facts that are known the home's graph has what others did. Nobody else takes out of it what
     they purged."""
-    noted = read_note(graph_note(config)) or [0]
-    behind = stores.graph.epoch() and noted[0] < stores.journal.changed_elsewhere()
-    return min(known, noted[0]) if behind else known
+    followed = stores.graph.followed() or 0
+    behind = stores.graph.epoch() and followed < stores.journal.changed_elsewhere()
+    return min(known, followed) if behind else known

@@ -8,6 +8,7 @@ from kgfs.config import Config
 from kgfs.ingest.keeping.ship import ship_once
 from kgfs.ingest.sharing.acknowledge import acknowledge
 from kgfs.ingest.sharing.exchange import Exchange
+from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.stores import Stores
 
 
@@ -22,7 +23,7 @@ def shipping(config: Config, stores: Stores, exchange: Exchange | None = None) -
             acknowledge(config, stores)
 
         return follow
-    return lambda: ship_once(stores.journal, stores.garage.ledger)
+    return lambda: _ship(config, stores)
 
 
 def meeting(config: Config) -> Callable[[Stores], object]:
@@ -32,6 +33,11 @@ def meeting(config: Config) -> Callable[[Stores], object]:
         if stores.journal.sharing:
             Exchange(config, stores).meet()
         else:
-            ship_once(stores.journal, stores.garage.ledger)
+            _ship(config, stores)
 
     return meet
+
+
+def _ship(config: Config, stores: Stores) -> int:
+    """May use the disk reserve: what removes must get to the ledger too, and nothing of a fact is larger than a name."""
+    return DiskReserve(config.home).run(lambda: ship_once(stores.journal, stores.garage.ledger))

@@ -16,7 +16,7 @@ from pathlib import Path
 from kgfs.config import Config
 from kgfs.errors import BusyError, KgfsError
 from kgfs.failpoints import border
-from kgfs.ingest.keeping.followed import graph_note, read_note, vectors_note
+from kgfs.ingest.keeping.followed import read_note, vectors_note
 from kgfs.stores.error_log import ErrorLog, Trouble
 from kgfs.stores.garage.contract import Objects
 from kgfs.stores.garage.durable import os_errors
@@ -28,7 +28,7 @@ from kgfs.stores.leases.contract import Lease
 from kgfs.stores.leases.holding import Holding
 from kgfs.stores.locks import alone, locked_within
 from kgfs.stores.snapshots import layout
-from kgfs.stores.snapshots.copying import copy_graph, copy_names, copy_vectors, epoch_in
+from kgfs.stores.snapshots.copying import copy_graph, copy_names, copy_vectors
 from kgfs.stores.snapshots.layout import GRAPH, MANIFEST, NAMES, VECTORS, File, Manifest
 from kgfs.stores.snapshots.putting import put_file
 from kgfs.stores.spare import leave_spare
@@ -177,18 +177,10 @@ def _copied(config: Config, model: str, stop: Stop) -> list[tuple[str, Path, int
     if followed and vectors and vectors.exists():
         copy_vectors(vectors, folder / VECTORS, model, stop)
         found.append((VECTORS, folder / VECTORS, followed[0]))
-    copy_graph(config.graph_db, folder / GRAPH, stop)
-    found.append((GRAPH, folder / GRAPH, _position_of_graph(config, folder / GRAPH)))
+    found.append((GRAPH, folder / GRAPH, copy_graph(config.graph_db, folder / GRAPH, stop)))
     # Last, so that the names know every fact that the others hold.
     found.append((NAMES, folder / NAMES, copy_names(config.front_db, folder / NAMES, stop)))
     return found
-
-
-def _position_of_graph(config: Config, copy: Path) -> int:
-    noted = read_note(graph_note(config))
-    if not noted or len(noted) != 2 or noted[1] != epoch_in(copy):
-        raise BusyError("The graph is just being changed. Try again later.")
-    return noted[0]
 
 
 def _refuse_purged(stores: Stores, position: int) -> None:

@@ -5,7 +5,8 @@ that killed, resumed, parallel and rebuilt runs make the same graph. Each step m
 
 - a finished Reading is found again by its key;
 - Decisions are kept before they are carried out, and found again if the graph shows them carried out;
-- publishing is idempotent by commit id, vectors by row key, and the fact that ends the job comes last.
+- publishing is idempotent by commit id, vectors by row key, and the fact that ends the job comes last;
+- where homes share the ledger that fact comes first (``Stores.publish``), and graph and vectors follow it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from kgfs.compute.contract import Compute
 from kgfs.compute.engine import Engine, Progress
 from kgfs.config import Config
 from kgfs.domain.documents import INGEST_VERSION, Document, State
-from kgfs.errors import KgfsError, LostLeaseError, MissingError, RotError, StoreError
+from kgfs.errors import KgfsError, MissingError, RotError, StoreError
 from kgfs.failpoints import border
 from kgfs.ingest.life.embed_again import give
 from kgfs.ingest.life.forget import carry_out as carry_out_forgetting
@@ -33,6 +34,7 @@ from kgfs.ingest.reading import embeddings
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.reading.kin import first_source, kin_of
 from kgfs.ingest.reading.read import ReadDocument
+from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.graph.vocabulary import EVERYTHING, Scope
 from kgfs.stores.journal.contract_jobs import Job
 from kgfs.stores.journal.facts import DocumentFailed, DocumentForgotten, DocumentRead
@@ -107,6 +109,10 @@ class Pipeline:
             decisions = self._decide(document, reading, vectors_of_reading, superseded, job)
             border("decided")
             still_ours()
+            if self.stores.publish is not None:
+                self._publish_first(document, reading, decisions)
+                border("published")
+                return
             self._commit(document, reading, decisions)
             border("published")
         shown = graph.document(document.doc_id)
@@ -115,23 +121,26 @@ class Pipeline:
         with self.clock.stage("index"):
             self._index(document, reading, decisions, vectors_of_reading, superseded, touched)
         border("indexed")
-        if graph.document(document.doc_id) is None:
-            raise LostLeaseError(f"Another machine took document {document.doc_id} out of the graph meanwhile.")
-        state = State.DONE if any(verdict.passed for verdict in reading.verdicts) else State.GATED
-        journal.record(
-            DocumentRead(
-                doc_id=document.doc_id,
-                state=state.value,
-                reading=reading.id,
-                decisions=decisions.key,
-                commit_id=decisions.commit_id,
-                superseded=superseded,
-                at=shown.ingested_at,
-                deposit=shown.deposit,
-                content_version=shown.content_version,
-            )
+        fact = _publication(
+            document, reading, decisions, superseded, shown.ingested_at, shown.deposit, shown.content_version
         )
+        if self.stores.publish is not None:
+            self.stores.publish(fact)
+        else:
+            journal.record(fact)
         border("noted")
+
+    def _publish_first(self, document: Document, reading: Reading, decisions: Decisions) -> None:
+        with self.clock.stage("commit"):
+            assert self.stores.publish is not None
+            at, version = time.time_ns(), self._content_version(document)
+            self.stores.publish(
+                _publication(document, reading, decisions, decisions.supersedes, at, document.deposit, version)
+            )
+
+    def _content_version(self, document: Document) -> int:
+        found = self.stores.journal.names.version_of(document.doc_id)
+        return found[0].n if found else 1
 
     def _decide(
         self,
@@ -156,26 +165,33 @@ class Pipeline:
             )
             decisions = without_suppressed(names, document, reading, decisions)
             decisions = replace(decisions, supersedes=superseded)
+            if self.stores.publish is not None:  # homes count epochs each for itself, and their decisions are to differ
+                decisions = replace(decisions, epoch=self.stores.graph.followed() or 0)
             self.stores.garage.objects.put(decisions.key, decisions.encode())
         return decisions
 
     def _commit(self, document: Document, reading: Reading, decisions: Decisions) -> None:
         with self.clock.stage("commit"):
-            found = self.stores.journal.names.version_of(document.doc_id)
             carry_out(
                 self.stores.graph,
                 document,
                 reading,
                 decisions,
                 text=text_of(self.stores.garage.objects, document, reading),
-                content_version=found[0].n if found else 1,
+                content_version=self._content_version(document),
                 supersedes=decisions.supersedes,
                 at=time.time_ns(),
             )
 
     def forget(self, document: Document, commit_id: str) -> None:
-        """Take a document nobody names any more out of graph and index (cascade=orphans)."""
+        """Take a document nobody names any more out of graph and index (cascade=orphans). May use the disk reserve."""
+        DiskReserve(self.config.home).run(lambda: self._forget(document, commit_id))
+
+    def _forget(self, document: Document, commit_id: str) -> None:
         graph = self.stores.graph
+        if self.stores.publish is not None:
+            self.stores.publish(DocumentForgotten(document.doc_id, "orphans", commit_id, time.time_ns()))
+            return
         touched = {concept.concept_id for concept in graph.concepts_of(document.doc_id)}
         if graph.published(commit_id) is not None:  # killed after the commit: what it had is not shown any more
             touched |= self._ever_had(document.doc_id)
@@ -205,7 +221,7 @@ class Pipeline:
 
     def recover(self) -> None:
         """After a worker that died between a commit to the graph and the note of it: make up for the note, whatever
-        became of the names and the job meanwhile. For the one worker, before it claims. What lacks its note is the last
+        became of the names and the job meanwhile. For the one worker of a home that is alone, before it claims. What lacks its note is the last
         commit, or came just before those of verbs; what a purge needs to know of is looked for behind them. MissingError
         or RotError where what is kept of one of them is lost, when all is done that can be."""
         graph, names = self.stores.graph, self.stores.journal.names
@@ -290,6 +306,29 @@ class Pipeline:
         rows += [row for row in founded if row.item in living]
         self.stores.vectors.upsert(rows)
         look_again(self.stores, [document.doc_id], living.keys())
+
+
+def _publication(
+    document: Document,
+    reading: Reading,
+    decisions: Decisions,
+    superseded: tuple[str, ...],
+    at: int,
+    deposit: int,
+    content_version: int,
+) -> DocumentRead:
+    state = State.DONE if any(verdict.passed for verdict in reading.verdicts) else State.GATED
+    return DocumentRead(
+        doc_id=document.doc_id,
+        state=state.value,
+        reading=reading.id,
+        decisions=decisions.key,
+        commit_id=decisions.commit_id,
+        superseded=superseded,
+        at=at,
+        deposit=deposit,
+        content_version=content_version,
+    )
 
 
 def _scope(job: Job | None) -> Scope:

@@ -2,14 +2,14 @@
 
 The graph of a home that shares its ledger with no other is its worker's (``stores.worker_lock``). Of homes that share a ledger
 each document is read by one, under a lease of its own, and one at a time publishes, under the lease ``publish``, so that
-documents are matched in order of deposit whoever read them; the others do the same to their graphs (``own_graph``). The lease
-only saves them work; what holds is what reached the ledger first (``GraphFact``).
+documents are matched in order of deposit whoever read them. What is published is carried out by all of them alike
+(``follow_graph``), once the ledger has it (``shared_commits``).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Protocol
 from kgfs.config import Config
 from kgfs.errors import AWAY, BusyError, FullError, KgfsError, LostLeaseError
 from kgfs.stores.error_log import ErrorLog
-from kgfs.stores.journal.following import confirmed, following
 from kgfs.stores.leases.bucket import BucketLeases
 from kgfs.stores.leases.contract import Lease
 from kgfs.stores.leases.holding import Holding
@@ -25,11 +24,12 @@ from kgfs.stores.stores import Stores
 
 if TYPE_CHECKING:  # models, which a verb that changes the graph may not need
     from kgfs.ingest.working.pipeline import Pipeline
-
-Exchange = Callable[[Stores], object]
-"""Delivers what this home has recorded, and learns what the others have."""
+    from kgfs.ingest.working.shared_commits import Exchange, SharedCommits
 
 PUBLISH = "publish"
+OVERTAKEN = (
+    "Another machine changed its graph meanwhile. If it was first, this was not carried out: look, and try again."
+)
 LOOK = 0.5
 """Seconds between looks whether another has let go."""
 KEEP_UP_EVERY = 2.0
@@ -122,12 +122,9 @@ class Together:
         self._pipeline = pipeline
         self._holding = holding
         self._exchange = exchange
-        self._ours: tuple[Lease, Pipeline] | None = None
+        self._ours: tuple[Lease, Pipeline, SharedCommits] | None = None
         self._not_before = 0.0
         self._keep_up_next = 0.0
-        self._conclude_next = 0.0
-        self._follows = 0
-        """The last fact of others that a graph of this home's own had when its turn began."""
         self._told: set[str] = set()
         """What could not be done for something that is lost."""
 
@@ -135,20 +132,15 @@ class Together:
 
     def prepare(self) -> bool:
         """What was ordered is carried out even where no document waits for its turn. Who has it did that when it began."""
-        from kgfs.ingest.matching.concepts import is_word_owed
-
-        stores = self._pipeline.stores
-        ordered = stores.journal.names.forgettings_count() or is_word_owed(stores)
-        return not ordered or self.publisher() is not None
+        return not self._pipeline.stores.journal.names.forgettings_count() or self.publisher() is not None
 
     def publisher(self) -> Pipeline | None:
-        from kgfs.ingest.working import own_vectors
+        from kgfs.ingest.working.shared_commits import SharedCommits
 
         if self._ours is not None:
-            lease, fenced = self._ours
-            if self._holding.holds(lease) and not self._holding.wanted(lease) and not self._is_overtaken():
-                self._conclude_own_graph()
-                return fenced
+            lease, publisher, commits = self._ours
+            if self._holding.holds(lease) and not self._holding.wanted(lease) and not commits.is_overtaken:
+                return publisher
             self.pass_on()
             # Longer than the others' looks, so that it is one of them who has it next.
             self._not_before = time.monotonic() + 2 * LOOK
@@ -162,37 +154,26 @@ class Together:
         try:
             stores = self._pipeline.stores
             self._exchange(stores)
-            known = confirmed(stores.journal)
-            fenced = replace(self._pipeline, stores=self._caught_up())
-            if own_vectors.has_own(self._pipeline.config, stores):
-                with self._as_far_as_possible():
-                    own_vectors.follow_vectors(self._pipeline.config, stores, known)
+            commits = SharedCommits(self._pipeline.config, stores, self._exchange)
+            publisher = replace(self._pipeline, stores=commits.stores)
             with self._as_far_as_possible():
-                fenced.recover()
+                commits.follow_vectors()
             with self._as_far_as_possible():
-                fenced.finish_forgetting()
+                publisher.finish_forgetting()
         except BaseException:
             self._holding.release(lease_now)
             raise
-        self._ours = lease_now, fenced
-        return fenced
+        self._ours = lease_now, publisher, commits
+        return publisher
 
     def pass_on(self) -> None:
         if self._ours is None:
             return
-        from kgfs.ingest.working import own_vectors
-
-        lease, _ = self._ours
+        lease, _, _ = self._ours
         self._ours = None
         try:
             if self._holding.holds(lease):
-                stores = self._pipeline.stores
-                self._exchange(stores)
-                self._conclude_next = 0.0
-                self._conclude_own_graph()
-                certain = not self._is_overtaken() and self._holding.surely_holds(lease)
-                if certain and own_vectors.has_own(self._pipeline.config, stores):
-                    own_vectors.conclude_vectors(self._pipeline.config, stores)
+                self._exchange(self._pipeline.stores)
         finally:
             self._holding.release(lease)
 
@@ -208,17 +189,14 @@ class Together:
     def keep_up(self, *, now: bool = False) -> None:
         if self._ours is not None or (time.monotonic() < self._keep_up_next and not now):
             return
-        from kgfs.ingest.working import own_graph, own_vectors
+        from kgfs.ingest.working.follow_graph import follow_graph
+        from kgfs.ingest.working.follow_vectors import are_behind, follow_vectors, has_own_vectors
 
         config, stores = self._pipeline.config, self._pipeline.stores
         with suppress(*AWAY), self._as_far_as_possible():
-            known = confirmed(stores.journal)
-            if own_graph.is_behind(config, stores):
-                own_graph.follow_graph(config, stores)
-            elif own_graph.is_far_behind(config, stores):
-                own_graph.conclude_graph(config, stores)
-            if own_vectors.has_own(config, stores) and own_vectors.are_behind(config, stores):
-                own_vectors.follow_vectors(config, stores, known)
+            follow_graph(config, stores)
+            if has_own_vectors(config, stores) and are_behind(config, stores):
+                follow_vectors(config, stores)
         self._keep_up_next = time.monotonic() + KEEP_UP_EVERY
 
     @contextmanager
@@ -243,26 +221,6 @@ class Together:
 
     def end(self, lease: Lease) -> None:
         self._holding.release(lease)
-
-    def _caught_up(self) -> Stores:
-        """The stores to publish with, where the graph is as the others have left it."""
-        stores = self._pipeline.stores
-        from kgfs.ingest.working.own_graph import follow_graph
-
-        self._follows = follow_graph(self._pipeline.config, stores)
-        return replace(stores, journal=following(stores.journal, self._follows))
-
-    def _is_overtaken(self) -> bool:
-        """Whether another has published to its own graph all the same, because it took this one for dead."""
-        return self._pipeline.stores.journal.changed_elsewhere() > self._follows
-
-    def _conclude_own_graph(self) -> None:
-        if time.monotonic() < self._conclude_next:
-            return
-        from kgfs.ingest.working.own_graph import conclude_graph
-
-        conclude_graph(self._pipeline.config, self._pipeline.stores)
-        self._conclude_next = time.monotonic() + KEEP_UP_EVERY
 
 
 @contextmanager
@@ -296,33 +254,31 @@ def only_changer(config: Config, stores: Stores, exchange: Exchange, patience: f
                 raise BusyError("Another machine changes the graph, and did not let go. Try again later.")
             time.sleep(LOOK / 2)
         exchange(stores)
-        from kgfs.ingest.working.own_graph import conclude_graph, follow_graph
+        from kgfs.ingest.working.shared_commits import SharedCommits
 
-        follows = follow_graph(config, stores)
-        yield replace(stores, journal=following(stores.journal, follows))
+        commits = SharedCommits(config, stores, exchange)
+        try:
+            yield commits.stores
+        except LostLeaseError as error:
+            raise BusyError(OVERTAKEN) from error
         exchange(stores)
-        if stores.journal.changed_elsewhere() > follows:
-            raise BusyError(
-                "Another machine changed its graph meanwhile. If it was first, this was not carried out: look, and try again."
-            )
-        conclude_graph(config, stores)
+        if commits.is_overtaken:
+            raise BusyError(OVERTAKEN)
 
 
 @contextmanager
 def only_deriver(config: Config, stores: Stores, exchange: Exchange, *, whole: bool) -> Iterator[Stores]:
     """The same for a verb that derives the graph anew, ``whole`` or in part, which concerns nobody else where it is the home's
     own: no turn is waited for then."""
-    from kgfs.ingest.working import own_graph
-
-    if not own_graph.has_own(stores):
-        with only_changer(config, stores, exchange) as alone:
-            yield alone
+    if _is_alone(stores):
+        yield stores
         return
+    from kgfs.ingest.working.follow_graph import follow_graph
+
     exchange(stores)
     if not whole:
-        own_graph.follow_graph(config, stores)
-    with own_graph.deriving(config, stores, whole=whole):
-        yield stores
+        follow_graph(config, stores)
+    yield stores
 
 
 def _is_alone(stores: Stores) -> bool:

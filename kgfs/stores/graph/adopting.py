@@ -17,7 +17,8 @@ _COMMITS = "commit"
 
 def adopt(connection: sqlite3.Connection, ontology: str) -> int:
     """Put the rows of the attached database in place of all rows or, with ``ontology``, of that one's. The new epoch;
-    the feed begins anew at it. In a transaction of the caller."""
+    the feed begins anew at it. Of all rows, how far they have followed the ledger is taken over too. In a transaction of the
+    caller."""
     tables = {table: _columns(connection, table) for table in _tables(connection)}
     connection.execute("INSERT INTO source_words (source_words) VALUES ('delete-all')")
     # What refers goes before what it refers to, whose ontology tells it apart.
@@ -43,6 +44,9 @@ def adopt(connection: sqlite3.Connection, ontology: str) -> int:
     connection.execute(
         "INSERT INTO source_words (rowid, full_text) SELECT key, full_text FROM main.source WHERE gated = ''"
     )
+    if not ontology:
+        connection.execute("DELETE FROM main.meta WHERE name = 'followed'")
+        connection.execute(f"INSERT INTO main.meta SELECT * FROM {BUILT}.meta WHERE name = 'followed'")
     return _next_epoch(connection)
 
 

@@ -139,8 +139,3 @@ def impose(connection: sqlite3.Connection, redaction: Redaction) -> None:
             " ON CONFLICT (ontology) DO UPDATE SET changed_at = max(changed_at, ?2)",
             (ontology, at),
         )
-
-
-def scrub(connection: sqlite3.Connection) -> None:
-    """Leave no word of what was removed in the full-text index, whose segments keep deleted ones until they are merged."""
-    connection.execute("INSERT INTO source_words (source_words) VALUES ('optimize')")

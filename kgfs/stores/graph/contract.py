@@ -8,6 +8,7 @@ after, never both and never neither. Each publication and each forgetting raises
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from kgfs.render.concept import ConceptPage
@@ -105,11 +106,26 @@ class Graph(Protocol):
     def adopt(self, built: Graph, ontology: str = "") -> int:
         """Show what ``built`` (made by :meth:`aside`) shows, in place of everything or, with ``ontology``, of
         everything of that one. In one transaction: readers see the former or the new, and may go on meanwhile. Commit
-        ids published there count as published here. Returns the epoch, which is higher than any before; ``changes``
+        ids published there count as published here, and of everything what :meth:`followed` says. Returns the epoch, which is higher than any before; ``changes``
         does not reach back over it."""
         ...
 
+    def note_followed(self, fact: int) -> None:
+        """Note that what the ledger publishes up to that fact was carried out here. Lost with the power at most together with
+        commits, after which it is carried out again."""
+        ...
+
+    def rehearse(self) -> AbstractContextManager[None]:
+        """Return a context in which the calling thread alone sees what it writes to this graph; at its end all of that is undone.
+        Others who write wait."""
+        ...
+
     # ------------------------------------------------------------------------------------------- reading
+
+    def followed(self) -> int | None:
+        """Return the number of the last fact of a shared ledger that was carried out here; None where that is not known, as in
+        a new graph and in one of a home that shares its ledger with no other."""
+        ...
 
     def faults(self) -> list[Fault]:
         """For ``kgfs check``. Walks over everything; beside commits it may find what one is in the middle of, and nobody finds
@@ -198,6 +214,10 @@ class Graph(Protocol):
 
     def instances(self, owner: str, after: int = 0, limit: int = 1000) -> list[InstanceRow]:
         """By number."""
+        ...
+
+    def strongest(self, owner: str) -> InstanceRow | None:
+        """The piece of evidence that defines the owner, then the one of the highest confidence, then of the lowest number."""
         ...
 
     def instances_of(self, doc_id: str) -> list[InstanceRow]: ...

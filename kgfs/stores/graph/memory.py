@@ -3,7 +3,9 @@ commit, so it is slow and easily right; tests hold the other implementations aga
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
 
 from kgfs.domain.knowledge import RELATIONSHIP_TYPES
@@ -83,6 +85,18 @@ class MemoryGraph(MemoryReads):
                 and names.setdefault((concept.ontology, concept.name), concept.concept_id) != concept.concept_id
             ):
                 raise StoreError(f"The directory name '{concept.name}' is or was another concept's.")
+
+    def note_followed(self, fact: int) -> None:
+        self._followed = fact
+
+    @contextmanager
+    def rehearse(self) -> Iterator[None]:
+        with self._lock:
+            before = {name: copy(value) for name, value in vars(self).items() if name != "_lock"}
+            try:
+                yield
+            finally:
+                vars(self).update(before)
 
     def abandon(self, commit_id: str) -> None:
         with self._lock:
@@ -195,6 +209,8 @@ class MemoryGraph(MemoryReads):
             last_n = {**(self._last_n if ontology else {}), **built._last_n}
             changed_at = {of: at for of, at in self._changed_at.items() if ontology and of != ontology}
             self._marks = {k: m for k, m in self._marks.items() if ontology and m.ontology != ontology} | built._marks
+            if not ontology:
+                self._followed = built._followed
             self._view = joined(self._view, built._view, ontology) if ontology else built._view
             self._staged, self._commits, self._epoch = {}, commits if ontology else built._commits, epoch
             self._feed, self._feed_above = [], epoch

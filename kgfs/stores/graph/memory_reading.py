@@ -50,6 +50,10 @@ class MemoryReads:
         self._marks: dict[tuple[str, str], Mark] = {}
         self._last_n: dict[str, int] = {}
         self._changed_at: dict[str, int] = {}
+        self._followed: int | None = None
+
+    def followed(self) -> int | None:
+        return self._followed
 
     def epoch(self) -> int:
         return self._epoch
@@ -176,6 +180,10 @@ class MemoryReads:
 
     def instances(self, owner: str, after: int = 0, limit: int = 1000) -> list[InstanceRow]:
         return [row for row in self._view.evidence(owner) if row.n > after][:limit]
+
+    def strongest(self, owner: str) -> InstanceRow | None:
+        rows = self._view.evidence(owner)
+        return min(rows, key=lambda row: (not row.defines, -row.confidence, row.n), default=None)
 
     def instances_of(self, doc_id: str) -> list[InstanceRow]:
         edition = self._view.editions.get(doc_id)

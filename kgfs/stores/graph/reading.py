@@ -205,6 +205,11 @@ class GraphReads:
         where = "WHERE instance.owner = ? AND instance.n > ? ORDER BY instance.n LIMIT ?"
         return [instance_row(row) for row in self._database.rows(f"{_INSTANCE} {where}", (owner, after, limit))]
 
+    def strongest(self, owner: str) -> InstanceRow | None:
+        where = "WHERE instance.owner = ? ORDER BY instance.defines DESC, instance.confidence DESC, instance.n LIMIT 1"
+        found = self._database.row(f"{_INSTANCE} {where}", (owner,))
+        return instance_row(found) if found else None
+
     def instances_of(self, doc_id: str) -> list[InstanceRow]:
         rows = self._database.rows(
             f"SELECT document.doc_id, {listed(INSTANCE, 'instance')}"

@@ -12,9 +12,10 @@ from importlib import resources
 from pathlib import Path
 
 from kgfs.errors import StoreError
+from kgfs.render.concept import ConceptPage
 from kgfs.stores.database import Database, remove_database
 from kgfs.stores.graph.adopting import BUILT, adopt
-from kgfs.stores.graph.cascade import Cascade, impose, redact, scrub
+from kgfs.stores.graph.cascade import Cascade, impose, redact
 from kgfs.stores.graph.commit import Commit
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.editions import empty, open_edition, put_instances, put_sources, remove_some
@@ -34,6 +35,9 @@ ROWS_AT_ONCE = 500
 """Rows written or removed in one transaction outside of publications, so that nobody waits long for the lock."""
 REMOVED_AT_ONCE = 10_000
 """Removing is quicker a row (0.2 s for all of these), and each transaction costs a piece of full-text index."""
+
+PAGES_MERGED = 64
+"""Pages of the full-text index that one transaction merges: with the log four times as many bytes as they have."""
 
 
 class SqliteGraph(GraphReads):
@@ -79,7 +83,7 @@ class SqliteGraph(GraphReads):
             if known:
                 return int(known[0])
             edition = open_edition(connection, doc_id, publication.commit_id)
-            commit = Commit(connection, publication.at, self.page)
+            commit = Commit(connection, publication.at, self._page_before)
             commit.leave([doc_id, *publication.supersedes])
             commit.enter(edition, publication)
             epoch = commit.settle()
@@ -90,6 +94,9 @@ class SqliteGraph(GraphReads):
         return epoch
 
     def abandon(self, commit_id: str) -> None:
+        self._database.removing(lambda: self._abandon(commit_id))
+
+    def _abandon(self, commit_id: str) -> None:
         with self._database.write(durable=False) as connection:
             connection.execute(
                 f"UPDATE document SET state = {LEAVING} WHERE commit_id = ? AND state = {STAGED}", (commit_id,)
@@ -97,11 +104,14 @@ class SqliteGraph(GraphReads):
         self._remove_left()
 
     def forget(self, commit_id: str, doc_ids: Sequence[str], at: int, concepts: Sequence[str] = ()) -> int:
+        return self._database.removing(lambda: self._forget(commit_id, doc_ids, at, concepts))
+
+    def _forget(self, commit_id: str, doc_ids: Sequence[str], at: int, concepts: Sequence[str]) -> int:
         with self._database.write(durable=True) as connection:
             known = connection.execute('SELECT epoch FROM "commit" WHERE commit_id = ?', (commit_id,)).fetchone()
             if known:
                 return int(known[0])
-            commit = Cascade(connection, at, self.page)
+            commit = Cascade(connection, at, self._page_before)
             commit.leave(doc_ids)
             commit.strike(concepts)
             epoch = commit.settle()
@@ -116,7 +126,7 @@ class SqliteGraph(GraphReads):
             known = connection.execute('SELECT epoch FROM "commit" WHERE commit_id = ?', (commit_id,)).fetchone()
             if known:
                 return int(known[0])
-            commit = Reassignment(connection, at, self.page)
+            commit = Reassignment(connection, at, self._page_before)
             for one in said:
                 commit.say(one)
             set_marks(connection, marks, unmarked)
@@ -125,15 +135,48 @@ class SqliteGraph(GraphReads):
         return epoch
 
     def redact(self, concepts: Sequence[str], relationships: Sequence[RelationshipRow]) -> Redaction:
-        with self._database.write(durable=True) as connection:
-            redaction = redact(connection, concepts, relationships)
-            scrub(connection)
-        self._database.scrub()
+        redaction = self._database.removing(lambda: self._redact(concepts, relationships))
+        if not self._database.rehearses:
+            self._merge_words()
+            self._database.scrub()
         return redaction
+
+    def _redact(self, concepts: Sequence[str], relationships: Sequence[RelationshipRow]) -> Redaction:
+        with self._database.write(durable=True) as connection:
+            return redact(connection, concepts, relationships)
+
+    def _merge_words(self) -> None:
+        """Leave no word of what was removed in the full-text index, whose segments keep deleted ones until they are merged. Bit by
+        bit: all at once would take the room of a second index."""
+        merged = self._database.removing(lambda: self._merge_some(-PAGES_MERGED))
+        while merged:
+            merged = self._database.removing(lambda: self._merge_some(PAGES_MERGED))
+
+    def _merge_some(self, pages: int) -> bool:
+        """Whether there was something to merge (https://www.sqlite.org/fts5.html#the_merge_command)."""
+        with self._database.write(durable=False) as connection:
+            before = connection.total_changes
+            connection.execute("INSERT INTO source_words (source_words, rank) VALUES ('merge', ?)", (pages,))
+            return connection.total_changes - before >= 2
 
     def impose(self, redaction: Redaction) -> None:
         with self._database.write(durable=True) as connection:
             impose(connection, redaction)
+
+    def followed(self) -> int | None:
+        found = self._database.row("SELECT value FROM meta WHERE name = 'followed'")
+        return found[0] if found else None
+
+    def note_followed(self, fact: int) -> None:
+        with self._database.write(durable=False) as connection:
+            connection.execute("INSERT OR REPLACE INTO meta VALUES ('followed', ?)", (fact,))
+
+    def rehearse(self) -> AbstractContextManager[None]:
+        return self._database.rehearse()
+
+    def _page_before(self, concept_id: str) -> ConceptPage | None:
+        with self._database.before_rehearsal():
+            return self.page(concept_id)
 
     def clear(self) -> None:
         with self._database.write(durable=True) as connection:
@@ -156,6 +199,8 @@ class SqliteGraph(GraphReads):
 
     def _remove_left(self) -> None:
         """Remove the rows of editions that left, little by little. A kill in between is made up for by the next call."""
+        if self._database.rehearses:
+            return
         while self._database.row(f"SELECT 1 FROM document WHERE state = {LEAVING} LIMIT 1"):
             with self._database.write(durable=False) as connection:
                 remove_some(connection, REMOVED_AT_ONCE)

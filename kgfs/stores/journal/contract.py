@@ -145,10 +145,6 @@ class Journal(Protocol):
         """From now on they may: see ``journal.sharing``. Idempotent."""
         ...
 
-    def elsewhere(self, after: int) -> frozenset[int]:
-        """The numbers of those of ``facts`` above ``after`` that other homes recorded, as far as was seen by this journal."""
-        ...
-
     def changed_elsewhere(self) -> int:
         """The number of the last fact by which another home changed its graph; 0 where none did. Quick."""
         ...

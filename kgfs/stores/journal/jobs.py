@@ -24,7 +24,7 @@ class SqliteJobs:
     def claim(self, worker: str, lease: float) -> Job | None:
         if not self._due(self._connect(), time.time_ns()):
             return None
-        return self._writer.run(lambda db: self._claim(db, worker, lease), synced=False)
+        return self._writer.run_removing(lambda db: self._claim(db, worker, lease), synced=False)
 
     def _due(self, db: sqlite3.Connection, now: int) -> tuple[str, str] | None:
         for whose in ("run = ''", "run != ''"):
@@ -57,7 +57,7 @@ class SqliteJobs:
             if db.execute(sql, row).rowcount == 0:
                 raise LostLeaseError(f"The job {job.kind} {job.doc_id} is not held by {job.worker} any more.")
 
-        self._writer.run(work, synced=False)
+        self._writer.run_removing(work, synced=False)
 
     def put_back(self, job: Job, reason: str, delay: float, *, counted: bool = True) -> None:
         def work(db: sqlite3.Connection) -> None:
@@ -67,7 +67,7 @@ class SqliteJobs:
             )
             db.execute(sql, (reason, time.time_ns() + nanoseconds(delay), not counted, *_held(job)))
 
-        self._writer.run(work, synced=False)
+        self._writer.run_removing(work, synced=False)
 
     def free(self, *, counted: bool = True) -> int:
         def work(db: sqlite3.Connection) -> int:
@@ -77,14 +77,14 @@ class SqliteJobs:
             )
             return db.execute(sql, (not counted,)).rowcount
 
-        return self._writer.run(work, synced=False)
+        return self._writer.run_removing(work, synced=False)
 
     def drop(self, job: Job) -> None:
         def work(db: sqlite3.Connection) -> None:
             if db.execute(f"DELETE FROM job WHERE {_HELD}", _held(job)).rowcount:
                 standing.set_state(db, job.doc_id)
 
-        self._writer.run(work)
+        self._writer.run_removing(work)
 
     def owe(self, kind: str, doc_id: str, not_before: int = 0) -> None:
         def work(db: sqlite3.Connection) -> None:

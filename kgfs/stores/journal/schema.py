@@ -377,7 +377,8 @@ def _make(path: Path) -> None:
 
 def typed(error: sqlite3.Error | UnicodeDecodeError, path: Path) -> StoreError:
     """The project's error for the database's. Text that is none, in a complaint of SQLite's too, is damage."""
-    if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL:
+    code = getattr(error, "sqlite_errorcode", 0)
+    if code & 0xFF == sqlite3.SQLITE_FULL or code == sqlite3.SQLITE_IOERR_SHMSIZE:
         return FullError(f"{path}: no space left on the device. Free space, then try again.")
     damaged = isinstance(error, UnicodeDecodeError) or getattr(error, "sqlite_errorcode", 0) & 0xFF in (
         sqlite3.SQLITE_CORRUPT,

@@ -13,23 +13,35 @@ from pathlib import Path
 
 from kgfs.errors import StoreError
 from kgfs.stores.database import scrub
+from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.journal import fold, forgetting
 from kgfs.stores.journal.checks import Before, check
 from kgfs.stores.journal.contract import Pending
 from kgfs.stores.journal.contract_jobs import Jobs
 from kgfs.stores.journal.contract_names import Names
 from kgfs.stores.journal.encoding import decode, encode
-from kgfs.stores.journal.facts import Fact
+from kgfs.stores.journal.facts import (
+    DocumentForgotten,
+    Fact,
+    ForgettingDone,
+    ForgettingOwed,
+    OntologyRemoved,
+    Removed,
+    SearchRemoved,
+    TrashEmptied,
+)
 from kgfs.stores.journal.jobs import SqliteJobs
 from kgfs.stores.journal.names import SqliteNames
 from kgfs.stores.journal.readers import Readers
 from kgfs.stores.journal.schema import connect_to_read, prepare, typed
-from kgfs.stores.journal.sharing.follow import ELSEWHERE, changed_elsewhere, follow, withdraw
+from kgfs.stores.journal.sharing.follow import changed_elsewhere, follow, withdraw
 from kgfs.stores.journal.sharing.undo import FactNumber, install, installed
 from kgfs.stores.journal.syncing import WalSync
 from kgfs.stores.journal.writer import Work, Writer
 from kgfs.stores.wal import BUSY_SECONDS
 
+REMOVING = (Removed, OntologyRemoved, SearchRemoved, TrashEmptied, ForgettingOwed, ForgettingDone, DocumentForgotten)
+"""Facts that may use the disk reserve."""
 KEPT_ENTRIES = 10_000
 """Entries that stay for the change feed after the ledger has them."""
 
@@ -44,7 +56,8 @@ class SqliteJournal:
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
             path = Path(folder) / "front.sqlite"
         self._path = path
-        db = prepare(path, durable=durable)
+        self._reserve = DiskReserve(path.parent)
+        db = self._reserve.run(lambda: prepare(path, durable=durable))
         self._watch = connect_to_read(path)
         self._seen = self._data_version()
         self._number = FactNumber(db)
@@ -71,7 +84,9 @@ class SqliteJournal:
     def record(
         self, *facts: Fact, inbox: Mapping[str, bytes] | None = None, session: str = "", synced: bool = True
     ) -> int:
-        return self._writer.run(self._recording(facts, inbox, session), synced=synced)
+        removes = all(isinstance(fact, REMOVING) for fact in facts)
+        run = self._writer.run_removing if removes else self._writer.run
+        return run(self._recording(facts, inbox, session), synced=synced)
 
     def record_at_once(
         self, *facts: Fact, inbox: Mapping[str, bytes] | None = None, session: str = ""
@@ -103,12 +118,15 @@ class SqliteJournal:
             "DELETE FROM inbox WHERE sha256 = ?1"
             " AND NOT EXISTS (SELECT 1 FROM name WHERE sha256 = ?1 AND place = 'inbox')"
         )
-        self._writer.run(lambda db: db.executemany(sql, [(sha256,) for sha256 in sha256s]), synced=False)
+        self._writer.run_removing(lambda db: db.executemany(sql, [(sha256,) for sha256 in sha256s]), synced=False)
 
     def unheld(self, among: Sequence[str] | None = None) -> list[str]:
         return forgetting.unheld(self._readers.mine(), among)
 
     def scrub(self) -> None:
+        self._reserve.run(self._scrub)
+
+    def _scrub(self) -> None:
         db = sqlite3.connect(self._path, timeout=BUSY_SECONDS, isolation_level=None)
         try:
             scrub(db, self._path)
@@ -119,14 +137,14 @@ class SqliteJournal:
 
     def drop_unheld(self, keys: Sequence[str]) -> None:
         rows = [(key,) for key in keys]
-        self._writer.run(lambda db: db.executemany("DELETE FROM unheld WHERE key = ?", rows))
+        self._writer.run_removing(lambda db: db.executemany("DELETE FROM unheld WHERE key = ?", rows))
 
     def shipped(self, upto: int) -> None:
         def work(db: sqlite3.Connection) -> None:
             db.execute("UPDATE shipped SET upto = max(upto, min(?, ?))", (upto, _newest(db)))
             _trim(db)
 
-        self._writer.run(work, synced=False)  # what is shipped twice is skipped
+        self._writer.run_removing(work, synced=False)  # what is shipped twice is skipped
 
     def replay(self, entries: Iterator[tuple[int, bytes]]) -> int:
         def work(db: sqlite3.Connection) -> int:
@@ -160,10 +178,6 @@ class SqliteJournal:
     @property
     def sharing(self) -> bool:
         return bool(self._readers.mine().execute("SELECT sharing FROM shipped").fetchone()[0])
-
-    def elsewhere(self, after: int) -> frozenset[int]:
-        sql = "SELECT seq FROM entry WHERE seq > ? AND session = ?"
-        return frozenset(seq for (seq,) in self._readers.mine().execute(sql, (after, ELSEWHERE)))
 
     def changed_elsewhere(self) -> int:
         return changed_elsewhere(self._readers.mine())

@@ -7,11 +7,12 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from kgfs.errors import StoreError
+from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.journal.contract import Pending
 from kgfs.stores.journal.pending import Durable
 from kgfs.stores.journal.schema import typed
@@ -54,6 +55,7 @@ class Writer:
         """``syncing`` makes commits durable; without it nothing is."""
         self._db = db
         self._path = path
+        self._reserve = DiskReserve(path.parent)
         self._syncing = syncing
         self._turn = syncing.turn if syncing is not None else threading.Lock()
         self._waiting: deque[_Request[object]] = deque()
@@ -62,6 +64,15 @@ class Writer:
         self._slow_until = 0.0
         self.commits = 0
         """Transactions so far, also those that failed."""
+
+    def run_removing(self, work: Work[T], *, synced: bool = True) -> T:
+        """As :meth:`run`, for work that removes, or that removing waits for: it may use the disk reserve."""
+        return self._reserve.run(lambda: self.run(work, synced=synced), self._copy_log)
+
+    def _copy_log(self) -> None:
+        """Copy the WAL to the database, so that the next commit uses its pages again, in place of new ones."""
+        with self._turn, suppress(sqlite3.Error):  # the commit that follows tells what the disk refuses
+            self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def run(self, work: Work[T], *, synced: bool = True) -> T:
         """What ``work`` returns, once its changes are durable; its error, with none of its changes made. Not ``synced``

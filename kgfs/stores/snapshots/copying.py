@@ -55,8 +55,9 @@ def copy_names(source: Path, target: Path, stop: Stop) -> int:
     return upto
 
 
-def copy_graph(source: Path, target: Path, stop: Stop) -> None:
-    """Copy the graph: editions that are shown, without the feed of changes, which begins anew at the copy's epoch."""
+def copy_graph(source: Path, target: Path, stop: Stop) -> int:
+    """Copy the graph: editions that are shown, without the feed of changes, which begins anew at the copy's epoch. Return the number
+    of the last fact that it has followed; BusyError where it has followed none yet."""
     _vacuum_into(source, target, stop)
     with _opened(target, stop) as db:
         left = db.execute(f"UPDATE document SET state = {LEAVING} WHERE state != {SHOWN}").rowcount
@@ -64,8 +65,12 @@ def copy_graph(source: Path, target: Path, stop: Stop) -> None:
             remove_some(db, 1 << 30)
         told = db.execute("DELETE FROM change").rowcount
         db.execute("UPDATE meta SET value = (SELECT value FROM meta WHERE name = 'epoch') WHERE name = 'changes_above'")
+        followed = db.execute("SELECT value FROM meta WHERE name = 'followed'").fetchone()
         if left or told > _MANY:
             db.execute("VACUUM")
+    if followed is None:
+        raise BusyError("The graph is still to be derived. Try again later.")
+    return int(followed[0])
 
 
 _MANY = 100_000
@@ -83,11 +88,6 @@ def copy_vectors(source: Path, target: Path, model: str, stop: Stop) -> None:
             db.execute("DELETE FROM model WHERE key = ?", (key,))
         if removed:
             db.execute("VACUUM")
-
-
-def epoch_in(path: Path) -> int:
-    """Return the epoch of a graph's copy."""
-    return _number(path, "SELECT value FROM meta WHERE name = 'epoch'")
 
 
 def schema_in(path: Path) -> int:

@@ -103,6 +103,9 @@ class SqliteVectors:
     def delete(self, where: Filter) -> int:
         if is_empty(checked(where)):
             raise BadInputError("Deleting by an empty filter would delete everything; use clear().")
+        return self._database.removing(lambda: self._delete(where))
+
+    def _delete(self, where: Filter) -> int:
         condition, values = _condition(where)
         with self._database.write(durable=True) as connection:
             rows = connection.execute(
@@ -115,6 +118,9 @@ class SqliteVectors:
         return len(rows)
 
     def erase(self, doc_ids: Sequence[str], concepts: Sequence[str]) -> None:
+        self._database.removing(lambda: self._erase(doc_ids, concepts))
+
+    def _erase(self, doc_ids: Sequence[str], concepts: Sequence[str]) -> None:
         condition = "doc_id IN (SELECT value FROM json_each(?)) OR kind = 'concept' AND item IN (SELECT value FROM json_each(?))"
         wanted = (json.dumps(list(doc_ids)), json.dumps(list(concepts)))
         with self._database.write(durable=True) as connection:

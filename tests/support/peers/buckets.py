@@ -16,12 +16,12 @@ from kgfs.config import Config
 from kgfs.errors import KgfsError, MissingError
 from kgfs.stores.garage.contract import Garage
 from kgfs.stores.garage.embedded import FileGarage
-from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.garage.s3.bucket import Bucket
 from kgfs.stores.garage.s3.garage import S3Garage
 from kgfs.stores.garage.s3.place import Place
 from scripts.servers import minio, process, s3, seaweedfs
+from tests.fakes.garage import MemoryGarage
 from tests.support.required import REQUIRED, missing
 
 S3 = {"seaweedfs": seaweedfs, "minio": minio}

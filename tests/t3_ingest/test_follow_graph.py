@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -16,27 +15,32 @@ from kgfs.errors import AwayError, BusyError, FullError, LostLeaseError
 from kgfs.ingest.keeping.followed import graph_note
 from kgfs.ingest.life import forget, survivors
 from kgfs.ingest.life.rebuild import rebuild_graph
+from kgfs.ingest.matching import publication
 from kgfs.ingest.mending.repair import repair
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.sharing import acknowledge as acknowledging
-from kgfs.ingest.working import own_graph
+from kgfs.ingest.working import follow_graph as following
+from kgfs.ingest.working import shared_commits
 from kgfs.ingest.working import worker as worker_module
+from kgfs.ingest.working.follow_graph import follow_graph
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.turns import Together, only_changer, only_deriver, taking_turns
 from kgfs.ingest.working.worker import Worker
 from kgfs.settings import Pipeline as Settings
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.error_log import ErrorLog
-from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.hosts import host_id, read_roll
 from kgfs.stores.journal.facts import GraphFact
 from kgfs.stores.naming import find_document
+from kgfs.stores.notes import write_note
 from kgfs.stores.stores import Stores
+from tests.fakes.garage import MemoryGarage
 from tests.support.hosts import Host, host
 from tests.support.knowledge_of import knowledge_in
 from tests.support.running import until
 from tests.support.slow_reading import TEXTS, Slow, hanging, read_first
+from tests.support.working import KilledError, throw
 
 LEASE, SHORT = 60.0, 1.5
 
@@ -210,12 +214,11 @@ def test_a_document_whose_reading_is_lost_can_be_purged(homes: tuple[Home, Home]
     same(homes)
 
 
-@pytest.mark.claim("SHARE-10")
+@pytest.mark.claim("MACH-2", "SHARE-10")
 @pytest.mark.parametrize("homes", [SHORT], indirect=True, ids=[""])
-def test_who_stood_still_past_its_turn_takes_back_what_it_had_published(
+def test_one_that_stood_still_past_its_turn_publishes_nothing(
     homes: tuple[Home, Home], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In its own graph it had; the ledger has what the other did meanwhile."""
     slow, quick = homes
     slow.deposit("00", "01", "02")
     quick.host.exchange()
@@ -232,7 +235,7 @@ def test_who_stood_still_past_its_turn_takes_back_what_it_had_published(
 
         with pytest.raises(LostLeaseError, match="changed its graph since"):
             publisher.publish(document, reading, stand_still, job)
-        assert slow.stores.graph.counts()["documents"] == 1
+        assert slow.stores.graph.counts()["documents"] == 0
         assert turns.publisher() is None
     assert slow.work() == 0
     assert slow.compute.asked == [TEXTS["00"]]
@@ -240,16 +243,25 @@ def test_who_stood_still_past_its_turn_takes_back_what_it_had_published(
 
 
 @pytest.mark.claim("SHARE-10")
-def test_what_was_published_and_not_delivered_gives_way_to_what_was(homes: tuple[Home, Home]) -> None:
-    """As of one that was killed between: its fact waits while the other goes on, and is not carried out then."""
+@pytest.mark.parametrize("homes", [SHORT], indirect=True, ids=[""])
+def test_what_was_recorded_and_not_delivered_gives_way_to_what_was(homes: tuple[Home, Home]) -> None:
+    """As of a worker that was killed between: its fact waits while the other home goes on, and is not carried out then."""
     late, quick = homes
     late.deposit("00", "01")
     quick.host.exchange()
-    pipeline = late.pipeline()
-    with taking_turns(pipeline, lambda stores: None) as turns:
-        worker = Worker(pipeline, ErrorLog(late.host.config.errors_log), lambda: None, turns)
-        worker.run(until_idle=True)
-    assert late.stores.graph.counts()["documents"] == 2
+
+    def away(stores: Stores) -> None:
+        if stores.journal.unshipped()[1]:
+            raise AwayError("The bucket does not answer.")
+
+    with taking_turns(late.pipeline(), away) as turns:
+        publisher = turns.publisher()
+        assert publisher is not None
+        document, reading, job = read_first(publisher)
+        with pytest.raises(AwayError):
+            publisher.publish(document, reading, lambda: None, job)
+    assert late.stores.journal.jobs.owed() == 1
+    assert late.stores.graph.counts()["documents"] == 0, "no graph has what the ledger may refuse"
     quick.deposit("02")
     assert quick.work() == 3
     assert late.work() == 0
@@ -259,19 +271,24 @@ def test_what_was_published_and_not_delivered_gives_way_to_what_was(homes: tuple
 @pytest.mark.claim("SHARE-10")
 def test_a_verb_that_was_overtaken_says_so(homes: tuple[Home, Home]) -> None:
     here, there = homes
-    here.deposit("00")
+    here.deposit("00", "01")
     here.work()
     there.work()
-    here.deposit("01")
+    here.deposit("02")
     there.host.exchange()
+    here.order("00.txt", purge=False)
+    here.host.exchange()
     with (
         pytest.raises(BusyError, match="If it was first"),
-        only_changer(here.host.config, here.stores, here.meet),
+        only_changer(here.host.config, here.stores, here.meet) as stores,
         pytest.MonkeyPatch.context() as patched,
     ):
         patched.setattr("kgfs.stores.leases.bucket.BucketLeases._lives", lambda *_: False)  # it is taken for dead
+        there.host.exchange()
         there.work()
+        forget.carry_out(here.host.config, stores)
     here.work()
+    assert here.stores.graph.counts()["documents"] == 2
     same(homes)
 
 
@@ -314,9 +331,7 @@ def test_a_purge_is_acknowledged_when_no_word_is_left_also_after_a_rebuild(
     assert not says()
     with only_deriver(there.host.config, there.stores, there.meet, whole=True) as stores:
         rebuild_graph(stores)
-        assert stores.graph.counts()["documents"] == 2
-        assert keeps_word(there), "in free pages"
-        assert not says()
+    assert stores.graph.counts()["documents"] == 2
     assert says() and not keeps_word(there)
     there.work()
     same(homes)
@@ -333,14 +348,12 @@ def keeps_word(home: Home) -> bool:
 
 
 @pytest.mark.claim("SHARE-10")
-def test_it_follows_by_what_was_done_and_derives_everything_only_where_it_must(
-    homes: tuple[Home, Home], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_follows_step_by_step_whatever_happened(homes: tuple[Home, Home], monkeypatch: pytest.MonkeyPatch) -> None:
     here, there = homes
     derived = told_what_is_derived(homes, monkeypatch)
     here.work()
     there.work()
-    assert sorted(derived) == ["here", "there"], "nobody knows what a graph has that was never noted"
+    assert sorted(derived) == ["here", "there"], "a graph that is new"
     for stem, one, other in (("00", here, there), ("01", there, here), ("02", here, there)):
         one.deposit(stem)
         other.host.file(f"{stem}-beside.txt", b"")  # what waits gets other numbers
@@ -349,22 +362,55 @@ def test_it_follows_by_what_was_done_and_derives_everything_only_where_it_must(
         other.work()
     here.forget("00.txt")
     here.work()
-    assert len(derived) == 2
     there.host.exchange()
     there.work()
-    assert derived[2:] == ["there"], "a purge is obeyed by deriving it anew"
-    with closing(SqliteGraph(here.host.config.graph_db)) as graph:
-        graph.forget("by nobody", ["f" * 16], 1)
-    there.deposit("03")
-    there.work()
-    here.host.exchange()
+    same_step_by_step(homes)
+    here.deposit("03")
+    here.order("01.txt", "all", purge=False)
     here.work()
-    assert derived[3:] == ["here"]
+    there.deposit("04")
+    there.work()
+    here.work()
+    assert len(derived) == 2
     same(homes)
 
 
 @pytest.mark.claim("SHARE-10")
-def test_what_it_derived_itself_and_what_failed_midway_derive_nothing_anew(
+@pytest.mark.parametrize("border", ["staged", "publication-recorded", "publication-delivered", "followed-in-graph"])
+def test_one_that_is_killed_anywhere_derives_nothing_anew(
+    homes: tuple[Home, Home], monkeypatch: pytest.MonkeyPatch, border: str
+) -> None:
+    here, there = homes
+    for home in homes:
+        home.work()
+    derived = told_what_is_derived(homes, monkeypatch)
+    here.deposit("00", "01", "02")
+    there.host.exchange()
+    for killed in (here, there):
+        with monkeypatch.context() as patched:
+            for module in (following, shared_commits, publication):
+                patched.setattr(module, "border", lambda name: throw(KilledError()) if name == border else None)
+            with pytest.raises(KilledError):
+                killed.work(hanging())
+        monkeypatch.setattr("kgfs.stores.leases.bucket.BucketLeases._lives", lambda *_: False)  # its leases run out
+    for home in (here, there, here):
+        home.work(hanging())
+    assert derived == []
+    same_step_by_step(homes)
+    same(homes)
+
+
+def same_step_by_step(homes: tuple[Home, Home]) -> None:
+    """They know the same before anything is rebuilt."""
+    for home in homes:
+        home.meet(home.stores)
+        home.work()
+    here, there = (knowledge_in(home.stores) for home in homes)
+    assert here == there
+
+
+@pytest.mark.claim("SHARE-10")
+def test_what_failed_midway_goes_on_and_what_was_derived_follows(
     homes: tuple[Home, Home], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here, there = homes
@@ -377,7 +423,7 @@ def test_what_it_derived_itself_and_what_failed_midway_derive_nothing_anew(
     here.deposit("00", "01", "02")
     here.work()
     there.host.exchange()
-    real, left = own_graph.replay_in_graph, [2]
+    real, left = following.replay_in_graph, [2]
 
     def twice(fact: GraphFact, stores: Stores) -> None:
         left[0] -= 1
@@ -386,11 +432,11 @@ def test_what_it_derived_itself_and_what_failed_midway_derive_nothing_anew(
         real(fact, stores)
 
     with monkeypatch.context() as patched:
-        patched.setattr(own_graph, "replay_in_graph", twice)
+        patched.setattr(following, "replay_in_graph", twice)
         with pytest.raises(AwayError):
-            own_graph.follow_graph(config, stores)
+            follow_graph(config, stores)
     assert stores.graph.counts()["documents"] == 2
-    own_graph.follow_graph(config, stores)
+    follow_graph(config, stores)
 
     def other_goes_on(stem: str) -> None:
         here.deposit(stem)
@@ -406,19 +452,37 @@ def test_what_it_derived_itself_and_what_failed_midway_derive_nothing_anew(
         assert repair(config, alone, [Damage(Kind.DANGLING, "something")])
     other_goes_on("05")
     assert derived == []
-    graph_note(config).write_text("")
-    other_goes_on("06")
-    assert derived == ["there"], "a note that a power loss emptied says nothing"
+    same(homes)
+
+
+def test_the_position_that_a_former_version_noted_is_taken_over(
+    homes: tuple[Home, Home], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = homes
+    here.deposit("00")
+    here.work()
+    there.work()
+    derived = told_what_is_derived(homes, monkeypatch)
+    graph = there.stores.graph
+    assert isinstance(graph, SqliteGraph)
+    for epoch, anew in ((graph.epoch(), []), (graph.epoch() - 1, ["there"])):
+        position = graph.followed()
+        with graph._database.write(durable=True) as connection:
+            connection.execute("DELETE FROM meta WHERE name = 'followed'")
+        write_note(graph_note(there.host.config), [position, epoch])
+        there.work()
+        assert derived == anew and graph.followed() is not None
+        assert not graph_note(there.host.config).exists()
     same(homes)
 
 
 def told_what_is_derived(homes: tuple[Home, Home], monkeypatch: pytest.MonkeyPatch) -> list[str]:
     derived: list[str] = []
-    real = own_graph.rebuild_graph
+    real = following.rebuild_graph
 
     def noted(stores: Stores) -> int:
         derived.append("here" if stores.graph is homes[0].stores.graph else "there")
         return real(stores)
 
-    monkeypatch.setattr(own_graph, "rebuild_graph", noted)
+    monkeypatch.setattr(following, "rebuild_graph", noted)
     return derived

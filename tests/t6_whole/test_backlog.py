@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from kgfs.app import backlog
 from kgfs.app.home import open_stores
-from kgfs.cli import finishing
 from kgfs.config import load
 from kgfs.errors import AwayError
 from kgfs.ingest.keeping.settle import Settler
@@ -25,11 +25,11 @@ def reading(share: float) -> Owed:
 def test_a_long_document_that_is_read_goes_on_though_a_server_is_away(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(finishing, "STILL", 0.0)
+    monkeypatch.setattr(backlog, "STANDSTILL", 0.0)
     nobody = Vectors(store="qdrant", url="http://127.0.0.1:1")
     config = replace(load(home), vectors=nobody, pipeline=Pipeline(max_attempts=2))
     with open_stores(load(home)) as stores:
-        standstill = finishing._Standstill(config, Settler(config, stores))
+        standstill = backlog._Standstill(config, Settler(config, stores))
         for step in range(5):
             standstill.look(reading(step / 5))
         with pytest.raises(AwayError, match="kgfs wait"):

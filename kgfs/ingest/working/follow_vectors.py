@@ -1,4 +1,4 @@
-"""Vectors that a home keeps for itself, of a graph that it shares: what other machines did is done to them, too."""
+"""Follow the ledger with vectors that a home keeps in a file: they are those of its graph."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from kgfs.ingest.keeping.ship import facts_since
 from kgfs.ingest.life.purge import decided_about
 from kgfs.ingest.life.rebuild import ReplayedVectors, rebuild_vectors
 from kgfs.stores.journal.facts import ConceptsMerged, DocumentForgotten, DocumentRead, Fact, ForgettingDone
-from kgfs.stores.journal.following import confirmed
 from kgfs.stores.notes import write_note
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter, Vectors
@@ -20,24 +19,24 @@ from kgfs.stores.vectors.unindexing import unindex
 AT_ONCE = 1000
 
 
-def has_own(config: Config, stores: Stores) -> bool:
-    """Whether others' work has to be done to this home's vectors."""
+def has_own_vectors(config: Config, stores: Stores) -> bool:
+    """Return whether this home keeps vectors that have to follow a shared ledger."""
     return stores.journal.sharing and stores.vectors is not None and config.vectors.store == "sqlite"
 
 
 def are_behind(config: Config, stores: Stores) -> bool:
-    """Whether there is something that :func:`follow_vectors` would do. Quick."""
+    """Return whether the graph has followed further than the vectors. Quick."""
     assert stores.vectors is not None
     upto = _brought(config, stores.vectors)
-    return upto is None or upto < confirmed(stores.journal)
+    return upto is None or upto < (stores.graph.followed() or 0)
 
 
-def follow_vectors(config: Config, stores: Stores, bound: int) -> None:
-    """Bring the vectors to that fact of the ledger, which the graph must have: what was :func:`confirmed` before it was looked
-    at, since other processes of the home learn of more at any time. A note holds how far they were brought: without it, or
+def follow_vectors(config: Config, stores: Stores) -> None:
+    """Bring the vectors to the fact that the graph has followed. A note holds how far they were brought: without it, or
     where the ledger does not tell what came then, they are made anew, without asking a model. Each fact may be done twice. MissingError or RotError, once, where what is kept
     of a document is lost, when all else is done: it gets its rows when it is read again, or ``kgfs check`` misses them."""
     assert stores.vectors is not None
+    bound = stores.graph.followed() or 0
     note, upto = vectors_note(config, stores.vectors.model), _brought(config, stores.vectors)
     lost: KgfsError | None = None
     if upto is not None:
@@ -55,21 +54,6 @@ def follow_vectors(config: Config, stores: Stores, bound: int) -> None:
         write_note(note, [bound])
     if lost is not None:
         raise lost
-
-
-def conclude_vectors(config: Config, stores: Stores) -> None:
-    """What was done since :func:`follow_vectors` was done to its vectors too, where it was this home alone that did it; else it is
-    followed later."""
-    assert stores.vectors is not None
-    brought, upto = _brought(config, stores.vectors), confirmed(stores.journal)
-    if brought is not None and stores.journal.changed_elsewhere() <= brought:
-        write_note(vectors_note(config, stores.vectors.model), [upto])
-
-
-def doubt_vectors(config: Config) -> None:
-    """They may have rows of what was taken back: they are made anew when they are followed next."""
-    for note in config.run.glob("vectors-*.upto"):
-        note.unlink(missing_ok=True)
 
 
 def _brought(config: Config, vectors: Vectors) -> int | None:

@@ -10,32 +10,31 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kgfs.app.deciding import carry_out_forgetting
-from kgfs.app.home import open_deposits, open_stores
+from kgfs.app import api
+from kgfs.app.home import open_stores
 from kgfs.compute.engine import LocalEngine
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config
 from kgfs.ingest.life import rebuild
-from kgfs.ingest.life.forget import order, plan
 from kgfs.ingest.reading.clock import StageClock
-from kgfs.ingest.working import own_graph, own_vectors
-from kgfs.ingest.working.own_vectors import conclude_vectors, follow_vectors
+from kgfs.ingest.working import follow_graph as following_graph
+from kgfs.ingest.working import follow_vectors as following
+from kgfs.ingest.working.follow_vectors import follow_vectors
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.turns import PUBLISH, Alone, Together, Turns, taking_turns
 from kgfs.ingest.working.worker import Worker
 from kgfs.settings import Models
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.embedded import FileGarage
-from kgfs.stores.garage.memory import MemoryGarage
 from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.journal.following import confirmed
+from kgfs.stores.leases.bucket import BucketLeases
 from kgfs.stores.leases.holding import Holding
-from kgfs.stores.leases.memory import MemoryLeases
-from kgfs.stores.naming import find_document
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter, Row, Vectors
-from kgfs.stores.vectors.memory import MemoryVectors
 from kgfs.stores.vectors.sqlite import SqliteVectors
+from tests.fakes.garage import MemoryGarage, MemoryObjects
+from tests.fakes.vectors import MemoryVectors
 from tests.support.hosts import Host, host
 from tests.support.working import ingest
 
@@ -48,10 +47,7 @@ def rows(vectors: Vectors) -> list[tuple[object, ...]]:
 
 
 def forget(config: Config, words: str) -> None:
-    with open_stores(config) as stores, open_deposits(config, stores) as (deposits, _):
-        planned = plan(stores, [find_document(stores, config.run, words)], "orphans", purge=False)
-        ordered = order(deposits, stores, planned)
-    carry_out_forgetting(config, ordered, planned)
+    assert api.forget(config, [words], "orphans", purge=False, agree=lambda proposal: True) is not None
 
 
 def test_they_follow_and_are_the_same(home: Path, tmp_path: Path) -> None:
@@ -64,9 +60,9 @@ def test_they_follow_and_are_the_same(home: Path, tmp_path: Path) -> None:
             assert stores.vectors is not None
             with closing(SqliteVectors(other.vectors_db, model)) as mine:
                 there: Stores = replace(stores, vectors=mine)
-                follow_vectors(other, there, confirmed(there.journal))
-                follow_vectors(other, there, confirmed(there.journal))
-                conclude_vectors(other, there)
+                there.graph.note_followed(confirmed(there.journal))
+                follow_vectors(other, there)
+                follow_vectors(other, there)
                 return rows(mine), rows(stores.vectors)
 
     ingest(config, tmp_path, a=TEXT.format("garbage collector", "tracing algorithm"))
@@ -117,7 +113,7 @@ class Two:
 
 @pytest.fixture
 def two(tmp_path: Path) -> Iterator[Two]:
-    garage, leases = FileGarage(tmp_path / "garage"), MemoryLeases()
+    garage, leases = FileGarage(tmp_path / "garage"), BucketLeases(MemoryObjects())
     compute = LocalCompute(Models(extractor="statistics"))
     with ExitStack() as stack:
         homes: list[Host] = []
@@ -153,8 +149,8 @@ def test_what_the_journal_does_not_keep_any_more_is_followed_from_the_ledger(
     for n in range(20):
         two.here.file(f"{n}.txt", b"")
     two.publish("c", "reference counting", "tracing algorithm")
-    monkeypatch.setattr(own_vectors, "AT_ONCE", 3)
-    monkeypatch.setattr(own_vectors, "rebuild_vectors", lambda stores: pytest.fail("made anew"))
+    monkeypatch.setattr(following, "AT_ONCE", 3)
+    monkeypatch.setattr(following, "rebuild_vectors", lambda stores: pytest.fail("made anew"))
     two.work(two.there)
     assert two.same()
 
@@ -188,7 +184,7 @@ def test_they_do_not_run_ahead_of_a_graph_of_the_homes_own(tmp_path: Path, monke
         work(there)
         publish("b", "memory cell", "weak reference")
         there.exchange()
-        real, left = own_graph.follow_graph, ["c"]
+        real, left = following_graph.follow_graph, ["c"]
 
         def followed(config: Config, stores: Stores) -> int:
             upto = real(config, stores)
@@ -204,7 +200,7 @@ def test_they_do_not_run_ahead_of_a_graph_of_the_homes_own(tmp_path: Path, monke
                 lambda _: there.exchange.meet(),
             ) as turns,
         ):
-            patched.setattr(own_graph, "follow_graph", followed)
+            patched.setattr(following_graph, "follow_graph", followed)
             turns.keep_up(now=True)
         assert left == []
         work(there)

@@ -1,0 +1,193 @@
+"""Wait until what is owed is done: by the worker that lives, or by being it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from kgfs.app.asking import away
+from kgfs.app.home import HASTE, open_stores, ship_rest
+from kgfs.app.working import request_settling, run_worker
+from kgfs.config import Config
+from kgfs.domain.documents import State
+from kgfs.errors import BusyError, KgfsError, NoWorkerError, TimedOutError
+from kgfs.ingest.keeping.settle import Settler
+from kgfs.ingest.sharing.exchange import Exchange
+from kgfs.knowledge.owed import Owed, owed
+from kgfs.render.words import counted
+from kgfs.stores.journal.contract import Journal
+from kgfs.stores.stores import Stores
+from kgfs.stores.worker_lock import told_of_the_last, worker_alive
+
+Progress = Callable[[int, int, str], None]
+"""Is told (done, of how many, what)."""
+
+READ_EVERY = 0.2
+"""Seconds between two looks while this process waits for others to read."""
+WAIT_EVERY = 0.1
+STANDSTILL = 5.0
+"""Seconds without progress after which servers are asked whether they are there."""
+NO_WORKER = 10.0
+"""Seconds without any worker before a wait is given up: one may just be starting."""
+FAILURES_SHOWN = 5
+KEPT = "What is owed stays so, and is done when that answers again; kgfs wait waits for it."
+
+
+class FailedDocumentsError(KgfsError):
+    """Say that nothing is owed any more, but that some documents could not be read."""
+
+    exit_code = 1
+
+
+def wait(config: Config, timeout: float, progress: Progress) -> None:
+    """Return once nothing is owed. Settling is asked for at once instead of after the quiet time.
+
+    ``timeout`` is in seconds, 0 for none. FailedDocumentsError where documents could not be read; TimedOutError after the
+    time-out while a worker lives; NoWorkerError where work is owed and no worker lives.
+    """
+    with open_stores(config, make=False) as stores:
+        request_settling(config)
+        _wait(config, stores.journal, timeout, progress)
+        found = owed(stores.journal)
+        if found.failed:
+            failed = [
+                f"{document.source_id.partition('/')[2]}: {document.reason}"
+                for ontology in stores.journal.names.ontologies()
+                for document in stores.journal.names.documents(ontology.id, limit=1_000_000)
+                if document.state is State.FAILED
+            ]
+            raise FailedDocumentsError(
+                f"{counted(found.failed, 'document')} could not be read; the originals are kept, and kgfs reprocess --failed"
+                " tries again. " + "; ".join(failed[:FAILURES_SHOWN])
+            )
+
+
+def _wait(config: Config, journal: Journal, timeout: float, progress: Progress) -> None:
+    started = worked = time.monotonic()
+    while not (found := owed(journal)).nothing:
+        now = time.monotonic()
+        working = [f"{job.doc_id} {job.stage} {job.progress:.0%}" for job in found.working]
+        progress(found.done, found.done + found.total, working[0] if working else words_of(found))
+        if timeout and now - started > timeout:
+            raise _timed_out(config, f"Still owed after {timeout:g} s: {words_of(found)}.")
+        if worker_alive(config.run):
+            worked = now
+        elif now - worked > NO_WORKER:
+            said = away(config, HASTE)
+            if not worker_alive(config.run):  # else one began while the servers were asked
+                raise _no_worker(config, f"Owed: {words_of(found)}.", said)
+        time.sleep(WAIT_EVERY)
+
+
+def _timed_out(config: Config, still: str) -> KgfsError:
+    """Return the error that says why too little goes on, as far as a server tells, and what to do about it."""
+    said = away(config, HASTE)
+    if not worker_alive(config.run):
+        return _no_worker(config, still, said)
+    goes_on = f"{said} {KEPT}" if said else "The work goes on; wait again, or look at kgfs status."
+    return TimedOutError(f"{still} {goes_on}")
+
+
+def _no_worker(config: Config, still: str, said: KgfsError | None) -> NoWorkerError:
+    """Return the error for a home without a worker. ``said`` is what a server says that is away now."""
+    if said:
+        return NoWorkerError(f"{still} No worker is alive, and one that is started cannot go on: {said}")
+    return NoWorkerError(
+        f"{still} No worker is alive. Start one: kgfs worker, or kgfs mount.{told_of_the_last(config.run)}"
+    )
+
+
+def read_backlog(
+    config: Config,
+    stores: Stores,
+    progress: Progress,
+    settler: Settler | None = None,
+    timeout: float = 0.0,
+    *,
+    begun: float | None = None,
+) -> None:
+    """Return once nothing is left to be read.
+
+    ``settler`` is that of this process's session, if it has one. FailedDocumentsError where documents failed meanwhile.
+    TimedOutError ``timeout`` seconds (0 for none) after ``begun`` (monotonic; else now), once servers were asked which of them
+    is away, each for HASTE seconds at most. What a server that is away says is raised where nothing goes on, after as many
+    attempts as a worker makes that ends when it is idle.
+    """
+    begun = time.monotonic() if begun is None else begun
+    if settler is not None:
+        _read(config, stores, settler, progress, timeout, begun)
+        return
+    exchange = Exchange(config, stores)
+    try:
+        settler = Settler(config, stores, left_waiting=exchange.left_waiting)
+        _read(config, stores, settler, progress, timeout, begun)
+    finally:
+        if stores.journal.sharing:
+            ship_rest(config, stores, exchange)
+
+
+def _read(config: Config, stores: Stores, settler: Settler, progress: Progress, timeout: float, begun: float) -> None:
+    start = owed(stores.journal)
+    standstill = _Standstill(config, settler)
+    deadline = begun + timeout
+
+    def watch() -> None:
+        left = owed(stores.journal)
+        at = next((f"{job.stage} {job.progress:.0%}" for job in left.working), "")
+        progress(max(start.jobs - left.jobs, 0), start.jobs, f"read {at}")
+        if timeout and time.monotonic() > deadline:
+            said = settler.away or away(config, HASTE)
+            goes_on = f"{said} {KEPT}" if said else "A mount or kgfs worker goes on with it; kgfs wait waits for that."
+            raise TimedOutError(f"Still owed after {timeout:g} s: {words_of(left)}. {goes_on}")
+
+    def stay() -> None:
+        """Settle what this process has written and nobody else does, while others read."""
+        settler.run_once(time.time_ns())
+        watch()
+        standstill.look(owed(stores.journal))
+        time.sleep(READ_EVERY)
+
+    while not owed(stores.journal).nothing_to_read:
+        try:
+            if owed(stores.journal).jobs:
+                run_worker(config, until_idle=True, watch=watch)
+            else:
+                stay()
+        except BusyError:
+            while worker_alive(config.run) and not owed(stores.journal).nothing_to_read:
+                stay()
+    failed = stores.journal.names.counts().get(State.FAILED, 0) - start.failed
+    if failed > 0:
+        raise FailedDocumentsError(f"{counted(failed, 'document')} could not be read; kgfs wait names them.")
+
+
+def words_of(found: Owed) -> str:
+    """Return what is owed, in words."""
+    forgettings = f", {counted(found.forgettings, 'forgetting')}" if found.forgettings else ""
+    return f"{counted(found.jobs, 'document')}, {counted(found.unsettled, 'unsettled path')}{forgettings}"
+
+
+class _Standstill:
+    """Notice that nothing goes on because a server is away."""
+
+    def __init__(self, config: Config, settler: Settler) -> None:
+        self._config = config
+        self._settler = settler
+        self._seen: tuple[object, ...] = ()
+        self._asked = 0
+        """How often in vain since anything went on."""
+        self._next = 0.0
+
+    def look(self, left: Owed) -> None:
+        """Raise as :func:`read_backlog` says. To be called often."""
+        counts = left.unsettled, left.jobs, left.done, left.failed, left.unsupported
+        seen = *counts, *((job.doc_id, job.stage, job.progress) for job in left.working)
+        if seen != self._seen:
+            self._seen, self._asked, self._next = seen, 0, time.monotonic() + STANDSTILL
+        if time.monotonic() < self._next:
+            return
+        said = self._settler.away or away(self._config)
+        self._asked = self._asked + 1 if said else 0
+        self._next = time.monotonic() + STANDSTILL
+        if said and self._asked >= self._config.pipeline.max_attempts:
+            raise type(said)(f"{said} {KEPT}") from said

@@ -1,0 +1,211 @@
+"""Deposit files and have them read; put removed files back, or give them up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from kgfs.app.backlog import Progress, read_backlog
+from kgfs.app.home import open_deposits, open_stores
+from kgfs.app.queries import Removed, removed_file
+from kgfs.config import Config
+from kgfs.domain.documents import State
+from kgfs.errors import AWAY, BadInputError, KgfsError
+from kgfs.ingest.depositing import trash
+from kgfs.ingest.depositing.deposit import Deposits
+from kgfs.ingest.depositing.intake import Ingested, check_source
+from kgfs.ingest.depositing.rules import check_path
+from kgfs.ingest.keeping.identify import Action
+from kgfs.ingest.life.again import owe_again, recognise
+from kgfs.stores.stores import Stores
+
+ASKED = "reading again was asked for"
+
+Each = Iterable[tuple[Path, Ingested | KgfsError]]
+Tell = Callable[[Path, Ingested | KgfsError], None]
+"""Is told what became of each file as soon as that is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deposit:
+    """What is to be done with files."""
+
+    ontology: str = ""
+    """Where they belong; made if there is none. Without it each must be a document of this home already."""
+    as_path: str = ""
+    """Where below documents/ the one file is put."""
+    force: bool = False
+    """Read again what is known already."""
+    strategy: str = ""
+    """Read by this strategy, also what is known already; the configured one where it is empty."""
+    wait: bool = True
+    """Return when all is read, not when the bytes are kept."""
+    timeout: float = 0.0
+    """Seconds to wait for reading; 0 for no end."""
+
+
+def check_deposit(files: Sequence[Path], asked: Deposit) -> list[KgfsError]:
+    """Return why none of the files can be deposited, before a home or an ontology is made for them; nothing where one can."""
+    if asked.as_path and len(files) > 1:
+        raise BadInputError("--as names the place of one file; several were given.")
+    if asked.as_path and not asked.ontology:
+        raise BadInputError("--as names a place in an ontology. Say with --ontology in which.")
+    if not asked.ontology:
+        return []
+    if asked.as_path:
+        check_path(asked.as_path)
+    refused: list[KgfsError] = []
+    for path in files:
+        try:
+            check_source(path)
+        except KgfsError as error:
+            refused.append(error)
+        else:
+            return []
+    return refused
+
+
+def ingest(
+    config: Config, files: Sequence[Path], asked: Deposit, tell: Tell, progress: Progress
+) -> list[tuple[Path, KgfsError]]:
+    """Deposit the files and, unless ``asked.wait`` is false, read them. Return those that could not be deposited, and why.
+
+    The bytes of each file that ``tell`` hears of are durable. A file whose server was away is deposited again once what was
+    owed is read. Errors of reading are those of :func:`~kgfs.app.backlog.read_backlog`.
+    """
+    with (
+        open_stores(config, make=bool(asked.ontology)) as stores,
+        open_deposits(config, stores) as (deposits, _),
+    ):
+        failed = _deposit(config, stores, deposits, files, asked, tell, progress)
+        refused = [(path, error) for path, error in failed if not isinstance(error, AWAY)]
+        if not asked.wait or len(refused) == len(files):  # who gave nothing waits for nobody else's documents
+            return failed
+        begun = time.monotonic()
+        read_backlog(config, stores, progress, deposits.settler, asked.timeout, begun=begun)
+        if waiting := [path for path, error in failed if isinstance(error, AWAY)]:
+            # Their bytes may be read by now; what else was asked nobody knows but this process.
+            refused += _deposit(config, stores, deposits, waiting, asked, tell, progress)
+            read_backlog(config, stores, progress, deposits.settler, asked.timeout, begun=begun)
+        return refused
+
+
+def _deposit(
+    config: Config,
+    stores: Stores,
+    deposits: Deposits,
+    files: Sequence[Path],
+    asked: Deposit,
+    tell: Tell,
+    progress: Progress,
+) -> list[tuple[Path, KgfsError]]:
+    """Deposit, tell of each file, and owe its reading. Return what failed."""
+    failed: list[tuple[Path, KgfsError]] = []
+    again: list[str] = []
+    total = sum(_size(path) for path in files)
+    kept = 0
+
+    def count(size: int) -> None:
+        nonlocal kept
+        kept += size
+        progress(kept, total, "bytes kept")
+
+    for path, ingested in _each(config, stores, deposits, files, asked, count):
+        if isinstance(ingested, KgfsError):
+            failed.append((path, ingested))
+            tell(path, ingested)
+            continue
+        if asked.ontology and asked.strategy and ingested.doc_id and ingested.decision == Action.SKIP:
+            ingested = replace(ingested, decision=Action.REPROCESS.value, reason=ASKED)
+        tell(path, ingested)
+        if ingested.doc_id and (asked.strategy or (asked.force and not asked.ontology)):
+            again.append(ingested.doc_id)
+    owe_again(stores, again, asked.strategy)
+    return failed
+
+
+def _each(
+    config: Config,
+    stores: Stores,
+    deposits: Deposits,
+    files: Sequence[Path],
+    asked: Deposit,
+    count: Callable[[int], None],
+) -> Each:
+    if not asked.ontology:
+        return _all_known(config, stores, files, again=asked.force or bool(asked.strategy))
+    if asked.as_path:
+        return _one_as(deposits, files[0], asked, count)
+    return deposits.ingest_files(files, asked.ontology, count, force=asked.force)
+
+
+def _one_as(
+    deposits: Deposits, source: Path, asked: Deposit, count: Callable[[int], None]
+) -> Iterator[tuple[Path, Ingested | KgfsError]]:
+    try:
+        yield source, deposits.ingest_file(source, asked.ontology, asked.as_path, count, force=asked.force)
+    except KgfsError as error:
+        yield source, error
+
+
+def _all_known(
+    config: Config, stores: Stores, files: Iterable[Path], *, again: bool
+) -> Iterator[tuple[Path, Ingested | KgfsError]]:
+    for path in files:
+        try:
+            yield path, _known(config, stores, path, again=again)
+        except KgfsError as error:
+            yield path, error
+
+
+def _known(config: Config, stores: Stores, path: Path, *, again: bool) -> Ingested:
+    """Return what is said of a file that needs no deposit, since this home has it."""
+    found = recognise(config, stores, path)
+    if found is None or found.document is None:
+        raise BadInputError(f"{path} is no document of this home. Say with --ontology where it belongs.")
+    if not stores.journal.names.names_of(found.doc_id):
+        return Ingested(found.path, "", Action.SKIP.value, "no path has these bytes any more")
+    if found.document.state is State.UNSUPPORTED:
+        return Ingested(found.path, "", Action.SKIP.value, f"not read: {found.document.reason}")
+    if not again:
+        return Ingested(
+            found.path, found.doc_id, Action.SKIP.value, "known already; --force or --strategy reads it again"
+        )
+    return Ingested(found.path, found.doc_id, Action.REPROCESS.value, ASKED)
+
+
+def _size(path: Path) -> int:
+    """Return the size for progress alone; what is wrong with a file is found out when it is read."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+# ------------------------------------------------------------------------------------------------ the trash
+
+
+def restore_removed(config: Config, words: Sequence[str], as_path: str = "") -> Iterator[str]:
+    """Put removed files back, with their times, permissions and history. Yield the path of each.
+
+    A word is an id of the trash, a path in a mount, or ``ONTOLOGY/PATH``. ``as_path`` says where the one file is put instead.
+    What they taught comes back from their Readings; no model is asked.
+    """
+    with open_stores(config, make=False) as stores, open_deposits(config, stores) as (deposits, _):
+        for each in words:
+            yield trash.restore(deposits, stores, trash.find(stores, config.run, each), as_path)
+
+
+def empty_trash(config: Config, older_than_days: float, agree: Callable[[Sequence[Removed]], bool]) -> int:
+    """Give up removed files for good, those that were removed so many days ago and ``agree`` says yes to. Return their number.
+
+    Originals that no path has, now or in its versions, leave the garage. What was read of them stays until it is purged.
+    """
+    before = time.time_ns() - int(older_than_days * trash.DAY)
+    with open_stores(config, make=False) as stores, open_deposits(config, stores) as (deposits, _):
+        found = [removed_file(stores, gone) for gone in trash.listed(stores, before)]
+        if not agree(found) or not found:
+            return 0
+        return trash.empty(stores, deposits.settler, before)

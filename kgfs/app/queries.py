@@ -1,0 +1,146 @@
+"""Answer questions about a home: search, documents, versions, state, other homes. Nothing is changed."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+from kgfs.app.home import hear, in_haste, open_stores
+from kgfs.compute.patience import Patience
+from kgfs.config import Config
+from kgfs.domain.documents import Ontology
+from kgfs.errors import KgfsError, MissingError
+from kgfs.ingest.depositing import trash
+from kgfs.knowledge.compare import Comparison, compare
+from kgfs.knowledge.document import document_page
+from kgfs.knowledge.history import Difference
+from kgfs.knowledge.history import difference as difference_of
+from kgfs.knowledge.history import history as history_of
+from kgfs.knowledge.search import LIMIT, page_of
+from kgfs.knowledge.search import search as find
+from kgfs.knowledge.status import status as status_of
+from kgfs.render.search import ResultPage
+from kgfs.stores.graph.opening import open_graph
+from kgfs.stores.journal.contract_names import Trashed
+from kgfs.stores.naming import Found, find_document, find_ontology
+from kgfs.stores.projection.progress import projection_page
+from kgfs.stores.stores import Stores
+
+SEARCH_SECONDS = 30.0
+"""How long a person at a prompt waits for the worker's model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """A file in the trash."""
+
+    file: Trashed
+    path: str
+    """``ONTOLOGY/documents/PATH``."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenOf:
+    """A document that mentions a concept."""
+
+    doc_id: str
+    paths: tuple[str, ...]
+    """All its names, below their ontologies."""
+    label: str
+    """What the document calls the concept."""
+    quotes: int
+
+
+def search(config: Config, words: str, ontology: str = "", limit: int = LIMIT) -> ResultPage:
+    """Return the passages that answer the words best, of one ontology or of all. MissingError for an unknown ontology."""
+    with open_stores(config, make=False, later=True) as stores:
+        searched = ontology_of(stores, ontology) if ontology else None
+        found = find(stores, config.run, words, searched.id if searched else "", Patience(SEARCH_SECONDS), limit)
+        page, _ = page_of(stores, found)
+        return page
+
+
+def document(config: Config, named: str) -> tuple[dict[str, Any], KgfsError | None]:
+    """Return what is known about one document, and why the bucket could not be asked (None where it was).
+
+    ``named`` is a path in a mount, ``ONTOLOGY/PATH``, a doc_id or a garage key, also of a removed file. MissingError for none,
+    BadInputError for words that can mean two.
+    """
+    config = in_haste(config)
+    with open_stores(config, make=False, known=True) as stores:
+        away = hear(config, stores)
+        return document_page(stores, named_document(config, stores, named)), away
+
+
+def status(config: Config) -> tuple[dict[str, Any], KgfsError | None]:
+    """Return the state of the home (``knowledge.status`` lists the fields), and why the bucket could not be asked."""
+    config = in_haste(config)
+    with open_stores(config, make=False, known=True) as stores:
+        away = hear(config, stores)
+        return status_of(config, stores), away
+
+
+def projection_state(config: Config) -> dict[str, Any] | None:
+    """Return how far the projection to Neo4j is behind; None where the home has none. Asks no server."""
+    if config.graph.store != "neo4j" or not config.graph_db.exists():
+        return None
+    with closing(open_graph(config)) as graph:
+        return projection_page(config, graph)
+
+
+def history(config: Config, named: str) -> list[dict[str, Any]]:
+    """Return plain data about each version of a file, oldest first. Names and errors as of :func:`document`."""
+    with open_stores(config, make=False, later=True) as stores:
+        return history_of(stores, named_document(config, stores, named))
+
+
+def difference(config: Config, named: str, old: int, new: int) -> tuple[Found, Difference]:
+    """Return what changed between two versions of a file, and the file. MissingError for a version that there is not."""
+    with open_stores(config, make=False, later=True) as stores:
+        found = named_document(config, stores, named)
+        return found, difference_of(stores, found, old, new)
+
+
+def compare_readings(config: Config, ontology: str) -> Comparison:
+    """Return what the newest reading of each document changed against the one before it."""
+    with open_stores(config, make=False) as stores:
+        return compare(stores, ontology_of(stores, ontology))
+
+
+def documents_of_concept(config: Config, ontology: str, concept: str) -> list[SpokenOf]:
+    """Return the documents that speak of a concept, in order of deposit. MissingError for an unknown concept."""
+    from kgfs.ingest.matching.concept_plans import speaking_of
+
+    with open_stores(config, make=False, later=True) as stores:
+        names = stores.journal.names
+        return [
+            SpokenOf(doc_id, tuple(names.path(name.id) or "" for name in names.names_of(doc_id)), label, quotes)
+            for doc_id, label, quotes in speaking_of(stores, ontology_of(stores, ontology), concept)
+        ]
+
+
+def removed(config: Config) -> list[Removed]:
+    """Return what the trash holds, the newest last."""
+    with open_stores(config, make=False, later=True) as stores:
+        found = sorted(trash.listed(stores), key=lambda gone: (gone.at, gone.path, gone.id))
+        return [removed_file(stores, gone) for gone in found]
+
+
+def removed_file(stores: Stores, gone: Trashed) -> Removed:
+    """Return a file of the trash with the path that it had."""
+    return Removed(gone, f"{trash.ontology_shown(stores, gone)}/documents/{gone.path}")
+
+
+def named_document(config: Config, stores: Stores, words: str, *, trashed: bool = True) -> Found:
+    """Return what the words name (``stores.naming`` says how); with ``trashed`` also a removed file."""
+    return find_document(stores, config.run, words, trashed=trashed)
+
+
+def ontology_of(stores: Stores, name: str) -> Ontology:
+    """Return the ontology of that name. MissingError names those that there are."""
+    found = find_ontology(stores, name)
+    if found is None:
+        known = ", ".join(ontology.name for ontology in stores.journal.names.ontologies()) or "none yet"
+        raise MissingError(f"There is no ontology '{name}'; there is: {known}.")
+    return found

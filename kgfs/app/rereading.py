@@ -1,0 +1,110 @@
+"""Read documents again: a whole ontology, or what an older version read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from kgfs.app.backlog import Progress, read_backlog
+from kgfs.app.home import open_stores
+from kgfs.app.queries import ontology_of
+from kgfs.config import Config
+from kgfs.domain.documents import INGEST_VERSION, Document
+from kgfs.errors import BadInputError
+from kgfs.ingest.life.regenerate import Order, all_of, failed, outdated, owe
+from kgfs.stores.stores import Stores
+
+if TYPE_CHECKING:  # numpy, which other verbs do not need
+    from kgfs.ingest.life.regeneration_plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Outdated:
+    """Documents that are to be read again."""
+
+    target_version: int
+    paths: tuple[str, ...]
+    """``ONTOLOGY/PATH`` of each."""
+    read_by: Mapping[int, int]
+    """Ingest version → how many of them it read."""
+
+
+def regenerate(
+    config: Config,
+    ontology: str,
+    strategy: str = "",
+    extractor: str = "",
+    *,
+    agree: Callable[[Plan], bool],
+    progress: Progress,
+    wait: bool = True,
+) -> int:
+    """Read all documents of an ontology again, where ``agree`` says yes to the plan. Return how many; 0 for a no.
+
+    Empty ``strategy`` and ``extractor`` are the configured ones. The models are loaded for the plan, to know what they have
+    answered already, and are asked nothing. Each document's former Reading is shown until the new one is there. Without ``wait``
+    the readings are only owed, durably.
+    """
+    from kgfs.compute.local import LocalCompute
+    from kgfs.ingest.life.regeneration_plan import plan
+
+    with open_stores(config, make=False) as stores:
+        found = ontology_of(stores, ontology)
+        names = stores.journal.names
+        compute = LocalCompute(replace(config.models, extractor=extractor) if extractor else config.models)
+        documents = all_of(names, found)
+        planned = plan(config, stores, compute, found.name, documents, strategy or config.pipeline.strategy)
+        if not agree(planned) or not planned.documents:
+            return 0
+        reason = f"regenerated with {planned.strategy} by {planned.extractor}"
+        owed = owe(stores.journal, lambda: all_of(names, found), Order(reason, strategy, extractor, anew=True))
+        if wait:
+            read_backlog(config, stores, progress)
+        return len(owed)
+
+
+def reprocess(
+    config: Config,
+    ontology: str = "",
+    target_version: int | None = None,
+    *,
+    only_failed: bool = False,
+    agree: Callable[[Outdated], bool],
+    progress: Progress,
+    wait: bool = True,
+) -> int:
+    """Read again what an ingest version before ``target_version`` (None: the newest) read or, with ``only_failed``, what could
+    not be read; of one ontology or of all, where ``agree`` says yes. Return how many; 0 for a no."""
+    if only_failed and target_version is not None:
+        raise BadInputError("--failed and --target-version choose documents in two ways. Give one of them.")
+    target = INGEST_VERSION if target_version is None else target_version
+    with open_stores(config, make=False) as stores:
+
+        def choose() -> list[Document]:
+            names = stores.journal.names
+            ontologies = [ontology_of(stores, ontology)] if ontology else names.ontologies()
+            return failed(names, ontologies) if only_failed else outdated(names, ontologies, target)
+
+        chosen = choose()
+        if not agree(_outdated(stores, chosen, target)) or not chosen:
+            return 0
+        reason = "the last reading failed" if only_failed else f"read by an ingest version before {target}"
+        owed = owe(stores.journal, choose, Order(reason))
+        if wait:
+            read_backlog(config, stores, progress)
+        return len(owed)
+
+
+def _outdated(stores: Stores, documents: Sequence[Document], target: int) -> Outdated:
+    read_by = Counter(document.ingest_version for document in documents)
+    return Outdated(target, tuple(_path(stores, document) for document in documents), read_by)
+
+
+def _path(stores: Stores, document: Document) -> str:
+    names = stores.journal.names
+    ontology = names.ontology(document.ontology)
+    live = [names.path(name.id) for name in names.names_of(document.doc_id)]
+    path = next((path for path in live if path), document.source_id.partition("/")[2])
+    return f"{ontology.name if ontology else document.ontology}/{path}"

@@ -1,0 +1,29 @@
+"""Take the worker's place, for a verb that changes the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from kgfs.app.home import model_in_use, open_stores, ship_rest
+from kgfs.config import Config
+from kgfs.ingest.sharing.shipping import meeting
+from kgfs.ingest.working.turns import only_changer
+from kgfs.stores.stores import Stores
+from kgfs.stores.vectors.opening import may_hold_vectors
+from kgfs.stores.worker_turn import in_place_of_worker
+
+
+@contextmanager
+def in_worker_place(config: Config) -> Iterator[Stores]:
+    """Yield the stores with their vectors, while the worker and everybody else who may change the graph waits.
+
+    BusyError where another machine does not let go of the graph in time.
+    """
+    with in_place_of_worker(config.run):
+        with open_stores(config, make=False) as stores:
+            model = model_in_use(config, stores) or ("none" if may_hold_vectors(config) else "")
+        with open_stores(config, vectors_of=model, derive=False) as stores:
+            with only_changer(config, stores, meeting(config)) as alone:
+                yield alone
+            ship_rest(config, stores)

@@ -1,0 +1,88 @@
+"""Follow the ledger: carry out in this home's graph what homes that share the ledger published, this home among them.
+
+The ledger has one order, and every home's graph is what a rebuild makes of it. The graph notes in its own file up to which fact
+it has followed. Nothing else changes a graph of a home that shares its ledger: a publication of this home's own is carried out
+here too, once the ledger has it (``shared_commits``). So nothing ever has to be taken back, and each fact may be carried out
+twice, since its commits are known by their ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kgfs.config import Config
+from kgfs.errors import BusyError
+from kgfs.failpoints import border
+from kgfs.ingest.keeping.followed import graph_note, read_note
+from kgfs.ingest.keeping.ship import facts_since
+from kgfs.ingest.life.rebuild import purges_among, rebuild_graph, replay_in_graph, without_purged
+from kgfs.stores.journal.facts import Fact, ForgettingDone, GraphFact
+from kgfs.stores.journal.following import confirmed
+from kgfs.stores.locks import locked_within
+from kgfs.stores.stores import Stores
+
+NOTED_EVERY = 1000
+"""Facts that change no graph after which the position is noted all the same: the journal may soon not tell them any more."""
+PATIENCE = 60.0
+"""Seconds to wait for another process of this home that follows."""
+
+
+def follow_graph(config: Config, stores: Stores, patience: float = PATIENCE) -> int:
+    """Carry out every fact that the ledger is known to have and the graph has not followed; return the number of the last.
+
+    Derives the graph anew where it does not know its position: its file was lost, or is of a home that shared no ledger.
+    One process of the home follows at a time; BusyError where another does for longer than ``patience`` seconds. May be called
+    by any thread, and again after any error or kill. MissingError where what the garage kept of a document is lost."""
+    with locked_within(config.run / "follow.lock", patience) as ours:
+        if not ours:
+            raise BusyError(f"{config.home}: another process is bringing the graph up to date. Try again.")
+        graph = stores.graph
+        for commit_id in graph.staged():  # by a process that was killed
+            graph.abandon(commit_id)
+        position = graph.followed()
+        if position is None:
+            position = _position_of_former_version(config, stores)
+        upto = confirmed(stores.journal)
+        if position is None or position > upto:
+            rebuild_graph(stores)
+            return graph.followed() or 0
+        return _carry_out(stores, position, upto)
+
+
+def _carry_out(stores: Stores, position: int, upto: int) -> int:
+    noted = position
+    for number, fact in _graph_facts(stores, position, upto):
+        replay_in_graph(fact, stores)
+        if isinstance(fact, ForgettingDone) and fact.purge:
+            stores.graph.redact([], [])
+        stores.graph.note_followed(number)
+        noted = number
+        border("followed-in-graph")
+    if upto - noted >= NOTED_EVERY:
+        stores.graph.note_followed(upto)
+    return upto
+
+
+def _graph_facts(stores: Stores, after: int, upto: int) -> Iterator[tuple[int, Fact]]:
+    """Return the facts above ``after``, up to ``upto``, that change the graph, as a rebuild carries them out."""
+    erased = purges_among(_facts(stores, after, upto))
+    return without_purged(_facts(stores, after, upto), erased)
+
+
+def _facts(stores: Stores, after: int, upto: int) -> Iterator[tuple[int, GraphFact]]:
+    for number, fact in facts_since(stores.journal, stores.garage.ledger, after):
+        if number > upto:
+            return
+        if isinstance(fact, GraphFact):
+            yield number, fact
+
+
+def _position_of_former_version(config: Config, stores: Stores) -> int | None:
+    """Return the position that a former version noted in the run folder, where the graph has nothing but what it tells of."""
+    note = graph_note(config)
+    noted = read_note(note)
+    note.unlink(missing_ok=True)
+    if noted is None or len(noted) != 2 or noted[1] != stores.graph.epoch():
+        return None
+    stores.graph.note_followed(noted[0])
+    return noted[0]

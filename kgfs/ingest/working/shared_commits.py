@@ -1,0 +1,51 @@
+"""Change the graphs of all homes that share a ledger: the ledger takes the change first, then each home carries it out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from kgfs.config import Config
+from kgfs.errors import LostLeaseError
+from kgfs.failpoints import border
+from kgfs.ingest.working.follow_graph import follow_graph
+from kgfs.ingest.working.follow_vectors import follow_vectors, has_own_vectors
+from kgfs.stores.journal.facts import GraphFact
+from kgfs.stores.stores import Stores
+
+Exchange = Callable[[Stores], object]
+"""Delivers what this home has recorded, and learns what the others have."""
+
+
+class SharedCommits:
+    """For the home that has its turn; one thread. The lease of the turn only saves others work: what holds is that a fact says up to
+    which of the others' facts its home had followed (``GraphFact``), and that the ledger takes none that is too late."""
+
+    def __init__(self, config: Config, stores: Stores, exchange: Exchange) -> None:
+        """Brings the graph to where the ledger is; errors as of :func:`.follow_graph`."""
+        self._config = config
+        self._stores = stores
+        self._exchange = exchange
+        self._follows = follow_graph(config, stores)
+        self.stores = replace(stores, publish=self._publish)
+        """The same, to change the graph with."""
+
+    @property
+    def is_overtaken(self) -> bool:
+        """Whether another home has changed the graph since, because it took this one for dead. Quick."""
+        return self._stores.journal.changed_elsewhere() > self._follows
+
+    def follow_vectors(self) -> None:
+        """Bring the vectors to where the graph is."""
+        if has_own_vectors(self._config, self._stores):
+            follow_vectors(self._config, self._stores)
+
+    def _publish(self, fact: GraphFact) -> None:
+        self._stores.journal.record(replace(fact, follows=self._follows))
+        border("publication-recorded")
+        self._exchange(self._stores)
+        border("publication-delivered")
+        follow_graph(self._config, self._stores)
+        if self.is_overtaken:
+            raise LostLeaseError("Another home has changed the graph since: what this one decided does not hold.")
+        self.follow_vectors()

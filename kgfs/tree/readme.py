@@ -1,0 +1,35 @@
+"""Files that explain the tree: README.md and AGENTS.md of the mount, ``.ignore`` of an ontology."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from kgfs.domain.documents import Ontology
+from kgfs.render import readme
+from kgfs.render.words import encode
+from kgfs.tree import keys, view
+from kgfs.tree.derived import Page
+from kgfs.tree.places import ONTOLOGY
+from kgfs.tree.tree_context import TreeContext
+
+WRITTEN_AT = max(os.stat(file).st_mtime_ns for file in (readme.__file__, view.__file__))
+"""When this kgfs got their text. So copies of the mount keep them, from one mount to the next, until there is a new one."""
+
+
+def readme_md(context: TreeContext, _: None) -> Page:
+    about = [line for row in context.views.rows for line in row.about]
+    return _fixed(context, keys.fixed("README.md"), lambda: readme.readme(about), WRITTEN_AT)
+
+
+def agents_md(context: TreeContext, _: None) -> Page:
+    return _fixed(context, keys.fixed("AGENTS.md"), lambda: readme.AGENTS, WRITTEN_AT)
+
+
+def ignore(context: TreeContext, ontology: Ontology) -> Page:
+    names = [view.name for view in context.views.at(ONTOLOGY).values() if view.repeats]
+    return _fixed(context, keys.part(ontology.id, ".ignore"), lambda: readme.ignore(names), ontology.made_at)
+
+
+def _fixed(context: TreeContext, key: keys.Key, text: Callable[[], str], mtime: int) -> Page:
+    return Page(context, key, lambda: (encode(text()), mtime))
