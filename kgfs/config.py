@@ -167,7 +167,7 @@ def _section(name: str, kind: type, data: Any, path: Path, environ: Mapping[str,
             values[key] = _typed(environ[twin], item.default, twin)
         elif key in data:
             values[key] = _typed(data[key], item.default, f"{path}: {name}.{key}")
-        if key.endswith("_file") and values.get(key):
+        if key.endswith("_file") and isinstance(item.default, str) and values.get(key):
             values[key] = _file(values[key], path.parent, twin if twin in environ else f"{path}: {name}.{key}")
     try:
         section = kind(**values)

@@ -45,6 +45,12 @@ class GoneError(MissingError):
     errno = errno.ESTALE
 
 
+class FileTooLargeError(BadInputError):
+    """A file would get longer than the setting ``tree.max_file``."""
+
+    errno = errno.EFBIG
+
+
 class NoSuchAttributeError(MissingError):
     """No such extended attribute."""
 

@@ -16,6 +16,8 @@ LONGEST = 86_400.0
 """Seconds, a day, that a server may have for an answer: a socket waits for 24 at most, and some waits are ten time-outs."""
 DISTANT = 1e9
 """Seconds, 31 years, that may lie between two things that kgfs does: times are whole nanoseconds in 64 bits, centuries are too far."""
+LARGEST_FILE = (1 << 63) - 1
+"""Bytes that a kernel counts a file by."""
 DISTANT_DAYS = 100_000
 """Days that something may be kept, for the same reason."""
 MANY = 1_000_000
@@ -61,6 +63,8 @@ class Tree:
     """What stands before a quote in ``source.txt``."""
     mark_end: str = "=="
     """What stands behind it."""
+    max_file: int = 1 << 40
+    """Bytes that a file in ``documents/`` may have (1 TiB): longer ones are refused with EFBIG, also those of holes alone."""
     trash_days: int = 30
     """How long the bytes of removed files are kept."""
     on_duplicate: str = "alias"
@@ -69,6 +73,7 @@ class Tree:
     def __post_init__(self) -> None:
         if self.on_duplicate not in ("alias", "refuse"):
             raise BadInputError(f"tree.on_duplicate is 'alias' or 'refuse', not '{self.on_duplicate}'.")
+        _at_least("tree", self, 1, "max_file", most=LARGEST_FILE)
         _at_least("tree", self, 0, "trash_days", most=DISTANT_DAYS)
 
 

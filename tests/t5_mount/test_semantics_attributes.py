@@ -17,6 +17,7 @@ from contextlib import chdir
 from errno import (
     EACCES,
     EBUSY,
+    EFBIG,
     EINVAL,
     EISDIR,
     ENAMETOOLONG,
@@ -187,6 +188,41 @@ def test_a_hole_larger_than_the_disk_is_refused_at_once(tmp_path: Path) -> None:
             assert path.read_bytes() == content
         library.settled()
         assert library.minted() == [(name, 1, sha(content)) for name, content in contents.items()]
+
+
+@claim("SIZE-3")
+def test_a_file_longer_than_the_setting_allows_is_refused_at_once(tmp_path: Path) -> None:
+    limit, large = 10 << 20, os.urandom(9 << 20)
+    with (
+        mounted_place(tmp_path, "--no-worker", env={"KGFS_TREE_MAX_FILE": str(limit)}) as place,
+        journal_of(place) as journal,
+    ):
+        library = Library(place, journal, "Library")
+        library.top.mkdir()
+        path = library.documents / "large.bin"
+        path.write_bytes(large)
+        library.settled()
+        for size in (limit + 1, 1 << 41, (1 << 63) - 1):
+            with fails_with(EFBIG):
+                os.truncate(path, size)
+            with path.open("r+b", buffering=0) as file:
+                with fails_with(EFBIG):
+                    file.truncate(size)
+                with fails_with(EFBIG):
+                    os.pwrite(file.fileno(), b"x", size - 1)
+                file.seek(size - 1)
+                with fails_with(EFBIG):
+                    file.write(b"x")
+        assert path.read_bytes() == large
+        library.settled()
+        assert library.minted() == [("large.bin", 1, sha(large))], "nothing was written anew"
+        os.truncate(path, limit)
+        with path.open("ab", buffering=0) as file, fails_with(EFBIG):
+            file.write(b"x")
+        assert path.stat().st_size == limit
+        (tmp_path / "source").write_bytes(bytes(limit + 1))
+        said = place.run("ingest", tmp_path / "source", "--ontology", "Library", expect=3)
+        assert "tree.max_file" in said.stderr
 
 
 # --------------------------------------------------------------------------------------- permissions

@@ -58,7 +58,7 @@ class Deposits:
     def __init__(self, config: Config, stores: Stores, session: str) -> None:
         self.duplicates = Duplicates(config, stores, lambda name, alone: self.settler.settle_at_once(name, alone=alone))
         admit = self.duplicates.check_flush if self.duplicates.refused else None
-        self.copies = WorkingCopies(stores, config.spool, session, admit)
+        self.copies = WorkingCopies(stores, config.spool, session, admit, config.tree.max_file)
         self.exchange = Exchange(config, stores)
         if config.garage_store.durability == "shared":
             self.copies.elsewhere = self.exchange

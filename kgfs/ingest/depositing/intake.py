@@ -77,7 +77,7 @@ def take_in(
     the history of the path goes on. ``progress`` is told the size of each piece that was read.
 
     BadInputError: the path leaves documents/, the source is no file or cannot be read. MissingError: the source is
-    not there (any more). FullError: the home is full, nothing was kept. DuplicateError: the ontology has these bytes
+    not there (any more). FileTooLargeError: it is longer than ``tree.max_file``. FullError: the home is full, nothing was kept. DuplicateError: the ontology has these bytes
     under another path and is to have each content once; nothing was changed.
     """
     names = check_path(as_path)
@@ -240,6 +240,7 @@ def _taken(deposits: Deposits, source: Path, progress: Callable[[int], None]) ->
     content: Memory | SpoolFile = Memory()
     try:
         about = os.fstat(descriptor)
+        deposits.copies.check_size(about.st_size)
         while piece := _read(descriptor, source):
             if isinstance(content, Memory) and content.size + len(piece) > SMALL:
                 small = content.read_at(0, content.size)

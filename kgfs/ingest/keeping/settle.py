@@ -345,16 +345,12 @@ class _Batch:
         """Make the decisions true, and give up the places where the bytes stood before."""
         if not self._facts:
             return
-        facts, journal = self._facts, self._stores.journal
-        put_small(self._stores, self._small)
         try:
-            journal.record(*(fact for together in facts.values() for fact in together))
-        except (BusyError, MissingError):
-            for name_id, together in facts.items():
-                try:
-                    journal.record(*together)
-                except (BusyError, MissingError):  # written, moved or removed since: the next time
-                    self.refused.add(name_id)
+            put_small(self._stores, self._small)
+            self._record_facts()
+        except FullError:
+            self._take_back_small()
+            raise
         border("settled")
         for name_id, name in self._before.items():
             if name_id in self.refused:
@@ -362,6 +358,25 @@ class _Batch:
             else:
                 self._copies.leave(name)
         self._facts, self._before, self._bytes, self._lineages, self._small = {}, {}, set(), set(), {}
+
+    def _record_facts(self) -> None:
+        journal = self._stores.journal
+        try:
+            journal.record(*(fact for together in self._facts.values() for fact in together))
+        except (BusyError, MissingError):
+            for name_id, together in self._facts.items():
+                try:
+                    journal.record(*together)
+                except (BusyError, MissingError):  # written, moved or removed since: the next time
+                    self.refused.add(name_id)
+
+    def _take_back_small(self) -> None:
+        """Delete what was put for decisions that did not become true: the inbox has it still, and once its names
+        are removed nobody would ever ask for it. Where homes share the garage another may count on it."""
+        if not self._stores.journal.sharing:
+            for key in self._small:
+                if not self._stores.journal.promises(key):
+                    self._stores.garage.objects.delete(key)
 
     def tell_left(self) -> None:
         """Of decisions that did not become true, for something failed: what was put to wait for them. They are made anew, unless

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Protocol
 
 from kgfs.domain.documents import Name, Place
-from kgfs.errors import StoreError
+from kgfs.errors import FileTooLargeError, StoreError
 from kgfs.ingest.keeping.content import SMALL, Content, Memory, SpoolFile, is_held, open_content
+from kgfs.settings import LARGEST_FILE
 from kgfs.stores.aside import WaitingLock
 from kgfs.stores.garage.contract import BLOCK, Sums
 from kgfs.stores.garage.sums import sums_of
@@ -94,9 +95,10 @@ class WorkingCopy:
         return None if self._writable else content.at_hand(offset, length)
 
     def write(self, offset: int | None, data: bytes) -> int:
-        """All of ``data`` at ``offset``, or with None at the end; or FullError. How many bytes."""
+        """All of ``data`` at ``offset``, or with None at the end; or FullError, or FileTooLargeError. How many bytes."""
         with self.lock:
             at = self._content.size if offset is None else offset
+            self._copies.check_size(at + len(data))
             content = self._own(lowest=at, carry=self._content.size, size=max(self._content.size, at + len(data)))
             content.write_at(at, data)
             self._touch()
@@ -116,6 +118,8 @@ class WorkingCopy:
             self.lock.release()
 
     def truncate(self, size: int) -> None:
+        """FileTooLargeError at once, and FullError, where it may not get so long; then it is as long as before."""
+        self._copies.check_size(size)
         with self.lock:
             carry = min(size, self._content.size)
             self._own(lowest=carry, carry=carry, size=size).truncate(size)
@@ -242,12 +246,14 @@ class WorkingCopies:
         spool: Path,
         session: str,
         admit: Callable[[Name, str, int], None] | None = None,
+        max_file: int = LARGEST_FILE,
     ) -> None:
-        """``admit``, if any, is asked at each flush whether a name may have bytes of that SHA-256 and size; its error ends
+        """``max_file`` is how many bytes a file may have. ``admit``, if any, is asked at each flush whether a name may have bytes of that SHA-256 and size; its error ends
         the flush."""
         self.stores = stores
         self.spool = spool
         self.admit = admit
+        self._max_file = max_file
         self.elsewhere: Elsewhere | None = None
         """Where a flush waits for more than this machine's disk."""
         self.generation = 0
@@ -261,6 +267,13 @@ class WorkingCopies:
         self._sums: OrderedDict[str, Sums] = OrderedDict()
         self._left: set[str] = set()
         self._seen: OrderedDict[int, str] = OrderedDict()
+
+    def check_size(self, size: int) -> None:
+        """FileTooLargeError where no file may have so many bytes. Quick."""
+        if size > self._max_file:
+            raise FileTooLargeError(
+                f"{size} bytes are more than a file may have: {self._max_file} (the setting tree.max_file)."
+            )
 
     def acquire(self, name_id: int, *, writing: bool, known: Name | None = None) -> WorkingCopy:
         """Counts one more handle; every call wants its :meth:`release`. MissingError if there is no such file. ``known`` as

@@ -28,7 +28,9 @@ from kgfs.stores.journal.facts import (
     OntologyRemoved,
     Removed,
     SearchRemoved,
+    Settled,
     TrashEmptied,
+    VersionMinted,
 )
 from kgfs.stores.journal.jobs import SqliteJobs
 from kgfs.stores.journal.names import SqliteNames
@@ -40,8 +42,18 @@ from kgfs.stores.journal.syncing import WalSync
 from kgfs.stores.journal.writer import Work, Writer
 from kgfs.stores.wal import BUSY_SECONDS
 
-REMOVING = (Removed, OntologyRemoved, SearchRemoved, TrashEmptied, ForgettingOwed, ForgettingDone, DocumentForgotten)
-"""Facts that may use the disk reserve."""
+REMOVING = (
+    Removed,
+    OntologyRemoved,
+    SearchRemoved,
+    TrashEmptied,
+    ForgettingOwed,
+    ForgettingDone,
+    DocumentForgotten,
+    Settled,
+    VersionMinted,
+)
+"""Facts that may use the disk reserve: they remove, or say that bytes have left the inbox, and those are in the garage then."""
 KEPT_ENTRIES = 10_000
 """Entries that stay for the change feed after the ledger has them."""
 
