@@ -15,7 +15,7 @@ from kgfs.ingest.keeping.sessions import open_session
 from kgfs.ingest.sharing.exchange import Exchange
 from kgfs.settings import Garage as GarageSettings
 from kgfs.stores.garage.contract import Garage
-from kgfs.stores.graph.memory import MemoryGraph
+from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.stores import Stores
 from tests.fakes.garage import MemoryGarage
@@ -53,7 +53,7 @@ def host(home: Path, garage: Garage, durability: str = "local") -> Host:
     config = Config(home=home, garage_store=settings)
     for folder in (config.home, config.spool, config.run):
         folder.mkdir(parents=True, exist_ok=True)
-    stores = Stores(garage, SqliteJournal(config.front_db), MemoryGraph())
+    stores = Stores(garage, SqliteJournal(config.front_db), SqliteGraph())
     stores.journal.share()
     session = open_session(config.run)
     return Host(config, stores, session, Deposits(config, stores, session.id), Exchange(config, stores))
@@ -70,8 +70,7 @@ def here(tmp_path: Path, garage: MemoryGarage) -> Iterator[Host]:
     made.ontology()
     made.exchange()
     yield made
-    made.session.close()
-    made.stores.journal.close()
+    made.close()
 
 
 @pytest.fixture
@@ -84,5 +83,4 @@ def joining(folder: Path, garage: MemoryGarage) -> Iterator[Host]:
     made = host(folder, garage)
     made.exchange()
     yield made
-    made.session.close()
-    made.stores.journal.close()
+    made.close()

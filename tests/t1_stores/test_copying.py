@@ -14,9 +14,8 @@ from kgfs.stores.garage.copying import copy_ledger, copy_news, copy_objects, pro
 from kgfs.stores.garage.embedded import FileGarage
 from kgfs.stores.graph.comparing import difference
 from kgfs.stores.graph.contract import Graph
-from kgfs.stores.graph.memory import MemoryGraph
+from kgfs.stores.graph.sqlite import SqliteGraph
 from tests.support.graph_building import ONTOLOGY, Doc, Told, publish
-from tests.support.graph_stores import STORES, opened
 from tests.support.peers.buckets import GARAGES, garage_of
 
 CONTENTS = {"sources/A/1.txt": b"", "sources/A/2.txt": b"two", "texts/x": b"long" * BLOCK, "z": b"\0" * BLOCK}
@@ -91,9 +90,9 @@ ZEN = Doc("a" * 16, [Told("Zen", 2, definition="Zen is a school."), Told("Koan")
 LATER = Doc("b" * 16, [Told("Zen"), Told("Stupa", 3)], deposit=2)
 
 
-@pytest.fixture(params=STORES)
-def graph(request: pytest.FixtureRequest) -> Graph:
-    return opened(request)
+@pytest.fixture
+def graph() -> Graph:
+    return SqliteGraph()
 
 
 def differs(one: Graph, other: Graph) -> str:
@@ -101,7 +100,7 @@ def differs(one: Graph, other: Graph) -> str:
 
 
 def test_graphs_that_show_the_same_do_not_differ(graph: Graph) -> None:
-    with closing(graph), closing(MemoryGraph()) as other:
+    with closing(graph), closing(SqliteGraph()) as other:
         for each in (graph, other):
             publish(each, ZEN)
             publish(each, LATER)
@@ -111,9 +110,10 @@ def test_graphs_that_show_the_same_do_not_differ(graph: Graph) -> None:
         assert "documents" in differs(graph, other)
 
 
-def test_each_row_counts() -> None:
+def test_each_row_counts(request: pytest.FixtureRequest) -> None:
     def shows(doc: Doc, at: int = 1000) -> Graph:
-        graph = MemoryGraph()
+        graph = SqliteGraph()
+        request.addfinalizer(graph.close)
         publish(graph, doc, at=at)
         return graph
 

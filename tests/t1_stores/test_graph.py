@@ -12,7 +12,7 @@ from kgfs.domain.names import MAX_NAME_BYTES
 from kgfs.errors import BadInputError, StoreError
 from kgfs.render.concept import SHOWN_EVIDENCE, render
 from kgfs.stores.graph.contract import Graph
-from kgfs.stores.graph.memory import MemoryGraph
+from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.graph.vocabulary import Batch, Change
 from tests.support.graph_building import (
     ONTOLOGY,
@@ -27,15 +27,14 @@ from tests.support.graph_building import (
     rid,
     source_rows,
 )
-from tests.support.graph_stores import STORES, opened
 
 A, B, C = "a" * 16, "b" * 16, "c" * 16
 OTHER = "ba9876543210"
 
 
-@pytest.fixture(params=STORES)
-def graph(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Graph]:
-    store = opened(request, tmp_path)
+@pytest.fixture
+def graph(tmp_path: Path) -> Iterator[Graph]:
+    store = SqliteGraph(tmp_path / "graph.sqlite")
     yield store
     store.close()
 
@@ -215,9 +214,10 @@ def test_a_forgotten_document_leaves_no_trace_in_a_name(graph: Graph) -> None:
     assert graph.match(ONTOLOGY, ["zazen", "chan"]) == {"chan": cid("Zen")}
 
 
-def test_the_result_is_as_if_the_forgotten_had_never_been(graph: Graph) -> None:
-    fresh = MemoryGraph()
+def test_the_result_is_as_if_the_forgotten_had_never_been(graph: Graph, request: pytest.FixtureRequest) -> None:
+    fresh = SqliteGraph()
     publish(fresh, MORE)
+    request.addfinalizer(fresh.close)
     publish(graph, ZEN)
     publish(graph, MORE)
     graph.forget("f", [A], 9000)

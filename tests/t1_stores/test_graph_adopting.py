@@ -11,11 +11,10 @@ import pytest
 
 from kgfs.domain.identity import normalise_label
 from kgfs.stores.graph.contract import Graph
-from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.graph.vocabulary import Mark, Redaction
+from tests.fakes.graph import MemoryGraph
 from tests.support.graph_building import ONTOLOGY, Doc, Told, cid, name_taken, next_n, publish, rid
-from tests.support.graph_stores import STORES, opened
 
 if TYPE_CHECKING:
     pass
@@ -33,9 +32,9 @@ MORE = Doc(B, [Told("Zen", 1, ("Chan",)), Told("Buddhism")], [("Zen", "IS_A", "B
 ELSEWHERE = Doc(C, [Told("Zen", 1), Told("Lisp")], [("Lisp", "USES", "Zen", 0.5)], ["Lisp.\n"], ontology=OTHER)
 
 
-@pytest.fixture(params=STORES)
-def graph(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Graph]:
-    store = opened(request, tmp_path)
+@pytest.fixture
+def graph(tmp_path: Path) -> Iterator[Graph]:
+    store = SqliteGraph(tmp_path / "graph.sqlite")
     yield store
     store.close()
 

@@ -10,18 +10,18 @@ import pytest
 
 from kgfs.errors import BadInputError, StoreError
 from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.graph.vocabulary import Mark, Said
 from tests.support.graph_building import ONTOLOGY, Doc, Told, cid, name_taken, next_n, prepared, publish, rid
-from tests.support.graph_stores import STORES, opened
 
 A, B = "a" * 16, "b" * 16
 ZEN = Doc(A, [Told("Zen", 2), Told("Koan")], [("Zen", "USES", "Koan", 0.8)])
 CHAN = Doc(B, [Told("Chan", 2, ("Chan school",)), Told("Koan")], [("Chan", "USES", "Koan", 0.9)], deposit=2)
 
 
-@pytest.fixture(params=STORES)
-def graph(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Graph]:
-    store = opened(request, tmp_path)
+@pytest.fixture
+def graph(tmp_path: Path) -> Iterator[Graph]:
+    store = SqliteGraph(tmp_path / "graph.sqlite")
     publish(store, ZEN)
     publish(store, CHAN)
     yield store

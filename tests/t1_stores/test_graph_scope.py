@@ -10,18 +10,17 @@ from hypothesis import strategies as st
 
 from kgfs.stores.graph import scoped
 from kgfs.stores.graph.contract import Graph
-from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.graph.vocabulary import EVERYTHING, Scope
+from tests.fakes.graph import MemoryGraph
 from tests.support.graph_building import ONTOLOGY, Doc, Told, cid, publish
-from tests.support.graph_stores import STORES, opened
 
 A, B = "a" * 16, "b" * 16
 
 
-@pytest.fixture(params=STORES)
-def graph(request: pytest.FixtureRequest) -> Iterator[Graph]:
-    made = opened(request)
+@pytest.fixture
+def graph() -> Iterator[Graph]:
+    made = SqliteGraph()
     yield made
     made.close()
 

@@ -11,9 +11,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from kgfs.render.concept import render
 from kgfs.stores.graph.contract import Graph
-from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.graph.vocabulary import Mark, Said
+from tests.fakes.graph import MemoryGraph
 from tests.support.graph_building import ONTOLOGY, Doc, Told, cid, name_taken, next_n, prepared
 
 OTHER = "ba9876543210"

@@ -483,7 +483,7 @@ def test_shared_durability_delivers_before_a_file_is_closed_or_keeps_nothing(
     here.exchange()
     assert here.read_at("a.txt") == b"delivered"
     strict.session.close()
-    strict.stores.journal.close()
+    strict.stores.close()
 
 
 @pytest.mark.claim("SHARE-2")
@@ -521,7 +521,7 @@ def test_closing_fails_by_what_the_bucket_says_also_of_files_that_others_wrote_m
         assert here.read(name.id) == strict.read(name.id) == b"theirs"
         assert here.history(name.name) == [("conflict", b"ours too")]
     strict.session.close()
-    strict.stores.journal.close()
+    strict.stores.close()
 
 
 @pytest.mark.claim("SHARE-2")
@@ -562,7 +562,7 @@ def test_who_waits_for_a_silent_bucket_waits_for_one_attempt_however_many_wait(
     same(here, strict)
     assert here.read_at("0.txt") == b"after" and here.read_at("1.txt") == b"before"
     strict.session.close()
-    strict.stores.journal.close()
+    strict.stores.close()
 
 
 @pytest.mark.claim("SHARE-2")
@@ -581,7 +581,7 @@ def test_who_waits_for_others_of_this_home_waits_no_longer_than_for_the_bucket(
     here.exchange()
     assert here.read_at("a.txt") == LARGE
     strict.session.close()
-    strict.stores.journal.close()
+    strict.stores.close()
 
 
 @pytest.mark.claim("SHARE-2")

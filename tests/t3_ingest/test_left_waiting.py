@@ -113,7 +113,7 @@ def test_what_is_written_again_while_it_is_taken_away_is_in_the_bucket_when_it_i
     there.exchange()
     assert there.read_at("a.txt") == LARGE
     strict.session.close()
-    strict.stores.journal.close()
+    strict.stores.close()
 
 
 @pytest.mark.claim("SHARE-9")

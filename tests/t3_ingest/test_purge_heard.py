@@ -247,7 +247,7 @@ def test_what_is_closed_is_in_the_bucket_though_a_purge_that_could_not_be_obeyed
     met(there)
     assert there.read_at("again.txt") == LARGE
     strict.session.close()
-    strict.stores.journal.close()
+    strict.stores.close()
 
 
 @pytest.mark.claim("SHARE-1", "SHARE-5")

@@ -21,7 +21,6 @@ from kgfs.knowledge.compare import compare
 from kgfs.models.contract import Passage
 from kgfs.settings import Pipeline as Settings
 from kgfs.stores.graph.contract import Graph
-from kgfs.stores.graph.memory import MemoryGraph
 from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.graph.vocabulary import Scope
 from kgfs.stores.readings import load_reading
@@ -35,9 +34,9 @@ from tests.support.working import TEXTS, Counting, Embedding, deposit, documents
 A, B = "a" * 16, "b" * 16
 
 
-@pytest.fixture(params=["sqlite", "memory"])
-def graph(request: pytest.FixtureRequest) -> Iterator[Graph]:
-    made: Graph = SqliteGraph() if request.param == "sqlite" else MemoryGraph()
+@pytest.fixture
+def graph() -> Iterator[Graph]:
+    made = SqliteGraph()
     publish(made, Doc(A, [Told(f"concept {n:02}", 1 + n % 25) for n in range(50)], deposit=1))
     yield made
     made.close()

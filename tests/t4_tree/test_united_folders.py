@@ -31,7 +31,7 @@ def homes(tmp_path: Path) -> Iterator[tuple[Host, Host]]:
     yield made
     for one in made:
         one.session.close()
-        one.stores.journal.close()
+        one.stores.close()
 
 
 def ontology(home: Host) -> OntologyFolder:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kgfs.stores.graph.memory_view import View
+from tests.fakes.graph.view import View
 
 
 def joined(mine: View, built: View, ontology: str) -> View:

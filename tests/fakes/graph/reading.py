@@ -12,7 +12,6 @@ from kgfs.domain.knowledge import Mention
 from kgfs.render.concept import ConceptPage
 from kgfs.render.summary import surface_forms
 from kgfs.stores.graph.hiding import hidden_name, is_hidden
-from kgfs.stores.graph.memory_view import View, words_of
 from kgfs.stores.graph.sampling import draw, stepwise
 from kgfs.stores.graph.vocabulary import (
     EVERYTHING,
@@ -27,6 +26,7 @@ from kgfs.stores.graph.vocabulary import (
     Scope,
     SourceRow,
 )
+from tests.fakes.graph.view import View, words_of
 
 
 class MemoryReads:

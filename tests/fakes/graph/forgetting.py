@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kgfs.stores.graph.memory_view import Edition, View
+from tests.fakes.graph.view import Edition, View
 
 
 def without(view: View, editions: dict[str, Edition], concepts: Sequence[str]) -> dict[str, Edition]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from kgfs.stores.graph.memory_view import Edition
 from kgfs.stores.graph.merging import same
 from kgfs.stores.graph.vocabulary import Said
+from tests.fakes.graph.view import Edition
 
 
 def saying(editions: Mapping[str, Edition], said: Sequence[Said]) -> dict[str, Edition]:

@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from kgfs.render.concept import SHOWN_EVIDENCE, SHOWN_RELATED, ConceptPage, EvidenceLine, RelatedLine, render
 from kgfs.render.summary import summarise
-from kgfs.stores.graph.memory_view import Edition, View
 from kgfs.stores.graph.vocabulary import Change, Concept
+from tests.fakes.graph.view import Edition, View
 
 Key = TypeVar("Key")
 

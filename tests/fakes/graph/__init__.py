@@ -12,14 +12,14 @@ from kgfs.domain.knowledge import RELATIONSHIP_TYPES
 from kgfs.errors import BadInputError, StoreError
 from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.hiding import hidden_name, is_hidden
-from kgfs.stores.graph.memory_adopting import joined
-from kgfs.stores.graph.memory_forgetting import without
-from kgfs.stores.graph.memory_merging import saying
-from kgfs.stores.graph.memory_reading import MemoryReads
-from kgfs.stores.graph.memory_view import Edition
-from kgfs.stores.graph.memory_working_out import differences, work_out
 from kgfs.stores.graph.merging import check
 from kgfs.stores.graph.vocabulary import Batch, ConceptRow, Mark, Publication, Redaction, RelationshipRow, Said
+from tests.fakes.graph.adopting import joined
+from tests.fakes.graph.forgetting import without
+from tests.fakes.graph.merging import saying
+from tests.fakes.graph.reading import MemoryReads
+from tests.fakes.graph.view import Edition
+from tests.fakes.graph.working_out import differences, work_out
 
 
 class MemoryGraph(MemoryReads):
