@@ -26,6 +26,19 @@ test: $(VENV)/.ready programs  ## the whole test suite, really mounting
 test-servers: $(VENV)/.ready programs  ## the lifecycle's tests, all of them on servers: ARGS="-k seaweedfs"
 	KGFS_EVERYWHERE=1 $(BIN)/python -m pytest -m lifecycle --numprocesses $(PROCESSES) $(ARGS)
 
+# Rooms of kgfs whose tests stand in a rung of another name.
+RUNGS_OF_app := whole
+RUNGS_OF_cli := whole
+RUNGS_OF_compute := ingest
+RUNGS_OF_domain := pure
+RUNGS_OF_formats := pure
+RUNGS_OF_fuse := mount
+RUNGS_OF_knowledge := ingest tree
+RUNGS_OF_render := pure
+RUNGS_OF_sharing := ingest
+test-%: $(VENV)/.ready programs  ## the tests of one room of kgfs, or of one rung: make test-stores, make test-tree ARGS="-k sizes"
+	$(BIN)/python -m pytest --numprocesses $(PROCESSES) $(foreach rung,$(or $(RUNGS_OF_$*),$*),$(or $(wildcard tests/t?_$(rung)),$(error There is no room and no rung named $(rung)))) $(ARGS)
+
 programs:                      ## those that tests let loose on a mount
 	@sh scripts/system.sh "$(SUDO)" $(DEBIAN_TEST) || echo "Tests of missing programs are skipped." >&2
 
@@ -88,4 +101,4 @@ clean:                         ## remove the environment (documents, home and se
 	rm -rf $(VENV)
 
 help:                          ## this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 18
+	@sed -n 's/^\([a-z%-]*\):.*## /\1\t/p' Makefile | expand -t 18

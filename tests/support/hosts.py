@@ -53,7 +53,7 @@ def host(home: Path, garage: Garage, durability: str = "local") -> Host:
     config = Config(home=home, garage_store=settings)
     for folder in (config.home, config.spool, config.run):
         folder.mkdir(parents=True, exist_ok=True)
-    stores = Stores(garage, SqliteJournal(config.front_db), SqliteGraph())
+    stores = Stores(garage, SqliteJournal(config.front_db), SqliteGraph(config.graph_db))
     stores.journal.share()
     session = open_session(config.run)
     return Host(config, stores, session, Deposits(config, stores, session.id), Exchange(config, stores))

@@ -9,10 +9,8 @@ from kgfs.ingest.working.follow_graph import follow_graph
 from kgfs.ingest.working.turns import only_deriver
 from kgfs.stores.journal.facts import GraphFact
 from kgfs.stores.stores import Stores
+from tests.support.following import Home, same, told_what_is_derived
 from tests.support.slow_reading import hanging
-from tests.t3_ingest.test_follow_graph import Home, homes, same, told_what_is_derived
-
-__all__ = ["homes"]
 
 
 @pytest.mark.claim("SHARE-10")

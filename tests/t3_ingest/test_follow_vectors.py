@@ -26,7 +26,6 @@ from kgfs.ingest.working.worker import Worker
 from kgfs.settings import Models
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.embedded import FileGarage
-from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.journal.following import confirmed
 from kgfs.stores.leases.bucket import BucketLeases
 from kgfs.stores.leases.holding import Holding
@@ -119,11 +118,9 @@ def two(tmp_path: Path) -> Iterator[Two]:
         homes: list[Host] = []
         for name in ("here", "there"):
             made = host(tmp_path / name, garage)
-            stack.callback(made.stores.journal.close)
-            stack.callback(made.session.close)
+            stack.callback(made.close)
             vectors = stack.enter_context(closing(SqliteVectors(made.config.vectors_db, compute.embedding_model)))
-            graph = stack.enter_context(closing(SqliteGraph(made.config.graph_db)))
-            made.stores = replace(made.stores, graph=graph, vectors=vectors)
+            made.stores = replace(made.stores, vectors=vectors)
             homes.append(made)
         assert leases.take(PUBLISH, "here", 1000) is not None
         homes[0].ontology()
@@ -163,7 +160,7 @@ def test_they_do_not_run_ahead_of_a_graph_of_the_homes_own(tmp_path: Path, monke
         for name in ("here", "there"):
             made = host(tmp_path / name, garage)
             vectors = SqliteVectors(made.config.vectors_db, compute.embedding_model)
-            made.stores = replace(made.stores, graph=SqliteGraph(made.config.graph_db), vectors=vectors)
+            made.stores = replace(made.stores, vectors=vectors)
             stack.enter_context(closing(made.stores))
             stack.callback(made.session.close)
             homes.append(made)

@@ -18,7 +18,6 @@ from kgfs.ingest.life import forget
 from kgfs.ingest.life.rebuild import rebuild_graph
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working.pipeline import Pipeline
-from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.journal.facts import ForgettingDone, ForgettingOwed
 from kgfs.stores.naming import find_document
 from tests.fakes.garage import MemoryGarage
@@ -37,7 +36,6 @@ SAID_ELSEWHERE = {"abbey": "The abbey is a house of monks.", "bees": "Bees make 
 def home(where: Path, garage: MemoryGarage) -> Iterator[Host]:
     made = host(where, garage)
     made.config.logs.mkdir(parents=True)
-    made.stores = replace(made.stores, graph=SqliteGraph(made.config.graph_db))
     with closing(made):
         yield made
 

@@ -99,9 +99,19 @@ def test_make_targets_exist() -> None:
     named = {name: set(re.findall(r"\bmake ([a-z-]+)", code(page))) for name, page in PAGES.items()}
     assert {"run", "stop", "test", "check"} <= named["README.md"]
     assert {"servers", "servers-stop", "run-servers"} <= named["servers.md"]
-    assert set().union(*named.values()) <= targets
+    rungs = {f"test-{folder.name.partition('_')[2]}" for folder in ROOT.glob("tests/t[0-9]_*")}
+    assert set().union(*named.values()) - rungs <= targets
     phony = re.findall(r"^\.PHONY:(.*)$", MAKEFILE, re.MULTILINE)[0].split()
     assert targets == set(phony)
+
+
+def test_each_room_and_each_rung_has_its_tests() -> None:
+    rooms = {path.parent.name for path in (ROOT / "kgfs").glob("*/__init__.py")}
+    rungs = {folder.name.partition("_")[2]: f"tests/{folder.name}" for folder in ROOT.glob("tests/t[0-9]_*")}
+    for name in rooms | rungs.keys():
+        planned = subprocess.run(["make", "-n", f"test-{name}"], cwd=ROOT, capture_output=True, text=True)
+        assert planned.returncode == 0, planned.stderr
+        assert rungs.get(name, "tests/t") in planned.stdout
 
 
 def test_make_run_and_run_servers_mount_at_places_of_their_own() -> None:
