@@ -218,7 +218,7 @@ def run_garage_mount(config: Config, mountpoint: Path, *, allow_other: bool = Fa
     errors = ErrorLog(config.errors_log)
     with open_stores(config, make=False) as stores:
         view = GarageView(stores, os.getuid(), os.getgid(), time.time_ns(), TREE)
-        vfs = Vfs(GarageRoot(view), lambda: space_of(config.home), waits=waits)
+        vfs = Vfs(GarageRoot(view), lambda: space_of(config.home))
         news = GarageFeed(view, vfs)
         with mount_note(config.run, f"garage-{secrets.token_hex(6)}", where, GARAGE) as note:
             trio.run(

@@ -4,10 +4,11 @@ how they end is told by ``handling``.
 
 from __future__ import annotations
 
+import os
 import select
 import stat
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pyfuse3
@@ -15,10 +16,10 @@ import trio
 from pyfuse3 import EntryAttributes, FileInfo, ReaddirToken, RequestContext, SetattrFields, StatvfsData
 
 from kgfs.fuse.answers import absent, dot_attributes, entry_attributes, file_info, prepare, statvfs_data
-from kgfs.fuse.handling import WAITS, Handling, LogError, Waits, mostly_quick, quick, waiting
+from kgfs.fuse.handling import Handling, LogError, handler
 from kgfs.fuse.metrics import Requests
-from kgfs.tree.listing import Listing
-from kgfs.tree.node import Attr, AttrChange, Caller
+from kgfs.tree.listing import Entry
+from kgfs.tree.node import AttrChange, Caller, Rendered
 from kgfs.tree.vfs import Vfs
 
 DOTS = 2
@@ -48,15 +49,9 @@ class Operations(Handling):
         """Called by pyfuse3 when the kernel says hello, before the first request."""
         self.answered_first.set()
 
-    def _look_up_at_once(self, parent_inode: int, name: bytes, ctx: RequestContext) -> EntryAttributes | Waits:
-        folder = self._vfs.ready(parent_inode)
-        return WAITS if folder is None else self._found(self._vfs.find(folder, parent_inode, name))
-
-    @mostly_quick(_look_up_at_once)
+    @handler
     async def lookup(self, parent_inode: int, name: bytes, ctx: RequestContext) -> EntryAttributes:
-        return self._found(await self._vfs.lookup(parent_inode, name, ctx.pid))
-
-    def _found(self, attr: Attr | None) -> EntryAttributes:
+        attr = await self._vfs.lookup(parent_inode, name, ctx.pid)
         return entry_attributes(attr) if attr is not None else self._absent
 
     async def forget(self, inode_list: Sequence[tuple[int, int]]) -> None:
@@ -69,38 +64,38 @@ class Operations(Handling):
         finally:
             self.requests.answered("forget", time.perf_counter() - began)
 
-    @waiting
+    @handler
     async def mkdir(self, parent_inode: int, name: bytes, mode: int, ctx: RequestContext) -> EntryAttributes:
         return entry_attributes(await self._vfs.mkdir(parent_inode, name, mode, _caller(ctx)))
 
-    @waiting
+    @handler
     async def mknod(self, parent_inode: int, name: bytes, mode: int, rdev: int, ctx: RequestContext) -> EntryAttributes:
         return entry_attributes(await self._vfs.mknod(parent_inode, name, mode, _caller(ctx)))
 
-    @waiting
+    @handler
     async def symlink(self, parent_inode: int, name: bytes, target: bytes, ctx: RequestContext) -> EntryAttributes:
         return entry_attributes(await self._vfs.symlink(parent_inode, name, target, _caller(ctx)))
 
-    @waiting
+    @handler
     async def create(
         self, parent_inode: int, name: bytes, mode: int, flags: int, ctx: RequestContext
     ) -> tuple[FileInfo, EntryAttributes]:
         fh, attr = await self._vfs.create(parent_inode, name, mode, flags, _caller(ctx))
         return file_info(fh, self._vfs.files.handle(fh)), entry_attributes(attr)
 
-    @waiting
+    @handler
     async def link(self, inode: int, new_parent_inode: int, new_name: bytes, ctx: RequestContext) -> EntryAttributes:
         return await self._vfs.link(inode, new_parent_inode, new_name)
 
-    @waiting
+    @handler
     async def unlink(self, parent_inode: int, name: bytes, ctx: RequestContext) -> None:
         await self._vfs.unlink(parent_inode, name)
 
-    @waiting
+    @handler
     async def rmdir(self, parent_inode: int, name: bytes, ctx: RequestContext) -> None:
         await self._vfs.rmdir(parent_inode, name)
 
-    @waiting
+    @handler
     async def rename(
         self,
         parent_inode_old: int,
@@ -112,20 +107,17 @@ class Operations(Handling):
     ) -> None:
         await self._vfs.rename(parent_inode_old, name_old, parent_inode_new, name_new, flags)
 
-    @quick
-    def readlink(self, inode: int, ctx: RequestContext) -> bytes:
-        return self._vfs.readlink(inode)
+    @handler
+    async def readlink(self, inode: int, ctx: RequestContext) -> bytes:
+        return await self._vfs.readlink(inode)
 
     # --------------------------------------------------------------------------------------- attributes
 
-    def _getattr_at_once(self, inode: int, ctx: RequestContext) -> EntryAttributes | Waits:
-        return WAITS if self._vfs.awaited is not None else entry_attributes(self._vfs.getattr(inode))
-
-    @mostly_quick(_getattr_at_once)
+    @handler
     async def getattr(self, inode: int, ctx: RequestContext) -> EntryAttributes:
-        return entry_attributes(await self._vfs.getattr_awaited(inode))
+        return entry_attributes(await self._vfs.getattr(inode))
 
-    @waiting
+    @handler
     async def setattr(
         self, inode: int, attr: EntryAttributes, fields: SetattrFields, fh: int | None, ctx: RequestContext
     ) -> EntryAttributes:
@@ -139,106 +131,84 @@ class Operations(Handling):
         )
         return entry_attributes(await self._vfs.setattr(inode, wanted, fh))
 
-    @quick
-    def access(self, inode: int, mode: int, ctx: RequestContext) -> bool:
+    @handler
+    async def access(self, inode: int, mode: int, ctx: RequestContext) -> bool:
         return self._vfs.access(inode, mode)
 
-    @quick
-    def statfs(self, ctx: RequestContext) -> StatvfsData:
+    @handler
+    async def statfs(self, ctx: RequestContext) -> StatvfsData:
         return statvfs_data(self._vfs.statfs())
 
-    def _listxattr_at_once(self, inode: int, ctx: RequestContext) -> Sequence[bytes] | Waits:
-        return WAITS if self._vfs.awaited is not None else self._vfs.listxattr(inode)
-
-    @mostly_quick(_listxattr_at_once)
+    @handler
     async def listxattr(self, inode: int, ctx: RequestContext) -> Sequence[bytes]:
-        return await self._vfs.listxattr_awaited(inode)
+        return await self._vfs.listxattr(inode)
 
-    def _getxattr_at_once(self, inode: int, name: bytes, ctx: RequestContext) -> bytes | Waits:
-        return WAITS if self._vfs.awaited is not None else self._vfs.getxattr(inode, name)
-
-    @mostly_quick(_getxattr_at_once)
+    @handler
     async def getxattr(self, inode: int, name: bytes, ctx: RequestContext) -> bytes:
-        return await self._vfs.getxattr_awaited(inode, name)
+        return await self._vfs.getxattr(inode, name)
 
-    @waiting
+    @handler
     async def setxattr(self, inode: int, name: bytes, value: bytes, ctx: RequestContext) -> None:
         await self._vfs.setxattr(inode, name, value)
 
-    @waiting
+    @handler
     async def removexattr(self, inode: int, name: bytes, ctx: RequestContext) -> None:
         await self._vfs.removexattr(inode, name)
 
     # -------------------------------------------------------------------------------------------- files
 
-    def _open_at_once(self, inode: int, flags: int, ctx: RequestContext) -> FileInfo | Waits:
-        fh = self._vfs.files.open_at_once(inode, flags, ctx.pid)
-        if fh is None:
-            return WAITS
-        handle = self._vfs.files.handle(fh)
-        self._unread = None if handle.quick or handle.keep_cache else fh
-        return file_info(fh, handle)
-
-    @mostly_quick(_open_at_once)
+    @handler
     async def open(self, inode: int, flags: int, ctx: RequestContext) -> FileInfo:
         fh = await self._vfs.files.open(inode, flags, ctx.pid)
-        return file_info(fh, self._vfs.files.handle(fh))
+        handle = self._vfs.files.handle(fh)
+        reads = flags & os.O_ACCMODE == os.O_RDONLY
+        self._unread = fh if reads and not handle.keep_cache and not isinstance(handle, Rendered) else None
+        return file_info(fh, handle)
 
-    def _read_at_once(self, fh: int, off: int, size: int) -> bytes | Waits:
-        found = self._vfs.files.read_at_once(fh, off, size)
-        return WAITS if found is None else found
-
-    @mostly_quick(_read_at_once)
+    @handler
     async def read(self, fh: int, off: int, size: int) -> bytes:
         return await self._vfs.files.read(fh, off, size)
 
-    @waiting
+    @handler
     async def write(self, fh: int, off: int, buf: bytes) -> int:
         return await self._vfs.files.write(fh, off, buf)
 
-    def _flush_at_once(self, fh: int) -> Waits | None:
-        return None if self._vfs.files.flush_at_once(fh) else WAITS
-
-    @mostly_quick(_flush_at_once)
+    @handler
     async def flush(self, fh: int) -> None:
         await self._vfs.files.flush(fh)
 
-    @waiting
+    @handler
     async def fsync(self, fh: int, datasync: bool) -> None:
         await self._vfs.files.fsync(fh)
 
-    def _release_at_once(self, fh: int) -> Waits | None:
-        return None if self._vfs.files.release_at_once(fh) else WAITS
-
-    @mostly_quick(_release_at_once)
+    @handler
     async def release(self, fh: int) -> None:
         await self._vfs.files.release(fh)
 
-    @quick
-    def poll(self, inode: int, fh: int, poll_handle: Any, ctx: RequestContext) -> int:
+    @handler
+    async def poll(self, inode: int, fh: int, poll_handle: Any, ctx: RequestContext) -> int:
         """A file is always ready."""
         return select.POLLIN | select.POLLOUT | select.POLLRDNORM | select.POLLWRNORM
 
     # ------------------------------------------------------------------------------------------ folders
 
-    def _open_folder_at_once(self, inode: int, ctx: RequestContext) -> int | Waits:
-        fh = self._vfs.opendir_at_once(inode)
-        return WAITS if fh is None else fh
-
-    @mostly_quick(_open_folder_at_once)
+    @handler
     async def opendir(self, inode: int, ctx: RequestContext) -> int:
         return await self._vfs.opendir(inode, ctx.pid)
 
-    def _readdir_at_once(self, fh: int, start_id: int, token: ReaddirToken) -> Waits | None:
-        if self._vfs.awaited is not None:
-            return WAITS
-        listing, stale = self._vfs.readdir(fh, start_id)
-        if start_id < DOTS and not self._reply_dots(fh, start_id, token):
-            return None
+    @handler
+    async def readdir(self, fh: int, start_id: int, token: ReaddirToken) -> None:
         first = max(start_id - DOTS, 0)
-        if stale or self._vfs.pinned:
-            self._reply_anew(fh, listing, stale, first, token)
-            return None
+        listing, stale = await self._vfs.folders.listing(fh, start_id)
+        page = await self._vfs.folders.page(fh, first) if stale else None
+        if start_id < DOTS and not self._reply_dots(fh, start_id, token):
+            return
+        if page is not None:
+            self._reply_entries(fh, page, token)
+            return
+        if self._vfs.pinned:
+            self._reply_entries(fh, ((at, listing.entry(at)) for at in range(first, len(listing))), token)
+            return
         reply, prepared = pyfuse3.readdir_reply, listing.prepared
         end = first
         for end in range(first, len(listing)):
@@ -250,20 +220,6 @@ class Operations(Handling):
         else:
             end = len(listing)
         self._vfs.folders.told_listed(fh, first, end)
-        return None
-
-    @mostly_quick(_readdir_at_once)
-    async def readdir(self, fh: int, start_id: int, token: ReaddirToken) -> None:
-        awaited = self._vfs.awaited
-        assert awaited is not None
-        entries = await awaited.page(fh, max(start_id - DOTS, 0))
-        if start_id < DOTS and not self._reply_dots(fh, start_id, token):
-            return
-        for position, entry in entries:
-            shown = self._vfs.pinned.listed(entry)
-            if not pyfuse3.readdir_reply(token, shown.name, entry_attributes(shown.attr), DOTS + position + 1):
-                return
-            awaited.told(fh, position, shown)
 
     def _reply_dots(self, fh: int, start_id: int, token: ReaddirToken) -> bool:
         """Whether there was room for them."""
@@ -272,17 +228,13 @@ class Operations(Handling):
                 return False
         return True
 
-    def _reply_anew(self, fh: int, listing: Listing, stale: bool, first: int, token: ReaddirToken) -> None:
-        """Where entries may not be as they stand in the listing."""
-        held = self._vfs.pinned
-        for position in range(first, len(listing)):
-            entry = self._vfs.folders.fresh(fh, position) if stale else listing.entry(position)
+    def _reply_entries(self, fh: int, entries: Iterable[tuple[int, Entry | None]], token: ReaddirToken) -> None:
+        """Where they may have to be told otherwise than they stand in the listing."""
+        for position, entry in entries:
             if entry is None:
                 continue
-            shown = held.listed(entry)
-            prepared = None if stale or shown is not entry else listing.prepared[position] or prepare(listing, position)
-            name, attributes = prepared or (shown.name, entry_attributes(shown.attr))
-            if not pyfuse3.readdir_reply(token, name, attributes, DOTS + position + 1):
+            shown = self._vfs.pinned.listed(entry)
+            if not pyfuse3.readdir_reply(token, shown.name, entry_attributes(shown.attr), DOTS + position + 1):
                 return
             self._vfs.folders.told(fh, shown)
 
@@ -295,25 +247,25 @@ class Operations(Handling):
             return
         try:
             if unread is not None:
-                self._vfs.files.read_at_once(unread, 0, 1)  # a small file comes whole
+                self._vfs.files.read_ahead(unread)
             if expected is not None:
                 self._prepare(*expected)
         except Exception:  # noqa: BLE001  # whoever asks for it meets the same failure, and is told
             return
 
     def _prepare(self, fh: int, first: int, end: int) -> None:
-        listing = self._vfs.folders.at_hand(fh)
+        listing = self._vfs.folders.cached(fh)
         if listing is not None:
             for position in range(first, min(end, len(listing))):
                 if listing.prepared[position] is None:
                     prepare(listing, position)
 
-    @waiting
+    @handler
     async def fsyncdir(self, fh: int, datasync: bool) -> None:
         await self._vfs.fsyncdir(fh)
 
-    @quick
-    def releasedir(self, fh: int) -> None:
+    @handler
+    async def releasedir(self, fh: int) -> None:
         self._vfs.releasedir(fh)
 
 

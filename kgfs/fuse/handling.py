@@ -1,7 +1,7 @@
 """How a handler of ``pyfuse3.Operations`` ends: with an answer or with an errno. The one place where errors become errnos.
 
 Nothing but FUSEError may leave a handler, and never ENOSYS: it would switch that operation off for the whole mount. So
-every handler runs inside :func:`_handling`, which also tells apart those that wait from those that do not.
+every handler runs inside :func:`handler`, which also tells when it waits.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import errno
 import logging
 import time
 from collections.abc import Callable, Coroutine
-from enum import Enum, auto
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import pyfuse3
@@ -28,14 +27,6 @@ LogError = Callable[[str, BaseException], None]
 
 QUIET = 10.0
 """Seconds in which the same failure is written down only once."""
-
-
-class Waits(Enum):
-    WAITS = auto()
-
-
-WAITS = Waits.WAITS
-"""The answer of who would have to wait for it."""
 
 
 class Handling(pyfuse3.Operations):
@@ -85,37 +76,13 @@ R = TypeVar("R")
 Handler = Callable[Concatenate[H, P], Coroutine[Any, Any, R]]
 
 
-def waiting(method: Handler[H, P, R]) -> Handler[H, P, R]:
-    """Of a request that may have to wait."""
-    return _handling(method.__name__, None, method)
+def handler(method: Handler[H, P, R]) -> Handler[H, P, R]:
+    """Of a request. It answers without waiting wherever it can."""
+    name = method.__name__
 
-
-def quick(method: Callable[Concatenate[H, P], R]) -> Handler[H, P, R]:
-    """Of one that never does."""
-    return _handling(method.__name__, method, None)
-
-
-def mostly_quick(
-    at_once: Callable[Concatenate[H, P], R | Waits],
-) -> Callable[[Handler[H, P, R]], Handler[H, P, R]]:
-    """Of one that ``at_once`` answers, unless it says WAITS. Every coroutine on the way to an answer costs as much as
-    many an answer."""
-    return lambda method: _handling(method.__name__, at_once, method)
-
-
-def _handling(
-    name: str,
-    at_once: Callable[Concatenate[H, P], R | Waits] | None,
-    method: Handler[H, P, R] | None,
-) -> Handler[H, P, R]:
     async def handle(self: H, /, *args: P.args, **kwargs: P.kwargs) -> R:
         began = time.perf_counter()
         try:
-            if at_once is not None:
-                answer = at_once(self, *args, **kwargs)
-                if method is None or answer is not WAITS:
-                    return answer  # type: ignore[return-value]  # without a method it never says WAITS
-            assert method is not None
             return await noticed(method(self, *args, **kwargs), self.waits, self.waited)
         except KgfsError as error:
             raise FUSEError(self.number_of(name, error)) from None

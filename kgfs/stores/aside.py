@@ -10,6 +10,8 @@ import threading
 from collections.abc import Callable
 from typing import Literal, TypeVar
 
+from kgfs.stores.blocking import blocks
+
 T = TypeVar("T")
 
 
@@ -30,7 +32,9 @@ def in_place(call: Callable[[], T], give_back: Callable[[], None]) -> T:
 
 
 def step_aside() -> None:
-    """To be called before waiting for a server, or for somebody who may. The thread goes on without a place."""
+    """To be called before waiting for a server, or for somebody who may. The thread goes on without a place; the event loop,
+    which is no such thread, gets WouldBlock."""
+    blocks()
     give_back = _MINE.give_back
     if give_back is not None:
         _MINE.give_back = None

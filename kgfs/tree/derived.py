@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 
 from kgfs.domain.names import decode_name
 from kgfs.errors import DerivedError, MissingError, StoreError
+from kgfs.stores.blocking import blocks
 from kgfs.stores.garage.contract import Reader
 from kgfs.stores.stores import Stores
 from kgfs.tree.keys import Key
@@ -96,6 +97,7 @@ class DerivedFile(Derived[T], File):
         return self.handle()
 
     def handle(self) -> Handle:
+        blocks()
         return Rendered(self.content())
 
 
@@ -103,6 +105,8 @@ class StayingFile(DerivedFile[T]):
     """One that is the same until a change is heard of, and is found by a row."""
 
     __slots__ = ()
+    quick = False
+    """Whether its content is made of a few indexed reads."""
 
     def attr(self) -> Attr:
         return super().attr() if self._row is not None else self.context.cache.seen(self.key, super().attr)
@@ -110,7 +114,7 @@ class StayingFile(DerivedFile[T]):
     def handle(self) -> Handle:
         cache = self.context.cache
         try:
-            content = cache.rendered(self.key, self.content)
+            content = cache.rendered(self.key, self._rendered)
             if len(content) != self.attr().size:
                 cache.forget()  # bytes and attributes are of different commits: the next lookup must find the newest
         except MissingError:
@@ -118,6 +122,11 @@ class StayingFile(DerivedFile[T]):
             cache.forget()
             raise
         return Rendered(content)
+
+    def _rendered(self) -> bytes:
+        if not self.quick:
+            blocks()
+        return self.content()
 
 
 class Page(DerivedFile[None]):
@@ -142,9 +151,6 @@ class Page(DerivedFile[None]):
     def handle(self) -> Handle:
         return Rendered(self._render()[0], direct_io=self._live)
 
-    def open_at_once(self) -> Handle | None:
-        return self.handle()
-
 
 class DerivedLink(Derived[T], Link):
     """Subclasses give ``look``."""
@@ -164,7 +170,7 @@ class DerivedLink(Derived[T], Link):
 
 
 class Original(Fixed):
-    """An open object of the garage, verified block by block. Reading blocks."""
+    """An open object of the garage, verified block by block."""
 
     __slots__ = ("_reader",)
 
@@ -177,21 +183,19 @@ class Original(Fixed):
         return self._reader.sums.size
 
     def read(self, offset: int, length: int) -> bytes:
-        return self._reader.read_at(offset, length)
-
-    def at_hand(self, offset: int, length: int) -> bytes | None:
-        return self._reader.at_hand(offset, length)
+        found = self._reader.at_hand(offset, length)
+        if found is None:
+            blocks()
+            found = self._reader.read_at(offset, length)
+        return found
 
     def release(self) -> None:
         self._reader.close()
 
-    def release_at_once(self) -> bool:
-        self._reader.close()
-        return True
-
 
 def open_original(stores: Stores, key: str, sha256: str) -> Handle:
-    """The kept bytes, from the garage or, while they are on their way there, from the inbox. Blocks."""
+    """The kept bytes, from the garage or, while they are on their way there, from the inbox. *Blocks*."""
+    blocks()
     try:
         return Original(stores.garage.objects.open(key))
     except MissingError as error:

@@ -21,6 +21,7 @@ from kgfs.tree.inodes import Place
 from kgfs.tree.invalidation import Invalidations
 from kgfs.tree.listing import name_bytes
 from kgfs.tree.node import Attr, AttrChange, Caller, File, Folder, Handle, Link, Node, inode_of
+from kgfs.tree.timing import OWN_WRITES
 from kgfs.tree.tree_context import TreeContext
 from kgfs.tree.view import Rule, on
 
@@ -31,9 +32,6 @@ ATTRIBUTES = "user.kgfs."
 
 FOLDER_TIMES = "folder times"
 """The group of folders whose times follow those of a folder of documents/, itself among them."""
-
-OWN_WRITES = 10.0
-"""Seconds for which a kept content is taken for one that was written through this mount, if one was."""
 
 _TYPES = {NameKind.FOLDER: stat.S_IFDIR, NameKind.FILE: stat.S_IFREG, NameKind.LINK: stat.S_IFLNK}
 
@@ -157,12 +155,6 @@ class DocumentsFolder(_Entry, Folder):
         made = self._here(lambda here: self._context.deposits.make_file(here, name, mode, caller.uid, caller.gid))
         return DocumentFile(self._context, self._ontology, made.id, made)
 
-    def make_file_at_once(self, name: str, mode: int, caller: Caller) -> File | None:
-        made = self._here(
-            lambda here: self._context.deposits.make_file_at_once(here, name, mode, caller.uid, caller.gid)
-        )
-        return DocumentFile(self._context, self._ontology, made.id, made) if made is not None else None
-
     def make_folder(self, name: str, mode: int, caller: Caller) -> Folder:
         made = self._here(lambda here: self._context.deposits.make_folder(here, name, mode, caller.uid, caller.gid))
         return DocumentsFolder(self._context, self._ontology, made.id)
@@ -215,10 +207,6 @@ class DocumentFile(_Entry, File):
         opened = self._context.deposits.open(self._id, write=write, truncate=truncate, append=append, known=known)
         return DocumentHandle(opened)
 
-    def open_at_once(self) -> Handle | None:
-        opened = self._context.deposits.open_at_once(self._id)
-        return DocumentHandle(opened) if opened is not None else None
-
     def attributes(self) -> Sequence[str]:
         return tuple(ATTRIBUTES + name for name in self._facts())
 
@@ -267,32 +255,20 @@ class DocumentHandle(Handle):
     def read(self, offset: int, length: int) -> bytes:
         return self._file.read(offset, length)
 
-    def at_hand(self, offset: int, length: int) -> bytes | None:
-        return self._file.at_hand(offset, length)
-
     def write(self, offset: int, data: bytes) -> int:
         return self._file.write(offset, data)
-
-    def write_at_once(self, offset: int, data: bytes) -> int | None:
-        return self._file.write_at_once(offset, data)
 
     def truncate(self, size: int) -> None:
         self._file.truncate(size)
 
-    def flush(self) -> None:
-        self._file.flush()
-
-    def flush_at_once(self) -> Pending | None:
-        return self._file.flush_at_once()
+    def flush(self) -> Pending | None:
+        return self._file.flush()
 
     def sync(self) -> None:
         self._file.sync()
 
     def release(self) -> None:
         self._file.release()
-
-    def release_at_once(self) -> bool:
-        return self._file.release_at_once()
 
 
 def node_of(context: TreeContext, ontology: Ontology, name: Name) -> Node:

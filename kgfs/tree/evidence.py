@@ -16,7 +16,7 @@ from kgfs.tree import keys
 from kgfs.tree.changes import ConceptChanged, DocumentChanged, EvidenceChanged
 from kgfs.tree.derived import PAGE, Derived, DerivedFolder, DerivedLink, StayingFile
 from kgfs.tree.invalidation import Invalidations
-from kgfs.tree.node import Handle, Node
+from kgfs.tree.node import Node
 from kgfs.tree.tree_context import TreeContext
 
 T = TypeVar("T")
@@ -136,9 +136,7 @@ class _Entry(_InEvidence[Evidence]):
 
 class _EntryFile(_Entry, StayingFile[Evidence]):
     __slots__ = ()
-
-    def open_at_once(self) -> Handle | None:
-        return self.handle()
+    quick = True
 
 
 class SourceTxt(_EntryFile):

@@ -6,48 +6,76 @@ Positions count the entries of a listing and stay good however the folder change
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from kgfs.domain.names import encode_name
+from kgfs.errors import MissingError
+from kgfs.stores.blocking import WouldBlock, inline
 from kgfs.tree.handles import Handles, OpenFolder
 from kgfs.tree.inodes import Inodes
 from kgfs.tree.invalidation import Invalidation, StaleEntry
 from kgfs.tree.listing import Entry, Listing, Listings, name_bytes
 from kgfs.tree.node import ROOT_INODE, Folder
+from kgfs.tree.threads import Threads
+from kgfs.tree.unlinked import raise_gone
+
+PAGE = 24
+"""Entries of a stale listing that are looked at together: about as many as the kernel takes at a time."""
 
 
 class OpenFolders:
-    def __init__(self, inodes: Inodes, handles: Handles, outdated: Callable[[Invalidation], None]) -> None:
+    def __init__(
+        self, inodes: Inodes, handles: Handles, threads: Threads, outdated: Callable[[Invalidation], None]
+    ) -> None:
         """``outdated`` is told what the kernel is to forget of what it has just accepted."""
         self._inodes = inodes
         self._handles = handles
+        self._threads = threads
         self._outdated = outdated
         self._listings = Listings()
 
-    def open(self, inode: int, ready: Folder) -> int:
-        """A handle on the folder of that inode; ``ready`` has its entries (see :meth:`Folder.ready`)."""
+    async def open(self, inode: int, pid: int = 0) -> int:
+        """A handle, for the thread ``pid``. GoneError for what has left since."""
         folder = self._inodes.folder(inode)
-        if ready is folder:
-            return self._handles.add(OpenFolder(inode, self._listings.current(inode, folder)))
-        listing = Listing(None, ready.entries())
+        try:
+            if not folder.is_search:
+                return self._handles.add(OpenFolder(inode, await self._current(inode, folder)))
+            worked_out = await self.work_out(folder, pid)
+        except MissingError as error:
+            raise_gone(error)
+        listing = Listing(None, worked_out.entries())
         for position in range(len(listing)):
             listing.entry(position)
         return self._handles.add(OpenFolder(inode, listing, kept=True))
+
+    async def work_out(self, folder: Folder, pid: int = 0) -> Folder:
+        """The folder that has the entries of a search."""
+        try:
+            return inline(folder.work_out)
+        except WouldBlock:
+            return await self._threads.search(folder.work_out, pid)
+
+    async def _current(self, inode: int, folder: Folder) -> Listing:
+        """The folder's listing as it is now, from the cache if its token did not move."""
+        token = folder.token()
+        cached = self._listings.get(inode, token)
+        return cached or self._listings.add(inode, token, await self._threads.answer(folder.entries))
 
     def forgotten(self, inode: int) -> None:
         """The kernel forgot the folder."""
         self._listings.drop(inode)
 
-    def listing(self, fh: int, start: int) -> tuple[Listing, bool]:
+    async def listing(self, fh: int, start: int) -> tuple[Listing, bool]:
         """What to answer from, and whether it may be stale: then the entries to be told must be asked for with
-        :meth:`fresh`. ``start`` 0 looks at the folder anew, as rewinddir wants it."""
+        :meth:`page`. ``start`` 0 looks at the folder anew, as rewinddir wants it."""
         opened = self._handles.folder(fh)
         stale = self._stale(opened)
         if start == 0 and stale:
-            opened.listing = self._listings.current(opened.inode, self._inodes.folder(opened.inode))
-            return opened.listing, False
+            opened.listing = await self._current(opened.inode, self._inodes.folder(opened.inode))
+            return opened.listing, opened.listing.token is None
         return opened.listing, stale
 
-    def at_hand(self, fh: int) -> Listing | None:
+    def cached(self, fh: int) -> Listing | None:
         """What :meth:`listing` gives, if that is not stale."""
         opened = self._handles.folder(fh)
         return None if self._stale(opened) else opened.listing
@@ -58,6 +86,11 @@ class OpenFolders:
         token = opened.listing.token
         return token is None or token != self._inodes.folder(opened.inode).token()
 
+    async def page(self, fh: int, first: int) -> list[tuple[int, Entry]]:
+        """Some entries from position ``first`` on, as they are now, with their positions; none at the end."""
+        opened = self._handles.folder(fh)
+        return await self._threads.answer(partial(_page, self._inodes.folder(opened.inode), opened.listing, first))
+
     def dots(self, fh: int) -> tuple[tuple[bytes, int], ...]:
         """The entries `.` and `..`; the root's parent is the root. An empty derived folder has none: whoever lists it
         would ask a second time for its end, and nearly every concept has an empty ``related/``."""
@@ -66,13 +99,6 @@ class OpenFolders:
         if not len(opened.listing) and not inode >> 61:
             return ()
         return (b".", inode), (b"..", self._inodes.known(inode).parent or ROOT_INODE)
-
-    def fresh(self, fh: int, position: int) -> Entry | None:
-        """The entry as it is now; None if the name is gone."""
-        opened = self._handles.folder(fh)
-        name = opened.listing.name(position)
-        found = self._inodes.folder(opened.inode).find(name)
-        return Entry(name_bytes(name), *found) if found is not None else None
 
     def told(self, fh: int, entry: Entry) -> None:
         """The kernel has accepted this entry: one more lookup."""
@@ -92,9 +118,24 @@ class OpenFolders:
 
     def _find_outdated(self, inode: int, told: Iterable[Entry | None]) -> None:
         """Of a listing that stays as it was: the news that would have had the kernel forget these names are perhaps past."""
-        ready = self._inodes.folder(inode).ready()
+        try:
+            folder = inline(self._inodes.folder(inode).work_out)
+        except WouldBlock:
+            folder = None
         for entry in told:
             if entry is not None:
-                found = ready.find(encode_name(entry.name)) if ready else None
+                found = folder.find(encode_name(entry.name)) if folder else None
                 if found is None or found[1].inode != entry.attr.inode:
                     self._outdated(StaleEntry(inode, entry.name))
+
+
+def _page(folder: Folder, listing: Listing, first: int) -> list[tuple[int, Entry]]:
+    entries: list[tuple[int, Entry]] = []
+    for position in range(first, len(listing)):
+        name = listing.name(position)
+        found = folder.find(name)
+        if found is not None:
+            entries.append((position, Entry(name_bytes(name), *found)))
+        if len(entries) == PAGE:
+            break
+    return entries

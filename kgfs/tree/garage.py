@@ -14,6 +14,7 @@ from typing import overload
 from kgfs.domain.documents import Document, Ontology
 from kgfs.domain.names import decode_name
 from kgfs.errors import BadInputError, DerivedError, MissingError, NoSuchAttributeError
+from kgfs.stores.blocking import blocks
 from kgfs.stores.garage.contract import Look, Segment, SegmentReader
 from kgfs.stores.stores import Stores
 from kgfs.tree import keys
@@ -146,6 +147,7 @@ class KeptObject(_Kept, File):
     def open(self, *, read: bool, write: bool, truncate: bool, append: bool = False) -> Handle:
         if write or truncate or append:
             raise refused()
+        blocks()
         return Original(self.view.stores.garage.objects.open(self.path))
 
     def attributes(self) -> Sequence[str]:
@@ -229,6 +231,7 @@ class SegmentFile(_Kept, File):
     def open(self, *, read: bool, write: bool, truncate: bool, append: bool = False) -> Handle:
         if write or truncate or append:
             raise refused()
+        blocks()
         return SegmentHandle(self._view.stores.garage.ledger.open_segment(self._name))
 
 
@@ -241,6 +244,7 @@ class SegmentHandle(Handle):
         self._reader = reader
 
     def read(self, offset: int, length: int) -> bytes:
+        blocks()
         return self._reader.read_at(offset, length)
 
     def release(self) -> None:

@@ -18,16 +18,11 @@ from kgfs.tree import keys
 from kgfs.tree.garage import LEDGER, GarageView, below
 from kgfs.tree.invalidation import Invalidation, StaleEntry, StaleInode
 from kgfs.tree.node import Folder, Node, inode_of
+from kgfs.tree.timing import GARAGE_POLL, GARAGE_RETRY, GARAGE_WATCH
 from kgfs.tree.vfs import Vfs
 
-AT_ONCE = 300
+BATCH = 300
 """Objects that the kernel knows and that are looked for in one poll."""
-WATCHFUL = 60.0
-"""Seconds after a fact in which objects may leave (purging, emptying the trash): so long they are looked for."""
-EVERY = 0.1
-"""Seconds between polls."""
-AGAIN = 5.0
-"""The same where the last one failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +68,12 @@ class GarageFeed:
                 seen = await trio.to_thread.run_sync(self._look, due, abandon_on_cancel=True)
             except KgfsError as error:
                 trouble.met(error)
-                self._watch_until = time.monotonic() + WATCHFUL  # what could not be looked at may have left
-                await trio.sleep(AGAIN)
+                self._watch_until = time.monotonic() + GARAGE_WATCH  # what could not be looked at may have left
+                await trio.sleep(GARAGE_RETRY)
                 continue
             trouble.over()
             self._vfs.add_stale(self._news(seen))
-            await trio.sleep(EVERY)
+            await trio.sleep(GARAGE_POLL)
 
     def _due(self) -> _Due:
         # Where the kernel does not know the folder it knows nothing in it either.
@@ -87,11 +82,11 @@ class GarageFeed:
     def _watched(self) -> list[tuple[int, Node]]:
         seq = self._view.stores.journal.seq()
         if seq != self._seq:
-            self._seq, self._watch_until = seq, time.monotonic() + WATCHFUL
+            self._seq, self._watch_until = seq, time.monotonic() + GARAGE_WATCH
         if time.monotonic() > self._watch_until:
             return []
         self._round = self._round or [inode for inode, _ in self._inodes.all()]
-        now, self._round = self._round[:AT_ONCE], self._round[AT_ONCE:]
+        now, self._round = self._round[:BATCH], self._round[BATCH:]
         return [(inode, known.node) for inode in now if (known := self._inodes.get(inode)) is not None]
 
     def _look(self, due: _Due) -> _Seen:

@@ -13,12 +13,10 @@ from collections.abc import Hashable, Iterable, Iterator
 from kgfs.errors import MissingError, NotAFolderError
 from kgfs.tree.listing import Listing
 from kgfs.tree.node import ROOT_INODE, Attr, Folder, Node
+from kgfs.tree.timing import REPLY_ARRIVES
 
 MAX_NEGATIVE = 65_536
 """How many absent names the kernel may believe in at one time; it never says when it drops one."""
-
-REPLY_ARRIVES = 1.0
-"""Seconds after which the kernel has surely applied an answer, on a machine with much to do."""
 
 _SMALL = 1024
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kgfs.domain.names import decode_name
 from kgfs.errors import MissingError
-from kgfs.tree.node import Attr, Folder, Node
+from kgfs.tree.node import Attr, Node
 
 if TYPE_CHECKING:
     from kgfs.tree.inodes import Known
@@ -86,15 +86,18 @@ class Listings:
         self._held = 0
         self._by_inode: OrderedDict[int, Listing] = OrderedDict()
 
-    def current(self, inode: int, folder: Folder) -> Listing:
-        """The folder's listing as it is now, from the cache if its token did not move."""
-        token = folder.token()
+    def get(self, inode: int, token: Hashable | None) -> Listing | None:
+        """The folder's listing, if it was made when the folder had this token."""
         cached = self._by_inode.get(inode)
-        if cached is not None and cached.token == token:
-            self._by_inode.move_to_end(inode)
-            return cached
+        if cached is None or cached.token != token:
+            return None
+        self._by_inode.move_to_end(inode)
+        return cached
+
+    def add(self, inode: int, token: Hashable | None, entries: Sequence[tuple[str, Node]]) -> Listing:
+        """A new listing, kept unless it is too large or has no token."""
         self.drop(inode)
-        listing = Listing(token, folder.entries())
+        listing = Listing(token, entries)
         listing.once = token is None or len(listing) > self._max
         if not listing.once:
             self._by_inode[inode] = listing

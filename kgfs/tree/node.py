@@ -1,7 +1,8 @@
 """What every entry of the tree is. Views subclass these; ``vfs`` and the views know nothing else of each other.
 
-All methods are synchronous. *Quick* ones (attributes, lookups, listings: local indexed reads) are called on the event
-loop; those marked *blocks* may wait for a disk and are called in a thread. Names are encoded (``domain.names.encode_name``).
+All methods are synchronous. *Quick* ones (local indexed reads) never wait. Those that *may block* are called inline first,
+on the event loop, and again in a thread where they raise WouldBlock (:mod:`kgfs.stores.blocking`), as does any that turns out
+to need a server. Those that *block* are called in a thread. Names are encoded (``domain.names.encode_name``).
 What a view does not allow raises the error the design states: derived things DerivedError (EROFS).
 """
 
@@ -141,13 +142,12 @@ class Folder(Node):
         """The whole listing in a stable order, without ``.`` and ``..``. *Quick* in proportion to its length."""
         raise NotImplementedError
 
-    def ready(self) -> Folder | None:
-        """The folder to look into: itself or, where its entries take long to work out, a folder of the same key that has
-        them, for this one look. None if they are to be worked out first. *Quick*."""
-        return self
+    is_search = False
+    """Whether :meth:`work_out` may take seconds: it is then waited for apart from all else, and can be given up."""
 
-    def work_out(self, patience: Patience) -> Folder:
-        """What ``ready`` had not. *Blocks*, perhaps for seconds."""
+    def work_out(self, deadline: Patience | None = None) -> Folder:
+        """The folder to look into: itself or, where its entries take long to work out, a folder of the same key that has
+        them, for this one look. *May block*, until ``deadline``."""
         return self
 
     def token(self) -> Hashable | None:
@@ -155,13 +155,8 @@ class Folder(Node):
         return None
 
     def make_file(self, name: str, mode: int, caller: Caller) -> File:
-        """*Blocks*, as all below. ExistsError if the name is taken."""
+        """*May block*. ExistsError if the name is taken. All below *block*."""
         raise DerivedError("This folder is derived from the documents. Make files in documents/ instead.")
-
-    def make_file_at_once(self, name: str, mode: int, caller: Caller) -> File | None:
-        """As ``make_file``, where nothing is waited for; else None, and nothing was made. It can be opened at once, too.
-        *Quick*."""
-        return None
 
     def make_folder(self, name: str, mode: int, caller: Caller) -> Folder:
         raise DerivedError("This folder is derived from the documents. Make folders in documents/ instead.")
@@ -193,12 +188,8 @@ class File(Node):
     __slots__ = ()
 
     def open(self, *, read: bool, write: bool, truncate: bool, append: bool = False) -> Handle:
-        """*Blocks*. Writing to a derived file is DerivedError."""
+        """*May block*. Writing to a derived file is DerivedError."""
         raise NotImplementedError
-
-    def open_at_once(self) -> Handle | None:
-        """To read, where nothing is waited for; else None, and it is to be opened in the other way. *Quick*."""
-        return None
 
 
 class Link(Node):
@@ -210,41 +201,30 @@ class Link(Node):
 
 
 class Handle:
-    """An open file. Calls for one handle may come from several threads in turn, not at once."""
+    """An open file. Calls for one handle may come from several threads in turn, not at once; what is read inline may be read
+    also while others are at it."""
 
     __slots__ = ()
 
     keep_cache: bool = False
     """Whether pages the kernel has of this inode from before are still right."""
     direct_io: bool = False
-    quick: bool = False
-    """Whether read is quick (in memory)."""
 
     def read(self, offset: int, length: int) -> bytes:
+        """*May block*."""
         raise NotImplementedError
 
-    def at_hand(self, offset: int, length: int) -> bytes | None:
-        """What ``read`` would return, where it is in memory. *Quick*, and at any time, also while others read."""
-        return None
-
     def write(self, offset: int, data: bytes) -> int:
-        """*Blocks*."""
+        """*May block*."""
         raise DerivedError("This file is derived from the documents and cannot be written.")
-
-    def write_at_once(self, offset: int, data: bytes) -> int | None:
-        """As ``write``, where nothing is waited for; else None, and nothing was written. *Quick*."""
-        return None
 
     def truncate(self, size: int) -> None:
         """*Blocks*."""
         raise DerivedError("This file is derived from the documents and cannot be written.")
 
-    def flush(self) -> None:
-        """At each close(): what was written since the last flush becomes durable, or the error is raised. *Blocks*."""
-
-    def flush_at_once(self) -> Pending | None:
-        """As ``flush``, but that it is the caller who waits until what was kept is durable; None where more is to be waited
-        for, and nothing was done. *Quick*."""
+    def flush(self) -> Pending | None:
+        """At each close(): what was written since the last flush becomes durable, or the error is raised. *May block*. Made
+        inline it may return what is pending, which its caller waits for."""
         return None
 
     def sync(self) -> None:
@@ -252,11 +232,7 @@ class Handle:
         self.flush()
 
     def release(self) -> None:
-        """The last descriptor is gone. Flushes again if writes followed the last flush. *Blocks*."""
-
-    def release_at_once(self) -> bool:
-        """Whether it was released without waiting for anything. *Quick*."""
-        return False
+        """The last descriptor is gone. Flushes again if writes followed the last flush. *May block*."""
 
 
 class Fixed(Handle):
@@ -282,7 +258,6 @@ class Rendered(Fixed):
     """Bytes that were rendered when it was opened."""
 
     __slots__ = ("_content",)
-    quick = True
 
     def __init__(self, content: bytes, *, direct_io: bool = False) -> None:
         super().__init__((len(content), hash(content)), direct_io=direct_io)
@@ -294,9 +269,6 @@ class Rendered(Fixed):
 
     def read(self, offset: int, length: int) -> bytes:
         return self._content[offset : offset + length]
-
-    def release_at_once(self) -> bool:
-        return True
 
 
 FOLDER_MODE = stat.S_IFDIR | 0o755

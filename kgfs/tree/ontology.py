@@ -103,9 +103,6 @@ class OntologyFolder(Folder):
     def make_file(self, name: str, mode: int, caller: Caller) -> File:
         return self._taker(name).make_file(name, mode, caller)
 
-    def make_file_at_once(self, name: str, mode: int, caller: Caller) -> File | None:
-        return self._taker(name).make_file_at_once(name, mode, caller)
-
     def make_link(self, name: str, target: str, caller: Caller) -> Link:
         return self._taker(name).make_link(name, target, caller)
 

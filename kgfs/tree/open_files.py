@@ -1,7 +1,4 @@
-"""Files that are open. What can be answered without waiting for anything is answered by the methods called ``…_at_once``.
-
-The event loop owns it. Each handle is used by one call at a time.
-"""
+"""Files that are open. The event loop owns them. Each handle is used by one call at a time, but for reads of what is in memory."""
 
 from __future__ import annotations
 
@@ -9,18 +6,20 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import NoReturn, TypeVar
+from functools import partial
+from typing import TypeVar
 
 import trio
 
 from kgfs.errors import BadInputError, GoneError, IsAFolderError, KgfsError, MissingError, StoppingError
+from kgfs.stores.blocking import WouldBlock, inline
 from kgfs.tree.handles import Handles, OpenFile
 from kgfs.tree.inodes import Inodes, Known
 from kgfs.tree.invalidation import Invalidation, StaleInode
 from kgfs.tree.node import File, Fixed, Folder, Handle, Node
 from kgfs.tree.pinned_sizes import PinnedSizes
 from kgfs.tree.threads import Threads
-from kgfs.tree.unlinked import resized, written_to
+from kgfs.tree.unlinked import raise_gone, resized, written_to
 
 T = TypeVar("T")
 
@@ -48,27 +47,15 @@ class OpenFiles:
 
     # ------------------------------------------------------------------------------------- open, release
 
-    def open_at_once(self, inode: int, flags: int, pid: int = 0) -> int | None:
-        """To read, where nothing is waited for; else None. GoneError for what has left since (see
-        :func:`raise_gone`)."""
+    async def open(self, inode: int, flags: int, pid: int = 0) -> int:
+        """A handle, for the thread ``pid``. GoneError for what has left since (see :func:`raise_gone`)."""
         try:
             known = self._inodes.known(inode)
-            file = _file(known.node)
-            handle = None if flags & (os.O_ACCMODE | os.O_TRUNC | os.O_APPEND) else file.open_at_once()
-        except MissingError as error:
-            raise_gone(error)
-        return None if handle is None else self._opened(known, handle, inode, pid, writes=False)
-
-    async def open(self, inode: int, flags: int, pid: int = 0) -> int:
-        """In any way, for the thread ``pid``. GoneError as above."""
-        fh = self.open_at_once(inode, flags, pid)
-        if fh is not None:
-            return fh
-        known = self._inodes.known(inode)
-        file = _file(known.node)
-        try:
-            writes = bool(flags & (os.O_ACCMODE | os.O_TRUNC | os.O_APPEND))
-            handle = await self._threads.change(lambda: open_node(file, flags), held=writes)
+            call = partial(open_node, _file(known.node), flags)
+            if flags & (os.O_ACCMODE | os.O_TRUNC | os.O_APPEND):
+                handle = await self._threads.change(call)
+            else:
+                handle = await self._threads.change_inline(call, held=False)
         except MissingError as error:
             raise_gone(error)
         if flags & os.O_TRUNC and known.unlinked is not None:
@@ -108,26 +95,15 @@ class OpenFiles:
     def handle(self, fh: int) -> Handle:
         return self._handles.file(fh).handle
 
-    def release_at_once(self, fh: int) -> bool:
-        """Whether it was released; if not, :meth:`release` is to be called."""
-        opened = self._handles.file(fh)
-        try:
-            released = _at_once(opened, opened.handle.release_at_once)
-        except BaseException:
-            self._left(fh, opened)
-            raise
-        if released:
-            self._left(fh, opened)
-        return bool(released)
-
     async def release(self, fh: int) -> None:
-        if self.release_at_once(fh):
-            return
         opened = self._handles.file(fh)
         self._left(fh, opened)
-        if opened.writes:
-            await self.with_handle(opened, opened.handle.release)
-        else:
+        try:
+            _inline(opened, opened.handle.release)
+        except WouldBlock:
+            if opened.writes:
+                await self.with_handle(opened, opened.handle.release)
+                return
             with suppress(StoppingError):  # nothing is lost with a handle that only reads
                 await self.with_handle(opened, opened.handle.release, abandon=True)
 
@@ -155,29 +131,33 @@ class OpenFiles:
 
     # -------------------------------------------------------------------------------------- read, write
 
-    def read_at_once(self, fh: int, offset: int, length: int) -> bytes | None:
-        """What is in memory; None where it is not."""
+    def read_ahead(self, fh: int) -> None:
+        """Have what is read first in memory, where that takes no waiting: a small file comes whole."""
         handle = self._handles.file(fh).handle
-        return handle.read(offset, length) if handle.quick else handle.at_hand(offset, length)
+        with suppress(WouldBlock):
+            inline(partial(handle.read, 0, 1))
 
     async def read(self, fh: int, offset: int, length: int) -> bytes:
-        """Also what must be waited for. Who asked :meth:`read_at_once` before has looked once; it is looked once more, when
-        it is our turn."""
         opened = self._handles.file(fh)
-        if opened.handle.quick:
-            return opened.handle.read(offset, length)
+        call = partial(opened.handle.read, offset, length)
+        try:
+            return inline(call)
+        except WouldBlock:
+            pass
         async with opened.turn:
-            found = opened.handle.at_hand(offset, length)
-            if found is None:
-                found = await self._inside(opened, lambda: opened.handle.read(offset, length), abandon=True)
-        return found
+            try:  # it may be in memory by now
+                return inline(call)
+            except WouldBlock:
+                return await self._inside(opened, call, abandon=True)
 
     async def write(self, fh: int, offset: int, data: bytes) -> int:
         """Always all of it, or an error."""
         opened = self._handles.file(fh)
-        written = _at_once(opened, lambda: opened.handle.write_at_once(offset, data))
-        if written is None:
-            written = await self.with_handle(opened, lambda: opened.handle.write(offset, data))
+        call = partial(opened.handle.write, offset, data)
+        try:
+            written = _inline(opened, call)
+        except WouldBlock:
+            written = await self.with_handle(opened, call)
         known = self._inodes.get(opened.inode)
         if known is None:
             return written
@@ -186,19 +166,17 @@ class OpenFiles:
             known.unlinked = written_to(known.unlinked, offset + written)
         return written
 
-    def flush_at_once(self, fh: int) -> bool:
-        """Whether there is nothing to flush: a handle that cannot write has nothing."""
-        return not self._handles.file(fh).writes
-
     async def flush(self, fh: int) -> None:
-        """Comes at each close(), also of duplicated descriptors."""
+        """Comes at each close(), also of duplicated descriptors. A handle that cannot write has nothing to flush."""
         opened = self._handles.file(fh)
         if not opened.writes:
             return
-        pending = _at_once(opened, opened.handle.flush_at_once)
-        if pending is None:
+        try:
+            pending = _inline(opened, opened.handle.flush)
+        except WouldBlock:
             await self.with_handle(opened, opened.handle.flush)
-        elif not pending.durable:
+            return
+        if pending is not None and not pending.durable:
             await self._threads.told(pending.then)
 
     async def fsync(self, fh: int) -> None:
@@ -230,20 +208,20 @@ class OpenFiles:
         return await self._threads.change(inside)
 
 
-def _at_once(opened: OpenFile, call: Callable[[], T]) -> T | None:
-    """What the handle answers, unless somebody else is in it or waits for it."""
+def _inline(opened: OpenFile, call: Callable[[], T]) -> T:
+    """What the handle answers. WouldBlock also where another call is in it or waits for it."""
     if opened.untouched:
-        return call()
+        return inline(call)
     if opened.turn.locked() or not opened.inside.acquire(blocking=False):
-        return None
+        raise WouldBlock
     try:
-        return call()
+        return inline(call)
     finally:
         opened.inside.release()
 
 
 def open_node(node: File, flags: int) -> Handle:
-    """Blocks."""
+    """*May block*, as :meth:`File.open`."""
     mode = flags & os.O_ACCMODE
     return node.open(
         read=mode != os.O_WRONLY,
@@ -259,11 +237,3 @@ def _file(node: Node) -> File:
     if isinstance(node, Folder):
         raise IsAFolderError("This is a folder.")
     raise BadInputError("Only files can be opened.")
-
-
-def raise_gone(error: MissingError) -> NoReturn:
-    """For a question about what the kernel found before. When that is gone by now something else may have taken its place,
-    as when a program opens a file in the moment in which another is renamed over it: it must never see ENOENT."""
-    if type(error) is not MissingError:
-        raise error
-    raise GoneError(str(error)) from error

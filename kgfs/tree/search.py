@@ -15,14 +15,16 @@ from collections.abc import Hashable, Sequence
 from kgfs.compute.patience import Patience
 from kgfs.domain.names import decode_name
 from kgfs.errors import DerivedError, ExistsError, MissingError, RefusedError
+from kgfs.stores.blocking import blocks
 from kgfs.stores.journal.facts import SearchRemoved, SearchSaved
 from kgfs.tree import keys
 from kgfs.tree.changes import SearchesChanged
 from kgfs.tree.derived import DerivedFile, DerivedFolder
 from kgfs.tree.invalidation import Invalidations
 from kgfs.tree.keys import Key
-from kgfs.tree.node import Attr, AttrChange, Caller, Folder, Handle, Node
+from kgfs.tree.node import Attr, AttrChange, Caller, Folder, Handle, Node, Rendered
 from kgfs.tree.searches import Answer, Content
+from kgfs.tree.timing import SEARCH
 from kgfs.tree.tree_context import TreeContext
 
 NAME = "search"
@@ -115,12 +117,15 @@ class ResultsFolder(DerivedFolder[None]):
 
     # ------------------------------------------------------------------------------------------- what is in it
 
-    def ready(self) -> Folder | None:
-        answer = self.context.searches.at_hand(self._ontology_id, words_in(self._name))
-        return self._with(answer) if answer else None
+    is_search = True
 
-    def work_out(self, patience: Patience) -> Folder:
-        return self._with(self.context.searches.work_out(self._ontology_id, words_in(self._name), patience))
+    def work_out(self, deadline: Patience | None = None) -> Folder:
+        words = words_in(self._name)
+        answer = self.context.searches.at_hand(self._ontology_id, words)
+        if answer is None:
+            blocks()
+            answer = self.context.searches.work_out(self._ontology_id, words, deadline or Patience(SEARCH))
+        return self._with(answer)
 
     def _with(self, answer: Answer) -> ResultsFolder:
         return ResultsFolder(self.context, self._ontology_id, self._name, self._since, answer)
@@ -171,8 +176,8 @@ class ResultFile(DerivedFile[Content]):
     def content(self) -> bytes:
         return self._content().data
 
-    def open_at_once(self) -> Handle | None:
-        return self.handle()
+    def handle(self) -> Handle:
+        return Rendered(self.content())
 
     def _content(self) -> Content:
         found = self.context.searches.content(self._mark)

@@ -16,14 +16,13 @@ from kgfs.knowledge.search import Found, page_of, search
 from kgfs.render.search import passage, results_json, results_md
 from kgfs.render.source import Marks
 from kgfs.stores.stores import Stores
+from kgfs.tree.timing import SEARCH_AGAIN
 from kgfs.tree.view_cache import ViewCache
 
 MAX_FOUND = 64
 """Searches remembered."""
 MAX_BYTES = 16 << 20
 """Bytes of files remembered, in all."""
-RETRY = 5.0
-"""Seconds after which meaning is asked for again where the full text had to do alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +99,7 @@ class Searches:
     def _lately(self, ontology: str, words: str) -> Answer | None:
         with self._lock:
             answer = self._answers.get((ontology, words))
-            if answer is None or (answer.found.only_text and time.monotonic() - answer.at > RETRY):
+            if answer is None or (answer.found.only_text and time.monotonic() - answer.at > SEARCH_AGAIN):
                 return None
             self._answers.move_to_end((ontology, words))
             return answer

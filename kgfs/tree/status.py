@@ -9,6 +9,7 @@ from pathlib import Path
 from kgfs.errors import MissingError, from_os_error
 from kgfs.knowledge.status import job_page, status
 from kgfs.render.words import json_page
+from kgfs.stores.blocking import blocks
 from kgfs.stores.journal.contract_jobs import Job
 from kgfs.tree import keys
 from kgfs.tree.derived import DerivedFolder, Page, derived_attr, refuse_writing
@@ -75,7 +76,7 @@ class ErrorsFile(File):
 
 
 class LogHandle(Handle):
-    """Reads a file of the home as it is at each read; one that is not there yet is empty. Reading blocks."""
+    """Reads a file of the home as it is at each read; one that is not there yet is empty."""
 
     __slots__ = ("_path",)
     direct_io = True
@@ -84,6 +85,7 @@ class LogHandle(Handle):
         self._path = path
 
     def read(self, offset: int, length: int) -> bytes:
+        blocks()
         try:
             with open(self._path, "rb", buffering=0) as log:
                 log.seek(offset)

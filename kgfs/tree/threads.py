@@ -1,23 +1,27 @@
-"""Where calls wait that may block: in a bounded number of places for questions, and as many for changes.
+"""Runs calls that may block: inline where they need not wait, else in a thread.
 
-A place is for who waits for this machine: for its disk, and for others that do. Who begins to wait for a server, or for somebody
-who may be, gives it back (:mod:`kgfs.stores.aside`), so that nobody whom the disk can answer stands behind a server that is
-silent. Of those that wait so there are as many as ask, each in a thread.
+There is a bounded number of slots for questions, as many for changes, and some for searches. A slot is for a call that waits for
+this machine: for its disk, and for other such calls. One that begins to wait for a server, or for somebody who may, gives its
+slot back (:mod:`kgfs.stores.aside`), so that nobody whom the disk can answer stands behind a server that is silent; it goes on
+in its thread.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn, TypeVar, cast
 
 import trio
 
-from kgfs.errors import KgfsError, StoppingError
+from kgfs.compute.patience import Patience
+from kgfs.errors import CrowdedError, KgfsError, StoppingError, TimedOutError
 from kgfs.stores.aside import in_place
+from kgfs.stores.blocking import WouldBlock, inline
 from kgfs.tree.gate import Gate
+from kgfs.tree.timing import SEARCH, SEARCH_ENDS
 
 if TYPE_CHECKING:
     from outcome import Outcome
@@ -26,13 +30,21 @@ T = TypeVar("T")
 
 THREADS = 16
 
+SEARCHES = 16
+"""Searches worked on at one time; who asks another one is told to try again."""
+
+_KILLED = 1 << 8
+"""SIGKILL in a set of pending signals: what the kernel makes of every signal that ends a process."""
+
 
 class Threads:
     """Slow questions make no change wait, and nothing waits for a server but who asks it. The event loop owns it."""
 
-    def __init__(self, threads: int = THREADS) -> None:
+    def __init__(self, threads: int = THREADS, searches: int = SEARCHES, seconds: float = SEARCH) -> None:
         self._asking = trio.CapacityLimiter(threads)
         self._changing = trio.CapacityLimiter(threads)
+        self._searching = trio.CapacityLimiter(searches)
+        self._seconds = seconds
         self._asked: set[trio.CancelScope] = set()
         self._stopping = False
         self._told: deque[trio.lowlevel.Task] = deque()
@@ -50,15 +62,23 @@ class Threads:
         return not self._gate.is_open()
 
     async def change(self, call: Callable[[], T], *, held: bool = True) -> T:
-        """Goes to its end whatever happens, once it has begun. What is not ``held`` passes a gate that is closed."""
+        """What ``call`` returns, from a thread. It goes to its end whatever happens, once it has begun. What is not ``held`` passes
+        a gate that is closed."""
         if held and self.are_held():
             await self._gate.passing()
-        place = _Place(self._changing)
-        await place.take()
+        slot = _Slot(self._changing)
+        await slot.take()
         try:
-            return await self._to_the_end(partial(in_place, call, place.leave))
+            return await self._to_the_end(partial(in_place, call, slot.leave))
         finally:
-            place.give_back()
+            slot.give_back()
+
+    async def change_inline(self, call: Callable[[], T], *, held: bool = True) -> T:
+        """The same, without a thread where nothing is waited for."""
+        if not (held and self.are_held()):
+            with suppress(WouldBlock):
+                return inline(call)
+        return await self.change(call, held=held)
 
     async def _to_the_end(self, call: Callable[[], T]) -> T:
         """The thread is handed over to directly, without the turns of the event loop that ``trio.to_thread`` takes for what is
@@ -97,22 +117,51 @@ class Threads:
         while self._told:
             trio.lowlevel.reschedule(self._told.popleft())
 
-    async def ask(self, call: Callable[[], T]) -> T:
-        """Changes nothing, so it is given up when its caller is cancelled or :meth:`stop` is called (StoppingError); its
-        thread then ends by itself."""
+    async def answer(self, question: Callable[[], T]) -> T:
+        """What ``question`` returns, without a thread where nothing is waited for. As :meth:`ask`."""
+        try:
+            return inline(question)
+        except WouldBlock:
+            return await self.ask(question)
+
+    async def ask(self, question: Callable[[], T]) -> T:
+        """What ``question`` returns, from a thread. It changes nothing, so it is given up when its caller is cancelled or
+        :meth:`stop` is called (StoppingError); its thread then ends by itself."""
+        with self._given_up_at_stop():
+            slot = _Slot(self._asking)
+            asking = partial(in_place, question, slot.leave)
+            # It takes whatever acquires and releases so.
+            limiter = cast(trio.CapacityLimiter, slot)
+            return await trio.to_thread.run_sync(asking, limiter=limiter, abandon_on_cancel=True)
+        raise StoppingError("The mount is being taken down.")
+
+    async def search(self, work: Callable[[Patience], T], pid: int = 0) -> T:
+        """What ``work`` returns, from a thread, apart from all other questions. ``pid`` is the thread that asks; 0 where that is
+        not known. One that its asker gives up, or that takes too long, leaves its slot as soon as the work notices. CrowdedError
+        where all slots are taken, TimedOutError after SEARCH seconds, StoppingError as above."""
+        if self._searching.available_tokens < 1:
+            raise CrowdedError(f"{self._searching.total_tokens:g} searches are being worked on. Ask again in a moment.")
+        patience = Patience(self._seconds, lambda: ends(pid))
+        searching = partial(work, patience)
+        with self._given_up_at_stop():
+            try:
+                with trio.move_on_after(self._seconds + SEARCH_ENDS):
+                    return await trio.to_thread.run_sync(searching, limiter=self._searching, abandon_on_cancel=True)
+                raise TimedOutError(f"The search was not worked out within {self._seconds:g} seconds.")
+            finally:
+                patience.give_up()
+        raise StoppingError("The mount is being taken down.")
+
+    @contextmanager
+    def _given_up_at_stop(self) -> Iterator[None]:
         if self._stopping:
             raise StoppingError("The mount is being taken down.")
         with trio.CancelScope() as scope:
             self._asked.add(scope)
             try:
-                place = _Place(self._asking)
-                asking = partial(in_place, call, place.leave)
-                # It takes whatever acquires and releases so.
-                limiter = cast(trio.CapacityLimiter, place)
-                return await trio.to_thread.run_sync(asking, limiter=limiter, abandon_on_cancel=True)
+                yield
             finally:
                 self._asked.discard(scope)
-        raise StoppingError("The mount is being taken down.")
 
     def stop(self) -> None:
         """Give up what is being asked, and refuse new questions, and changes that have not begun for they are held."""
@@ -122,7 +171,7 @@ class Threads:
             scope.cancel()
 
 
-class _Place:
+class _Slot:
     """That of one call. It is given back when the call ends or, if that is before, when its thread steps aside."""
 
     __slots__ = ("_among", "_taken", "_token")
@@ -158,3 +207,18 @@ class _Place:
 
 def _to_its_end(raise_cancel: Callable[[], NoReturn]) -> trio.lowlevel.Abort:
     return trio.lowlevel.Abort.FAILED
+
+
+def ends(pid: int) -> bool:
+    """Whether the thread ``pid`` has ended or is about to: while it waits for a filesystem it cannot go before it has its
+    answer. False where that cannot be known."""
+    if not pid:
+        return False
+    try:
+        with open(f"/proc/{pid}/status", "rb") as status:
+            lines = status.read().splitlines()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return any(line.startswith(b"SigPnd:") and int(line.split()[1], 16) & _KILLED for line in lines)

@@ -6,7 +6,9 @@ import os
 import stat
 import time
 from dataclasses import replace
+from typing import NoReturn
 
+from kgfs.errors import GoneError, MissingError
 from kgfs.tree.node import Attr, AttrChange
 
 
@@ -38,3 +40,11 @@ def changed(attr: Attr, wanted: AttrChange) -> Attr:
     if wanted.mode is not None:
         changes["mode"] = stat.S_IFMT(attr.mode) | stat.S_IMODE(wanted.mode)
     return replace(attr, ctime=time.time_ns(), **changes)
+
+
+def raise_gone(error: MissingError) -> NoReturn:
+    """For a question about what the kernel found before. When that is gone by now something else may have taken its place,
+    as when a program opens a file in the moment in which another is renamed over it: it must never see ENOENT."""
+    if type(error) is not MissingError:
+        raise error
+    raise GoneError(str(error)) from error

@@ -1,8 +1,7 @@
 """The filesystem without a kernel: every request of FUSE in our own types, raising KgfsError only.
 
-All methods run on one trio event loop. Quick questions are plain functions; what may block goes to one of a bounded
-number of threads, and is given up on cancellation only where nothing is changed. Where even those may wait for a server they are
-asked by the methods called ``…_awaited``.
+All methods run on one trio event loop. A question is asked inline and, where it would have to wait, again in one of a bounded
+number of threads; it is given up on cancellation. A change goes to its end.
 Names come and go as bytes. Lookups are counted here (``lookup``, ``mkdir``, ``mknod``, ``create``, ``symlink`` and
 ``told`` count one each) and given back by ``forget``.
 """
@@ -12,10 +11,10 @@ from __future__ import annotations
 import functools
 import os
 import stat
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Concatenate, NoReturn, ParamSpec, TypeVar
+from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
 
 from kgfs.domain.names import MAX_NAME_BYTES, encode_name
 from kgfs.errors import (
@@ -27,13 +26,12 @@ from kgfs.errors import (
     RefusedError,
     UnsupportedError,
 )
-from kgfs.tree.awaited import Awaited
+from kgfs.stores.blocking import WouldBlock, inline
 from kgfs.tree.folders import OpenFolders
 from kgfs.tree.gate import Gate
 from kgfs.tree.handles import Handles
 from kgfs.tree.inodes import Inodes
 from kgfs.tree.invalidation import Invalidation, StaleEntry
-from kgfs.tree.listing import Listing
 from kgfs.tree.node import (
     FILE_MODE,
     FOLDER_MODE,
@@ -46,14 +44,12 @@ from kgfs.tree.node import (
     Link,
     Node,
 )
-from kgfs.tree.open_files import OpenFiles, open_node, raise_gone
+from kgfs.tree.open_files import OpenFiles, open_node
 from kgfs.tree.pinned_sizes import PinnedSizes
-from kgfs.tree.questions import Questions
 from kgfs.tree.threads import THREADS, Threads
-from kgfs.tree.unlinked import changed, left_open, resized, unlinked
+from kgfs.tree.unlinked import changed, left_open, raise_gone, resized, unlinked
 
 T = TypeVar("T")
-F = TypeVar("F", File, File | None)
 P = ParamSpec("P")
 
 RENAME_NOREPLACE = 1
@@ -78,13 +74,15 @@ def space_of(path: str | os.PathLike[str]) -> Space:
     return Space(found.f_frsize, found.f_blocks, found.f_bfree, found.f_bavail, found.f_files, found.f_ffree)
 
 
-def _by_inode(method: Callable[Concatenate[Vfs, P], T]) -> Callable[Concatenate[Vfs, P], T]:
+def _by_inode(
+    method: Callable[Concatenate[Vfs, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[Vfs, P], Coroutine[Any, Any, T]]:
     """A question about what the kernel found before: see :func:`raise_gone`."""
 
     @functools.wraps(method)
-    def ask(self: Vfs, /, *args: P.args, **kwargs: P.kwargs) -> T:
+    async def ask(self: Vfs, /, *args: P.args, **kwargs: P.kwargs) -> T:
         try:
-            return method(self, *args, **kwargs)
+            return await method(self, *args, **kwargs)
         except MissingError as error:
             raise_gone(error)
 
@@ -92,47 +90,37 @@ def _by_inode(method: Callable[Concatenate[Vfs, P], T]) -> Callable[Concatenate[
 
 
 class Vfs:
-    def __init__(
-        self, root: Folder, space: Callable[[], Space], threads: int = THREADS, *, waits: bool = False
-    ) -> None:
-        """``waits``: what is called *quick* of this tree's nodes may have to wait for a server."""
+    def __init__(self, root: Folder, space: Callable[[], Space], threads: int = THREADS) -> None:
         self.inodes = Inodes(root)
         self.handles = Handles()
         self._stale: list[Invalidation] = []
-
-        def outdated(news: Invalidation) -> None:
-            self._stale.append(news)
-
-        self.folders = OpenFolders(self.inodes, self.handles, outdated)
         self._space = space
         self._threads = Threads(threads)
-        self._questions = Questions()
+        self.folders = OpenFolders(self.inodes, self.handles, self._threads, self._outdated)
         self.pinned = PinnedSizes(self._look_up_again)
-        self.files = OpenFiles(self.inodes, self.handles, self.pinned, self._threads, outdated)
-        self.awaited = Awaited(self.inodes, self.handles, self.pinned, self._threads) if waits else None
+        self.files = OpenFiles(self.inodes, self.handles, self.pinned, self._threads, self._outdated)
+
+    def _outdated(self, news: Invalidation) -> None:
+        self._stale.append(news)
 
     # ------------------------------------------------------------------------------------------ entries
 
-    def ready(self, inode: int) -> Folder | None:
-        """The folder of that inode, or what it shows, if it can be asked without waiting."""
-        return self.inodes.folder(inode).ready() if self.awaited is None else None
-
     async def lookup(self, parent: int, name: bytes, pid: int = 0) -> Attr | None:
-        """None: there is no such name, and the kernel may remember that. MissingError: it may not. ``pid`` is who asks;
-        0 where that is not known."""
-        ready = self.ready(parent)
-        if ready is not None:
-            return self.find(ready, parent, name)
-        if self.awaited is not None:
-            return await self.awaited.lookup(parent, name, _encoded(name))
-        attr = self.find(await self._worked_out(parent, pid), parent, name)
-        if self.ready(parent) is None:  # there were news meanwhile: they came before the kernel had this to forget
-            self._stale.append(StaleEntry(parent, name))
-        return attr
-
-    def find(self, folder: Folder, parent: int, name: bytes) -> Attr | None:
-        """``lookup`` in a folder that is :meth:`ready`."""
-        found = folder.find(_encoded(name))
+        """None: there is no such name, and the kernel may remember that. MissingError: it may not. ``pid`` is the thread that
+        asks; 0 where that is not known."""
+        encoded, folder = _encoded(name), self.inodes.folder(parent)
+        if folder.is_search:
+            worked_out = await self.folders.work_out(folder, pid)
+            found = worked_out.find(encoded)
+            # Changes that were heard of meanwhile came before the kernel had this to forget.
+            if found is not None and not self._is_worked_out(folder):
+                self._stale.append(StaleEntry(parent, name))
+        else:
+            find = partial(folder.find, encoded)
+            try:
+                found = inline(find)
+            except WouldBlock:
+                found = await self._threads.ask(find)
         if found is None:
             if folder.token() is None:
                 raise MissingError(f"{encode_name(name)} does not exist.")
@@ -144,6 +132,14 @@ class Vfs:
         attr = self.pinned.found(attr)
         self.inodes.tell(node, attr.inode, parent, name, attr.size)
         return attr
+
+    @staticmethod
+    def _is_worked_out(folder: Folder) -> bool:
+        try:
+            inline(folder.work_out)
+        except WouldBlock:
+            return False
+        return True
 
     def forget(self, counts: Sequence[tuple[int, int]]) -> None:
         for node in self.inodes.forget(counts):
@@ -175,16 +171,13 @@ class Vfs:
         caller = _inherited(folder, caller)[1]
         handles: list[Handle] = []
 
-        def make(making: Callable[[str, int, Caller], F], encoded: str) -> F:
-            node = making(encoded, stat.S_IMODE(mode), caller)
-            if node is not None:
-                handles.append(open_node(node, flags & ~os.O_TRUNC))
+        def make(encoded: str) -> File:
+            node = folder.make_file(encoded, stat.S_IMODE(mode), caller)
+            handles.append(open_node(node, flags & ~os.O_TRUNC))
             return node
 
         try:
-            attr = await self._make(
-                parent, name, partial(make, folder.make_file), partial(make, folder.make_file_at_once)
-            )
+            attr = await self._make(parent, name, make, inline=True)
         except ExistsError:
             if flags & os.O_EXCL:
                 raise
@@ -197,7 +190,7 @@ class Vfs:
             raise MissingError(f"{encode_name(name)} was removed by somebody else just now.")
         try:
             fh = await self.files.open(attr.inode, flags)
-            return fh, self.getattr(attr.inode)
+            return fh, await self.getattr(attr.inode)
         except BaseException:
             self.forget([(attr.inode, 1)])
             raise
@@ -233,34 +226,26 @@ class Vfs:
         self.inodes.moved(moved[1].inode, (parent, name), (goal, new_name))
 
     @_by_inode
-    def readlink(self, inode: int) -> bytes:
+    async def readlink(self, inode: int) -> bytes:
         node = self.inodes.node(inode)
         if not isinstance(node, Link):
             raise BadInputError("Not a symbolic link.")
-        return node.target()
+        return await self._threads.answer(node.target)
 
     # --------------------------------------------------------------------------------------- attributes
 
     @_by_inode
-    def getattr(self, inode: int) -> Attr:
+    async def getattr(self, inode: int) -> Attr:
         known = self.inodes.known(inode)
         if known.unlinked is not None:
             return known.unlinked
         try:
-            attr = self.pinned.shown(inode, known.node.attr_again())
-            known.tell_size(attr.size)
-            return attr
+            attr = self.pinned.shown(inode, await self._threads.answer(known.node.attr_again))
         except MissingError as error:
             return self._left_open(inode, error)
+        known.tell_size(attr.size)
+        return attr
 
-    async def getattr_awaited(self, inode: int) -> Attr:
-        assert self.awaited is not None
-        try:
-            return await self.awaited.attr(inode)
-        except MissingError as error:
-            return self._left_open(inode, error)
-
-    @_by_inode
     def _left_open(self, inode: int, error: MissingError) -> Attr:
         """Of what has left, for those who have it open."""
         if self.handles.has_folder(inode):
@@ -271,14 +256,9 @@ class Vfs:
             raise error
         return left_open(inode, FILE_MODE, handle.size)
 
+    @_by_inode
     async def setattr(self, inode: int, wanted: AttrChange, fh: int | None = None) -> Attr:
         """With ``fh`` a size is set through that handle (ftruncate)."""
-        try:
-            return await self._changed(inode, wanted, fh)
-        except MissingError as error:
-            raise_gone(error)
-
-    async def _changed(self, inode: int, wanted: AttrChange, fh: int | None) -> Attr:
         known = self.inodes.known(inode)
         if fh is not None and wanted.size is not None:
             opened = self.handles.file(fh)
@@ -292,7 +272,7 @@ class Vfs:
         elif wanted != _NOTHING:
             node = known.node
             return await self._threads.change(lambda: node.change(wanted))
-        return self.getattr(inode)
+        return await self.getattr(inode)
 
     def access(self, inode: int, mask: int) -> bool:
         """Never asked where the kernel checks permissions itself (``default_permissions``)."""
@@ -300,21 +280,12 @@ class Vfs:
         return True
 
     @_by_inode
-    def listxattr(self, inode: int) -> list[bytes]:
-        return [os.fsencode(name) for name in self.inodes.node(inode).attributes()]
-
-    async def listxattr_awaited(self, inode: int) -> list[bytes]:
-        assert self.awaited is not None
-        return [os.fsencode(name) for name in await self.awaited.of(inode, lambda node: node.attributes())]
+    async def listxattr(self, inode: int) -> list[bytes]:
+        return [os.fsencode(name) for name in await self._threads.answer(self.inodes.node(inode).attributes)]
 
     @_by_inode
-    def getxattr(self, inode: int, name: bytes) -> bytes:
-        return self.inodes.node(inode).attribute(_attribute_name(name))
-
-    async def getxattr_awaited(self, inode: int, name: bytes) -> bytes:
-        assert self.awaited is not None
-        attribute = _attribute_name(name)
-        return await self.awaited.of(inode, lambda node: node.attribute(attribute))
+    async def getxattr(self, inode: int, name: bytes) -> bytes:
+        return await self._threads.answer(partial(self.inodes.node(inode).attribute, _attribute_name(name)))
 
     async def setxattr(self, inode: int, name: bytes, value: bytes) -> None:
         node, attribute = self.inodes.node(inode), _attribute_name(name)
@@ -329,27 +300,9 @@ class Vfs:
 
     # ------------------------------------------------------------------------------------------ folders
 
-    @_by_inode
-    def opendir_at_once(self, inode: int) -> int | None:
-        """None where its entries must be waited for."""
-        ready = self.ready(inode)
-        return None if ready is None else self.folders.open(inode, ready)
-
     async def opendir(self, inode: int, pid: int = 0) -> int:
         """``pid`` as with ``lookup``."""
-        fh = self.opendir_at_once(inode)
-        if fh is not None:
-            return fh
-        if self.awaited is not None:
-            return self.awaited.opendir(inode)
-        try:
-            return self.folders.open(inode, await self._worked_out(inode, pid))
-        except MissingError as error:
-            raise_gone(error)
-
-    def readdir(self, fh: int, start: int) -> tuple[Listing, bool]:
-        """See :meth:`OpenFolders.listing`."""
-        return self.folders.listing(fh, start)
+        return await self.folders.open(inode, pid)
 
     async def fsyncdir(self, fh: int) -> None:
         await self._threads.change(self.inodes.folder(self.handles.folder(fh).inode).sync)
@@ -375,24 +328,14 @@ class Vfs:
     def stop_waiting(self) -> None:
         """From now on nothing waits: slow reads under way fail, new ones are refused. Changes go to their end."""
         self._threads.stop()
-        self._questions.stop()
 
     # ------------------------------------------------------------------------------------------- inside
-
-    async def _worked_out(self, inode: int, pid: int) -> Folder:
-        return await self._questions.ask(self.inodes.folder(inode).work_out, pid)
 
     def _look_up_again(self, inode: int) -> None:
         known = self.inodes.get(inode)
         self._stale += [StaleEntry(*place) for place in known.places()] if known is not None else []
 
-    async def _make(
-        self,
-        parent: int,
-        name: bytes,
-        make: Callable[[str], Node],
-        make_at_once: Callable[[str], Node | None] = lambda encoded: None,
-    ) -> Attr:
+    async def _make(self, parent: int, name: bytes, make: Callable[[str], Node], *, inline: bool = False) -> Attr:
         encoded = _encoded(name)
         # News of this very entry may arrive while the thread is still making it. The kernel must not be told to drop
         # what it is about to learn: that would cut off a shell that stands in a folder it has just made.
@@ -403,8 +346,8 @@ class Vfs:
             return node, node.attr()
 
         try:
-            made = None if self._threads.are_held() else make_at_once(encoded)
-            node, attr = (made, made.attr()) if made is not None else await self._threads.change(make_and_look)
+            change = self._threads.change_inline if inline else self._threads.change
+            node, attr = await change(make_and_look)
         except KgfsError:
             if believed_absent:
                 self._stale.append(StaleEntry(parent, name))

@@ -12,6 +12,7 @@ import pytest
 from kgfs.config import Config
 from kgfs.domain.documents import Name
 from kgfs.settings import Tree
+from kgfs.stores.blocking import WouldBlock, inline
 from tests.support.depositing import Desk, desk_at
 
 
@@ -107,23 +108,24 @@ def test_a_spool_file_goes_only_after_the_fact_that_gives_it_up_is_durable(
 
 
 def test_who_cannot_wait_keeps_a_small_file_at_once_and_hears_when_the_disk_has_it(desk: Desk, disk: Disk) -> None:
-    made = desk.deposits.make_file_at_once(desk.ontology().root, "a.txt", 0o644, 0, 0)
-    assert made is not None and disk.of() == []
+    made = inline(lambda: desk.deposits.make_file(desk.ontology().root, "a.txt", 0o644, 0, 0))
+    assert disk.of() == []
     file = desk.deposits.open(made.id, write=True, known=made)
     file.write(0, b"small")
     other = desk.deposits.open(made.id, write=True)
-    pending = file.flush_at_once()
-    assert pending is not None and not pending.durable and disk.of() == []
+    pending = inline(file.flush)
+    assert not pending.durable and disk.of() == []
     assert desk.row(made.id).size == 5
     # Nothing is left to keep, but what was kept is not on the disk yet: every close() waits for that.
-    assert other.flush_at_once() is pending
+    assert inline(other.flush) is pending
     heard = threading.Event()
     pending.then(lambda error: heard.set())
     assert heard.wait(20) and pending.durable
     assert disk.of() == ["front.sqlite-wal"]
     other.flush()
     assert disk.of() == []
-    assert file.release_at_once() and other.release_at_once()
+    inline(file.release)
+    inline(other.release)
 
 
 def test_a_flush_that_finds_nothing_to_keep_waits_for_what_was_kept_at_once(desk: Desk, disk: Disk) -> None:
@@ -131,7 +133,7 @@ def test_a_flush_that_finds_nothing_to_keep_waits_for_what_was_kept_at_once(desk
     disk.of()
     file = desk.deposits.open(made.id, write=True)
     file.write(0, b"small")
-    assert file.flush_at_once() is not None
+    inline(file.flush)
     file.flush()
     assert disk.of() == ["front.sqlite-wal"]
     file.release()
@@ -145,15 +147,16 @@ def test_what_costs_more_than_one_commit_is_not_kept_at_once(desk: Desk, disk: D
         file = desk.deposits.open(name.id, write=True, truncate=True)
         file.write(0, content)
         seq = desk.journal.seq()
-        assert file.flush_at_once() is None
+        with pytest.raises(WouldBlock):
+            inline(file.flush)
         assert (desk.journal.seq(), disk.of()) == (seq, [])
         file.flush()
         assert desk.row(name.id).size == len(content)
         file.release()
         disk.of()
     reader = desk.deposits.open(small.id)
-    pending = reader.flush_at_once()
-    assert pending is not None and pending.durable
+    pending = inline(reader.flush)
+    assert pending.durable
     reader.release()
 
 
@@ -162,6 +165,7 @@ def test_where_duplicates_are_refused_nothing_is_kept_at_once(home: Path) -> Non
         made = desk.file("a.txt")
         file = desk.deposits.open(made.id, write=True)
         file.write(0, b"small")
-        assert file.flush_at_once() is None
+        with pytest.raises(WouldBlock):
+            inline(file.flush)
         file.release()
         assert desk.row(made.id).size == 5

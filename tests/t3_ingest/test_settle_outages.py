@@ -15,6 +15,7 @@ import pytest
 from kgfs import failpoints
 from kgfs.config import load
 from kgfs.domain.documents import Place
+from kgfs.stores.blocking import inline
 from scripts.servers import process
 from tests.support.depositing import Desk, desk_at
 from tests.support.logs import AWAY
@@ -82,8 +83,7 @@ def test_what_has_left_the_spool_is_opened_and_read_without_the_bucket(far: Path
         assert settling.row(first.id).place is Place.SPOOL
         until(lambda: cached_bytes(far) > len(LARGE))
         begun = time.monotonic()
-        opened = mounted.deposits.open_at_once(first.id)
-        assert opened is not None
+        opened = inline(lambda: mounted.deposits.open(first.id))
         assert opened.read(0, len(LARGE)) == LARGE
         opened.release()
         assert time.monotonic() - begun < LONG / 2

@@ -169,7 +169,7 @@ def test_what_changed_is_read_whole_though_the_kernel_was_told_another_size(libr
         assert handle.direct_io and not handle.keep_cache
         assert len(json.loads(await vfs.files.read(later, 0, 100_000))["paths"]) == 2
         await vfs.files.release(opened)  # until then the inode keeps the size of the bytes that are open
-        vfs.getattr(inode)
+        await vfs.getattr(inode)
         told = await vfs.files.open(inode, os.O_RDONLY)
         assert not vfs.handles.file(told).handle.direct_io
         for number in (later, told):

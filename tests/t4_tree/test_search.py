@@ -33,11 +33,12 @@ from kgfs.errors import (
 )
 from kgfs.ingest.life import forget
 from kgfs.knowledge.search import search
+from kgfs.stores.blocking import WouldBlock, inline
 from kgfs.stores.naming import Found, FoundKind
 from kgfs.tree import searches as searches_module
 from kgfs.tree.change_feed import ChangeFeed
 from kgfs.tree.node import ROOT_INODE, AttrChange, Folder
-from kgfs.tree.questions import Questions, ends
+from kgfs.tree.threads import Threads, ends
 from kgfs.tree.vfs import Vfs, space_of
 from tests.support.library import Library, library_at, read
 from tests.support.running import until
@@ -63,7 +64,16 @@ def folder(library: Library, path: str) -> Folder:
 
 def look_into(library: Library, path: str) -> Folder:
     found = folder(library, path)
-    return found.ready() or found.work_out(Patience(10))
+    return found.work_out(Patience(10))
+
+
+def is_ready(found: Folder) -> bool:
+    """Whether nothing need be searched."""
+    try:
+        inline(found.work_out)
+    except WouldBlock:
+        return False
+    return True
 
 
 def files(library: Library, path: str) -> dict[str, bytes]:
@@ -195,11 +205,11 @@ def test_meaning_finds_what_has_none_of_the_words(library: Library) -> None:
 
 
 def test_without_meaning_it_is_asked_for_again_after_a_while(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(searches_module, "RETRY", 0.2)
+    monkeypatch.setattr(searches_module, "SEARCH_AGAIN", 0.2)
     before = look_into(library, "Zen/search/koan").lookup("results.md")
     assert before is not None
     with QuestionServer(library.context.config.run, lambda question: []):
-        until(lambda: folder(library, "Zen/search/koan").ready() is None)
+        until(lambda: not is_ready(folder(library, "Zen/search/koan")))
         after = look_into(library, "Zen/search/koan").lookup("results.md")
     assert after is not None and after.inode != before.inode
     assert b"full text only" in read(before) and b"full text and meaning" in read(after)  # type: ignore[arg-type]
@@ -224,7 +234,7 @@ def test_it_is_searched_once_until_something_changes(library: Library) -> None:
     files(library, path)
     assert files(library, path) == files(library, path) and library.context.searches.asked == 1
     library.add("Zen/documents/more.txt", b"A koan is more.\n", {"koan": ["A koan is more."]})
-    assert folder(library, path).ready() is None
+    assert not is_ready(folder(library, path))
     assert "01~more.txt" in files(library, path) or "02~more.txt" in files(library, path)
     assert library.context.searches.asked == 2
 
@@ -268,7 +278,7 @@ async def test_the_kernel_is_told_when_something_else_is_found(library: Library)
     kernel.forget(news.poll())
     second = await kernel.lookup(parent, b"results.md")
     assert second != first and library.context.searches.asked == 2
-    assert await vfs.files.read(fh, 0, 1 << 20) == opened and (vfs.getattr(first)).size == len(opened)
+    assert await vfs.files.read(fh, 0, 1 << 20) == opened and (await vfs.getattr(first)).size == len(opened)
 
     documents = folder(library, "Zen/documents")
     documents.move("more.txt", documents, "renamed.txt", replace=True)
@@ -334,7 +344,7 @@ async def test_news_before_the_first_look_at_an_answer_leave_its_listing_whole(
     vfs, news, _kernel, parent = await walked(library)
     changed_once(library, news, monkeypatch, heard)
     fh = await vfs.opendir(parent)
-    listing, _ = vfs.readdir(fh, 0)
+    listing, _ = await vfs.folders.listing(fh, 0)
     names = {entry.name for at in range(len(listing)) if (entry := listing.entry(at))}
     assert names >= {b"results.json", b"results.md"}
     vfs.releasedir(fh)
@@ -348,11 +358,11 @@ async def test_an_open_folder_lists_what_it_did_when_it_was_opened(library: Libr
         assert attr is not None
         found = attr.inode
     fh = await vfs.opendir(found)
-    before, stale = vfs.readdir(fh, 0)
+    before, stale = await vfs.folders.listing(fh, 0)
     names = [entry.name for at in range(len(before)) if (entry := before.entry(at))]
     assert not stale and b"results.md" in names
     library.add("Zen/documents/more.txt", b"A koan is more.\n", {"koan": ["A koan is more."]})
-    after, stale = vfs.readdir(fh, 0)
+    after, stale = await vfs.folders.listing(fh, 0)
     again = [entry.name for at in range(len(after)) if (entry := after.entry(at))]
     assert not stale and again == names
     vfs.releasedir(fh)
@@ -363,19 +373,19 @@ async def test_what_an_open_folder_lists_after_news_is_looked_up_again(library: 
     """Also where ``somebody`` has asked the same since, and was told what is found now."""
     vfs, news, kernel, parent = await walked(library)
 
-    def listed(fh: int) -> dict[bytes, int]:
-        listing, _ = vfs.readdir(fh, 0)
+    async def listed(fh: int) -> dict[bytes, int]:
+        listing, _ = await vfs.folders.listing(fh, 0)
         vfs.folders.told_listed(fh, 0, len(listing))
         return {entry.name: entry.attr.inode for at in range(len(listing)) if (entry := listing.entry(at))}
 
     fh = await vfs.opendir(parent)
-    before = listed(fh)
+    before = await listed(fh)
     assert vfs.take_stale() == [], "they are as they were found"
     library.add("Zen/documents/more.txt", b"A koan is more.\n", {"koan": ["A koan is more."]})
     kernel.forget(news.poll())
     if since == "somebody":
         vfs.releasedir(await vfs.opendir(parent))
-    assert listed(fh) == before, "what was opened stays as it was"
+    assert await listed(fh) == before, "what was opened stays as it was"
     kernel.entries |= {(parent, name): inode for name, inode in before.items()}
     kernel.forget(vfs.take_stale())
     assert await kernel.lookup(parent, b"results.md") not in (0, before[b"results.md"])
@@ -416,7 +426,7 @@ def test_an_ontology_with_saved_searches_is_not_empty_but_goes_as_a_tree(library
 
 
 async def test_so_many_at_once_and_no_more() -> None:
-    questions = Questions(at_once=2, seconds=30)
+    threads = Threads(searches=2, seconds=30)
     free = threading.Event()
 
     def slow(patience: Patience) -> str:
@@ -427,58 +437,58 @@ async def test_so_many_at_once_and_no_more() -> None:
     answers: list[str] = []
 
     async def ask() -> None:
-        answers.append(await questions.ask(slow))
+        answers.append(await threads.search(slow))
 
     async with trio.open_nursery() as nursery:
         for _ in range(2):
             nursery.start_soon(ask)
         await trio.testing.wait_all_tasks_blocked()
         with pytest.raises(CrowdedError) as crowded:
-            await questions.ask(slow)
+            await threads.search(slow)
         assert crowded.value.errno == 11
         free.set()
-    assert answers == ["found"] * 2 and await questions.ask(slow) == "found"
+    assert answers == ["found"] * 2 and await threads.search(slow) == "found"
 
 
 async def test_a_question_that_takes_too_long_ends_and_leaves_its_place() -> None:
-    questions = Questions(at_once=1, seconds=0.2)
+    threads = Threads(searches=1, seconds=0.2)
     with pytest.raises(TimedOutError):
-        await questions.ask(lambda patience: patience.wait(60))
+        await threads.search(lambda patience: patience.wait(60))
     deaf = threading.Event()
     with pytest.raises(TimedOutError):
-        await questions.ask(lambda patience: deaf.wait(60))
+        await threads.search(lambda patience: deaf.wait(60))
     with pytest.raises(CrowdedError):  # the thread is still at it
-        await questions.ask(lambda patience: None)
+        await threads.search(lambda patience: None)
     deaf.set()
     with trio.fail_after(20):
         while True:
             try:
-                await questions.ask(lambda patience: None)
+                await threads.search(lambda patience: None)
                 break
             except CrowdedError:
                 await trio.sleep(0.01)
 
 
 async def test_whoever_is_killed_asks_no_more() -> None:
-    questions = Questions(at_once=1, seconds=60)
+    threads = Threads(searches=1, seconds=60)
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as asker:
         assert not ends(asker.pid)
         threading.Timer(0.2, asker.kill).start()
         with pytest.raises(GivenUpError):
             # A process that is killed while it waits for nothing is gone at once, as a zombie; then until it is reaped.
             threading.Timer(0.3, asker.wait).start()
-            await questions.ask(lambda patience: patience.wait(60), asker.pid)
+            await threads.search(lambda patience: patience.wait(60), asker.pid)
     assert ends(asker.pid) and not ends(0)
-    assert await questions.ask(lambda patience: "free") == "free"
+    assert await threads.search(lambda patience: "free") == "free"
 
 
 async def test_nothing_is_asked_once_the_mount_is_taken_down() -> None:
-    questions = Questions(seconds=60)
+    threads = Threads(seconds=60)
     failures: list[KgfsError] = []
 
     async def ask() -> None:
         try:
-            await questions.ask(lambda patience: patience.wait(60))
+            await threads.search(lambda patience: patience.wait(60))
         except KgfsError as error:
             failures.append(error)
 
@@ -487,10 +497,10 @@ async def test_nothing_is_asked_once_the_mount_is_taken_down() -> None:
             for _ in range(16):
                 nursery.start_soon(ask)
             await trio.testing.wait_all_tasks_blocked()
-            questions.stop()
+            threads.stop()
     assert [type(error) for error in failures] == [StoppingError] * 16
     with pytest.raises(StoppingError):
-        await questions.ask(lambda patience: None)
+        await threads.search(lambda patience: None)
 
 
 def test_a_whole_ontology_is_forgotten_with_its_saved_searches(library: Library) -> None:

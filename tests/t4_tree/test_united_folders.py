@@ -114,14 +114,12 @@ async def test_a_kernel_goes_on_in_what_a_folder_became(homes: tuple[Host, Host]
     held.make_file("other", 0o644, CALLER)
     vfs = Vfs(held, lambda: space_of("/"))
     with pytest.raises(MissingError):  # news about names that come would not reach who believes in none here
-        vfs.find(held, ROOT_INODE, b"nothing")
-    opened = vfs.opendir_at_once(ROOT_INODE)
-    assert opened is not None
-    assert len(vfs.readdir(opened, 0)[0]) == 2
+        await vfs.lookup(ROOT_INODE, b"nothing")
+    opened = await vfs.opendir(ROOT_INODE)
+    assert len((await vfs.folders.listing(opened, 0))[0]) == 2
     held.remove_file("other")
-    assert vfs.readdir(opened, 1)[1], "so that each is asked for again"
-    told = [vfs.folders.fresh(opened, position) for position in (0, 1)]
-    assert [entry and entry.name for entry in told] == [None, b"theirs"]
+    assert (await vfs.folders.listing(opened, 1))[1], "so that each is asked for again"
+    assert [(at, entry.name) for at, entry in await vfs.folders.page(opened, 0)] == [(1, b"theirs")]
     await vfs.rename(ROOT_INODE, b"theirs", ROOT_INODE, b"renamed", RENAME_NOREPLACE)
     assert names(held) == ["renamed"]
 
@@ -135,7 +133,7 @@ async def test_a_kernel_goes_on_in_what_an_ontology_became(homes: tuple[Host, Ho
     vfs = Vfs(ours, lambda: space_of("/"))
     await vfs.mknod(ROOT_INODE, b"ours", 0o644, CALLER)
     with pytest.raises(MissingError):
-        vfs.find(ours, ROOT_INODE, b"nothing")
+        await vfs.lookup(ROOT_INODE, b"nothing")
     assert ours.lookup("nothing") is None
     await vfs.rename(ROOT_INODE, b"theirs", ROOT_INODE, b"renamed", 0)
     assert names(documents(ours)) == ["ours", "renamed"]

@@ -26,7 +26,7 @@ from kgfs.errors import (
 from kgfs.stores.aside import step_aside
 from kgfs.tree.inodes import Inodes
 from kgfs.tree.invalidation import StaleEntry
-from kgfs.tree.listing import Listings
+from kgfs.tree.listing import Listing, Listings
 from kgfs.tree.node import (
     FILE_MODE,
     FOLDER_MODE,
@@ -76,7 +76,7 @@ async def test_lookups_are_counted_and_given_back(vfs: Vfs) -> None:
     vfs.forget([(hello, 1)])
     assert hello not in vfs.inodes
     with pytest.raises(MissingError):
-        vfs.getattr(hello)
+        await vfs.getattr(hello)
     vfs.forget([(ROOT_INODE, 1), (424242, 7)])
     assert ROOT_INODE in vfs.inodes
 
@@ -85,7 +85,7 @@ async def test_a_listing_counts_only_what_was_accepted(vfs: Vfs) -> None:
     many = await inode(vfs, "derived/many")
     known = len(vfs.inodes)
     fh = await vfs.opendir(many)
-    listing, _ = vfs.readdir(fh, 0)
+    listing, _ = await vfs.folders.listing(fh, 0)
     assert len(listing) == 100
     for position in range(10):
         entry = listing.entry(position)
@@ -157,7 +157,7 @@ def test_pages_of_a_listing_are_counted_as_their_entries_one_by_one(happenings: 
             elif what == "grow":
                 await vfs.setattr(numbers[0], AttrChange(size=6))
             elif what == "getattr":
-                vfs.getattr(numbers[0])
+                await vfs.getattr(numbers[0])
             elif what == "lookup":
                 await vfs.lookup(ROOT_INODE, b"a")
             elif what == "move":
@@ -169,7 +169,7 @@ def test_pages_of_a_listing_are_counted_as_their_entries_one_by_one(happenings: 
 
         async def page(first: int, end: int) -> None:
             fh = await vfs.opendir(ROOT_INODE)
-            listing, _ = vfs.readdir(fh, 0)
+            listing, _ = await vfs.folders.listing(fh, 0)
             end = min(end, len(listing))
             if by_pages:
                 vfs.folders.told_listed(fh, first, end)
@@ -229,8 +229,8 @@ async def test_nothing_is_remembered_of_a_folder_that_cannot_say_when_it_changes
         await vfs.lookup(ROOT_INODE, b"absent")
     assert vfs.inodes.negatives() == []
     fh = await vfs.opendir(ROOT_INODE)
-    first, _ = vfs.readdir(fh, 0)
-    again, stale = vfs.readdir(fh, 1)
+    first, _ = await vfs.folders.listing(fh, 0)
+    again, stale = await vfs.folders.listing(fh, 1)
     assert again is first and stale
 
 
@@ -246,13 +246,18 @@ class Counting(Fixed):
         return self.version
 
 
+def current(listings: Listings, inode: int, folder: Folder) -> Listing:
+    """As an open of the folder gets it."""
+    return listings.get(inode, folder.token()) or listings.add(inode, folder.token(), folder.entries())
+
+
 def test_a_listing_is_read_again_only_when_its_token_moved() -> None:
     folder = Counting("folder", {"a": FixedFile("a", b"")})
     listings = Listings()
-    assert listings.current(7, folder) is listings.current(7, folder)
+    assert current(listings, 7, folder) is current(listings, 7, folder)
     assert folder.listed == 1
     folder.version += 1
-    listings.current(7, folder)
+    current(listings, 7, folder)
     assert folder.listed == 2
 
 
@@ -260,13 +265,13 @@ def test_cached_listings_are_bounded() -> None:
     folders = [Counting(number, {f"{i}": FixedFile(i, b"") for i in range(10)}) for number in range(5)]
     listings = Listings(max_entries=30)
     for number, folder in enumerate(folders):
-        listings.current(number, folder)
+        current(listings, number, folder)
     assert listings._held == 30
-    listings.current(4, folders[4])
-    listings.current(0, folders[0])
+    current(listings, 4, folders[4])
+    current(listings, 0, folders[0])
     assert (folders[4].listed, folders[0].listed) == (1, 2)
     large = Counting("large", {f"{i}": FixedFile(i, b"") for i in range(31)})
-    assert len(listings.current(9, large)) == 31
+    assert len(current(listings, 9, large)) == 31
     assert (listings._held, 9 in listings._by_inode) == (30, False)
 
 
@@ -275,7 +280,7 @@ async def test_of_a_listing_that_is_too_large_to_be_kept_nothing_is_kept_once_it
     for listings, kept in ((Listings(), 10), (Listings(max_entries=99), 0)):
         vfs.folders._listings = listings
         fh = await vfs.opendir(many)
-        listing, _ = vfs.readdir(fh, 0)
+        listing, _ = await vfs.folders.listing(fh, 0)
         first = listing.entry(0)
         assert first is not None
         vfs.folders.told_listed(fh, 0, 10)
@@ -291,15 +296,16 @@ async def test_an_entry_that_changed_under_a_listing_is_told_as_it_is_now(tree: 
     for name in ("a", "b", "c"):
         tree.put(name, b"one")
     fh = await vfs.opendir(documents)
-    _, stale = vfs.readdir(fh, 0)
+    _, stale = await vfs.folders.listing(fh, 0)
     assert not stale
     tree.put("b", b"longer")
     tree.take_away("c")
-    _, stale = vfs.readdir(fh, 1)
+    _, stale = await vfs.folders.listing(fh, 1)
     assert stale
-    now = vfs.folders.fresh(fh, 1)
+    page = dict(await vfs.folders.page(fh, 1))
+    now = page.get(1)
     assert now is not None and now.attr.size == 6
-    assert vfs.folders.fresh(fh, 2) is None
+    assert 2 not in page
 
 
 # -------------------------------------------------------------------------------------- races, refusals
@@ -340,7 +346,7 @@ async def test_handles_of_the_wrong_kind(vfs: Vfs) -> None:
     with pytest.raises(BadInputError):
         await vfs.files.open(link, os.O_RDONLY)
     with pytest.raises(BadInputError):
-        vfs.readlink(hello)
+        await vfs.readlink(hello)
     with pytest.raises(NotAFolderError):
         await vfs.opendir(hello)
     with pytest.raises(NotAFolderError):
@@ -352,16 +358,16 @@ async def test_handles_of_the_wrong_kind(vfs: Vfs) -> None:
         await vfs.files.read(999, 0, 1)
     vfs.releasedir(fh)
     with pytest.raises(MissingError):
-        vfs.readdir(fh, 0)
+        await vfs.folders.listing(fh, 0)
 
 
 async def test_extended_attributes_outside_user_are_not_looked_for(vfs: Vfs) -> None:
     hello = await inode(vfs, "derived/hello.txt")
-    assert vfs.listxattr(hello) == [b"user.kgfs.length"]
-    assert vfs.getxattr(hello, b"user.kgfs.length") == b"15"
+    assert await vfs.listxattr(hello) == [b"user.kgfs.length"]
+    assert await vfs.getxattr(hello, b"user.kgfs.length") == b"15"
     for name in (b"security.capability", b"system.posix_acl_access", b"trusted.x"):
         with pytest.raises(UnsupportedError):
-            vfs.getxattr(hello, name)
+            await vfs.getxattr(hello, name)
     with pytest.raises(UnsupportedError):
         await vfs.removexattr(hello, b"user.kgfs.length")
 
@@ -542,14 +548,14 @@ async def test_what_left_since_the_kernel_found_it_is_to_be_looked_up_again() ->
     assert await vfs.lookup(ROOT_INODE, b"page") is not None
     fh = await vfs.files.open(7, os.O_RDONLY)
     page.left = True
-    found = vfs.getattr(7)
+    found = await vfs.getattr(7)
     assert (found.inode, found.size, found.nlink) == (7, 3, 0)
     assert await vfs.files.read(fh, 0, 10) == b"one"
     with pytest.raises(GoneError):
         await vfs.files.open(7, os.O_RDONLY)
     await vfs.files.release(fh)
     with pytest.raises(GoneError):
-        vfs.getattr(7)
+        await vfs.getattr(7)
 
 
 async def test_a_folder_that_left_still_answers_those_who_have_it_open() -> None:
@@ -559,11 +565,11 @@ async def test_a_folder_that_left_still_answers_those_who_have_it_open() -> None
     assert await vfs.lookup(ROOT_INODE, b"page") is not None
     fh = await vfs.opendir(8)
     folder.left = True
-    found = vfs.getattr(8)
+    found = await vfs.getattr(8)
     assert (found.inode, found.mode, found.nlink) == (8, FOLDER_MODE, 0)
     vfs.releasedir(fh)
     with pytest.raises(GoneError):
-        vfs.getattr(8)
+        await vfs.getattr(8)
 
 
 class Page(File):

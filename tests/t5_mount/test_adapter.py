@@ -45,14 +45,17 @@ class RaisingVfs:
     def __getattr__(self, name: str) -> Any:
         if name in ("files", "folders"):
             return self
-        if name == "awaited":
-            return self if self._late else None
-        if self._late and (name == "ready" or name.endswith("_at_once")):
-            return lambda *arguments: None
-        return self._raise
+        return self._raise_late if self._late and name not in NEVER_WAIT else self._raise
 
     def _raise(self, *arguments: object) -> None:
         raise self._error
+
+    async def _raise_late(self, *arguments: object) -> None:
+        await trio.lowlevel.checkpoint()
+        raise self._error
+
+
+NEVER_WAIT = {"access", "statfs", "releasedir"}
 
 
 class Context:
@@ -181,9 +184,6 @@ class SleepingVfs:
     def files(self) -> SleepingVfs:
         return self
 
-    def read_at_once(self, *arguments: object) -> None:
-        return None
-
     async def read(self, *arguments: object) -> bytes:
         await trio.sleep_forever()
         return b""
@@ -265,7 +265,7 @@ async def test_what_a_listing_will_be_asked_for_next_is_prepared_meanwhile(monke
     assert many is not None
     fh = await vfs.opendir(many.inode)
     await operations.readdir(fh, 2, cast(Any, None))
-    listing, _ = vfs.readdir(fh, 2)
+    listing, _ = await vfs.folders.listing(fh, 2)
     assert (len(answers), sum(answer is not None for answer in listing.prepared)) == (10, 11)
     operations.meanwhile()
     assert [answer is not None for answer in listing.prepared] == [True] * 20 + [False] * 80
@@ -275,7 +275,7 @@ async def test_what_a_listing_will_be_asked_for_next_is_prepared_meanwhile(monke
     answers.clear()
     await operations.readdir(fh, 12, cast(Any, None))
     assert (answers[0], listing.prepared[15]) == (b"name-000010.txt", before)
-    monkeypatch.setattr(vfs.folders, "at_hand", RaisingVfs(StoreError("the disk is away"))._raise)
+    monkeypatch.setattr(vfs.folders, "cached", RaisingVfs(StoreError("the disk is away"))._raise)
     operations.meanwhile()
     assert complaints == []
 

@@ -34,6 +34,7 @@ from kgfs.ingest.keeping.content import Content, open_content
 from kgfs.ingest.keeping.settle import Settler
 from kgfs.ingest.keeping.spool import WorkingCopies
 from kgfs.ingest.sharing.exchange import Exchange
+from kgfs.stores.blocking import WouldBlock, blocks, is_inline
 from kgfs.stores.journal.facts import (
     AttributesSet,
     Fact,
@@ -108,15 +109,13 @@ class Deposits:
         return self.name(made)
 
     def make_file(self, parent: int, name: str, mode: int, uid: int, gid: int) -> Name:
-        """An empty one, as the fact tells of it."""
+        """An empty one, as the fact tells of it. *Blocks*, where somebody must be waited for."""
         fact, made = self._file(parent, name, mode, uid, gid)
-        self.record_soon(fact)
+        if not is_inline():
+            self.record_soon(fact)
+        elif not self._stores.journal.record_at_once(fact, session=self._session):
+            raise WouldBlock
         return made
-
-    def make_file_at_once(self, parent: int, name: str, mode: int, uid: int, gid: int) -> Name | None:
-        """The same where nobody must be waited for; else None, and nothing was made. *Quick*."""
-        fact, made = self._file(parent, name, mode, uid, gid)
-        return made if self._stores.journal.record_at_once(fact, session=self._session) else None
 
     def _file(self, parent: int, name: str, mode: int, uid: int, gid: int) -> tuple[FileMade, Name]:
         made, mode, now = new_id(), mode & PERMISSIONS, time.time_ns()
@@ -235,7 +234,15 @@ class Deposits:
         known: Name | None = None,
     ) -> OpenFile:
         """The open file wants its ``release``. It can be read in any case, and reading finds the bytes wherever they
-        stand, verified. ``known`` is the row where it was read, or made, for this very call."""
+        stand, verified. ``known`` is the row of a file that was made for this very call. *Blocks*, but for such a file, and for
+        reading one that nobody writes."""
+        if is_inline() and known is None and not (write or truncate or append):
+            read = self.copies.acquire_at_once(name_id, self.recent.name(name_id))
+            if read is not None:
+                seen = self.copies.seen(read)
+                return OpenFile(self.copies, read, self._session, writing=False, append=False, keep_cache=seen)
+        if known is None:
+            blocks()
         shown = known or self._names.name(name_id) or self.shown(name_id)
         if shown is not None and shown.kind is NameKind.FOLDER:
             raise IsAFolderError(f"'{shown.name}' is a folder.")
@@ -253,14 +260,6 @@ class Deposits:
         return OpenFile(
             self.copies, copy, self._session, writing=writing, append=append, keep_cache=keep_cache and not truncate
         )
-
-    def open_at_once(self, name_id: int) -> OpenFile | None:
-        """A file, to read it, where nobody must be waited for: None while somebody writes it. *Quick*."""
-        copy = self.copies.acquire_at_once(name_id, self.recent.name(name_id))
-        if copy is None:
-            return None
-        seen = self.copies.seen(copy)
-        return OpenFile(self.copies, copy, self._session, writing=False, append=False, keep_cache=seen)
 
     def truncate(self, name_id: int, size: int) -> None:
         """By path, durable when it returns."""

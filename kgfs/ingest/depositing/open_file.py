@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kgfs.ingest.keeping.keep import keep, keep_at_once
 from kgfs.ingest.keeping.spool import NOTHING, WorkingCopies, WorkingCopy
+from kgfs.stores.blocking import WouldBlock, blocks, is_inline
 from kgfs.stores.journal.contract import Pending
 from kgfs.stores.journal.pending import Awaited
 
@@ -24,37 +25,42 @@ class OpenFile:
         self._released = False
 
     def read(self, offset: int, length: int) -> bytes:
-        """RotError where the kept bytes are damaged."""
-        return self._copy.read(offset, length)
-
-    def at_hand(self, offset: int, length: int) -> bytes | None:
-        """What ``read`` would return, where it is in memory and nobody can change it. Quick, at any time."""
-        return self._copy.at_hand(offset, length)
+        """What is in memory, and nobody can change, at any time, also while others read; else *blocks*. RotError where the kept
+        bytes are damaged."""
+        found = self._copy.at_hand(offset, length)
+        if found is None:
+            blocks()
+            found = self._copy.read(offset, length)
+        return found
 
     def write(self, offset: int, data: bytes) -> int:
-        """How many bytes were written, at the end of the file if it was opened to append."""
-        return self._copy.write(None if self._append else offset, data)
-
-    def write_at_once(self, offset: int, data: bytes) -> int | None:
-        """The same where it touches memory only and nobody must be waited for; else None. Quick."""
-        return self._copy.write_at_once(None if self._append else offset, data)
+        """How many bytes were written, at the end of the file if it was opened to append. *Blocks*, unless it touches memory only
+        and nobody must be waited for."""
+        at = None if self._append else offset
+        written = self._copy.write_at_once(at, data)
+        if written is None:
+            blocks()
+            written = self._copy.write(at, data)
+        return written
 
     def truncate(self, size: int) -> None:
         self._copy.truncate(size)
 
-    def flush(self) -> None:
-        """What was written since the last flush, through whichever open file of the name, is durable. FullError or
-        StoreError if it is not; then the name has the bytes of its last flush once the last writer is released."""
-        self._keep()
-
-    def flush_at_once(self) -> Pending | None:
-        """As ``flush``, but that it is the caller who waits for what is pending; None where more is to be waited for, and
-        nothing was done. Quick."""
+    def flush(self) -> Pending:
+        """What was written since the last flush, through whichever open file of the name, is durable, or is when what is
+        returned is, for which the event loop waits. FullError or StoreError if it is not; then the name has the bytes of its
+        last flush once the last writer is released. *Blocks*, where more is to be waited for."""
         if not self._writing:
             return NOTHING
+        if not is_inline():
+            self._keep()
+            return NOTHING
         if self._copies.elsewhere is not None:
-            return Awaited(self.flush)
-        return keep_at_once(self._copies, self._copy, self._session)
+            return Awaited(self._keep)
+        pending = keep_at_once(self._copies, self._copy, self._session)
+        if pending is None:
+            raise WouldBlock
+        return pending
 
     def sync(self) -> None:
         """As ``flush``; name and attributes are durable, too."""
@@ -66,18 +72,16 @@ class OpenFile:
 
     def release(self) -> None:
         """Flushes again, since writes through a memory map come after the last close(). What a server refused, or was not
-        there to take, is not offered again: whoever closed was told. Idempotent."""
+        there to take, is not offered again: whoever closed was told. Idempotent. *Blocks*, where somebody must be waited for."""
         if self._released:
             return
+        self._released = self._copies.release_at_once(self._copy, writing=self._writing)
+        if self._released:
+            return
+        blocks()
         self._released = True
         try:
             if not self._copy.refused:
-                self.flush()
+                self._keep()
         finally:
             self._copies.release(self._copy, writing=self._writing)
-
-    def release_at_once(self) -> bool:
-        """Whether it was released without waiting for anybody. Quick."""
-        if not self._released:
-            self._released = self._copies.release_at_once(self._copy, writing=self._writing)
-        return self._released

@@ -59,7 +59,7 @@ class Kernel:
 
     async def _listed(self, folder: int) -> list[Entry]:
         fh = await self.vfs.opendir(folder)
-        listing, _ = self.vfs.readdir(fh, 0)
+        listing, _ = await self.vfs.folders.listing(fh, 0)
         entries = [entry for entry in map(listing.entry, range(len(listing))) if entry is not None]
         for entry in entries:
             self.vfs.folders.told(fh, entry)
@@ -71,7 +71,7 @@ class Kernel:
 
     async def _attr(self, inode: int) -> Attr:
         if inode not in self.attrs:
-            self._told(self.vfs.getattr(inode))
+            self._told(await self.vfs.getattr(inode))
         return self.attrs[inode]
 
     async def _read(self, inode: int) -> None:

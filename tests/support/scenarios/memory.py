@@ -87,7 +87,7 @@ class MemoryFile:
 
     def stat(self) -> Stat:
         async def stat() -> Stat:
-            return _stat(self._driver.vfs.getattr(self._inode))
+            return _stat(await self._driver.vfs.getattr(self._inode))
 
         return self._run(stat)
 
@@ -110,13 +110,12 @@ class MemoryFolder:
     def take(self, count: int) -> list[bytes]:
         async def take() -> list[bytes]:
             vfs = self._driver.vfs
-            listing, stale = vfs.readdir(self._fh, self._position)
+            listing, stale = await vfs.folders.listing(self._fh, self._position)
             names: list[bytes] = []
             while len(names) < count and self._position < len(listing):
                 position, self._position = self._position, self._position + 1
-                entry = vfs.folders.fresh(self._fh, position) if stale else listing.entry(position)
-                if entry is not None:
-                    names.append(entry.name)
+                page = await vfs.folders.page(self._fh, position) if stale else [(position, listing.entry(position))]
+                names += [entry.name for at, entry in page if at == position and entry is not None]
             return names
 
         return self._driver.loop.run(take)
@@ -139,7 +138,7 @@ class MemoryDriver:
     async def _walk(self, path: bytes) -> tuple[int, Attr, list[int]]:
         """Inode, attributes and the lookups taken on the way."""
         inode, taken = ROOT_INODE, []
-        attr = self.vfs.getattr(inode)
+        attr = await self.vfs.getattr(inode)
         for part in b"/".join((self._base, path)).split(b"/"):
             if not part:
                 continue
@@ -227,7 +226,7 @@ class MemoryDriver:
 
     def stat(self, path: bytes = b"") -> Stat:
         async def call(inode: int, attr: Attr) -> Stat:
-            return _stat(self.vfs.getattr(inode))
+            return _stat(await self.vfs.getattr(inode))
 
         return self._at(path, call)
 
@@ -291,7 +290,7 @@ class MemoryDriver:
         self._in(old, from_to)
 
     def readlink(self, path: bytes) -> bytes:
-        return self._at(path, lambda inode, _: _given(self.vfs.readlink(inode)))
+        return self._at(path, lambda inode, _: self.vfs.readlink(inode))
 
     def link(self, old: bytes, new: bytes) -> None:
         async def call(inode: int, _: Attr) -> None:
@@ -324,10 +323,10 @@ class MemoryDriver:
         return space.available * space.block
 
     def getxattr(self, path: bytes, name: str) -> bytes:
-        return self._at(path, lambda inode, _: _given(self.vfs.getxattr(inode, name.encode())))
+        return self._at(path, lambda inode, _: self.vfs.getxattr(inode, name.encode()))
 
     def listxattr(self, path: bytes) -> list[str]:
-        return [name.decode() for name in self._at(path, lambda inode, _: _given(self.vfs.listxattr(inode)))]
+        return [name.decode() for name in self._at(path, lambda inode, _: self.vfs.listxattr(inode))]
 
     def setxattr(self, path: bytes, name: str, value: bytes) -> None:
         self._at(path, lambda inode, _: self.vfs.setxattr(inode, name.encode(), value))

@@ -26,6 +26,7 @@ from kgfs.errors import (
     NotEmptyError,
     StoreError,
 )
+from kgfs.stores.blocking import blocks
 from kgfs.tree.invalidation import Invalidation, StaleEntry, StaleInode
 from kgfs.tree.node import (
     FILE_MODE,
@@ -199,6 +200,7 @@ class OddHandle(Handle):
         self._read = read
 
     def read(self, offset: int, length: int) -> bytes:
+        blocks()
         return self._read()[offset : offset + length]
 
 
