@@ -54,7 +54,7 @@ def prepare_mount(
     """Make the home; where others share its bucket it begins with a snapshot, which may take long. ``progress`` is told how much of how
     much is there, and of what. BadInputError where a ``worker`` would refuse to keep vectors."""
     make_home(config)
-    if worker and config.models.embedder != "none":
+    if worker and config.models.embedder != "none" and config.garage_store.shared and config.vectors.store != "sqlite":
         told("Asking the bucket whose vectors stand where these are to")
         take_place(config)
     if config.garage_store.shared:
@@ -84,7 +84,7 @@ def run_mount(
     from kgfs.tree.vfs import Vfs, space_of
     from kgfs.tree.views import TREE
 
-    options = fuse.MountOptions(allow_other=allow_other, waits=config.garage_store.store != "files")
+    options = fuse.MountOptions(allow_other=allow_other, home=config.home, waits=config.garage_store.store != "files")
     where = fuse.check(mountpoint, options)
     errors = ErrorLog(config.errors_log)
     refused: list[KgfsError] = []
@@ -146,7 +146,7 @@ def run_mount(
 
         gc.freeze()
         gc.set_threshold(COLLECT_AFTER, 20, 100)
-        with mount_note(config.run, session, where) as note:
+        with mount_note(config.run, session, where, file=config.file) as note:
             try:
                 trio.run(
                     lambda: fuse.mount(
@@ -213,14 +213,14 @@ def run_garage_mount(config: Config, mountpoint: Path, *, allow_other: bool = Fa
     from kgfs.tree.views import TREE
 
     waits = config.garage_store.store != "files"
-    options = fuse.MountOptions(allow_other=allow_other, read_only=True, waits=waits)
+    options = fuse.MountOptions(allow_other=allow_other, read_only=True, home=config.home, waits=waits)
     where = fuse.check(mountpoint, options)
     errors = ErrorLog(config.errors_log)
     with open_stores(config, make=False) as stores:
         view = GarageView(stores, os.getuid(), os.getgid(), time.time_ns(), TREE)
         vfs = Vfs(GarageRoot(view), lambda: space_of(config.home))
         news = GarageFeed(view, vfs)
-        with mount_note(config.run, f"garage-{secrets.token_hex(6)}", where, GARAGE) as note:
+        with mount_note(config.run, f"garage-{secrets.token_hex(6)}", where, GARAGE, config.file) as note:
             trio.run(
                 lambda: fuse.mount(
                     vfs,

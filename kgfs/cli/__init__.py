@@ -6,6 +6,7 @@ Data goes to stdout, talk to stderr. Typed errors become one line on stderr and 
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import os
 import sys
@@ -56,6 +57,15 @@ class _Verbs(click.Group):
             return None
         command: click.Command = importlib.import_module(f"kgfs.cli.{cmd_name.replace('-', '_')}").command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the verb; one that does not exist is answered with those that are spelled most like it."""
+        if args[0] not in VERBS and not args[0].startswith("-"):
+            near = " or ".join(f"'kgfs {verb}'" for verb in difflib.get_close_matches(args[0], VERBS, n=2))
+            ctx.fail(f"No such command '{args[0]}'.{f' Did you mean {near}?' if near else ''}")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Verbs"):

@@ -16,7 +16,7 @@ from kgfs.app.home import make_home
 from kgfs.app.mounting import prepare_mount, run_garage_mount, run_mount
 from kgfs.cli.killed import free_waiting_clients
 from kgfs.cli.logs import log_to_stderr
-from kgfs.cli.options import with_config
+from kgfs.cli.options import with_own_config
 from kgfs.cli.progress import Bar, Steps
 from kgfs.config import Config
 from kgfs.errors import BadInputError, MachineError
@@ -43,7 +43,7 @@ READY = b"ready\n"
 @click.option("--no-worker", is_flag=True, help="Start no worker; what is owed waits for kgfs worker.")
 @click.option("--allow-other", is_flag=True, help="Let other users in (needs user_allow_other in /etc/fuse.conf).")
 @click.option("--ready-fd", type=int, hidden=True, help="Descriptor to tell readiness on.")
-@with_config
+@with_own_config
 def command(
     config: Config,
     mountpoint: Path,

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 import click
 
-from kgfs.config import Config, load
+from kgfs.config import Config, default_home, load
+from kgfs.stores.mount_notes import mount_notes
+from kgfs.stores.mount_table import home_at
 from kgfs.stores.servers import keep_secrets_from_core_dumps
 
 P = ParamSpec("P")
@@ -17,18 +20,51 @@ R = TypeVar("R")
 
 
 def with_config(verb: Callable[Concatenate[Config, P], R]) -> Callable[P, R]:
-    """Adds ``--home`` and ``--config`` and passes the loaded configuration first. No verb's memory is dumped where it may
-    hold a secret."""
+    """Add ``--home`` and ``--config`` and pass the loaded configuration first. Without ``--home`` the home is that of the mount
+    in which a path among the verb's words lies, else of the one in which the user stands, else as :func:`with_own_config`."""
+    return _with_config(verb, _mounted_home)
 
+
+def with_own_config(verb: Callable[Concatenate[Config, P], R]) -> Callable[P, R]:
+    """As :func:`with_config`, for a verb that begins with no mount: without ``--home`` the home is the one of ``KGFS_HOME``,
+    else the default one."""
+    return _with_config(verb, lambda words: None)
+
+
+def _with_config(
+    verb: Callable[Concatenate[Config, P], R], mounted_home: Callable[[Iterable[object]], Path | None]
+) -> Callable[P, R]:
     @click.option("--home", type=Path, help="Where kgfs keeps its state. [KGFS_HOME]")
     @click.option("--config", "file", type=Path, help="Configuration file. [KGFS_CONFIG]")
     @functools.wraps(verb)
     def wrapped(home: Path | None, file: Path | None, *args: P.args, **kwargs: P.kwargs) -> R:
-        config = load(home, file)
+        mounted = mounted_home(kwargs.values()) if home is None else None
+        if mounted is None or mounted == default_home().absolute():
+            config = load(home, file)
+        else:
+            file = file or next((note.file for note in mount_notes(mounted / "run") if note.file), None)
+            config = load(mounted, file, {name: os.environ[name] for name in os.environ if name != "KGFS_CONFIG"})
+        # No verb's memory is dumped where it may hold a secret.
         keep_secrets_from_core_dumps(config)
         return verb(config, *args, **kwargs)
 
     return wrapped  # type: ignore[return-value]  # click adds the two options to the signature
+
+
+def _mounted_home(words: Iterable[object]) -> Path | None:
+    """The home of the mount in which one of the words, taken for a path, or the working folder lies. No mount is waited for."""
+    paths = [path for word in words for path in (word if isinstance(word, tuple) else (word,))]
+    try:
+        here = Path.cwd()
+    except OSError:  # it was removed, or its mount was detached
+        here = Path("/")
+    for path in (*paths, here):
+        if isinstance(path, str | Path):
+            lies = Path(os.path.normpath(here / path))
+            found = home_at(lies) or home_at(Path(os.path.realpath(lies.parent)) / lies.name)
+            if found is not None:
+                return found
+    return None
 
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from kgfs.app import api
-from kgfs.cli.options import with_config
+from kgfs.cli.options import with_own_config
 from kgfs.cli.progress import Bar
 from kgfs.config import Config
 
@@ -15,7 +15,7 @@ from kgfs.config import Config
 @click.command()
 @click.argument("folder", metavar="DIR", type=Path)
 @click.option("--snapshot", default="", help="The one to restore, by its name; without it the newest.")
-@with_config
+@with_own_config
 def command(config: Config, folder: Path, snapshot: str) -> None:
     """Make the home anew from the backup in DIR; the home must be empty or not there yet.
 

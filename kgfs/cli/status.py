@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -13,10 +14,13 @@ from kgfs.cli.hosts import told_of, waiting
 from kgfs.cli.killed import free_waiting_clients
 from kgfs.cli.options import as_json, count, with_config
 from kgfs.config import Config
+from kgfs.domain.documents import State
 from kgfs.stores.disk_reserve import ReserveState
 
 SHOWN = 5
 """Files with conflicts that are named; --json has all."""
+EARLIER = (State.KEPT, State.STALE)
+"""The states of documents that no file has any more."""
 ELSE_OWED = {"unsettled": "unsettled path", "forgettings": "forgetting"}
 
 
@@ -75,9 +79,20 @@ def command(config: Config, words: str | None, as_json: bool) -> None:
         pid = f"pid {mount['pid']}" if mount["alive"] else f"dead: kgfs umount {mount['mountpoint']}"
         click.echo(f"mount    {mount['mountpoint']} ({mount['view']}, {pid})")
     for ontology in found["ontologies"]:
-        states = ", ".join(f"{count} {state}" for state, count in ontology["documents"].items()) or "no documents"
         read = ", ".join(f"{count} {kind}" for kind, count in ontology["read"].items())
-        click.echo(f"{ontology['name']}: {states}; {read}")
+        click.echo(f"{ontology['name']}: {_documents(ontology['documents'])}; in the graph {read}")
+
+
+def _documents(counts: Mapping[str, int]) -> str:
+    """Say how many documents files have now, and how they stand; then how many else are kept."""
+    now = {state: number for state, number in counts.items() if state not in (*EARLIER, State.TRASHED)}
+    states = ", ".join(f"{number} {state}" for state, number in now.items())
+    earlier, trashed = sum(counts.get(state, 0) for state in EARLIER), counts.get(State.TRASHED, 0)
+    besides = " and ".join(
+        [f"{earlier} of earlier versions"] * bool(earlier) + [f"{trashed} in the trash"] * bool(trashed)
+    )
+    parts = [count(sum(now.values()), "document"), f" ({states})" * bool(now), f", besides {besides}" * bool(besides)]
+    return "".join(parts)
 
 
 def _parts(found: dict[str, Any]) -> str:

@@ -13,7 +13,7 @@ from kgfs.cli.options import with_config
 from kgfs.config import Config
 from kgfs.errors import MissingError
 from kgfs.fuse import probe
-from kgfs.stores.mount_notes import MountNote, forget_killed, mount_notes
+from kgfs.stores.mount_notes import MountNote, mount_notes
 from kgfs.stores.processes import has_ended
 
 PATIENCE = 20.0
@@ -37,18 +37,17 @@ def command(config: Config, mountpoint: Path, lazy: bool) -> None:
       kgfs umount ~/knowledge
     """
     where = probe.located(mountpoint)
-    free_waiting_clients(config)
     notes = [note for note in mount_notes(config.run) if note.mountpoint == where]
+    free_waiting_clients(config)
     try:
         unused = probe.umount(mountpoint, lazy=lazy)
     except MissingError:
-        if all(note.alive for note in notes):
+        if not any(note.stuck for note in notes):
             raise
-        unused = True  # it was killed, and has been detached by somebody else
+        unused = True  # somebody has detached it already
     deadline = time.monotonic() + (LAZY_PATIENCE if lazy else PATIENCE)
     while (going_on := _going_on(notes)) and time.monotonic() < deadline:
         time.sleep(0.05)
-    forget_killed(config.run, where)
     if going_on and not unused:
         click.echo(
             f"{where} is detached; pid {', '.join(going_on)} ends when nobody has anything open there any more.",

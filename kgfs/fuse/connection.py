@@ -23,6 +23,7 @@ import kgfs
 from kgfs.errors import MachineError
 from kgfs.fuse import probe
 from kgfs.stores.mount_notes import MountNote
+from kgfs.stores.mount_table import mounts
 from kgfs.stores.processes import main_thread
 
 log = logging.getLogger(__name__)
@@ -46,7 +47,7 @@ def number_of(where: Path) -> int | None:
 
 def is_mounted() -> bool:
     """Return whether the control filesystem is mounted."""
-    return any(mounted.path == str(CONTROL) and mounted.type == "fusectl" for mounted in probe.mounts())
+    return any(mounted.path == str(CONTROL) and mounted.type == "fusectl" for mounted in mounts())
 
 
 def widen(number: int, at_once: int = AT_ONCE) -> bool:

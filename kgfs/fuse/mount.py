@@ -36,6 +36,7 @@ from kgfs.fuse.memory import give_back
 from kgfs.fuse.metrics import Requests
 from kgfs.fuse.probe import Standing
 from kgfs.fuse.serving import serve
+from kgfs.stores.mount_table import TYPE, source_of
 from kgfs.tree.invalidation import Invalidation
 from kgfs.tree.vfs import Vfs
 
@@ -53,6 +54,8 @@ class MountOptions:
     """Let other users in; needs ``user_allow_other`` unless root mounts."""
     read_only: bool = False
     """The kernel itself refuses every change (EROFS)."""
+    home: Path | None = None
+    """What is mounted: the table of mounts says it, so that verbs know whose mount a path lies in."""
     waits: bool = False
     """Reading may wait for a server: see :mod:`.connection`."""
     poll: float = 0.1
@@ -73,7 +76,7 @@ def check(mountpoint: Path, options: MountOptions | None = None) -> Path:
             probe.detach(where)
         elif standing is Standing.HUNG:
             raise BusyError(f"A mount stands at {where} and does not answer. Detach it: kgfs umount --lazy {where}")
-        elif mounted.type == probe.TYPE:
+        elif mounted.type == TYPE:
             raise BusyError(f"{where} is a kgfs mount already. Take it down first: kgfs umount {where}")
     try:
         found = os.stat(where)
@@ -147,7 +150,7 @@ async def mount(
 
 
 def _init(operations: Operations, where: Path, options: MountOptions) -> None:
-    chosen = {*pyfuse3.default_options, "fsname=kgfs", "subtype=kgfs"}
+    chosen = {*pyfuse3.default_options, f"fsname={source_of(options.home)}", "subtype=kgfs"}
     if options.allow_other:
         chosen.add("allow_other")
     if options.read_only:
@@ -223,7 +226,7 @@ def _heard_already(number: int, frame: FrameType | None) -> None:
 def _away(where: Path) -> None:
     """Detach what is still mounted: the main loop ended by itself, so nobody would answer."""
     mounted = probe.mount_at(where)
-    if mounted is not None and mounted.type == probe.TYPE and probe.standing(where) is not Standing.ALIVE:
+    if mounted is not None and mounted.type == TYPE and probe.standing(where) is not Standing.ALIVE:
         try:
             probe.detach(where)
         except KgfsError as error:

@@ -7,7 +7,6 @@ in a child process that can be left behind when it hangs.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -17,8 +16,8 @@ from enum import StrEnum
 from pathlib import Path
 
 from kgfs.errors import BusyError, MachineError, MissingError, StoreError
+from kgfs.stores.mount_table import Mount, mounts
 
-TYPE = "fuse.kgfs"
 DEADLINE = 2.0
 
 
@@ -32,15 +31,6 @@ class Standing(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Mount:
-    path: str
-    type: str
-    source: str
-    device: str
-    """Its numbers, as ``major:minor``."""
-
-
-@dataclass(frozen=True, slots=True)
 class Holder:
     """A process that keeps a mount busy."""
 
@@ -51,18 +41,6 @@ class Holder:
 
     def __str__(self) -> str:
         return f"{self.command} (pid {self.pid}, {self.what})"
-
-
-def mounts() -> list[Mount]:
-    """All mounts this process sees, in the order they were made."""
-    found = []
-    for line in Path("/proc/self/mountinfo").read_text("utf-8", "surrogateescape").splitlines():
-        before, _, after = line.partition(" - ")
-        _, _, device, _, named = before.split(" ")[:5]
-        path = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), named)
-        kind, source = after.split(" ")[:2]
-        found.append(Mount(path, kind, source, device))
-    return found
 
 
 def mount_at(mountpoint: Path) -> Mount | None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.locks import is_locked, locked
+from kgfs.stores.mount_table import mounts
 from kgfs.stores.processes import is_stuck, main_thread
 
 KNOWLEDGE = "knowledge"
@@ -35,6 +36,8 @@ class MountNote:
     """When its process started, in ticks since the machine did; 0 in notes of older versions."""
     connection: int | None = None
     """The number of its FUSE connection; None until it is mounted, and in notes of older versions."""
+    file: Path | None = None
+    """Its configuration file, where that is not the home's own."""
 
     def is_stuck(self) -> bool:
         """Return whether it is stuck now. Nobody else has the connection's number while it is."""
@@ -54,7 +57,9 @@ class Noting:
 
 
 @contextmanager
-def mount_note(run: Path, session: str, mountpoint: Path, view: str = KNOWLEDGE) -> Iterator[Noting]:
+def mount_note(
+    run: Path, session: str, mountpoint: Path, view: str = KNOWLEDGE, file: Path | None = None
+) -> Iterator[Noting]:
     """Stands, locked, while the mount does; one that a kill left behind is told by its missing lock, and goes when a mount
     stands at the same place again."""
     for left in mount_notes(run):
@@ -67,6 +72,7 @@ def mount_note(run: Path, session: str, mountpoint: Path, view: str = KNOWLEDGE)
         "pid": os.getpid(),
         "started": running[1] if running else 0,
         "view": view,
+        "config": str(file) if file else None,
     }
     with locked(path) as descriptor:
         try:
@@ -78,16 +84,10 @@ def mount_note(run: Path, session: str, mountpoint: Path, view: str = KNOWLEDGE)
             path.unlink(missing_ok=True)
 
 
-def forget_killed(run: Path, mountpoint: Path) -> None:
-    """Remove the notes of mounts at this place that were killed, and have been detached."""
-    for note in mount_notes(run):
-        if note.mountpoint == mountpoint and not note.alive and not note.stuck:
-            note.path.unlink(missing_ok=True)
-
-
 def mount_notes(run: Path) -> list[MountNote]:
-    """Of all mounts of this home that were not taken down properly or still stand. In a copy of a home's folder there are
-    notes of the other one's mounts, which are not its own: they are told by their inode numbers."""
+    """Return the notes of all mounts of this home that stand, or whose process is there. Notes of mounts that were killed and
+    detached are removed. In a copy of a home's folder there are notes of the other one's mounts, which are not its own: they
+    are told by their inode numbers."""
     found = []
     for path in sorted(run.glob("mount-*.json")):
         try:
@@ -96,14 +96,28 @@ def mount_notes(run: Path) -> list[MountNote]:
             copied = body.get("inode") not in (None, path.stat().st_ino)
         except (FileNotFoundError, ValueError):  # just taken away, or being written
             continue
-        if not copied:
-            started = body.get("started", 0)
-            stuck = locked and is_stuck(body["pid"], started)
-            view, connection = body.get("view", KNOWLEDGE), body.get("connection")
-            found.append(
-                MountNote(
-                    *(Path(body["mountpoint"]), body["pid"], path, view),
-                    *(locked and not stuck, stuck, started, connection),
-                )
+        if copied:
+            continue
+        if not locked and not _stands(body["mountpoint"], run.parent):
+            path.unlink(missing_ok=True)
+            continue
+        started, file = body.get("started", 0), body.get("config")
+        stuck = locked and is_stuck(body["pid"], started)
+        found.append(
+            MountNote(
+                mountpoint=Path(body["mountpoint"]),
+                pid=body["pid"],
+                path=path,
+                view=body.get("view", KNOWLEDGE),
+                alive=locked and not stuck,
+                stuck=stuck,
+                started=started,
+                connection=body.get("connection"),
+                file=Path(file) if file else None,
             )
+        )
     return found
+
+
+def _stands(mountpoint: str, home: Path) -> bool:
+    return any(mount.path == mountpoint and mount.may_show(home) for mount in mounts())

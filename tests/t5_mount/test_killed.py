@@ -66,8 +66,9 @@ def waiting_for(mount: SmallMount, *before: str) -> Iterator[subprocess.Popen[by
         in_time(lambda: threads_in(mount.process.pid, "D"), 5)
         yield client
     finally:
-        with suppress(OSError):  # the connection is gone, as it should be
-            (connection.CONTROL / str(number) / "abort").write_text("1")
+        if client.poll() is None:  # else the number may be another mount's by now
+            with suppress(OSError):
+                (connection.CONTROL / str(number) / "abort").write_text("1")
         client.kill()
         client.wait()
 

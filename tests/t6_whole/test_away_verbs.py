@@ -132,7 +132,7 @@ def test_what_is_known_here_is_told_while_the_bucket_is_silent(far: Place, seawe
     with stopped(server.pid):
         (far.mountpoint / "Notes" / "documents" / "later").mkdir()  # so that there is something to deliver
         said = far.run("status", env=HASTY)
-        assert SILENT in said.stderr and "Notes: 1 done" in said.stdout
+        assert SILENT in said.stderr and "Notes: 1 document (1 done)" in said.stdout
         found = json.loads(far.run("status", "--json", env=HASTY).stdout)
         assert found["documents"] == {"done": 1} and SILENT in found["away"]
         said = far.run("hosts", env=HASTY)

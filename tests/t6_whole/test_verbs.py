@@ -13,7 +13,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from kgfs.app.mounting import prepare_mount
 from kgfs.cli import VERBS, cli
+from kgfs.config import Config
 from kgfs.errors import BadInputError
 from tests.support.running import AUTO, KGFS, PATIENCE, ROOT, Place, one_line, shell, until
 from tests.support.texts import GARBAGE, ZEN
@@ -70,6 +72,38 @@ def test_version_and_wrong_words(bare: Place) -> None:
         assert said.stdout == ""
         assert "Error: " in said.stderr
         assert "Traceback" not in said.stderr
+    assert "Did you mean 'kgfs status'?" in bare.run("stauts", expect=2).stderr
+    assert "Did you mean 'kgfs umount' or 'kgfs mount'?" in bare.run("unmount", expect=2).stderr
+    assert "Did you mean" not in bare.run("no-such-verb", expect=2).stderr
+
+
+def test_a_shell_completes_verbs_and_options(bare: Place) -> None:
+    def completed(words: str) -> list[str]:
+        asked = {"COMP_WORDS": words, "COMP_CWORD": str(words.count(" ")), "_KGFS_COMPLETE": "bash_complete"}
+        return bare.run(env=asked).stdout.split()
+
+    assert completed("kgfs re") == [f"plain,{verb}" for verb in VERBS if verb.startswith("re")]
+    assert "plain,--json" in completed("kgfs status --")
+    assert "complete" in bare.run(env={"_KGFS_COMPLETE": "bash_source"}).stdout
+
+
+def test_the_counts_of_status_add_up(bare: Place, tmp_path: Path) -> None:
+    paths = [tmp_path / f"{number}.md" for number in range(3)]
+    for text in ("A koan is a riddle.", "A koan is a riddle used in Zen practice."):
+        for path in paths:
+            path.write_text(f"# {path.stem}\n\n{text}\n")
+        bare.run("ingest", *paths, "--ontology", "A")
+    bare.run("forget", "A/2.md", "--yes")
+    bare.run("wait")
+    assert (
+        "\nA: 2 documents (2 done), besides 3 of earlier versions and 1 in the trash; in" in bare.run("status").stdout
+    )
+
+
+def test_a_home_in_files_asks_no_bucket(tmp_path: Path) -> None:
+    told: list[str] = []
+    prepare_mount(Config(tmp_path / "home"), lambda done, total, what: None, told.append)
+    assert told == []
 
 
 @pytest.mark.parametrize("words", [("config", "show", "--json"), ("config", "show"), ("--help",)])
@@ -177,7 +211,7 @@ def test_ingest_without_a_mount_reads_by_itself(bare: Place, zen: Path, tmp_path
     assert again["source"] == str(zen)
 
     plain = bare.run("status").stdout
-    assert "A: 1 done" in plain
+    assert "A: 1 document (1 done)" in plain
     assert str(bare.home) in plain
 
 
