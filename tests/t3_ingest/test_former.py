@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from kgfs.domain.documents import Document
+from kgfs.ingest.pipeline import Reader
 from kgfs.ingest.reading import embeddings
 from kgfs.ingest.reading.clock import StageClock
-from kgfs.ingest.reading.read import Reader
 from kgfs.settings import Pipeline
 from kgfs.stores.readings import Reading
 from tests.fakes.garage import MemoryObjects

@@ -12,7 +12,7 @@ that killed, resumed, parallel and rebuilt runs make the same graph. Each step m
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -26,14 +26,15 @@ from kgfs.ingest.life.embed_again import give
 from kgfs.ingest.life.forget import carry_out as carry_out_forgetting
 from kgfs.ingest.life.purge import decided_about
 from kgfs.ingest.matching.concepts import catch_up
+from kgfs.ingest.matching.index import index
 from kgfs.ingest.matching.match import match
 from kgfs.ingest.matching.publication import carry_out
 from kgfs.ingest.matching.strategy import offer
 from kgfs.ingest.matching.suppress import without_suppressed
+from kgfs.ingest.pipeline import ReadDocument
 from kgfs.ingest.reading import embeddings
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.reading.kin import first_source, kin_of
-from kgfs.ingest.reading.read import ReadDocument
 from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.graph.vocabulary import EVERYTHING, Scope
 from kgfs.stores.journal.contract_jobs import Job
@@ -48,7 +49,7 @@ from kgfs.stores.readings import (
     text_of,
 )
 from kgfs.stores.stores import Stores
-from kgfs.stores.vectors.unindexing import look_again, unindex
+from kgfs.stores.vectors.unindexing import unindex
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ class Pipeline:
         if shown is None:
             raise StoreError(f"The graph has lost document {document.doc_id}, which was published. Run kgfs rebuild.")
         with self.clock.stage("index"):
-            self._index(document, reading, decisions, vectors_of_reading, superseded, touched)
+            index(self.stores, document, reading, decisions, vectors_of_reading, superseded, touched)
         border("indexed")
         fact = _publication(
             document, reading, decisions, superseded, shown.ingested_at, shown.deposit, shown.content_version
@@ -285,27 +286,6 @@ class Pipeline:
         if vectors is not None and vectors.model == self.compute.embedding_model:
             give(objects, self.compute, document, reading, windows=True)
         return embeddings.load(objects, reading, vectors.model if vectors is not None else "")
-
-    def _index(
-        self,
-        document: Document,
-        reading: Reading,
-        decisions: Decisions,
-        found: embeddings.Embeddings | None,
-        superseded: Sequence[str],
-        touched: Collection[str],
-    ) -> None:
-        unindex(self.stores, (*superseded, document.doc_id), touched)
-        if found is None or self.stores.vectors is None:
-            return
-        payloads = embeddings.payloads(self.stores.graph, self.stores.vectors, document.doc_id)
-        rows = embeddings.source_rows(found, document.ontology, document.doc_id, payloads)
-        founded = embeddings.concept_rows(document.ontology, reading, decisions, found)
-        # Done again, what was founded then may have been merged into another since.
-        living = self.stores.graph.concepts_by_id([row.item for row in founded])
-        rows += [row for row in founded if row.item in living]
-        self.stores.vectors.upsert(rows)
-        look_again(self.stores, [document.doc_id], living.keys())
 
 
 def _publication(

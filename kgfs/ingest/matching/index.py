@@ -1,0 +1,38 @@
+"""Write a published document's vectors, and remove those that its publication makes obsolete."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from kgfs.domain.documents import Document
+from kgfs.ingest.reading import embeddings
+from kgfs.stores.readings import Decisions, Reading
+from kgfs.stores.stores import Stores
+from kgfs.stores.vectors.unindexing import look_again, unindex
+
+
+def index(
+    stores: Stores,
+    document: Document,
+    reading: Reading,
+    decisions: Decisions,
+    found: embeddings.Embeddings | None,
+    superseded: Sequence[str],
+    touched: Collection[str],
+) -> None:
+    """Put the vectors of Sources and of founded concepts in place of those of ``superseded`` documents.
+
+    ``touched`` are concepts that may have left the graph, whose vectors leave then. The graph shows the document already. May be
+    repeated. Full text is written by the commit itself.
+    """
+    unindex(stores, (*superseded, document.doc_id), touched)
+    if found is None or stores.vectors is None:
+        return
+    payloads = embeddings.payloads(stores.graph, stores.vectors, document.doc_id)
+    rows = embeddings.source_rows(found, document.ontology, document.doc_id, payloads)
+    founded = embeddings.concept_rows(document.ontology, reading, decisions, found)
+    # Done again, what was founded then may have been merged into another since.
+    living = stores.graph.concepts_by_id([row.item for row in founded])
+    rows += [row for row in founded if row.item in living]
+    stores.vectors.upsert(rows)
+    look_again(stores, [document.doc_id], living.keys())

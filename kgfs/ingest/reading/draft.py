@@ -1,0 +1,72 @@
+"""Hold what is known of a document while it is read, from its bytes to its Reading."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from kgfs.compute.contract import Compute
+from kgfs.domain.documents import Document
+from kgfs.domain.knowledge import FoundConcept, FoundRelationship
+from kgfs.domain.text import Chunk, Text, Verdict
+from kgfs.ingest.reading.clock import StageClock
+from kgfs.ingest.reading.records import Record
+from kgfs.ingest.reading.validate import ValidExtraction
+from kgfs.settings import Pipeline
+from kgfs.stores.garage.contract import Objects
+
+
+class Report(Protocol):
+    """Tell how far the document is; raise LostLeaseError when the work is not ours any more."""
+
+    def __call__(self, stage: str, share: float) -> None: ...
+
+    def again(self) -> None:
+        """Repeat the last report where it was long ago. Quick."""
+        ...
+
+
+@dataclass(slots=True)
+class Draft:
+    """Given first; each stage fills in what the next ones need."""
+
+    document: Document
+    filename: str
+    earlier: Sequence[Document]
+    """Documents whose Records and vectors may answer for unchanged Sources."""
+    objects: Objects
+    compute: Compute
+    settings: Pipeline
+    clock: StageClock
+    report: Report
+    run: str = ""
+    known: Sequence[str] = ()
+    """Labels of existing concepts that are shown to the extractor."""
+
+    text: Text | None = None
+    text_key: str = ""
+    chunks: list[Chunk] = field(default_factory=list)
+    verdicts: list[Verdict] = field(default_factory=list)
+    records: dict[int, Record] = field(default_factory=dict)
+    """By chunk index, of the Sources that passed."""
+    valid: list[ValidExtraction] = field(default_factory=list)
+    """In order of the Sources that passed."""
+    packs: list[str] = field(default_factory=list)
+    """Garage keys of the packs that the Records lie in."""
+    dropped: dict[str, int] = field(default_factory=dict)
+    """What validation refused, by reason."""
+    concepts: tuple[FoundConcept, ...] = ()
+    relationships: tuple[FoundRelationship, ...] = ()
+    vectors_key: str = ""
+
+    @property
+    def parsed(self) -> Text:
+        """Return the Text, once ``parse`` made it."""
+        assert self.text is not None, "the document is not parsed yet"
+        return self.text
+
+    @property
+    def passed(self) -> list[Chunk]:
+        """Return the chunks that the gate let pass, in order."""
+        return [chunk for chunk, verdict in zip(self.chunks, self.verdicts, strict=True) if verdict.passed]

@@ -1,0 +1,111 @@
+"""The stages that read one document. Each takes the draft, does one thing to it, and may be repeated with the same result.
+
+These are the only stages that ask models. None changes names or graph. Records and vectors are kept in the garage as they are made,
+so that an interrupted document asks nothing a second time.
+"""
+
+from __future__ import annotations
+
+from kgfs.errors import BadInputError
+from kgfs.failpoints import border
+from kgfs.formats.table import parse as parse_file
+from kgfs.ingest.reading import embeddings, records
+from kgfs.ingest.reading.chunk import chunk as chunk_text
+from kgfs.ingest.reading.draft import Draft
+from kgfs.ingest.reading.former import former_vectors
+from kgfs.ingest.reading.gate import judge_all
+from kgfs.ingest.reading.rank import rank as rank_found
+from kgfs.ingest.reading.validate import ValidExtraction
+from kgfs.ingest.reading.validate import validate as validate_one
+from kgfs.models.contract import Passage
+from kgfs.stores.readings import put_text
+
+READ = 0.9
+"""Share of a document that is done when its models have answered, for progress."""
+
+
+def parse(draft: Draft) -> None:
+    """Turn the original into its Text, and keep a Text that is no decoding of the original.
+
+    UnreadableTextError where no format reads it; MissingError or RotError where the original is not what was kept.
+    """
+    draft.text = parse_file(draft.filename, draft.objects.get(draft.document.key))
+    draft.text_key = put_text(draft.objects, draft.document.doc_id, draft.text)
+    border("parsed")
+
+
+def chunk(draft: Draft) -> None:
+    """Partition the Text into the spans of its Sources."""
+    sizes = draft.settings.chunk_tokens, draft.settings.overlap_tokens
+    draft.chunks = chunk_text(draft.parsed, draft.compute.tokens, *sizes, look=draft.report.again)
+    border("chunked")
+
+
+def gate(draft: Draft) -> None:
+    """Judge which Sources are extracted from and indexed."""
+    draft.verdicts = judge_all(draft.parsed, draft.chunks, verbs=draft.compute.verbs)
+    border("gated")
+
+
+def extract(draft: Draft) -> None:
+    """Ask the extractor about each Source that no Record answers for. Every answer is a Record before anything parses it."""
+    text = draft.parsed
+    passages = {
+        chunk.index: Passage(
+            title=text.title,
+            section_path=chunk.section_path,
+            text=text.text[chunk.start : chunk.end],
+            context=text.text[chunk.context_start : chunk.start],
+        )
+        for chunk in draft.passed
+    }
+    marks = {index: records.fingerprint(draft.compute, passage) for index, passage in passages.items()}
+    known = records.load(draft.objects, [document.doc_id for document in (draft.document, *draft.earlier)])
+    waiting = list({marks[i]: passage for i, passage in passages.items() if marks[i] not in known}.items())
+    for at in range(0, len(waiting), records.PACK):
+        draft.report("extract", READ * at / len(waiting))
+        batch = dict(waiting[at : at + records.PACK])
+        known |= records.ask(draft.compute, draft.objects, draft.document.doc_id, batch, draft.known)
+    draft.records = {index: known[mark] for index, mark in marks.items()}
+
+
+def validate(draft: Draft) -> None:
+    """Parse the Records and anchor every quote in the Text. What cannot be anchored is dropped and counted."""
+    packs: dict[str, None] = {}
+    for chunk in draft.passed:
+        record = draft.records[chunk.index]
+        packs[record.pack] = None
+        try:
+            extraction = draft.compute.parse(record.raw_output)
+        except BadInputError as error:
+            _count(draft.dropped, f"unusable output: {error}", 1)
+            draft.valid.append(ValidExtraction((), (), {}))
+            continue
+        valid = validate_one(extraction, draft.parsed.text, chunk)
+        for reason, count in valid.dropped.items():
+            _count(draft.dropped, reason, count)
+        draft.valid.append(valid)
+    draft.packs = list(packs)
+    border("validated")
+
+
+def _count(dropped: dict[str, int], reason: str, more: int) -> None:
+    dropped[reason] = dropped.get(reason, 0) + more
+
+
+def rank(draft: Draft) -> None:
+    """Choose the document's concepts and relationships among all that its Sources say."""
+    limit = draft.settings.concepts_per_document
+    draft.concepts, draft.relationships = rank_found(draft.parsed.title, draft.passed, draft.valid, limit)
+
+
+def embed(draft: Draft) -> None:
+    """Make the vectors of Sources and labels, and keep them. Nothing without an embedding model."""
+    compute, model = draft.compute, draft.compute.embedding_model
+    if not model:
+        return
+    former = former_vectors(draft.objects, (draft.document, *draft.earlier), model)
+    windows = embeddings.compute_windows(compute, draft.parsed.text, draft.chunks, draft.verdicts, former.windows)
+    encoded = embeddings.assemble(compute, windows, draft.concepts, former.labels).encode()
+    draft.vectors_key = embeddings.key_of(draft.document.doc_id, encoded)
+    draft.objects.put(draft.vectors_key, encoded)
