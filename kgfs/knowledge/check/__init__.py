@@ -12,7 +12,6 @@ from kgfs.knowledge.check.derived import in_graph, in_vectors
 from kgfs.knowledge.check.kept import in_garage, in_ledger
 from kgfs.knowledge.check.owed import in_journal
 from kgfs.knowledge.check.projected import in_projection
-from kgfs.knowledge.check.snapshots import in_snapshots
 from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.database import fault_of
 from kgfs.stores.stores import Stores
@@ -52,7 +51,10 @@ def _once(
     yield from in_ledger(stores)
     yield from in_garage(stores, deep=deep, progress=progress)
     yield from in_bucket(config, stores)
-    yield from in_snapshots(stores, deep=deep)
+    if stores.journal.sharing:
+        from kgfs.knowledge.check.snapshots import in_snapshots  # of shared homes alone
+
+        yield from in_snapshots(stores, deep=deep)
     yield from in_journal(config, stores, alive, worker=worker)
     yield from in_graph(stores, deep=deep, progress=progress)
     yield from in_vectors(stores)

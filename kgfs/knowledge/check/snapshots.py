@@ -18,11 +18,8 @@ A_DAY = 24 * 3600 * 10**9
 
 
 def in_snapshots(stores: Stores, *, deep: bool) -> Iterator[Damage]:
-    """Yield snapshots that were left half put, lack a part or, where ``deep`` reads them all, have a part that is damaged. Nothing where the
-    garage is not shared."""
+    """Yield snapshots that were left half put, lack a part or, where ``deep`` reads them all, have a part that is damaged."""
     objects = stores.garage.objects
-    if not stores.journal.sharing:
-        return
     for folder, keys in layout.folders(objects).items():
         fault = _fault(objects, folder, deep=deep) if layout.is_complete(keys) else _left(objects, keys)
         if fault:
