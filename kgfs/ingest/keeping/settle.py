@@ -141,8 +141,12 @@ class Settler:
                 if decision := batch.add(name, again=again, force=force):
                     decided[name.id] = decision
             batch.record()
-        except KgfsError:
-            batch.tell_left()
+        except KgfsError as error:
+            try:
+                if isinstance(error, FullError):
+                    batch.record()  # what the garage has taken by then: removed before the next attempt it would be nobody's
+            finally:
+                batch.tell_left()
             raise
         self._copies.drop_left()
         return {name_id: decision for name_id, decision in decided.items() if name_id not in batch.refused}
