@@ -20,6 +20,7 @@ class IngestVersion:
 
 INGEST_VERSIONS: Mapping[int, IngestVersion] = {
     1: IngestVersion("The first: structured chunks, citations, offline extraction"),
+    2: IngestVersion("Evidence has the section of its quote, not that of its Source's first line"),
 }
 """The written history of the ingest logic: a change after which a document would be read otherwise gets the next
 number, and what is read by an older one is read again by ``kgfs reprocess``."""

@@ -17,6 +17,7 @@ from kgfs.compute.contract import Compute
 from kgfs.compute.engine import Place, Progress
 from kgfs.domain.documents import INGEST_VERSION, Document
 from kgfs.failpoints import border
+from kgfs.formats.headings import section_paths
 from kgfs.ingest.keeping import identify, keep, settle, spool
 from kgfs.ingest.matching import index, match, publication
 from kgfs.ingest.reading import stages
@@ -180,6 +181,7 @@ class Reader:
             embedding_model=compute.embedding_model,
             vectors_key=draft.vectors_key,
             run=draft.run,
+            sections=tuple(section_paths(text.blocks)),
         )
 
 

@@ -111,7 +111,7 @@ def excerpt_of(graph: Graph, instance: InstanceRow, recall: Recall) -> Excerpt:
         line=first.line_start,
         quote_start=instance.char_start,
         quote_end=instance.char_end,
-        section_path=first.section_path,
+        section_path=instance.section_path,
         page=first.page_number,
     )
     if excerpt.quote != instance.quote:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +56,9 @@ class Reading:
     vectors_key: str
     run: str = ""
     """What it was made for, where it was asked for (``ReadingOwed.run``): it answers for nothing else."""
+    sections: tuple[tuple[int, tuple[str, ...]], ...] = ()
+    """For each heading, in order, where it begins and the path of titles of the section that begins there. Empty where the document has no
+    headings, or ingest version 1 read it."""
 
     @property
     def id(self) -> str:
@@ -67,9 +71,15 @@ class Reading:
 
     def encode(self) -> bytes:
         body = {"format": FORMAT, **_plain(self)}
-        if not self.run:
-            del body["run"]  # Readings from before there were runs keep their ids
+        for name in ("run", "sections"):
+            if not body[name]:
+                del body[name]  # Readings from before there was that field keep their ids
         return _json(body)
+
+    def section_path(self, quote: Quote) -> tuple[str, ...]:
+        """Return the path of the section in which a quote begins: that of its Source, where no heading stands before the quote."""
+        behind = bisect_right(self.sections, quote.start, key=lambda section: section[0])
+        return self.sections[behind - 1][1] if behind else self.chunks[quote.chunk].section_path
 
 
 def _json(body: dict[str, Any]) -> bytes:
@@ -155,6 +165,7 @@ def decode_reading(raw: bytes, key: str) -> Reading:
         )
         body["known"] = tuple(body["known"])
         body["records"] = tuple(body["records"])
+        body["sections"] = tuple((start, tuple(path)) for start, path in body.get("sections", ()))
         return Reading(**body)
     except (ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{key}: not a Reading ({error}).") from error

@@ -227,7 +227,7 @@ class _Build:
             byte_end=byte_start + len(_utf8(words)),
             line_start=chunk.line_start + text.count("\n", chunk.start, quote.start),
             line_end=chunk.line_start + text.count("\n", chunk.start, quote.end - 1),
-            section_path=chunk.section_path,
+            section_path=self._reading.section_path(quote),
             page=chunk.page,
             defines=quote.defines,
             confidence=confidence,
@@ -250,7 +250,7 @@ class _Build:
             line=first.line_start,
             quote_start=quote.start,
             quote_end=quote.end,
-            section_path=first.section_path,
+            section_path=self._reading.section_path(quote),
             page=first.page,
         )
 
