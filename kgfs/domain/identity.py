@@ -39,6 +39,12 @@ def concept_id_of(ontology: str, norm: str) -> str:
     return hashlib.sha256(f"{ontology}:{norm}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
+def norm_hash(norm: str) -> str:
+    """Return 16 hexadecimal digits that order concepts by the label that founded them: at random, and alike in all homes and ontologies.
+    Ids of concepts differ between two ontologies of the same documents."""
+    return hashlib.sha256(norm.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
 def relationship_id_of(subject: str, type_: str, object_: str) -> str:
     return hashlib.sha256(f"{subject}:{type_}:{object_}".encode()).hexdigest()[:16]
 

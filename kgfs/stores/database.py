@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
+from kgfs.domain.identity import norm_hash
 from kgfs.errors import BadInputError, BusyError, FullError, KgfsError, StoreError, from_os_error
 from kgfs.stores.disk_reserve import DiskReserve
 from kgfs.stores.migrations import bring_up, format_of, newest
@@ -61,9 +62,11 @@ class Database:
 
     def _connect(self) -> sqlite3.Connection:
         # Connections are closed by whoever closes the store, so they may not be bound to their thread.
-        return sqlite3.connect(
+        connection = sqlite3.connect(
             self._path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
         )
+        connection.create_function("norm_hash", 1, norm_hash, deterministic=True)
+        return connection
 
     def _prepare(self, schema: str, base: int, migrations: Sequence[str]) -> None:
         with self.translated():

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from kgfs.app.home import open_stores
 from kgfs.config import Config
+from kgfs.domain.identity import norm_hash
 from kgfs.errors import BadInputError
 from kgfs.ingest.life.rebuild import rebuild
 from kgfs.ingest.matching.match import match
@@ -21,6 +23,7 @@ from kgfs.knowledge.compare import compare
 from kgfs.models.contract import Passage
 from kgfs.settings import Pipeline as Settings
 from kgfs.stores.graph.contract import Graph
+from kgfs.stores.graph.sampling import SKIP
 from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.graph.vocabulary import Scope
 from kgfs.stores.readings import load_reading
@@ -52,13 +55,13 @@ def test_popularity_picks_by_evidence_and_relationships(graph: Graph) -> None:
         graph, Doc(B, [Told("concept 00", 24), Told("concept 01", 21)], [("concept 01", "USES", "concept 00", 0.5)])
     )
     # 00 has 1 + 24 pieces of evidence and a relationship, 24 and 49 have 25 pieces each, 01 has 2 + 21 and it.
-    assert labels(graph, "popularity", 3) == ["concept 00", *sorted(["concept 24", "concept 49"], key=_by_id(graph))]
+    assert labels(graph, "popularity", 3) == ["concept 00", *sorted(["concept 24", "concept 49"], key=_by_hash(graph))]
     assert "concept 01" in labels(graph, "popularity", 6)
 
 
-def _by_id(graph: Graph):  # type: ignore[no-untyped-def]
-    ids = {concept.label: concept.concept_id for concept in graph.concepts(ONTOLOGY)}
-    return ids.__getitem__
+def _by_hash(graph: Graph):  # type: ignore[no-untyped-def]
+    hashes = {concept.label: norm_hash(concept.norm) for concept in graph.concepts(ONTOLOGY)}
+    return hashes.__getitem__
 
 
 def test_random_is_seeded_by_the_document(graph: Graph) -> None:
@@ -177,6 +180,54 @@ def test_strategies_give_other_graphs_nothing_is_embedded_twice_and_rebuilding_g
         rebuild(stores)
         assert (knowledge_in(stores), _rows(stores.vectors)) == before
         assert len(documents(stores)) == 4
+
+
+WORDS = [
+    "tide",
+    "gate",
+    "mill",
+    "quay",
+    "lamp",
+    "bell",
+    "fog",
+    "wind",
+    "mast",
+    "rope",
+    "anchor",
+    "pilot",
+    "berth",
+    "buoy",
+    "wave",
+    "sand",
+    "stone",
+    "lens",
+    "clock",
+    "keeper",
+]
+
+
+@pytest.mark.parametrize("strategy", ["popularity", "random", "hybrid"])
+def test_two_homes_find_the_same_concepts_in_the_same_files(tmp_path: Path, strategy: str) -> None:
+    """With more concepts than a document is compared with, of which many are alike by their letters."""
+    known = []
+    for home in ("one", "other"):
+        settings = Settings(known_concepts=5, match_threshold=0.8, strategy=strategy)
+        config = Config(home=tmp_path / home, pipeline=settings)
+        with open_stores(config, vectors_of="letters/1") as stores:
+            texts = {
+                f"d{n:02}": " ".join(
+                    f"The {a} {b} is a {b} {WORDS[n]}. A {b} {WORDS[n]} needs the {a} {b}." for a, b in pairs
+                )
+                for n, pairs in enumerate(pairwise(WORDS[n:]) for n in range(len(WORDS) - 3))
+            }
+            deposit(config, stores, tmp_path, **texts)
+            work(config, stores, Embedding())
+            [ontology] = stores.journal.names.ontologies()
+            concepts = stores.graph.concepts(ontology.id)
+            assert len(concepts) > 2 * settings.known_concepts + SKIP
+            known.append({concept.label: concept.aliases for concept in concepts})
+    assert any(known[0].values()), "some were joined"
+    assert known[0] == known[1]
 
 
 def _rows(vectors: object) -> list[tuple[object, ...]]:

@@ -270,10 +270,12 @@ class _Likeness:
         self._offered: list[Concept] = []
         if vectors is None or embeddings is None or not reading.concepts:
             return
-        offered = offer(graph, ontology, reading.strategy, settings.known_concepts, reading.doc_id, scope)
+        offered = offer(graph, ontology, reading.strategy, settings.known_concepts, reading.content_hash, scope)
         by_id = {concept.concept_id: concept for concept in offered}
         rows = vectors.fetch(Filter(kind="concept", ontology=ontology, items=frozenset(by_id))) if by_id else []
         if rows:
+            places = {concept.concept_id: place for place, concept in enumerate(offered)}
+            rows.sort(key=lambda row: places[row.item])  # of two that are equally alike, the one that is offered first
             self._offered = [by_id[row.item] for row in rows]
             self._cosines = embeddings.concepts @ np.stack([row.vector for row in rows]).T
 

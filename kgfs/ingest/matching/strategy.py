@@ -23,14 +23,15 @@ POPULAR_SHARE = 0.7
 
 
 def offer(
-    graph: Graph, ontology: str, strategy: str, limit: int, doc_id: str, scope: Scope = EVERYTHING
+    graph: Graph, ontology: str, strategy: str, limit: int, content_hash: str, scope: Scope = EVERYTHING
 ) -> list[Concept]:
-    """At most ``limit`` concepts in ``scope``, no one twice, the same for the same graph and document.
+    """Return at most ``limit`` concepts in ``scope``, no one twice, for a document with that content. They are the same in all homes that
+    have read the same documents.
 
-    ``popularity``: those with most relationships and evidence; ``random``: a sample seeded by ontology and document;
+    ``popularity``: those with most relationships and evidence; ``random``: a sample seeded by the content;
     ``hybrid``: the popular ones and a random tail.
     """
-    seed = int(hashlib.sha256(doc_id.encode()).hexdigest()[:12], 16)
+    seed = int(hashlib.sha256(content_hash.encode()).hexdigest()[:12], 16)
     if strategy == "popularity":
         return graph.popular(ontology, limit, scope)
     if strategy == "random":

@@ -81,7 +81,7 @@ class Pipeline:
         known: tuple[str, ...] = ()
         if compute.takes_known:
             graph, limit = self.stores.graph, settings.known_concepts
-            offered = offer(graph, document.ontology, settings.strategy, limit, document.doc_id, _scope(job))
+            offered = offer(graph, document.ontology, settings.strategy, limit, document.sha256, _scope(job))
             known = tuple(concept.label for concept in offered)
         kin = (names.document(doc_id) for doc_id in kin_of(names, document))
         earlier = tuple(found for found in kin if found is not None)

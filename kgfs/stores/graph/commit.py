@@ -128,8 +128,8 @@ class Commit:
             try:
                 self._sql.execute(
                     "INSERT INTO concept (concept_id, ontology, name, live, norm, label, aliases, description, kind,"
-                    " founded, evidence, related, size, mtime, page_hash, last_n)"
-                    " VALUES (?, ?, ?, 0, ?, '', '[]', '', '', 0, 0, 0, 0, 0, ?, 0)",
+                    " founded, evidence, related, size, mtime, page_hash, last_n, norm_hash)"
+                    " VALUES (?1, ?2, ?3, 0, ?4, '', '[]', '', '', 0, 0, 0, 0, 0, ?5, 0, norm_hash(?4))",
                     (row.concept_id, row.ontology, row.name, row.norm, NO_PAGE),
                 )
             except sqlite3.IntegrityError as error:
@@ -137,7 +137,8 @@ class Commit:
         elif not known[0]:
             name = row.name if is_hidden(known[1]) else known[1]
             self._sql.execute(
-                "UPDATE concept SET norm = ?, name = ? WHERE concept_id = ?", (row.norm, name, row.concept_id)
+                "UPDATE concept SET norm = ?1, norm_hash = norm_hash(?1), name = ?2 WHERE concept_id = ?3",
+                (row.norm, name, row.concept_id),
             )
 
     def _check_name(self, row: ConceptRow) -> None:

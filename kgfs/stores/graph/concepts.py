@@ -137,7 +137,7 @@ class Concepts:
 
     def _bury(self, key: int, ontology: str, name: str) -> None:
         self._sql.execute(
-            "UPDATE concept SET live = 0, norm = '', label = '', aliases = '[]', description = '', kind = '', founded = 0,"
+            "UPDATE concept SET live = 0, norm = '', norm_hash = '', label = '', aliases = '[]', description = '', kind = '', founded = 0,"
             " evidence = 0, related = 0, size = 0, mtime = 0 WHERE key = ?",
             (key,),
         )

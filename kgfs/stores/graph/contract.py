@@ -242,7 +242,7 @@ class Graph(Protocol):
     def match(self, ontology: str, norms: Sequence[str], scope: Scope = EVERYTHING) -> dict[str, str]:
         """Normalised label or alias → concept id, for those that are known. An exact label wins over an alias, an
         alias of several concepts belongs to the one founded first (the earliest deposit among its mentions, then the
-        concept id). Every surface form of a mention counts as an alias, shown or not. In a narrower ``scope`` only what
+        lowest ``norm_hash``). Every surface form of a mention counts as an alias, shown or not. In a narrower ``scope`` only what
         a mention in it says is known; of several concepts the same comes first."""
         ...
 

@@ -25,4 +25,10 @@ MIGRATIONS: tuple[str, ...] = (
     """ALTER TABLE instance ADD COLUMN quote_size INTEGER NOT NULL DEFAULT -1099511627776;
     ALTER TABLE document ADD COLUMN title_size INTEGER NOT NULL DEFAULT -1099511627776;
     ALTER TABLE concept ADD COLUMN label_size INTEGER NOT NULL DEFAULT -1099511627776;""",
+    # An order of concepts that is the same in all homes that have read the same documents.
+    """ALTER TABLE concept ADD COLUMN norm_hash TEXT NOT NULL DEFAULT '';
+    UPDATE concept SET norm_hash = norm_hash(norm) WHERE live = 1;
+    CREATE INDEX concept_hashed ON concept (ontology, norm_hash, concept_id, live) WHERE live = 1;
+    DROP INDEX concept_popular;
+    CREATE INDEX concept_popular ON concept (ontology, related + evidence DESC, norm_hash, concept_id) WHERE live = 1;""",
 )

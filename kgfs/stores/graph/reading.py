@@ -253,7 +253,7 @@ class GraphReads:
                     "SELECT concept.concept_id, concept.key"
                     " FROM concept_form CROSS JOIN concept ON concept.key = concept_form.concept"
                     " WHERE concept_form.ontology = ? AND concept_form.form = ?"
-                    " ORDER BY concept_form.rank, concept.founded, concept.concept_id LIMIT ?",
+                    " ORDER BY concept_form.rank, concept.founded, concept.norm_hash, concept.concept_id LIMIT ?",
                     (ontology, norm, limit),
                 )
                 for concept_id, key in rows:
@@ -292,7 +292,7 @@ class GraphReads:
         if scope != EVERYTHING:
             with self._database.snapshot():
                 return self._living(scoped.popular(self._database, ontology, limit, scope))
-        where = "WHERE ontology = ? AND live = 1 ORDER BY related + evidence DESC, concept_id LIMIT ?"
+        where = "WHERE ontology = ? AND live = 1 ORDER BY related + evidence DESC, norm_hash, concept_id LIMIT ?"
         return self._concepts(f"{_CONCEPT} {where}", (ontology, limit))
 
     def sample(self, ontology: str, limit: int, seed: int, scope: Scope = EVERYTHING) -> list[Concept]:
@@ -300,7 +300,7 @@ class GraphReads:
             if scope != EVERYTHING:
                 return self._living(scoped.sample(self._database, ontology, limit, seed, scope))
             drawn = draw(
-                f"{ontology}:{seed}",
+                seed,
                 limit,
                 self.counts(ontology)["concepts"],
                 stepwise(lambda at, count: self._ids(ontology, at, count)),
@@ -313,6 +313,6 @@ class GraphReads:
         return [found[concept_id] for concept_id in concept_ids if concept_id in found]
 
     def _ids(self, ontology: str, at: str, count: int) -> list[str]:
-        where = "WHERE ontology = ? AND concept_id >= ? AND live = 1 ORDER BY concept_id LIMIT ?"
+        where = "WHERE ontology = ? AND norm_hash >= ? AND live = 1 ORDER BY norm_hash, concept_id LIMIT ?"
         rows = self._database.rows(f"SELECT concept_id FROM concept {where}", (ontology, at, count))
         return [concept_id for (concept_id,) in rows]

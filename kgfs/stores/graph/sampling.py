@@ -12,11 +12,11 @@ FRUITLESS = 32
 happen."""
 
 Nth = Callable[[Sequence[tuple[str, int]]], Sequence[str]]
-"""For each text and number n the n-th of the ids that are not below the text; after the last comes the first."""
+"""For each hash and number n the n-th of the ids whose hash is not below that one; after the last comes the first."""
 
 
 def draw(
-    seed: str,
+    seed: int,
     limit: int,
     count: int,
     nth: Nth,
@@ -24,8 +24,8 @@ def draw(
 ) -> list[str]:
     """``limit`` distinct ids of ``count``, in the order drawn.
 
-    Ids are hashes, so they are spread evenly, and a number is drawn at random among them; past the last comes the first.
-    ``nth`` gives the ids that are met so, for many at once; ``every`` gives all in order of id, to be shuffled where most
+    Ids stand in the order of hashes (``norm_hash``), which are spread evenly; a hash is drawn at random, and past the last id comes the first.
+    ``nth`` gives the ids that are met so, for many at once; ``every`` gives all in that order, to be shuffled where most
     are wanted anyway. Fewer where so many left since they were counted.
     """
     source = random.Random(seed)
@@ -45,7 +45,7 @@ def draw(
 
 
 def stepwise(following: Callable[[str, int], Sequence[str]]) -> Nth:
-    """For who answers at once: ``following(text, n)`` gives the first ``n`` ids that are not below the text."""
+    """For who answers at once: ``following(hash, n)`` gives the first ``n`` ids whose hash is not below that one."""
 
     def nth(text: str, steps: int) -> str:
         found = following(text, steps)

@@ -49,7 +49,8 @@ SELECT concept_id FROM (
     UNION ALL SELECT object, 1 FROM counted CROSS JOIN relationship ON relationship_id = owner
     UNION ALL SELECT concept.concept_id, 0 FROM mention CROSS JOIN concept ON concept.key = mention.concept
     WHERE mention.document IN inside
-) GROUP BY concept_id ORDER BY sum(weight) DESC, concept_id LIMIT :limit
+) CROSS JOIN concept USING (concept_id)
+GROUP BY concept_id ORDER BY sum(weight) DESC, norm_hash, concept_id LIMIT :limit
 """
 
 
@@ -61,7 +62,7 @@ def popular(database: Database, ontology: str, limit: int, scope: Scope) -> list
         return [concept_id for (concept_id,) in database.rows(_WEIGHED, words)]
     rows = database.rows(
         f"SELECT concept_id FROM concept WHERE ontology = :ontology AND live = 1 AND {_IN_SCOPE}"
-        " ORDER BY related + evidence DESC, concept_id LIMIT :limit",
+        " ORDER BY related + evidence DESC, norm_hash, concept_id LIMIT :limit",
         {"ontology": ontology, "limit": limit, "since": scope.since, "but": scope.but},
     )
     return [concept_id for (concept_id,) in rows]
@@ -72,35 +73,34 @@ def sample(database: Database, ontology: str, limit: int, seed: int, scope: Scop
     few = _of_few(database, ontology, scope)
     following: Callable[[str, int], Sequence[str]]
     if few is not None:
-        ids = sorted(few)
-        following = lambda at, count: ids[bisect.bisect_left(ids, at) :][:count]  # noqa: E731
+        hashes, ids = [norm_hash for norm_hash, _ in few], [concept_id for _, concept_id in few]
+        following = lambda at, count: ids[bisect.bisect_left(hashes, at) :][:count]  # noqa: E731
         known = len(ids)
     else:
 
         def following(at: str, count: int) -> list[str]:
             rows = database.rows(
-                f"SELECT concept_id FROM concept WHERE ontology = :ontology AND concept_id >= :at AND live = 1"
-                f" AND {_IN_SCOPE} ORDER BY concept_id LIMIT :count",
+                f"SELECT concept_id FROM concept WHERE ontology = :ontology AND norm_hash >= :at AND live = 1"
+                f" AND {_IN_SCOPE} ORDER BY norm_hash, concept_id LIMIT :count",
                 {"ontology": ontology, "at": at, "count": count, "since": scope.since, "but": scope.but},
             )
             return [concept_id for (concept_id,) in rows]
 
         # More than this is never counted: whether all are looked at is decided by less.
         known = len(following("", max(2 * limit, SKIP) + 1))
-    return draw(f"{ontology}:{seed}", limit, known, stepwise(following), lambda: following("", known))
+    return draw(seed, limit, known, stepwise(following), lambda: following("", known))
 
 
-def _of_few(database: Database, ontology: str, scope: Scope) -> list[str] | None:
-    """The ids of all concepts in the scope; None if many documents are in it."""
+def _of_few(database: Database, ontology: str, scope: Scope) -> list[tuple[str, str]] | None:
+    """Return (norm_hash, concept_id) of all concepts in the scope, in order; None if many documents are in it."""
     documents = database.rows(
         f"SELECT key FROM document WHERE ontology = ? AND state = {SHOWN} AND deposit >= ? AND doc_id != ? LIMIT ?",
         (ontology, scope.since, scope.but, FEW + 1),
     )
     if len(documents) > FEW:
         return None
-    rows = database.rows(
-        "SELECT concept_id FROM concept WHERE key IN (SELECT mention.concept"
-        " FROM json_each(?) AS edition CROSS JOIN mention ON mention.document = edition.value)",
+    return database.rows(
+        "SELECT norm_hash, concept_id FROM concept WHERE key IN (SELECT mention.concept"
+        " FROM json_each(?) AS edition CROSS JOIN mention ON mention.document = edition.value) ORDER BY norm_hash, concept_id",
         (json.dumps([key for (key,) in documents]),),
     )
-    return [concept_id for (concept_id,) in rows]

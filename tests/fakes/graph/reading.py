@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from kgfs.domain.identity import normalise_label
+from kgfs.domain.identity import norm_hash, normalise_label
 from kgfs.domain.knowledge import Mention
 from kgfs.render.concept import ConceptPage
 from kgfs.render.summary import surface_forms
@@ -210,7 +210,7 @@ class MemoryReads:
         return [mention for mention in mentions if mention.deposit >= scope.since and mention.doc_id != scope.but]
 
     def match(self, ontology: str, norms: Sequence[str], scope: Scope = EVERYTHING) -> dict[str, str]:
-        best: dict[str, tuple[int, int, str]] = {}
+        best: dict[str, tuple[int, int, str, str]] = {}
         for concept in self._view.concepts.values():
             if concept.ontology != ontology:
                 continue
@@ -224,9 +224,9 @@ class MemoryReads:
             for rank, form in ranked:
                 if scope != EVERYTHING and form not in said:
                     continue
-                claim = (rank, founded, concept.concept_id)
+                claim = (rank, founded, norm_hash(concept.norm), concept.concept_id)
                 best[form] = min(best.get(form, claim), claim)
-        return {norm: best[norm][2] for norm in norms if norm in best}
+        return {norm: best[norm][3] for norm in norms if norm in best}
 
     def marked(self, marks: Sequence[str]) -> list[Mark]:
         return self._told_marks(lambda mark: mark.mark in marks)
@@ -256,8 +256,8 @@ class MemoryReads:
         found = self._concepts_in(ontology, scope)
         if scope.since:
             weights = self._weights(ontology, scope)
-            return sorted(found, key=lambda c: (-weights[c.concept_id], c.concept_id))[:limit]
-        return sorted(found, key=lambda c: (-(c.related + c.evidence), c.concept_id))[:limit]
+            return sorted(found, key=lambda c: (-weights[c.concept_id], norm_hash(c.norm), c.concept_id))[:limit]
+        return sorted(found, key=lambda c: (-(c.related + c.evidence), norm_hash(c.norm), c.concept_id))[:limit]
 
     def _weights(self, ontology: str, scope: Scope) -> Counter[str]:
         """Relationships and evidence by concept, as the documents in the scope say."""
@@ -277,12 +277,12 @@ class MemoryReads:
         return weights
 
     def sample(self, ontology: str, limit: int, seed: int, scope: Scope = EVERYTHING) -> list[Concept]:
-        ids = sorted(concept.concept_id for concept in self._concepts_in(ontology, scope))
+        ids = sorted((norm_hash(concept.norm), concept.concept_id) for concept in self._concepts_in(ontology, scope))
         drawn = draw(
-            f"{ontology}:{seed}",
+            seed,
             limit,
             len(ids),
-            stepwise(lambda at, wanted: [i for i in ids if i >= at][:wanted]),
-            lambda: ids,
+            stepwise(lambda at, wanted: [id_ for hash_, id_ in ids if hash_ >= at][:wanted]),
+            lambda: [id_ for _, id_ in ids],
         )
         return [self._view.concepts[concept_id] for concept_id in drawn]
