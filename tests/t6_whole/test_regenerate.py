@@ -14,7 +14,7 @@ import pytest
 
 from kgfs.app.home import open_stores
 from kgfs.config import load
-from kgfs.domain.documents import State
+from kgfs.domain.documents import INGEST_VERSION, INGEST_VERSIONS, State
 from kgfs.stores.journal.facts import DocumentFailed
 from tests.support import starting
 from tests.support.knowledge_of import knowledge_of
@@ -175,10 +175,11 @@ def test_known_documents_are_read_again_only_when_that_is_asked_for(filled: Path
 
 def test_reprocess_shows_the_history_of_versions_and_reads_what_failed(filled: Path) -> None:
     printed = kgfs(filled, "reprocess", "--dry-run")
-    assert printed.startswith("version 1, current: The first")
+    assert printed.startswith("version 1: The first")
+    assert f"\nversion {INGEST_VERSION}, current: " in printed
     shown: dict[str, Any] = json.loads(kgfs(filled, "reprocess", "Test", "--dry-run", "--json"))
     assert shown["documents"] == []
-    assert shown["versions"][0]["version"] == 1
+    assert [version["version"] for version in shown["versions"]] == sorted(INGEST_VERSIONS)
     assert "There is no ontology 'None'" in kgfs(filled, "reprocess", "None", expect=4)
     assert "no ingest version 99" in kgfs(filled, "reprocess", "--target-version", "99", expect=3)
     assert kgfs(filled, "reprocess", "--failed", "--yes") == ""
