@@ -62,6 +62,10 @@ class Config:
         return self.home / "vectors.sqlite"
 
     @property
+    def chunk_index_db(self) -> Path:
+        return self.home / "chunks.sqlite"
+
+    @property
     def garage(self) -> Path:
         return self.home / "garage"
 

@@ -14,6 +14,7 @@ from kgfs.app.moving import changed_settings, goal_of, migrate_home, plan_migrat
 from kgfs.app.queries import (
     Removed,
     SpokenOf,
+    cite,
     compare_readings,
     difference,
     document,
@@ -30,6 +31,7 @@ from kgfs.app.snapshots import put_snapshot
 from kgfs.app.upkeep import back_up_home, check_home, rebuild_home, rebuild_projection, restore_home, restore_originals
 from kgfs.app.working import run_worker
 from kgfs.ingest.depositing.intake import Ingested
+from kgfs.knowledge.cite import Cited
 from kgfs.knowledge.compare import Comparison
 from kgfs.knowledge.history import Difference
 from kgfs.knowledge.search import LIMIT
@@ -38,6 +40,7 @@ from kgfs.knowledge.status import STANDS_STILL, stands_still
 __all__ = [
     "LIMIT",
     "STANDS_STILL",
+    "Cited",
     "Comparison",
     "Deposit",
     "Difference",
@@ -51,6 +54,7 @@ __all__ = [
     "changed_settings",
     "check_deposit",
     "check_home",
+    "cite",
     "compare_readings",
     "difference",
     "document",

@@ -12,6 +12,8 @@ from kgfs.config import Config
 from kgfs.domain.documents import Ontology
 from kgfs.errors import KgfsError, MissingError
 from kgfs.ingest.depositing import trash
+from kgfs.ingest.life.citable import follow_chunks
+from kgfs.knowledge.cite import Cited, cited
 from kgfs.knowledge.compare import Comparison, compare
 from kgfs.knowledge.document import document_page
 from kgfs.knowledge.history import Difference
@@ -21,6 +23,7 @@ from kgfs.knowledge.search import LIMIT, page_of
 from kgfs.knowledge.search import search as find
 from kgfs.knowledge.status import status as status_of
 from kgfs.render.search import ResultPage
+from kgfs.stores.chunk_index import ChunkIndex
 from kgfs.stores.graph.opening import open_graph
 from kgfs.stores.journal.contract_names import Trashed
 from kgfs.stores.naming import Found, find_document, find_ontology
@@ -93,6 +96,17 @@ def history(config: Config, named: str) -> list[dict[str, Any]]:
     """Return plain data about each version of a file, oldest first. Names and errors as of :func:`document`."""
     with open_stores(config, make=False, later=True) as stores:
         return history_of(stores, named_document(config, stores, named))
+
+
+def cite(config: Config, chunk_id: str) -> Cited:
+    """Return what a ``chunk_id`` was issued for, whatever became of its document. MissingError for one that never was issued, and for one of a
+    purged document. AwayError or TimedOutError where that stands in a bucket that is away."""
+    with (
+        open_stores(config, make=False, later=True) as stores,
+        closing(ChunkIndex(config.chunk_index_db)) as index,
+    ):
+        follow_chunks(stores, index)
+        return cited(stores, index, chunk_id)
 
 
 def difference(config: Config, named: str, old: int, new: int) -> tuple[Found, Difference]:

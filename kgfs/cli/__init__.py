@@ -30,6 +30,7 @@ VERBS = {
     "status": "What is kept, what is owed, who works.",
     "hosts": "The homes that share a bucket, and which purges wait for them.",
     "history": "The versions of a file.",
+    "cite": "The passage that a citation points at.",
     "diff": "What changed from one version of a file to another.",
     "worker": "Read what is owed (mount starts one by itself).",
     "regenerate": "Read a whole ontology again, with another strategy or extractor.",

@@ -10,6 +10,9 @@ import re
 import secrets
 import unicodedata
 
+CHUNK_ID_LENGTHS = (12, 16, 24, 64)
+"""Digits that a ``chunk_id`` has: the first, or the next where another Source has these digits."""
+
 
 def new_id() -> int:
     """A fresh name id: random, 62 bits, above the numbers the tree reserves for fixed nodes."""

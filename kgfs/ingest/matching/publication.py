@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import chain
 
 from kgfs.domain.documents import Document
-from kgfs.domain.identity import chunk_id_of, instance_id_of
+from kgfs.domain.identity import CHUNK_ID_LENGTHS, chunk_id_of, instance_id_of
 from kgfs.domain.knowledge import FoundConcept, Mention, Quote
 from kgfs.domain.text import Chunk
 from kgfs.failpoints import border
@@ -33,8 +33,6 @@ from kgfs.stores.readings import Decisions, Reading
 
 STAGED_AT_ONCE = 200
 """Rows of a batch: small enough that no other writer waits long."""
-
-CHUNK_ID_LENGTHS = (12, 16, 24, 64)
 
 
 def carry_out(

@@ -1,0 +1,42 @@
+"""``kgfs cite``: what a citation points at."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import click
+
+from kgfs.app import api
+from kgfs.cli.options import as_json, with_config
+from kgfs.config import Config
+from kgfs.render.words import lines_of
+
+
+@click.command()
+@click.argument("chunk_id")
+@as_json
+@with_config
+def command(config: Config, chunk_id: str, as_json: bool) -> None:
+    """Print the passage that CHUNK_ID was issued for, and where it stands.
+
+    Every chunk_id that a citation.json, a search or an answer ever named is found, also of an earlier version, a forgotten document or
+    one that was read anew since. Once the original was emptied from the trash, document, lines and hash stay. Of purged documents nothing
+    does.
+
+    \b
+    Example:
+      kgfs cite 3f2a9c01b7de
+      kgfs cite 3f2a9c01b7de --json
+    """
+    found = api.cite(config, chunk_id)
+    if as_json:
+        click.echo(json.dumps(asdict(found)))
+        return
+    section = f", {' > '.join(found.section_path)}" if found.section_path else ""
+    click.echo(f"{found.ontology}/{found.document}, {lines_of(found.line_start, found.line_end)}{section}")
+    click.echo(f"sha256 {found.content_hash}, doc_id {found.doc_id}")
+    if found.text is None:
+        click.echo(f"The text is gone: {found.reason}.", err=True)
+    else:
+        click.echo(f"\n{found.text}", nl=not found.text.endswith("\n"))

@@ -1,0 +1,47 @@
+"""Follow the ledger with the index of ``chunk_id``s."""
+
+from __future__ import annotations
+
+from kgfs.domain.text import Chunk
+from kgfs.errors import MissingError
+from kgfs.ingest.keeping.ship import facts_since
+from kgfs.stores.chunk_index import ChunkIndex
+from kgfs.stores.journal.facts import DocumentRead, Fact, ForgettingDone
+from kgfs.stores.journal.following import confirmed
+from kgfs.stores.readings import load_reading
+from kgfs.stores.stores import Stores
+
+FACTS_AT_ONCE = 500
+"""Facts followed in one transaction: what is killed goes on there."""
+
+
+def follow_chunks(stores: Stores, index: ChunkIndex) -> None:
+    """Let the index know every publication and purge that the ledger has. Loads each Reading that it does not know yet, once. AwayError and
+    TimedOutError where the bucket is away; what was followed before stays."""
+    upto = confirmed(stores.journal)
+    if index.followed() > upto:  # the home was put back to an earlier day
+        index.clear()
+    batch: list[tuple[int, Fact]] = []
+    for seq, fact in facts_since(stores.journal, stores.garage.ledger, index.followed()):
+        batch.append((seq, fact))
+        if len(batch) == FACTS_AT_ONCE:
+            _follow(stores, index, batch)
+            batch = []
+    if batch:
+        _follow(stores, index, batch)
+
+
+def _follow(stores: Stores, index: ChunkIndex, facts: list[tuple[int, Fact]]) -> None:
+    published: list[tuple[str, str, int, tuple[Chunk, ...]]] = []
+    purged: list[str] = []
+    for seq, fact in facts:
+        if isinstance(fact, DocumentRead):
+            try:
+                chunks = load_reading(stores.garage.objects, fact.doc_id, fact.reading).chunks
+            except MissingError:  # purged since, or lost, which ``kgfs check`` tells of
+                continue
+            published.append((fact.doc_id, fact.reading, seq, chunks))
+        elif isinstance(fact, ForgettingDone) and fact.purge:
+            purged += fact.doc_ids
+            published = [row for row in published if row[0] not in fact.doc_ids]
+    index.follow(facts[-1][0], published, purged)

@@ -1,0 +1,107 @@
+"""Resolve a ``chunk_id``: where a citation once pointed, and what stands there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kgfs.domain.documents import Document
+from kgfs.domain.text import Chunk
+from kgfs.errors import MissingError
+from kgfs.knowledge.standing import standing_of
+from kgfs.stores.chunk_index import ChunkIndex, ChunkRef
+from kgfs.stores.readings import Reading, load_reading, text_of
+from kgfs.stores.stores import Stores
+
+REMOVED = "the original was emptied from the trash"
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """A Source that a ``chunk_id`` was issued for. Positions are those of the Text of ``reading``."""
+
+    chunk_id: str
+    ontology: str
+    """Its name, also of one that was removed since."""
+    doc_id: str
+    document: str
+    """Where its bytes stand now, below the ontology's folder: in ``documents/``, ``versions/`` or ``archive/``."""
+    paths: tuple[str, ...]
+    """All files in ``documents/`` that have these bytes."""
+    content_hash: str
+    key: str
+    reading: str
+    text_sha256: str
+    char_start: int
+    char_end: int
+    byte_start: int
+    byte_end: int
+    line_start: int
+    line_end: int
+    page: int | None
+    section_path: tuple[str, ...]
+    shown: bool
+    """Whether the graph has this Source now."""
+    text: str | None
+    """None where it is gone; ``reason`` says why."""
+    reason: str = ""
+
+
+def cited(stores: Stores, index: ChunkIndex, chunk_id: str) -> Cited:
+    """Return what the id was issued for; of several Readings the one that the graph shows, else the last. MissingError where it never was
+    issued, or where its document was purged. Blocks: reads the garage."""
+    held = stores.graph.chunk_ids_held([chunk_id]).get(chunk_id)
+    if held:
+        row = stores.graph.document(held[0])
+        if row is not None:
+            return _cited(stores, chunk_id, ChunkRef(row.doc_id, row.reading, held[1]), shown=True)
+    for ref in index.find(chunk_id):
+        if stores.journal.names.document(ref.doc_id) is not None:
+            return _cited(stores, chunk_id, ref, shown=False)
+    raise MissingError(f"No Source has the chunk_id '{chunk_id}': it was never issued, or its document was purged.")
+
+
+def _cited(stores: Stores, chunk_id: str, ref: ChunkRef, *, shown: bool) -> Cited:
+    document = stores.journal.names.document(ref.doc_id)
+    if document is None:
+        raise MissingError(f"The document of '{chunk_id}' was purged.")
+    reading = load_reading(stores.garage.objects, ref.doc_id, ref.reading)
+    chunk = reading.chunks[ref.chunk_index]
+    text = _text(stores, document, reading, chunk)
+    standing = standing_of(stores.journal.names, ref.doc_id)
+    return Cited(
+        chunk_id=chunk_id,
+        ontology=_ontology(stores, document),
+        doc_id=ref.doc_id,
+        document=standing.origin.path,
+        paths=standing.paths,
+        content_hash=document.sha256,
+        key=document.key,
+        reading=ref.reading,
+        text_sha256=reading.text_sha256,
+        char_start=chunk.start,
+        char_end=chunk.end,
+        byte_start=chunk.byte_start,
+        byte_end=chunk.byte_end,
+        line_start=chunk.line_start,
+        line_end=chunk.line_end,
+        page=chunk.page,
+        section_path=chunk.section_path,
+        shown=shown,
+        text=text,
+        reason="" if text is not None else REMOVED,
+    )
+
+
+def _text(stores: Stores, document: Document, reading: Reading, chunk: Chunk) -> str | None:
+    try:
+        return text_of(stores.garage.objects, document, reading)[chunk.start : chunk.end]
+    except MissingError:
+        if stores.journal.promises(document.key):
+            raise  # lost, which is another thing
+        return None
+
+
+def _ontology(stores: Stores, document: Document) -> str:
+    names = stores.journal.names
+    known = (*names.ontologies(), *names.removed_ontologies())
+    return next((ontology.name for ontology in known if ontology.id == document.ontology), "")
