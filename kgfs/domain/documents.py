@@ -131,6 +131,17 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
+class Succession:
+    """A version of a path, and what its path held before and afterwards."""
+
+    version: Version
+    supersedes: str
+    """The doc_id of the version before; '' for the first."""
+    superseded_by: str
+    """The doc_id of the version behind; '' for the newest."""
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """One content in one ontology."""
 

@@ -32,6 +32,7 @@ def metadata(stores: Stores, doc_id: str) -> tuple[Metadata, int]:
         paths=tuple(path for path in paths if path is not None),
         version=held[0].n if held else 0,
         version_path=held[0].path if held else "",
+        versions=tuple(names.succession(doc_id)),
     )
     changed = max(document.deposited_at, document.removed_at, standing_of(names, doc_id).changed_at)
     if row is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kgfs.domain.documents import Document
+from kgfs.domain.documents import Document, Succession
 from kgfs.render.words import json_page, time_of
 
 
@@ -19,6 +19,8 @@ class Metadata:
     """The newest version number it ever had; 0 if none."""
     version_path: str
     """The path which that was a version of."""
+    versions: tuple[Succession, ...] = ()
+    """Every version of a path that it was, in order of deposit."""
     title: str = ""
     media_type: str = ""
     text_sha256: str = ""
@@ -45,6 +47,16 @@ def render(metadata: Metadata) -> bytes:
             "reason": document.reason,
             "version": metadata.version,
             "version_path": metadata.version_path,
+            "versions": [
+                {
+                    "path": held.version.path,
+                    "n": held.version.n,
+                    "minted_at": time_of(held.version.minted_at),
+                    "supersedes": held.supersedes or None,
+                    "superseded_by": held.superseded_by or None,
+                }
+                for held in metadata.versions
+            ],
             "ingest_version": document.ingest_version,
             "reading": document.reading,
             "text_sha256": metadata.text_sha256,

@@ -363,3 +363,22 @@ def test_rot_and_loss_are_errors_never_content(library: Library) -> None:
         with pytest.raises(StoreError):
             library.read(path)
     assert library.read(f"{PIECE}/quote.txt") == b"old, and\nZen", "the graph still answers"
+
+
+def test_metadata_says_what_a_document_supersedes_and_what_supersedes_it(library: Library) -> None:
+    path = "Zen/documents/a.txt"
+    found = []
+    for content in (b"one", b"two", b"one", b"three"):
+        library.write(path, content)
+        library.settle()
+        found.append(library.document(path).doc_id)
+    one, two, again, three = found
+    assert one == again
+
+    def versions(doc_id: str) -> list[tuple[object, ...]]:
+        rows = json.loads(library.read(f"Zen/archive/{doc_id}/metadata.json"))["versions"]
+        return [(row["path"], row["n"], row["supersedes"], row["superseded_by"]) for row in rows]
+
+    assert versions(one) == [("a.txt", 1, None, two), ("a.txt", 3, two, three)]
+    assert versions(two) == [("a.txt", 2, one, one)]
+    assert versions(three) == [("a.txt", 4, one, None)]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from kgfs.domain.documents import Document, Name, Ontology, State, Version
+from kgfs.domain.documents import Document, Name, Ontology, State, Succession, Version
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +118,11 @@ class Names(Protocol):
 
     def version_of(self, doc_id: str) -> tuple[Version, Name | None] | None:
         """The newest version that was this Document, with the live name that now continues its lineage, if any."""
+        ...
+
+    def succession(self, doc_id: str) -> list[Succession]:
+        """Return each version that was this Document, in order of deposit, with the Documents before and behind it in the path's history.
+        One that a conflict made is no part of it."""
         ...
 
     def document(self, doc_id: str) -> Document | None:

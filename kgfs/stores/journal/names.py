@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping, Sequence
 
-from kgfs.domain.documents import Document, Name, Ontology, State, Version
+from kgfs.domain.documents import Document, Name, Ontology, State, Succession, Version
 from kgfs.errors import MissingError
 from kgfs.stores.journal import forgetting, lineage
 from kgfs.stores.journal.contract_names import Forgetting, SavedSearch, Trashed
@@ -149,6 +149,15 @@ class SqliteNames:
         if row is None:
             return None
         return version_from(row), self._holder(row[0])
+
+    def succession(self, doc_id: str) -> list[Succession]:
+        beside = (
+            "coalesce((SELECT other.doc_id FROM version AS other WHERE other.lineage = version.lineage"
+            " AND other.n {} version.n AND other.doc_id != '' ORDER BY other.n {} LIMIT 1), '')"
+        )
+        before, behind = beside.format("<", "DESC"), beside.format(">", "ASC")
+        sql = f"SELECT {VERSION}, {before}, {behind} FROM version WHERE doc_id = ? ORDER BY deposit"
+        return [Succession(version_from(row[:-2]), *row[-2:]) for row in self._db.execute(sql, (doc_id,)).fetchall()]
 
     def document(self, doc_id: str) -> Document | None:
         row = self._db.execute(f"SELECT {DOCUMENT} FROM document WHERE doc_id = ?", (doc_id,)).fetchone()
