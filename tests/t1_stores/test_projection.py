@@ -6,6 +6,8 @@ import secrets
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from itertools import pairwise
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -427,3 +429,63 @@ CREATE (:Ontology {space: $space, ontology: 'o'}) CREATE (:Mine {of: $graph, spa
         space=space,
     )
     assert left == [["Mine"]]
+
+
+LABELS = ("Zen", "Koan", "Tea", "Oak", "Garden", "Moon")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_happens_it_is_what_one_made_from_scratch_is(
+    endpoint: Endpoint, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Publishing, superseding, saying other things, forgetting, purging and deriving anew in any order, followed now and then."""
+    from kgfs.stores.projection import projection as following
+    from kgfs.stores.projection import writing
+
+    random = Random(seed)
+    if seed % 2:  # in the smallest portions
+        monkeypatch.setattr(following, "FOLLOWED_AT_ONCE", 10)
+        monkeypatch.setattr(following, "OWNERS_AT_ONCE", 3)
+        monkeypatch.setattr(writing, "ROWS", 7)
+        monkeypatch.setattr(writing, "PAGE", 2)
+    shown: dict[str, Doc] = {}
+    with closing(SqliteGraph()) as graph, closing(projection(endpoint, graph)) as one:
+        for step in range(25):
+            what = random.choice(["publish", "publish", "publish", "say", "forget", "strike", "purge", "anew"])
+            if what == "publish" or not shown:
+                doc = _random_doc(random, step)
+                gone = random.sample(sorted(shown), min(len(shown), random.choice([0, 0, 1])))
+                publish(graph, doc, f"commit {step}", supersedes=gone, at=1000 + step)
+                shown = {doc_id: known for doc_id, known in shown.items() if doc_id not in gone} | {doc.doc_id: doc}
+            elif what == "say":
+                doc = replace(
+                    shown[random.choice(sorted(shown))], concepts=[Told("Zen"), Told("Moon", 2)], relationships=[]
+                )
+                batch, publication = prepared(graph, doc, f"commit {step}")
+                said = Said(doc.doc_id, publication.concepts, publication.relationships, batch.instances)
+                graph.reassign(f"commit {step}", [said], 1000 + step)
+            elif what in ("forget", "purge"):
+                gone = random.sample(sorted(shown), random.randint(1, len(shown)))
+                graph.forget(f"commit {step}", gone, 1000 + step)
+                shown = {doc_id: doc for doc_id, doc in shown.items() if doc_id not in gone}
+                if what == "purge":
+                    graph.redact([cid(label) for label in LABELS], [])
+            elif what == "strike":
+                graph.forget(f"commit {step}", [], 1000 + step, [cid(random.choice(LABELS))])
+            else:
+                with closing(graph.aside()) as built:
+                    for doc in shown.values():
+                        publish(built, doc, f"derived {step} {doc.doc_id}")
+                    graph.adopt(built)
+            if random.random() < 0.4:
+                one.follow()
+        one.follow()
+        assert_as_from_scratch(endpoint, graph)
+
+
+def _random_doc(random: Random, step: int) -> Doc:
+    said = [Told(label, random.randint(1, 3), (f"{label}s",)) for label in random.sample(LABELS, random.randint(1, 4))]
+    pairs = [(a.label, "USES", b.label, random.random()) for a, b in pairwise(said) if random.random() < 0.6]
+    texts = [f"text {n} of step {step}\n" for n in range(random.randint(1, 4))]
+    return Doc(f"{random.randint(0, 5):016x}", said, pairs, texts, deposit=step)

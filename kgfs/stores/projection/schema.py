@@ -27,11 +27,8 @@ INDEXED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Document", ("space", "ontology", "doc_id")),
     ("Document", ("space", "ontology", "deposit")),
     # An index over several properties serves only questions that name all of them.
-    ("Source", ("edition",)),
     ("Source", ("chunk_id",)),
-    ("Instance", ("edition",)),
     ("Instance", ("owner",)),
-    ("Instance", ("owner", "n")),
     ("Concept", ("space", "id")),
     ("Relationship", ("space", "id")),
     ("Concept", ("space", "ontology", "name")),
@@ -42,13 +39,22 @@ INDEXED: tuple[tuple[str, tuple[str, ...]], ...] = (
 WORDS = "kgfs_words"
 """The full-text index over the folded words of Sources that passed the gate."""
 
-_DROPPED = ("kgfs_owner_space_ontology_name",)
+_REFUSING = ("kgfs_owner_space_ontology_name",)
 """Constraints of former formats that would refuse what is in order now: of two concepts that were called the same in turn, either
 may be written first."""
+_UNUSED = (
+    "kgfs_source_edition",
+    "kgfs_instance_edition",
+    "kgfs_instance_owner_n",
+    "kgfs_instance_edition_chunk_index",
+    "kgfs_mark_concept_id",
+)
+"""Indexes of former formats that serve nothing any more, and cost time with each node that is written."""
 
 
 def statements() -> list[str]:
-    made = [f"DROP CONSTRAINT {name} IF EXISTS" for name in _DROPPED]
+    made = [f"DROP CONSTRAINT {name} IF EXISTS" for name in _REFUSING]
+    made += [f"DROP INDEX {name} IF EXISTS" for name in _UNUSED]
     for label, names in UNIQUE:
         columns = ", ".join(f"n.{name}" for name in names)
         made.append(

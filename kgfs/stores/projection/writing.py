@@ -18,6 +18,10 @@ WEIGHT = 800_000
 """Rows, and characters of texts, of one transaction. Its memory on the server was 12 MiB with quotes of 400 characters."""
 PAGE = 5000
 
+SOURCES = "(n:Source {edition: $edition}) WHERE n.chunk_index IS NOT NULL"
+INSTANCES = "(n:Instance {edition: $edition}) WHERE n.owner IS NOT NULL AND n.n IS NOT NULL"
+"""All of a document. An index over several properties serves only questions that name all of them."""
+
 Key = TypeVar("Key", str, int, tuple[str, int])
 
 _STUB = ".key, .space, .doc_id, .ontology, .source_id, .content_hash, .garage_key, .size_bytes, status: 'superseded'"
@@ -243,14 +247,11 @@ DETACH DELETE e"""
         """Return keys and digests of what the server has of a document, in order."""
         first: Any = -1
         if label == "Source":
-            key, passed = "n.chunk_index", "n.chunk_index > $after"
+            pattern, key, passed = SOURCES, "n.chunk_index", "n.chunk_index > $after"
         else:
-            key, first = "[n.owner, n.n]", ["", 0]
+            pattern, key, first = INSTANCES, "[n.owner, n.n]", ["", 0]
             passed = "(n.owner > $after[0] OR (n.owner = $after[0] AND n.n > $after[1]))"
-        question = (
-            f"MATCH (n:{label} {{edition: $edition}}) WHERE {passed}"
-            f" RETURN {key} AS key, n.digest AS digest ORDER BY key LIMIT $limit"
-        )
+        question = f"MATCH {pattern} AND {passed} RETURN {key} AS key, n.digest AS digest ORDER BY key LIMIT $limit"
         after = first
         while page := self._connection.read(question, edition=edition, after=after, limit=PAGE):
             for row in page:

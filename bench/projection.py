@@ -1,0 +1,186 @@
+"""What the projection of a generated graph to Neo4j costs: ``python -m bench.projection [--documents N] [--kill]``.
+
+Starts a Neo4j of its own. Prints the time, this process's memory before and at its peak, and the server's. With ``--kill`` the server
+is killed and started again meanwhile, and the projecting process is killed once, too; what is there in the end is compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import closing
+from itertools import pairwise
+from pathlib import Path
+
+from kgfs.domain.identity import instance_id_of, relationship_id_of
+from kgfs.domain.knowledge import Mention
+from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.graph.vocabulary import (
+    Batch,
+    ConceptRow,
+    DocumentRow,
+    InstanceRow,
+    Publication,
+    RelationshipRow,
+    SourceRow,
+)
+
+ONTOLOGY = "0123456789ab"
+SOURCES, QUOTES, CONCEPTS = 100, 3000, 40
+"""Of each document."""
+NAMED = 2000
+"""Concepts there are in all, at most."""
+TEXT = "Meditation is a practice in which a person trains attention and awareness. " * 10
+
+
+def generate(path: Path, documents: int, quotes: int = QUOTES, sources: int = SOURCES) -> None:
+    """Write a graph of so many documents to a file."""
+    with closing(SqliteGraph(path)) as graph:
+        for number in range(documents):
+            publish(graph, number, sources, quotes)
+
+
+def publish(graph: SqliteGraph, number: int, sources: int, quotes: int) -> None:
+    doc_id, commit_id = f"{number:016x}", f"publish-{number:016x}"
+    owners = [f"{(number * 7 + step) % NAMED:024x}" for step in range(CONCEPTS)]
+    texts = [_source(doc_id, index) for index in range(sources)]
+    given = dict.fromkeys(owners, 0) | {owner: n - 1 for owner, n in graph.next_numbers(owners).items()}
+    rows: list[InstanceRow] = []
+    for at in range(quotes):
+        owner = owners[at % CONCEPTS]
+        given[owner] += 1
+        rows.append(_instance(doc_id, owner, "concept", given[owner], at, sources))
+    pairs = [(a, b) for a, b in pairwise(owners) if a != b]
+    relationships = [RelationshipRow(relationship_id_of(a, "USES", b), ONTOLOGY, a, "USES", b) for a, b in pairs]
+    numbers = graph.next_numbers([row.relationship_id for row in relationships])
+    rows += [
+        _instance(doc_id, row.relationship_id, "relationship", numbers[row.relationship_id], at, sources)
+        for at, row in enumerate(relationships)
+    ]
+    graph.stage(commit_id, doc_id, Batch(texts, rows))
+    concepts = [
+        ConceptRow(owner, ONTOLOGY, f"concept {owner}", f"concept-{owner}", _mention(doc_id, number, owner))
+        for owner in owners
+    ]
+    graph.publish(Publication(commit_id, _document(doc_id, number, texts), concepts, relationships, (), number + 1))
+
+
+def _source(doc_id: str, index: int) -> SourceRow:
+    start = index * len(TEXT)
+    return SourceRow(
+        doc_id, index, f"{doc_id[-6:]}{index:06x}", TEXT, start, start + len(TEXT), index + 1, index + 1, start,
+        start + len(TEXT), (), "structure/1", 0, 120,
+    )  # fmt: skip
+
+
+def _instance(doc_id: str, owner: str, kind: str, n: int, at: int, sources: int) -> InstanceRow:
+    index, start = at % sources, at % 500
+    quote = TEXT[start : start + 200]
+    return InstanceRow(
+        instance_id_of(owner, doc_id, at, at + 200), owner, kind, n, doc_id, index, f"{doc_id[-6:]}{index:06x}", quote,
+        start, start + 200, start, start + 200, 1, 2, (), None, False, 0.5, 900, 0, 1,
+    )  # fmt: skip
+
+
+def _mention(doc_id: str, number: int, owner: str) -> Mention:
+    label = f"Concept {owner}"
+    return Mention(doc_id, number + 1, label, (label,), "term", 0.5, "")
+
+
+def _document(doc_id: str, number: int, texts: list[SourceRow]) -> DocumentRow:
+    size = len(texts) * len(TEXT)
+    return DocumentRow(
+        doc_id, ONTOLOGY, f"{ONTOLOGY}/{doc_id}.txt", doc_id * 4, f"sources/x/{doc_id}.txt", f"{doc_id}.txt", size,
+        len(texts), 1, number + 1, doc_id, f"documents/{doc_id}.txt", "text/plain", "f" * 64, size, "r", 1,
+    )  # fmt: skip
+
+
+PROJECTING = """
+import sys, time
+from contextlib import closing
+from itertools import pairwise
+from pathlib import Path
+from kgfs.errors import AWAY
+from kgfs.stores.graph.sqlite import SqliteGraph
+from kgfs.stores.projection.endpoint import Endpoint
+from kgfs.stores.projection.projection import Projection
+
+uri, password, namespace, path = sys.argv[1], Path(sys.argv[2]).read_text().strip(), sys.argv[3], Path(sys.argv[4])
+graph = SqliteGraph(path)
+endpoint = Endpoint(uri, password=password, namespace=namespace, timeout=60.0)
+projection = Projection(endpoint, graph, "bench")
+def peak():  # of this process alone; getrusage has that of the one that started it, too
+    return int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1])
+before = peak()
+while True:
+    try:
+        projection.follow()
+        break
+    except AWAY as error:
+        print(f"away: {error}", file=sys.stderr)
+        time.sleep(1)
+after = peak()
+print(before // 1024, after // 1024, len(list(projection.differences())), flush=True)
+"""
+
+
+def project(uri: str, password: Path, namespace: str, path: Path) -> subprocess.Popen[str]:
+    """Start a process that projects a graph, and prints its peak of memory before and after (MiB), and the differences left."""
+    words = [sys.executable, "-c", PROJECTING, uri, str(password), namespace, str(path)]
+    return subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+
+
+def peak_of(started: subprocess.Popen[str]) -> tuple[int, int, int]:
+    """Wait for one that :func:`project` started; what it prints."""
+    said, _ = started.communicate()
+    before, after, differences = map(int, said.split())
+    return before, after, differences
+
+
+def main() -> None:
+    from scripts.servers import neo4j, process
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--documents", type=int, default=70)
+    parser.add_argument("--kill", action="store_true")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="kgfs-bench-") as scratch:
+        folder, path = Path(scratch) / "neo4j", Path(scratch) / "graph.sqlite"
+        folder.mkdir()
+        began = time.monotonic()
+        generate(path, arguments.documents)
+        with closing(SqliteGraph(path)) as graph:
+            counts = dict(graph.counts())
+        print(f"generated in {time.monotonic() - began:.0f} s: {counts}, {sum(counts.values())} rows", flush=True)
+        running = neo4j.start(folder, ())
+        try:
+            uri, password = f"bolt://{process.HOST}:{running.ports[0]}", folder / "password"
+            namespace, began = f"bench-{secrets.token_hex(4)}", time.monotonic()
+            one = project(uri, password, namespace, path)
+            if arguments.kill:
+                time.sleep(20)
+                os.kill(running.pid, signal.SIGKILL)
+                process._wait_for(running.pid)
+                running = neo4j.start(folder, running.ports)
+                time.sleep(20)
+                one.kill()
+                one.wait()
+                one = project(uri, password, namespace, path)
+            before, after, differences = peak_of(one)
+            print(
+                f"projected in {time.monotonic() - began:.0f} s, {after} MiB at most ({before} before), {differences} differences"
+            )
+            with open(f"/proc/{running.pid}/status") as status:
+                print("server: " + next(line for line in status if line.startswith("VmHWM")).strip())
+        finally:
+            process.end(folder, 0)
+
+
+if __name__ == "__main__":
+    main()
