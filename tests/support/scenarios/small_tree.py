@@ -323,6 +323,7 @@ class MemoryFolder(Held, Folder):
 
     def make_file(self, name: str, mode: int, caller: Caller) -> MemoryFile:
         if name == SLOW:
+            blocks()
             self.tree.entered_slow.set()
             self.tree.slow.wait(30)
         made = MemoryFile(self.tree, mode, caller)
