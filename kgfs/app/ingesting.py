@@ -12,7 +12,7 @@ from kgfs.app.home import open_deposits, open_stores
 from kgfs.app.queries import Removed, removed_file
 from kgfs.config import Config
 from kgfs.domain.documents import State
-from kgfs.errors import AWAY, BadInputError, KgfsError
+from kgfs.errors import AWAY, BadInputError, ExistsError, KgfsError, NotAFolderError
 from kgfs.ingest.depositing import trash
 from kgfs.ingest.depositing.deposit import Deposits
 from kgfs.ingest.depositing.intake import Ingested, check_source
@@ -190,12 +190,28 @@ def _size(path: Path) -> int:
 def restore_removed(config: Config, words: Sequence[str], as_path: str = "") -> Iterator[str]:
     """Put removed files back, with their times, permissions and history. Yield the path of each.
 
-    A word is an id of the trash, a path in a mount, or ``ONTOLOGY/PATH``. ``as_path`` says where the one file is put instead.
-    What they taught comes back from their Readings; no model is asked.
+    A word is an id of the trash, a path in a mount, or ``ONTOLOGY/PATH``; a folder or an ontology is all that was removed
+    below it. ``as_path`` says where the one file is put instead. What they taught comes back from their Readings; no model is
+    asked. What cannot go back below a folder, because something stands in its place, stays in the trash while the rest goes
+    back; ExistsError names it in the end. BadInputError: ``as_path`` for several files.
     """
     with open_stores(config, make=False) as stores, open_deposits(config, stores) as (deposits, _):
         for each in words:
-            yield trash.restore(deposits, stores, trash.find(stores, config.run, each), as_path)
+            found, kept = trash.find_all(stores, config.run, each), list[str]()
+            if as_path and len(found) > 1:
+                raise BadInputError(f"--as names the place of one file; {len(found)} were removed below '{each}'.")
+            for gone in found:
+                try:
+                    yield trash.restore(deposits, stores, gone, as_path)
+                except (ExistsError, NotAFolderError):
+                    if len(found) == 1:
+                        raise
+                    kept.append(f"{removed_file(stores, gone).path} ({gone.id})")
+            if kept:
+                raise ExistsError(
+                    f"Something else stands where these were, which stay in the trash: {', '.join(kept)}. Restore each by"
+                    " its id under another path with --as."
+                )
 
 
 def empty_trash(config: Config, older_than_days: float, agree: Callable[[Sequence[Removed]], bool]) -> int:

@@ -56,11 +56,13 @@ def restore(config: Config, words: tuple[str, ...], as_path: str) -> None:
     """Put removed files back, with their times, permissions and history.
 
     What they taught comes back from their Readings; no model is asked. A path is one in a mount, or ONTOLOGY/PATH. Of
-    several files that were removed from it the last is meant; the others have ids.
+    several files that were removed from it the last is meant; the others have ids. A folder, or an ontology, is all that
+    was removed below it. What something else stands in the place of is named, and stays.
 
     \b
     Example:
       kgfs trash restore Notes/documents/a.txt
+      kgfs trash restore Notes/documents/drafts
       kgfs trash restore 3121748550315992064 --as Notes/rescued.txt
     """
     if as_path and len(words) > 1:

@@ -18,7 +18,7 @@ from kgfs.stores.mount_notes import mount_notes
 from kgfs.stores.named_in_tree import encoded, in_tree, readings_of
 from kgfs.stores.stores import Stores
 
-__all__ = ["Found", "FoundKind", "find_document", "find_ontology", "find_removed"]
+__all__ = ["Found", "FoundKind", "find_document", "find_ontology", "find_removed", "removed_below"]
 
 _DOC_ID = re.compile(r"[0-9a-f]{16}")
 
@@ -61,25 +61,56 @@ def ontology_called(stores: Stores, name: str) -> Ontology:
 
 
 def find_removed(stores: Stores, run: Path, words: str) -> Found | None:
-    """The file that was removed last from the path that ``words`` name, also of an ontology that was removed."""
-    below = (_below_a_mount(run, words) or words).strip("/")
-    wanted = {path for reading in readings_of(below) for path in (reading, reading.replace("/documents/", "/", 1))}
+    """Return the file that was removed last from the path that ``words`` name, also of an ontology that was removed.
+
+    Within a mount ``Ontology/path`` also means what it means elsewhere, where the folder that the shell stands in had no
+    such file: so every path that ``kgfs trash list`` prints is found from everywhere.
+    """
+    for below in filter(None, (_below_a_mount(run, words), words)):
+        wanted = _paths_of(below)
+        found = [(gone, ontology) for path, gone, ontology in _removed(stores) if path in wanted]
+        if found:
+            gone, ontology = max(found, key=lambda pair: pair[0].at)
+            document = stores.journal.names.document(gone.doc_id)
+            return Found(FoundKind.DOCUMENT, ontology, None, gone.path, document, trashed=gone)
+    return None
+
+
+def removed_below(stores: Stores, run: Path, words: str) -> list[Trashed]:
+    """Return what was removed below the folder or the ontology that ``words`` name: of each path the file that was removed
+    last, the latest removal first. ``words`` are read as by :func:`find_removed`; empty where nothing was removed."""
+    for below in filter(None, (_below_a_mount(run, words), words)):
+        folders = tuple(f"{path}/" for path in _paths_of(below) if path)
+        last: dict[str, Trashed] = {}
+        for path, gone, _ in _removed(stores):
+            if path.startswith(folders) and (path not in last or gone.at > last[path].at):
+                last[path] = gone
+        if last:
+            return sorted(last.values(), key=lambda gone: (-gone.at, gone.path))
+    return []
+
+
+def _paths_of(words: str) -> set[str]:
+    """The paths ``Ontology/path`` that words can mean, with ``documents/`` and without."""
+    return {
+        path
+        for reading in readings_of(words.strip("/"))
+        for path in (reading, f"{reading}/".replace("/documents/", "/", 1).removesuffix("/"))
+    }
+
+
+def _removed(stores: Stores) -> Iterator[tuple[str, Trashed, Ontology]]:
+    """All that the trash holds, as ``Ontology/path``, with the ontology that each was in."""
     names = stores.journal.names
     ontologies: dict[str, Ontology] = {}
-    newest: tuple[Trashed, Ontology] | None = None
     page = names.trash()
     while page:
         for gone in page:
             if gone.ontology not in ontologies:
                 ontologies[gone.ontology] = ontology_of(names, gone.ontology, gone.key)
             ontology = ontologies[gone.ontology]
-            if f"{ontology.name}/{gone.path}" in wanted and (newest is None or gone.at > newest[0].at):
-                newest = gone, ontology
+            yield f"{ontology.name}/{gone.path}", gone, ontology
         page = names.trash(after=page[-1].id)
-    if newest is None:
-        return None
-    gone, ontology = newest
-    return Found(FoundKind.DOCUMENT, ontology, None, gone.path, names.document(gone.doc_id), trashed=gone)
 
 
 def _same(one: Found, other: Found) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable
@@ -54,6 +55,56 @@ def said(place: Place, answer: str, *words: str) -> subprocess.CompletedProcess[
         timeout=90,
         check=False,
     )
+
+
+@pytest.mark.claim("GONE-1")
+def test_a_folder_and_an_ontology_are_restored_as_a_whole_also_from_inside(place: Place) -> None:
+    def restored(folder: Path, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [*KGFS, "trash", "restore", *words],
+            env=place._environment(None),
+            cwd=folder,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == code, done.stderr
+        return done
+
+    documents = place.mount("--no-worker").ontology("Untar") / "documents"
+    written = {"a.txt": "first", "sub/b.txt": "second", "sub/deep/c.txt": "third", "d.txt": "fourth"}
+    for path, text in written.items():
+        (documents / path).parent.mkdir(parents=True, exist_ok=True)
+        (documents / path).write_text(text)
+    place.run("wait", "--timeout", "0", expect=None)
+
+    def there() -> dict[str, str]:
+        return {str(p.relative_to(documents)): p.read_text() for p in documents.rglob("*") if p.is_file()}
+
+    shutil.rmtree(documents / "sub")
+    until(lambda: len(in_trash(place)) == 2)
+    (documents / "a.txt").unlink()
+    listed = [gone["path"] for gone in in_trash(place)]
+    assert restored(documents, listed[-1]).stdout == "Untar/documents/a.txt\n"
+    (documents / "sub/deep").mkdir(parents=True)
+    (documents / "sub/deep/c.txt").write_text("newer")
+    refused = restored(documents, "sub", code=5)
+    assert refused.stdout == "Untar/documents/sub/b.txt\n" and "Untar/documents/sub/deep/c.txt" in one_line(
+        refused.stderr
+    )
+    assert there() == written | {"sub/deep/c.txt": "newer"}
+    place.run("wait", "--timeout", "0", expect=None)
+
+    for folder in ("sub/deep", "sub", ""):
+        for path in (documents / folder).iterdir():
+            path.rmdir() if path.is_dir() else path.unlink()
+    documents.parent.rmdir()
+    refused = restored(place.mountpoint, "Untar", "--as", "Untar/x", code=3)
+    assert "4 were removed" in one_line(refused.stderr)
+    assert sorted(restored(place.mountpoint, "Untar").stdout.splitlines()) == sorted(
+        f"Untar/documents/{p}" for p in written
+    )
+    until(documents.is_dir)
+    until(lambda: there() == written | {"sub/deep/c.txt": "newer"})
 
 
 def test_the_plan_is_printed_and_asked_about(two: Place) -> None:

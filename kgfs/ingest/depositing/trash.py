@@ -26,7 +26,7 @@ from kgfs.stores.found import ontology_of
 from kgfs.stores.journal.contract_names import Trashed
 from kgfs.stores.journal.facts import TrashEmptied, TrashRestored
 from kgfs.stores.journal.following import confirmed
-from kgfs.stores.naming import find_removed
+from kgfs.stores.naming import find_removed, removed_below
 from kgfs.stores.portions import portions
 from kgfs.stores.stores import Stores
 
@@ -51,14 +51,25 @@ def ontology_shown(stores: Stores, gone: Trashed) -> str:
 
 
 def find(stores: Stores, run: Path, words: str) -> Trashed:
-    """By id, or by its path in a mount or as ``Ontology/path`` (``Ontology/documents/path``); of several that were removed
-    from there the last. MissingError if there is none."""
+    """Return the file of that id, or that was removed last from that path: one in a mount, or ``Ontology/path``
+    (``Ontology/documents/path``). MissingError if there is none."""
     if re.fullmatch(r"[0-9]{1,19}", words) and (found := stores.journal.names.trashed(int(words))):
         return found
     removed = find_removed(stores, run, words)
     if removed is None or removed.trashed is None:
         raise MissingError(f"The trash has nothing called '{words}'. See kgfs trash list for paths and ids.")
     return removed.trashed
+
+
+def find_all(stores: Stores, run: Path, words: str) -> list[Trashed]:
+    """Return the file that :func:`find` finds, or else all that were removed below the folder or the ontology of that path:
+    of each path the last. MissingError if there are none."""
+    try:
+        return [find(stores, run, words)]
+    except MissingError:
+        if below := removed_below(stores, run, words):
+            return below
+        raise
 
 
 def restore(deposits: Deposits, stores: Stores, gone: Trashed, as_path: str = "") -> str:
