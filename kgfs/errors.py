@@ -12,6 +12,7 @@ Exit codes: 1 something failed, 2 the call was wrong (click's own), 3 bad input,
 from __future__ import annotations
 
 import errno
+from typing import Self
 
 
 class KgfsError(Exception):
@@ -19,6 +20,12 @@ class KgfsError(Exception):
 
     errno: int = errno.EIO
     exit_code: int = 1
+    logged: bool = False
+    """Whether a mount writes it to errors.ndjson, although it is the caller's: its remedy is more than the number tells."""
+
+    def to_be_logged(self) -> Self:
+        self.logged = True
+        return self
 
 
 class BadInputError(KgfsError):

@@ -45,7 +45,7 @@ class Handling(pyfuse3.Operations):
     def number_of(self, operation: str, error: KgfsError) -> int:
         number = error.errno if error.errno not in (0, errno.ENOSYS) else errno.EIO
         # That of a release reaches nobody, whatever it is.
-        if isinstance(error, StoreError | TimedOutError) or operation == "release":
+        if isinstance(error, StoreError | TimedOutError) or error.logged or operation == "release":
             self._write_down(operation, error)
         self.requests.failed(operation, number)
         return number

@@ -33,8 +33,9 @@ beside this file searches all ontologies. `touch search/<words>` has `search/` l
 ## Good to know
 
 - `documents/` is yours. Everything else follows from it and is read-only; change a document and the rest follows.
-- Folders are made inside `documents/` (`cp -r papers Philosophy/documents/`); beside it they are refused with
-  "Operation not permitted". A flat folder copied to the top becomes an ontology: `cp -r Notes .`
+- A folder copied to the top becomes an ontology (`cp -r Notes .`), its folders stand in `Notes/documents/`, and are found
+  as `Notes/<folder>` too. Where it has a folder called `archive`, `text`, or as another of the above, copying is refused
+  there: `mkdir Notes; cp -r ~/Notes/. Notes/documents/`.
 - `rm -r Philosophy` takes a whole ontology away; its documents stay in the trash for a while.
 - Copying returns when the file is safe. Reading it for knowledge happens afterwards, in the background.
 - Removing a document takes its evidence away, and concepts that had no other evidence.

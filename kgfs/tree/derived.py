@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 from kgfs.domain.names import decode_name
-from kgfs.errors import DerivedError, MissingError, StoreError
+from kgfs.errors import DerivedError, KgfsError, MissingError, StoreError
 from kgfs.stores.blocking import blocks
 from kgfs.stores.garage.contract import Reader
 from kgfs.stores.stores import Stores
@@ -20,6 +20,7 @@ from kgfs.tree.node import (
     FOLDER_MODE,
     LINK_MODE,
     Attr,
+    Caller,
     File,
     Fixed,
     Folder,
@@ -74,6 +75,14 @@ class DerivedFolder(Derived[T], Folder):
 
     def token(self) -> Hashable | None:
         return token_of(self.context)
+
+    def make_file(self, name: str, mode: int, caller: Caller) -> File:
+        raise with_remedy(DerivedError("This folder is derived from the documents. Make files in documents/ instead."))
+
+    def make_folder(self, name: str, mode: int, caller: Caller) -> Folder:
+        raise with_remedy(
+            DerivedError("This folder is derived from the documents. Make folders in documents/ instead.")
+        )
 
 
 class DerivedFile(Derived[T], File):
@@ -203,6 +212,14 @@ def open_original(stores: Stores, key: str, sha256: str) -> Handle:
         if small is None:
             raise StoreError(f"The garage has lost {key}. Run kgfs restore-garage.") from error
         return Rendered(small)
+
+
+def with_remedy(error: KgfsError) -> KgfsError:
+    """The error, to be found in errors.ndjson with what to do: of a tree that is copied to an ontology a folder may be called as
+    one of kgfs's own, and the program that copies shows the number alone."""
+    return type(error)(
+        f"{error} To copy a folder with all that is in it: cp -r FOLDER/. Ontology/documents/"
+    ).to_be_logged()
 
 
 def token_of(context: TreeContext) -> Hashable:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import stat
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from kgfs.domain.documents import Document, Name, NameKind, Ontology, State
@@ -26,6 +27,7 @@ from kgfs.tree.tree_context import TreeContext
 from kgfs.tree.view import Rule, on
 
 T = TypeVar("T")
+N = TypeVar("N", bound=Node)
 
 PAGE = 1000
 ATTRIBUTES = "user.kgfs."
@@ -198,6 +200,39 @@ class DocumentsFolder(_Entry, Folder):
         return node_of(self._context, self._ontology, name)
 
 
+class BesideFolder(DocumentsFolder):
+    """A folder of documents/ by its path without ``documents/``: ``<Ontology>/sub`` for ``<Ontology>/documents/sub``. It has an inode
+    of its own, and so have the folders in it; files have theirs by both paths."""
+
+    __slots__ = ()
+
+    @property
+    def inode(self) -> int:
+        return inode_of(keys.beside(self._id))
+
+    def attr(self) -> Attr:
+        return replace(super().attr(), inode=self.inode)
+
+    def attr_again(self) -> Attr:
+        return replace(super().attr_again(), inode=self.inode)
+
+    def change(self, wanted: AttrChange) -> Attr:
+        return replace(super().change(wanted), inode=self.inode)
+
+    def make_folder(self, name: str, mode: int, caller: Caller) -> Folder:
+        return self._beside(super().make_folder(name, mode, caller))
+
+    def _node(self, name: Name) -> Node:
+        return self._beside(super()._node(name))
+
+    def _beside(self, found: N) -> N | BesideFolder:
+        return beside(found) if isinstance(found, DocumentsFolder) else found
+
+
+def beside(folder: DocumentsFolder) -> BesideFolder:
+    return BesideFolder(folder._context, folder._ontology, folder.name_id)
+
+
 class DocumentFile(_Entry, File):
     __slots__ = ()
 
@@ -325,11 +360,18 @@ def name_came(change: NameCame, stale: Invalidations) -> None:
 
 
 def name_left(change: NameLeft, stale: Invalidations) -> None:
-    stale.left(change.id, but=_places(change.now, stale) if change.now else ())
+    places = _places(change.now, stale) if change.now else []
+    kind = stale.context.stores.journal.names.name(change.id) if change.now else None
+    if kind is not None and kind.kind is not NameKind.FOLDER:
+        stale.left(change.id, but=places)
+        return
+    stale.left(change.id, but=places[:1])
+    stale.left(inode_of(keys.beside(change.id)), but=places[1:])
 
 
 def name_changed(change: NameChanged | AttributesSet, stale: Invalidations) -> None:
     stale.inode(change.id)
+    stale.key(keys.beside(change.id))
     name = stale.context.stores.journal.names.name(change.id)
     if name is not None and not name.parent:
         stale.key(keys.ontology(name.ontology))
@@ -349,11 +391,13 @@ def folder_times(change: FolderTimesChanged, stale: Invalidations) -> None:
 
 
 def _places(name: NameCame, stale: Invalidations) -> list[Place]:
-    """Where a name of documents/ is found: a file just below it at the ontology's root too."""
+    """Where a name of documents/ is found: there, and by its path without ``documents/``."""
     raw = name_bytes(name.name)
     row = stale.context.stores.journal.names.name(name.parent)
-    unlisted = [(inode_of(keys.ontology(name.ontology)), raw)] if row is not None and not row.parent else []
-    return [(name.parent, raw), *unlisted]
+    if row is None:
+        return [(name.parent, raw)]
+    above = keys.beside(row.id) if row.parent else keys.ontology(name.ontology)
+    return [(name.parent, raw), (inode_of(above), raw)]
 
 
 RULES: tuple[Rule, ...] = (

@@ -93,6 +93,11 @@ def versions_folder(name_id: int) -> Key:
     return ("versions", name_id)
 
 
+def beside(name_id: int) -> Key:
+    """A folder of documents/, by its path without ``documents/``: one inode has one parent."""
+    return ("beside", name_id)
+
+
 def history(name_id: int) -> Key:
     """``versions/<path>@/``."""
     return ("history", name_id)

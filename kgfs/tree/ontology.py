@@ -1,7 +1,7 @@
 """``<Ontology>/``: the way into everything about one body of knowledge.
 
-For files its root stands for ``documents/``: what is created, read, written, renamed or removed here is the file of that
-name there, unlisted. Its owner, mode and times are those of ``documents/``.
+Its root stands for ``documents/``: what is created, read, written, renamed or removed here is the file or folder of that name there,
+unlisted. Its owner, mode and times are those of ``documents/``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from kgfs.errors import DerivedError, ExistsError, IsAFolderError, MissingError,
 from kgfs.stores.journal.facts import OntologyMade, OntologyRemoved, OntologyRenamed
 from kgfs.tree import keys
 from kgfs.tree.concepts import SUFFIX, Shortcut, shortcut
-from kgfs.tree.documents import FOLDER_TIMES, DocumentsFolder
+from kgfs.tree.derived import with_remedy
+from kgfs.tree.documents import FOLDER_TIMES, BesideFolder, DocumentsFolder, beside
 from kgfs.tree.invalidation import Invalidations
 from kgfs.tree.listing import name_bytes
 from kgfs.tree.node import ROOT_INODE, Attr, AttrChange, Caller, File, Folder, Link, Node, inode_of
@@ -74,7 +75,7 @@ class OntologyFolder(Folder):
         below = self._documents().lookup(name)
         if below is None:
             self._follow()  # it may have become one meanwhile: see token
-        return None if isinstance(below, Folder) else below
+        return beside(below) if isinstance(below, DocumentsFolder) else below
 
     def entries(self) -> Sequence[tuple[str, Node]]:
         self._follow()
@@ -112,12 +113,15 @@ class OntologyFolder(Folder):
             return self._documents()
         if self.lookup(name) is not None:
             raise ExistsError(f"'{name}' exists already.")
-        raise RefusedError(f"Folders cannot be made beside documents/. Make it inside: documents/{name}")
+        made = self._taker(name).make_folder(name, mode, caller)
+        assert isinstance(made, DocumentsFolder)
+        return beside(made)
 
     def remove_file(self, name: str) -> None:
         if self._goes_along(name) and not isinstance(self.lookup(name), Folder):
             return
-        self._own(name, "removed")
+        if isinstance(self._own(name, "removed"), Folder):
+            raise IsAFolderError(f"'{name}' is a folder.")
         self._documents().remove_file(name)
 
     def remove_folder(self, name: str) -> None:
@@ -126,7 +130,9 @@ class OntologyFolder(Folder):
             raise MissingError(f"'{name}' does not exist.")
         if not isinstance(found, Folder):
             raise NotAFolderError(f"'{name}' is not a folder.")
-        if name == DOCUMENTS:
+        if isinstance(found, BesideFolder):
+            self._documents().remove_folder(name)
+        elif name == DOCUMENTS:
             remove_documents(self._context, self._ontology.id, self._ontology.root)
         elif not self._goes_along(name):
             raise DerivedError(f"{name}/ is derived from the documents and leaves with its ontology.")
@@ -139,8 +145,6 @@ class OntologyFolder(Folder):
         self._documents().sync()
 
     def receiving(self, name: str, *, folder: bool) -> Folder:
-        if folder:
-            raise RefusedError(f"Folders cannot stand beside documents/. Move it inside: documents/{name}")
         return self._taker(name)
 
     def _is_being_removed(self) -> bool:
@@ -152,18 +156,16 @@ class OntologyFolder(Folder):
         return view is not None and view.listed and self._is_being_removed()
 
     def _taker(self, name: str) -> DocumentsFolder:
-        """documents/, for a file that may be called so here."""
+        """documents/, for what may be called so here."""
         view = self._views().get(name)
         if view is not None and view.listed:
             raise DerivedError(f"'{name}' is kgfs's own here. Choose another name, or put it into documents/.")
         if view is not None or name in RESERVED or name.endswith(SUFFIX):
-            raise RefusedError(f"'{name}' is a name of kgfs here. Choose another name, or put it into documents/.")
-        if isinstance(self._documents().lookup(name), Folder):
-            raise RefusedError(f"documents/{name} is a folder. Choose another name, or put the file into it.")
+            raise with_remedy(RefusedError(f"'{name}' is a name of kgfs here."))
         return self._documents()
 
-    def _own(self, name: str, done: str) -> None:
-        """The entry is a file of documents/, and may be removed or renamed."""
+    def _own(self, name: str, done: str) -> Node:
+        """The entry, which is one of documents/, and may be removed or renamed."""
         found = self.lookup(name)
         if found is None:
             raise MissingError(f"'{name}' does not exist.")
@@ -171,8 +173,7 @@ class OntologyFolder(Folder):
             if name == DOCUMENTS:
                 raise RefusedError(f"documents/ belongs to its ontology and cannot be {done}.")
             raise DerivedError(f"'{name}' is derived from the documents and cannot be {done}.")
-        if isinstance(found, Folder):
-            raise IsAFolderError(f"'{name}' is a folder.")
+        return found
 
 
 def made(fact: OntologyMade, stale: Invalidations) -> None:

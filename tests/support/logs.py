@@ -32,8 +32,13 @@ def homes_below(top: Path) -> Iterator[Path]:
 
 
 def undeclared(home: Path, declared: Sequence[str] = ()) -> list[str]:
-    """Warnings and errors in the logs of ``home`` that no pattern of ``declared`` is found in."""
-    return [line for line in _complaints(home) if not any(re.search(pattern, line) for pattern in declared)]
+    """Warnings and errors in the logs of ``home`` that no pattern of ``declared`` is found in. What was refused to a program is
+    declared always: the program was told."""
+    patterns = [REFUSED, *declared]
+    return [line for line in _complaints(home) if not any(re.search(pattern, line) for pattern in patterns)]
+
+
+REFUSED = r"cp -r FOLDER/\. Ontology/documents/"
 
 
 def _complaints(home: Path) -> Iterator[str]:
