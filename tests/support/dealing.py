@@ -28,7 +28,6 @@ _LONG = (
     "t6_whole/test_ray",
     "t6_whole/test_s3_home",
     "t6_whole/test_history",
-    "t3_ingest/test_turns",
     "t3_ingest/test_engines",
     "t5_mount/test_search",
     "t5_mount/test_elsewhere",

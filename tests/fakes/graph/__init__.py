@@ -3,9 +3,7 @@ commit, so it is slow and easily right; tests hold the other implementations aga
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from copy import copy
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kgfs.domain.knowledge import RELATIONSHIP_TYPES
@@ -85,18 +83,6 @@ class MemoryGraph(MemoryReads):
                 and names.setdefault((concept.ontology, concept.name), concept.concept_id) != concept.concept_id
             ):
                 raise StoreError(f"The directory name '{concept.name}' is or was another concept's.")
-
-    def note_followed(self, fact: int) -> None:
-        self._followed = fact
-
-    @contextmanager
-    def rehearse(self) -> Iterator[None]:
-        with self._lock:
-            before = {name: copy(value) for name, value in vars(self).items() if name != "_lock"}
-            try:
-                yield
-            finally:
-                vars(self).update(before)
 
     def abandon(self, commit_id: str) -> None:
         with self._lock:

@@ -52,14 +52,8 @@ class MemoryReads:
         self._changed_at: dict[str, int] = {}
         self._followed: int | None = None
 
-    def followed(self) -> int | None:
-        return self._followed
-
     def epoch(self) -> int:
         return self._epoch
-
-    def clears(self) -> int:
-        return self._clears
 
     def published(self, commit_id: str) -> int | None:
         return self._commits.get(commit_id)
@@ -142,23 +136,12 @@ class MemoryReads:
     def concept(self, concept_id: str) -> Concept | None:
         return self._view.concepts.get(concept_id)
 
-    def concepts_by_id(self, concept_ids: Collection[str]) -> dict[str, Concept]:
-        return {id_: self._view.concepts[id_] for id_ in concept_ids if id_ in self._view.concepts}
-
     def concept_named(self, ontology: str, name: str) -> Concept | None:
         return self.concept(self._names.get((ontology, name), ""))
 
     def concepts(self, ontology: str, after: str = "", limit: int = 1000) -> list[Concept]:
         found = [c for c in self._view.concepts.values() if c.ontology == ontology and c.name > after]
         return sorted(found, key=lambda c: c.name)[:limit]
-
-    def concept_names(self, ontology: str, after: str = "", limit: int = 1000) -> list[tuple[str, str, int]]:
-        found = [c for c in self._view.concepts.values() if c.ontology == ontology and c.concept_id > after]
-        return [(c.name, c.concept_id, c.mtime) for c in sorted(found, key=lambda c: c.concept_id)[:limit]]
-
-    def concept_listed(self, ontology: str, name: str) -> tuple[str, int] | None:
-        found = self.concept_named(ontology, name)
-        return (found.concept_id, found.mtime) if found else None
 
     def concepts_of(self, doc_id: str) -> list[Concept]:
         edition = self._view.editions.get(doc_id)
@@ -180,10 +163,6 @@ class MemoryReads:
 
     def instances(self, owner: str, after: int = 0, limit: int = 1000) -> list[InstanceRow]:
         return [row for row in self._view.evidence(owner) if row.n > after][:limit]
-
-    def strongest(self, owner: str) -> InstanceRow | None:
-        rows = self._view.evidence(owner)
-        return min(rows, key=lambda row: (not row.defines, -row.confidence, row.n), default=None)
 
     def instances_of(self, doc_id: str) -> list[InstanceRow]:
         edition = self._view.editions.get(doc_id)
