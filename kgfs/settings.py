@@ -149,7 +149,7 @@ class Garage:
 @dataclass(frozen=True, slots=True)
 class Graph:
     store: str = "sqlite"
-    """Where concepts, evidence and relationships stand: ``sqlite``, a file of the home, or ``neo4j``, a server (docs/graph.md)."""
+    """``neo4j``: the graph, which stands in a file of the home in any case, is also written to a Neo4j server (docs/graph.md)."""
     uri: str = ""
     """The server: ``bolt://host:port``, or ``neo4j://host:port`` for a cluster; ``bolt+s://`` and ``neo4j+s://`` with TLS."""
     user: str = "neo4j"
@@ -213,7 +213,7 @@ class Vectors:
     api_key_file: str = ""
     """File with the API key. Without one ``QDRANT_API_KEY`` is taken."""
     prefix: str = "kgfs"
-    """What names of collections begin with. Homes that do not share one garage, or have graphs of their own, need one each."""
+    """What names of collections begin with. Homes that share one garage have the same; others need one each."""
     exact: bool = True
     """Whether the server compares with every row; else by its graph, which is faster and may miss some."""
     quantisation: bool = False

@@ -35,7 +35,7 @@ from kgfs.knowledge.cite import Cited
 from kgfs.knowledge.compare import Comparison
 from kgfs.knowledge.history import Difference
 from kgfs.knowledge.search import LIMIT
-from kgfs.knowledge.status import STANDS_STILL, stands_still
+from kgfs.knowledge.status import STANDS_STILL
 
 __all__ = [
     "LIMIT",
@@ -81,7 +81,6 @@ __all__ = [
     "run_worker",
     "search",
     "split_concept",
-    "stands_still",
     "status",
     "strike_off",
     "wait",

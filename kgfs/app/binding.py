@@ -12,7 +12,6 @@ from contextlib import closing
 from kgfs.config import Config
 from kgfs.errors import BadInputError, MissingError, from_os_error
 from kgfs.stores.journal.contract import Journal
-from kgfs.stores.journal.following import confirmed
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.locks import locked
 from kgfs.stores.notes import write_note
@@ -58,7 +57,7 @@ def refuse_others(config: Config) -> None:
 def refuse_strange(config: Config, journal: Journal, last: int) -> None:
     """Of a home that is not bound yet: BadInputError where the ledger there, with ``last`` its newest fact, has none, and the
     home's is known to."""
-    if not last and confirmed(journal) > 0:
+    if not last and journal.confirmed() > 0:
         said = f"garage.store is '{config.garage_store.store}', and what this home has done is not in the ledger there"
         raise BadInputError(f"{config.home}: {said}. {REMEDY}")
 

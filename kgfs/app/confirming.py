@@ -11,7 +11,6 @@ from kgfs.config import Config
 from kgfs.errors import BadInputError, KgfsError, OlderCopyError
 from kgfs.ingest.keeping.ship import refuse_older
 from kgfs.stores.error_log import ErrorLog, Trouble
-from kgfs.stores.journal.following import confirmed
 from kgfs.stores.stores import Stores
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ class Confirming:
             refuse_older(self._stores.journal, last)
             if is_to_be_bound and last:
                 bind(self._config)
-            if last <= confirmed(self._stores.journal):
+            if last <= self._stores.journal.confirmed():
                 self.current.set()
             self._trouble.over()
         except (OlderCopyError, BadInputError):

@@ -235,11 +235,14 @@ def derive_vectors(config: Config, stores: Stores, embed_again: Callable[[], obj
     """Make the vectors anew from what is kept, where they were lost, are another model's, or were half made by one that was
     killed. One process does, others wait; ``embed_again`` is called before, and nobody waits for it. AwayError and
     TimedOutError as their server has it. MissingError or RotError, once, where what is kept of a document is lost, when all
-    others have theirs: it gets them when it is read again."""
+    others have theirs: it gets them when it is read again. Of vectors on a server that homes share the latter is left to the home that
+    has its turn."""
     if stores.vectors is None:
         return
     if not stores.vectors.complete():
         embed_again()
+    if stores.journal.sharing and config.vectors.store != "sqlite":
+        return  # the home that has its turn writes there
     lost: KgfsError | None = None
     with locked(config.run / RESTORING):
         known = any(stores.journal.names.counts().values())

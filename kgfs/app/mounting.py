@@ -27,11 +27,11 @@ from kgfs.stores.mount_notes import GARAGE, mount_note
 from kgfs.stores.projection.progress import metrics_text
 from kgfs.stores.servers import requests_text
 from kgfs.stores.stores import Stores
-from kgfs.stores.vectors.owners import take_place
-from kgfs.stores.worker_lock import WorkerLock
+from kgfs.stores.worker_lock import WorkerLock, worker_alive
 
 if TYPE_CHECKING:
     from kgfs.fuse.metrics import Requests
+    from kgfs.ingest.working.follow_graph import GraphFollower
     from kgfs.tree.gate import Gate
 
 COLLECT_AFTER = 100_000
@@ -48,15 +48,10 @@ NO_PAUSE = 5.0
 """They are loaded after so many seconds, whoever walks or copies."""
 
 
-def prepare_mount(
-    config: Config, progress: Callable[[int, int, str], None], told: Callable[[str], None], *, worker: bool = True
-) -> None:
+def prepare_mount(config: Config, progress: Callable[[int, int, str], None], told: Callable[[str], None]) -> None:
     """Make the home; where others share its bucket it begins with a snapshot, which may take long. ``progress`` is told how much of how
-    much is there, and of what. BadInputError where a ``worker`` would refuse to keep vectors."""
+    much is there, and of what."""
     make_home(config)
-    if worker and config.models.embedder != "none" and config.garage_store.shared and config.vectors.store != "sqlite":
-        told("Asking the bucket whose vectors stand where these are to")
-        take_place(config)
     if config.garage_store.shared:
         from kgfs.app.beginning import begin_with_snapshot  # of shared homes alone
 
@@ -65,6 +60,10 @@ def prepare_mount(
 
 EXCHANGE_AGAIN = 5.0
 """Seconds between looks at what other homes did, where they share a garage, while the bucket does not answer."""
+FOLLOW_EVERY = 0.1
+"""Seconds between looks whether the graph has followed the ledger as far as that is known here. Asks no server."""
+WORKER_FOLLOWS = 1.0
+"""Seconds that a worker of the home may take to follow before its mount does."""
 
 
 def run_mount(
@@ -129,6 +128,11 @@ def run_mount(
             rhythm = Rhythm(stores.journal, lambda: deposits.copies.times_kept)
             await keep_exchanging(rhythm, shipping(config, stores, exchange), exchange.look, errors)
 
+        async def do_follow() -> None:
+            from kgfs.ingest.working.follow_graph import GraphFollower  # of shared homes alone
+
+            await keep_following(config, GraphFollower(config, stores), errors)
+
         async def note_the_end() -> None:
             try:
                 await trio.sleep_forever()
@@ -155,7 +159,12 @@ def run_mount(
                         options,
                         log_error=errors.add,
                         news=news.poll,
-                        tasks=[do_chores, *([do_exchange] if sharing else []), go_on_at_a_pause, note_the_end],
+                        tasks=[
+                            do_chores,
+                            *([do_exchange, do_follow] if sharing else []),
+                            go_on_at_a_pause,
+                            note_the_end,
+                        ],
                         ready=ready,
                         requests=requests,
                         connected=note.connected,
@@ -186,6 +195,26 @@ async def keep_exchanging(
         except KgfsError as error:
             trouble.met(error)
             pause = EXCHANGE_AGAIN
+        await trio.sleep(pause)
+
+
+async def keep_following(config: Config, follower: GraphFollower, errors: ErrorLog) -> None:
+    """Bring the graph to where the ledger is known to be, without end. A worker of the home does that where one lives and keeps up. What
+    fails is told as it is of chores, and tried again."""
+    import trio
+
+    trouble, behind_since = Trouble(errors, "follow"), trio.current_time()
+    while True:
+        pause = FOLLOW_EVERY
+        if not follower.is_behind:
+            behind_since = trio.current_time()
+        elif trio.current_time() - behind_since >= WORKER_FOLLOWS or not worker_alive(config.run):
+            try:
+                await trio.to_thread.run_sync(follower.follow)
+                trouble.over()
+            except KgfsError as error:
+                trouble.met(error)
+                pause = EXCHANGE_AGAIN
         await trio.sleep(pause)
 
 

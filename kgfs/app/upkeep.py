@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from kgfs.app.binding import refuse_others
@@ -23,7 +23,7 @@ from kgfs.stores.database import fault_of, remove_database
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.journal.sqlite import SqliteJournal
 from kgfs.stores.naming import ontology_called
-from kgfs.stores.vectors.owners import take_place
+from kgfs.stores.stores import Stores
 from kgfs.stores.worker_lock import worker_alive
 from kgfs.stores.worker_turn import in_place_of_worker
 
@@ -32,7 +32,7 @@ def rebuild_home(config: Config, ontology: str, progress: Callable[[int, int], N
     """Derive graph and vectors anew, of everything or of the ontology of that name, in place of the worker; how many
     publications were carried out; of everything in any case where the graph was lost. A database that cannot be used any more is
     removed first, which needs that nobody else has it open (BusyError)."""
-    from kgfs.ingest.life.rebuild import rebuild
+    from kgfs.ingest.life.rebuild import rebuild_graph, rebuild_vectors
 
     with in_place_of_worker(config.run):
         _remove_unusable(config)
@@ -41,15 +41,15 @@ def rebuild_home(config: Config, ontology: str, progress: Callable[[int, int], N
             if found and is_graph_lost(stores):  # the others would look as if they had been emptied
                 found = None
             model = model_in_use(config, stores)
-        if model:
-            take_place(config)
         vectors_lost = config.run / "vectors.rebuilding"
         with (
             open_stores(config, vectors_of=model, derive=False) as stores,
             only_deriver(config, stores, meeting(config), whole=found is None) as stores,
         ):
             vectors_lost.touch(mode=0o600)  # so that, killed before the end, they are derived when they are next opened
-            done = rebuild(stores, progress, found.id if found else "")
+            done = rebuild_graph(stores, progress, found.id if found else "")
+            with _writing_vectors(config, stores) as alone:
+                rebuild_vectors(alone, found.id if found else "")
             vectors_lost.unlink()
             return done
 
@@ -63,6 +63,22 @@ def rebuild_projection(config: Config, progress: Callable[[int, int], None]) -> 
 
     with in_place_of_worker(config.run), open_stores(config, make=False) as stores:
         write_anew(config, stores, progress)
+
+
+@contextmanager
+def _writing_vectors(config: Config, stores: Stores) -> Iterator[Stores]:
+    """Where homes share a server of vectors one at a time writes there. Killed, the next that has its turn begins anew."""
+    if not stores.journal.sharing or config.vectors.store == "sqlite" or stores.vectors is None:
+        yield stores
+        return
+    from kgfs.ingest.working.vector_positions import position_of
+
+    with only_changer(config, stores, meeting(config)) as alone:
+        position = position_of(config, alone)
+        position.forget()
+        yield alone
+        position.write(alone.graph.followed() or 0)
+        position.conclude()
 
 
 def check_home(

@@ -27,7 +27,6 @@ from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.mount_notes import KNOWLEDGE, mount_notes
 from kgfs.stores.servers import is_open_to_others, keep_secrets_from_core_dumps, warn_of_plain_text
 from kgfs.stores.stores import Stores
-from kgfs.stores.vectors.owners import take_place
 from kgfs.stores.worker_lock import WorkerLock, worker_note
 from kgfs.stores.worker_turn import LOOK, place_wanted
 
@@ -82,7 +81,7 @@ def run_worker(
     """Be the worker of a home until stopped; BusyError if there is one. ``watch`` is called between documents;
     ``stoppable`` is given the function that stops it, callable from any thread or signal handler. A verb that wants
     its place for a while gets it. With ``while_in_use`` it ends, too, once every
-    session of the home has: a mount that was killed cannot stop the worker it started. BadInputError where its vectors would stand among those of another graph."""
+    session of the home has: a mount that was killed cannot stop the worker it started."""
     from kgfs.compute.local import LocalCompute
     from kgfs.ingest.life.embed_again import embed_again
     from kgfs.ingest.reading.clock import StageClock
@@ -102,8 +101,6 @@ def run_worker(
             former = {key: worker_note(config.run).get(key, "") for key in ("embedder", "reason")}
             lock.note({"state": LOADING, **former})
             compute = compute or LocalCompute(config.models)
-            if compute.embedding_model:
-                take_place(config)
             with (
                 open_stores(config, vectors_of=compute.embedding_model, vectors_later=True) as stores,
                 closing(_engine(config, compute, stores)) as engine,

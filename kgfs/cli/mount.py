@@ -10,7 +10,6 @@ from pathlib import Path
 
 import click
 
-from kgfs.app import api
 from kgfs.app.binding import refuse_nothing
 from kgfs.app.home import make_home
 from kgfs.app.mounting import prepare_mount, run_garage_mount, run_mount
@@ -76,12 +75,10 @@ def command(
         click.echo(f"{mountpoint}: this home is mounted there already.", err=True)
         return
     where = check(mountpoint, MountOptions(allow_other=allow_other))
-    if no_worker and not ready_fd and api.stands_still(config):
-        click.echo(f"Without a worker {api.STANDS_STILL}.", err=True)
     with Steps() as step:
         if view == KNOWLEDGE:
             with Bar() as bar:
-                prepare_mount(config, bar.show, step, worker=not no_worker)
+                prepare_mount(config, bar.show, step)
         if not foreground:
             if config.on_servers:
                 step("Starting the mount, which first asks the bucket what is to be known here")

@@ -15,20 +15,22 @@ from kgfs.stores.disk_reserve import DiskReserve, ReserveState
 from kgfs.stores.hosts import host_id, known_roll
 from kgfs.stores.journal.contract_jobs import Job
 from kgfs.stores.journal.contract_names import Names
-from kgfs.stores.mount_notes import mount_notes
+from kgfs.stores.mount_notes import KNOWLEDGE, mount_notes
 from kgfs.stores.projection.progress import projection_page
 from kgfs.stores.stores import Stores
 from kgfs.stores.worker_lock import worker_alive, worker_note
 
 STANDS_STILL = (
-    "what other homes read, forget and purge is not done to this one's graph, and their purges wait for it; kgfs worker, or a"
-    " mount without --no-worker, does it"
+    "what other homes read, forget and purge is not done to this one's graph, and their purges wait for it; kgfs mount, or"
+    " kgfs worker, does it"
 )
 
 
 def stands_still(config: Config) -> bool:
     """Whether nobody does to a graph of the home's own what other homes did to theirs. Quick."""
-    return config.garage_store.shared and not worker_alive(config.run)
+    if not config.garage_store.shared or worker_alive(config.run):
+        return False
+    return not any(note.alive and note.view == KNOWLEDGE for note in mount_notes(config.run))
 
 
 def status(config: Config, stores: Stores, *, named: int = -1) -> dict[str, Any]:

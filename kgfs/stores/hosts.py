@@ -23,7 +23,6 @@ from kgfs.errors import MissingError
 from kgfs.stores.garage.contract import Objects
 from kgfs.stores.journal.encoding import decode_if
 from kgfs.stores.journal.facts import ForgettingDone
-from kgfs.stores.journal.following import confirmed
 from kgfs.stores.notes import write_note
 from kgfs.stores.snapshots.layout import delete_of
 from kgfs.stores.stores import Stores
@@ -125,7 +124,7 @@ def is_left_aside(stores: Stores, key: str) -> bool:
 
 def read_roll(config: Config, stores: Stores) -> Roll:
     """As it is in the garage now. Raises what the garage raises."""
-    followed = confirmed(stores.journal)
+    followed = stores.journal.confirmed()
     hosts = tuple(_hosts(stores.garage.objects))
     slowest = min((host.followed for host in hosts), default=followed)
     before = known_roll(config)

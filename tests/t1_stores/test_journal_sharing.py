@@ -16,7 +16,6 @@ from kgfs.domain.names import MAX_NAME_BYTES, decode_name, encode_name
 from kgfs.errors import LostLeaseError
 from kgfs.stores.journal import facts as f
 from kgfs.stores.journal.encoding import decode
-from kgfs.stores.journal.following import confirmed
 from kgfs.stores.journal.sharing.rebase import NotKeptError
 from kgfs.stores.journal.sharing.tail import Tail
 from kgfs.stores.journal.sqlite import SqliteJournal
@@ -764,7 +763,7 @@ def test_what_is_delivered_costs_as_much_however_much_is_not_delivered_yet(two: 
     def portion() -> None:
         first, entries = journal.unshipped(10)
         journal.follow(list(enumerate(entries, first)))
-        assert confirmed(journal) == first + 9
+        assert journal.confirmed() == first + 9
 
     def behind(facts: int) -> int:
         journal.record(*(folder_below(two.here.root, f"{journal.seq()}-{number}") for number in range(facts)))

@@ -24,7 +24,7 @@ from kgfs.stores.damage import Damage, Kind
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.graph.sqlite import SqliteGraph
 from kgfs.stores.hosts import host_id, read_roll
-from kgfs.stores.journal.facts import GraphFact
+from kgfs.stores.journal.facts import GraphFact, ReadingOwed
 from kgfs.stores.naming import find_document
 from kgfs.stores.notes import write_note
 from kgfs.stores.stores import Stores
@@ -390,4 +390,30 @@ def test_the_position_that_a_former_version_noted_is_taken_over(
         there.work()
         assert derived == anew and graph.followed() is not None
         assert not graph_note(there.host.config).exists()
+    same(homes)
+
+
+@pytest.mark.claim("MACH-3")
+@pytest.mark.logs("recover MissingError: The garage has lost readings/")
+def test_a_home_that_lacks_what_a_publication_needs_waits_there_and_the_others_go_on(homes: tuple[Home, Home]) -> None:
+    here, there = homes
+    here.deposit("00", "01")
+    here.work()
+    here.lose_reading("00.txt")
+    there.host.exchange()
+    there.deposit("02")
+    with taking_turns(there.pipeline(), there.meet) as turns:
+        for _ in range(3):
+            assert turns.publisher() is None, "what it decides might not hold in graphs that have more"
+            turns.keep_up(now=True)
+    assert there.host.config.errors_log.read_text().count("MissingError") == 1
+    here.host.exchange()
+    assert here.work(hanging()) == 1
+    lost = find_document(here.stores, here.host.config.run, "Notes/documents/00.txt").doc_id
+    here.stores.journal.record(ReadingOwed(lost, "as check --repair has it", 1, run="repair-1"))
+    here.host.exchange()
+    assert here.work(hanging()) == 1
+    there.host.exchange()
+    there.work(hanging())
+    same_step_by_step(homes)
     same(homes)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,16 +20,19 @@ from kgfs.ingest.life import rebuild
 from kgfs.ingest.reading.clock import StageClock
 from kgfs.ingest.working import follow_graph as following_graph
 from kgfs.ingest.working import follow_vectors as following
+from kgfs.ingest.working import shared_commits
 from kgfs.ingest.working.follow_vectors import follow_vectors
 from kgfs.ingest.working.pipeline import Pipeline
 from kgfs.ingest.working.turns import PUBLISH, Alone, Together, Turns, taking_turns
+from kgfs.ingest.working.vector_positions import position_of
 from kgfs.ingest.working.worker import Worker
 from kgfs.settings import Models
+from kgfs.settings import Vectors as VectorSettings
 from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.garage.embedded import FileGarage
-from kgfs.stores.journal.following import confirmed
 from kgfs.stores.leases.bucket import BucketLeases
 from kgfs.stores.leases.holding import Holding
+from kgfs.stores.positions import POSITIONS
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter, Row, Vectors
 from kgfs.stores.vectors.sqlite import SqliteVectors
@@ -59,9 +63,9 @@ def test_they_follow_and_are_the_same(home: Path, tmp_path: Path) -> None:
             assert stores.vectors is not None
             with closing(SqliteVectors(other.vectors_db, model)) as mine:
                 there: Stores = replace(stores, vectors=mine)
-                there.graph.note_followed(confirmed(there.journal))
-                follow_vectors(other, there)
-                follow_vectors(other, there)
+                there.graph.note_followed(there.journal.confirmed())
+                for _ in range(2):
+                    follow_vectors(there, position_of(other, there))
                 return rows(mine), rows(stores.vectors)
 
     ingest(config, tmp_path, a=TEXT.format("garbage collector", "tracing algorithm"))
@@ -183,8 +187,8 @@ def test_they_do_not_run_ahead_of_a_graph_of_the_homes_own(tmp_path: Path, monke
         there.exchange()
         real, left = following_graph.follow_graph, ["c"]
 
-        def followed(config: Config, stores: Stores) -> int:
-            upto = real(config, stores)
+        def followed(*words: Any, **named: Any) -> int:
+            upto = real(*words, **named)
             if left:
                 publish(left.pop(), "reference counting", "tracing algorithm")
                 there.exchange()
@@ -203,6 +207,76 @@ def test_they_do_not_run_ahead_of_a_graph_of_the_homes_own(tmp_path: Path, monke
         work(there)
         assert here.stores.vectors is not None and there.stores.vectors is not None
         assert rows(here.stores.vectors) == rows(there.stores.vectors) != []
+
+
+def test_homes_share_vectors_on_a_server_which_the_one_that_has_its_turn_writes(tmp_path: Path) -> None:
+    """Killed before it had written there: the next one does, from the position that the bucket knows."""
+    garage, compute = MemoryGarage(), LocalCompute(Models(extractor="statistics"))
+    server = MemoryVectors(compute.embedding_model)
+    with ExitStack() as stack:
+        homes: list[Host] = []
+        for name in ("here", "there"):
+            made = host(tmp_path / name, garage)
+            stack.callback(made.session.close)
+            made.config = replace(made.config, vectors=VectorSettings(store="qdrant", url="http://127.0.0.1:1"))
+            made.stores = replace(made.stores, vectors=server)
+            stack.enter_context(closing(made.stores.graph))
+            stack.enter_context(closing(made.stores.journal))
+            homes.append(made)
+        here, there = homes
+
+        def work(one: Host) -> None:
+            pipeline = Pipeline(one.config, one.stores, compute, StageClock(), LocalEngine(compute, garage.objects))
+            with taking_turns(pipeline, lambda _: one.exchange.meet()) as turns:
+                Worker(pipeline, ErrorLog(one.config.errors_log), one.exchange, turns).run(until_idle=True)
+
+        def written(one: Host, stem: str, *things: str) -> int:
+            name = one.file(f"{stem}.txt", TEXT.format(*things).encode())
+            one.settle()
+            one.exchange()
+            return name.id
+
+        def held(one: Host) -> bool:
+            """Whether the server has the documents and concepts of the graph, and no others."""
+            graph = one.stores.graph
+            (ontology,) = one.stores.journal.names.ontologies()
+            shown = {row.doc_id for row in graph.documents(ontology.id)}
+            concepts = {concept.concept_id for concept in graph.concepts(ontology.id)}
+            kept = server.fetch(Filter())
+            found = {row.doc_id for row in kept if row.kind == "source"}, {r.item for r in kept if r.kind == "concept"}
+            return found == (shown, concepts) != (set(), set())
+
+        here.ontology()
+        first = written(here, "a", "garbage collector", "root set")
+        work(here)
+        assert held(here)
+        there.exchange()
+        written(there, "b", "memory cell", "weak reference")
+        work(there)
+        assert held(there)
+        here.exchange()
+        written(here, "c", "reference counting", "tracing algorithm")
+        with pytest.MonkeyPatch.context() as patched, pytest.raises(ZeroDivisionError):
+            patched.setattr(shared_commits, "follow_vectors", lambda *_: 1 / 0)
+            pipeline = Pipeline(here.config, here.stores, compute, StageClock(), LocalEngine(compute, garage.objects))
+            with taking_turns(pipeline, lambda _: here.exchange.meet()) as turns:
+                turns.publisher()
+        there.exchange()
+        work(there)
+        here.exchange()
+        work(here)
+        assert held(there) and held(here)
+        assert len(list(garage.objects.keys(POSITIONS))) == 1
+        here.deposits.remove(first)
+        here.exchange()
+        work(here)
+        assert held(here)
+        server.clear()
+        assert not server.complete()
+        there.exchange()
+        written(there, "d", "root set", "memory cell")
+        work(there)
+        assert held(there), "what the server lost is put there again"
 
 
 def test_rows_of_documents_that_left_are_removed_in_portions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

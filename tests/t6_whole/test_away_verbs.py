@@ -15,7 +15,6 @@ from kgfs.config import load
 from kgfs.ingest.keeping.ship import entries
 from kgfs.stores.journal.encoding import decode
 from kgfs.stores.journal.facts import ReadingOwed
-from kgfs.stores.vectors.owners import take_place
 from scripts.servers.process import running
 from tests.support.logs import AWAY
 from tests.support.peers.buckets import Server
@@ -104,15 +103,14 @@ def test_ingest_does_what_was_asked_once_the_keys_are_taken_again(far: Place, tm
 
 
 @pytest.mark.claim("SHARE-10")
-def test_a_graph_that_nobody_keeps_current_is_told_of(far: Place) -> None:
-    assert STILL in far.run("mount", far.mountpoint, "--no-worker").stderr
-    assert STILL in far.run("status").stdout
-    assert far.status()["stands_still"]
-    assert json.loads((far.mountpoint / ".kgfs/status.json").read_text())["stands_still"]
+def test_a_graph_that_nobody_keeps_current_is_told_of(far: Place, tmp_path: Path) -> None:
+    far.run("ingest", written(tmp_path, 1), "--ontology", "Notes")
+    assert far.status()["stands_still"] and STILL in far.run("status").stdout
+    far.run("mount", far.mountpoint, "--no-worker")
+    assert not far.status()["stands_still"]
+    assert not json.loads((far.mountpoint / ".kgfs/status.json").read_text())["stands_still"]
     far.umount()
-    assert STILL not in far.run("mount", far.mountpoint).stderr
-    until(lambda: not far.status()["stands_still"], 60)
-    assert STILL not in far.run("status").stdout
+    assert STILL in far.run("status").stdout
 
 
 @pytest.mark.claim("AWAY-9")
@@ -140,18 +138,6 @@ def test_what_is_known_here_is_told_while_the_bucket_is_silent(far: Place, seawe
         found = hosts()
         assert SILENT in found["away"] and [host["id"] for host in found["hosts"]] == known
     until(lambda: far.status()["away"] is None)
-
-
-def test_vectors_of_two_graphs_are_not_kept_in_one_place(far: Place, tmp_path: Path) -> None:
-    """Told before Qdrant is asked: nobody listens there."""
-    file = far.home / "config.toml"
-    file.write_text(file.read_text() + '[vectors]\nstore = "qdrant"\nurl = "http://127.0.0.1:1"\n')
-    take_place(load(far.home))
-    second = Place(tmp_path / "second", far.mountpoint, {**far.environment, "KGFS_MODELS_EMBEDDER": "auto"})
-    second.home.mkdir()
-    (second.home / "config.toml").write_text(file.read_text())
-    refused = second.run("mount", second.mountpoint, expect=3)
-    assert "vectors.prefix of its own" in refused.stderr
 
 
 @pytest.mark.claim("WORK-6")

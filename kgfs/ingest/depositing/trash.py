@@ -25,7 +25,6 @@ from kgfs.ingest.keeping.settle import Settler
 from kgfs.stores.found import ontology_of
 from kgfs.stores.journal.contract_names import Trashed
 from kgfs.stores.journal.facts import TrashEmptied, TrashRestored
-from kgfs.stores.journal.following import confirmed
 from kgfs.stores.naming import find_removed, removed_below
 from kgfs.stores.portions import portions
 from kgfs.stores.stores import Stores
@@ -144,6 +143,6 @@ def drop_unheld(stores: Stores, settler: Settler, between: Callable[[], None] = 
                     objects.delete(key)
                 journal.drop_unheld(keys)
                 continue
-            known = confirmed(journal)
+            known = journal.confirmed()
             if not journal.unshipped(1)[1]:  # else some are unheld by what may be taken back
                 giving.give_up(keys, known)

@@ -17,7 +17,6 @@ from kgfs.stores.error_log import ErrorLog
 from kgfs.stores.hosts import host_id
 from kgfs.stores.journal.encoding import decode_if
 from kgfs.stores.journal.facts import ContentKept, ForgettingDone
-from kgfs.stores.journal.following import confirmed
 from kgfs.stores.portions import portions
 from kgfs.stores.stores import Stores
 from kgfs.stores.waiting import LEAVING, WAITING, copies_leaving, is_awaited, waiting_key
@@ -59,7 +58,7 @@ class GivingUp:
     def _conclude(self, keys: Sequence[str]) -> None:
         stores, objects = self._stores, self._stores.garage.objects
         with ThreadPoolExecutor(AT_ONCE, "kgfs-giving-up") as several:
-            wanted = _wanted(stores, keys, confirmed(stores.journal))
+            wanted = _wanted(stores, keys, stores.journal.confirmed())
             vouched = several.map(lambda key: _may_be_wanted(stores, self.aside + key, key), keys)
             wanted |= {key for key, is_vouched in zip(keys, vouched, strict=True) if is_vouched}
             needless = [key for key in keys if key not in wanted or self.bring_back(key)]

@@ -11,7 +11,6 @@ from kgfs.stores.garage.contract import Ledger
 from kgfs.stores.journal.contract import Journal
 from kgfs.stores.journal.encoding import decode, decode_if
 from kgfs.stores.journal.facts import DocumentRead, Fact
-from kgfs.stores.journal.following import confirmed
 from kgfs.stores.readings import load_reading, reading_key
 from kgfs.stores.stores import Stores
 
@@ -82,7 +81,7 @@ def facts_since(journal: Journal, ledger: Ledger, after: int) -> Iterator[tuple[
     while True:
         page = journal.facts(after, AT_ONCE, confirmed=True)
         before = after
-        for seq, fact in _known_in(ledger, after, confirmed(journal)) if page is None else page:
+        for seq, fact in _known_in(ledger, after, journal.confirmed()) if page is None else page:
             yield seq, fact
             after = seq
         if after == before:

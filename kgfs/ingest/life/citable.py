@@ -7,7 +7,6 @@ from kgfs.errors import MissingError
 from kgfs.ingest.keeping.ship import facts_since
 from kgfs.stores.chunk_index import ChunkIndex
 from kgfs.stores.journal.facts import DocumentRead, Fact, ForgettingDone
-from kgfs.stores.journal.following import confirmed
 from kgfs.stores.readings import load_reading
 from kgfs.stores.stores import Stores
 
@@ -18,7 +17,7 @@ FACTS_AT_ONCE = 500
 def follow_chunks(stores: Stores, index: ChunkIndex) -> None:
     """Let the index know every publication and purge that the ledger has. Loads each Reading that it does not know yet, once. AwayError and
     TimedOutError where the bucket is away; what was followed before stays."""
-    upto = confirmed(stores.journal)
+    upto = stores.journal.confirmed()
     if index.followed() > upto:  # the home was put back to an earlier day
         index.clear()
     batch: list[tuple[int, Fact]] = []

@@ -38,7 +38,6 @@ from kgfs.stores.journal.facts import (
     OntologyRemoved,
     SearchRemoved,
 )
-from kgfs.stores.journal.following import confirmed
 from kgfs.stores.naming import Found, FoundKind
 from kgfs.stores.portions import portions
 from kgfs.stores.readings import keep_text, load_reading
@@ -180,7 +179,7 @@ def order(deposits: Deposits, stores: Stores, planned: Plan) -> Order:
     """Make the plan true for names, and owe the rest. BusyError where something got another name, or was written, since the plan
     was made. What is deposited, named or written before it is carried out stays, here and by other homes
     (:func:`~.forgotten.outcome`)."""
-    at, after = time.time_ns(), confirmed(stores.journal)
+    at, after = time.time_ns(), stores.journal.confirmed()
     suppressed = {
         concept_id_of(concept.ontology, normalise_label(form))
         for concept in planned.gone

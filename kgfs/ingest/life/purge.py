@@ -29,7 +29,6 @@ from kgfs.stores.database import remove_database
 from kgfs.stores.graph.sqlite import built_beside
 from kgfs.stores.graph.vocabulary import Redaction, RelationshipRow
 from kgfs.stores.journal.contract_names import Forgetting
-from kgfs.stores.journal.following import confirmed
 from kgfs.stores.readings import FOUNDING, Reading, decode_decisions, decode_reading, reading_key, text_of
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.opening import may_hold_vectors, open_vectors
@@ -163,7 +162,7 @@ def conclude(config: Config, stores: Stores, done: Container[str]) -> None:
 
         Exchange(config, stores).deliver()
         # What is not deleted here is before this home says that it has obeyed the purge.
-        delete_purged(config, stores.garage.objects, confirmed(stores.journal))
+        delete_purged(config, stores.garage.objects, stores.journal.confirmed())
         settler = Settler(config, stores)
         GivingUp(stores, config).conclude(settler.alone)
         with settler.alone():

@@ -30,7 +30,6 @@ from kgfs.stores.journal.facts import (
     Fact,
     ForgettingDone,
 )
-from kgfs.stores.journal.following import confirmed
 from kgfs.stores.portions import portions
 from kgfs.stores.readings import (
     Decisions,
@@ -72,7 +71,7 @@ def rebuild_graph(stores: Stores, progress: Progress = lambda done, total: None,
     """As ``rebuild``, without the vectors. Of a ledger that homes share, what it is known to have when this is called and, of
     one ontology, what the graph has followed."""
     sharing = stores.journal.sharing
-    upto = (stores.graph.followed() or 0 if ontology else confirmed(stores.journal)) if sharing else EVER
+    upto = (stores.graph.followed() or 0 if ontology else stores.journal.confirmed()) if sharing else EVER
     facts = list(_facts(stores, ontology, upto))
     total = sum(isinstance(fact, DocumentRead) for fact in facts)
     done = 0

@@ -13,7 +13,6 @@ from kgfs.ingest.sharing.obey import is_obeyed
 from kgfs.ingest.sharing.snapshots import delete_purged
 from kgfs.stores.garage.durable import os_errors
 from kgfs.stores.hosts import Host, host_id, read_roll, say
-from kgfs.stores.journal.following import confirmed
 from kgfs.stores.stores import Stores
 
 EVERY = 10.0
@@ -33,7 +32,7 @@ def acknowledge(config: Config, stores: Stores) -> None:
         if looked.exists() and 0 <= time.time() - looked.stat().st_mtime < EVERY:
             return
         looked.touch(mode=0o600)
-    followed = confirmed(stores.journal)
+    followed = stores.journal.confirmed()
     roll = read_roll(config, stores)
     own = next((host for host in roll.hosts if host.id == host_id(config)), None)
     said = own.followed if own is not None else 0

@@ -22,7 +22,6 @@ from kgfs.stores.garage.contract import Objects
 from kgfs.stores.garage.durable import os_errors
 from kgfs.stores.garage.opening import open_garage
 from kgfs.stores.hosts import host_id, purges_between
-from kgfs.stores.journal.following import confirmed
 from kgfs.stores.leases.bucket import BucketLeases
 from kgfs.stores.leases.contract import Lease
 from kgfs.stores.leases.holding import Holding
@@ -73,7 +72,7 @@ def _keep(config: Config, stores: Stores, ending: threading.Event) -> None:
         while not ending.wait(pause):
             pause = LOOK
             try:
-                upto = confirmed(stores.journal)
+                upto = stores.journal.confirmed()
                 if upto == looked or stores.journal.jobs.owed():
                     continue
                 if is_due(config, garage.objects, upto):

@@ -9,6 +9,7 @@ twice, since its commits are known by their ids.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from kgfs.config import Config
 from kgfs.errors import BusyError
@@ -17,7 +18,6 @@ from kgfs.ingest.keeping.followed import graph_note, read_note
 from kgfs.ingest.keeping.ship import facts_since
 from kgfs.ingest.life.rebuild import purges_among, rebuild_graph, replay_in_graph, without_purged
 from kgfs.stores.journal.facts import Fact, ForgettingDone, GraphFact
-from kgfs.stores.journal.following import confirmed
 from kgfs.stores.locks import locked_within
 from kgfs.stores.stores import Stores
 
@@ -27,12 +27,43 @@ PATIENCE = 60.0
 """Seconds to wait for another process of this home that follows."""
 
 
-def follow_graph(config: Config, stores: Stores, patience: float = PATIENCE) -> int:
+class GraphFollower:
+    """Follows the ledger again and again for one process; one thread at a time. Looks at no fact twice."""
+
+    def __init__(self, config: Config, stores: Stores) -> None:
+        self._config = config
+        self._stores = stores
+        self._passed = -1
+        """Up to this fact nothing is left to be carried out in this graph."""
+        self._clears = -1
+        """Which graph that was: another process may put one in its place that was derived up to an earlier fact."""
+
+    def follow(self) -> None:
+        """Do what :func:`follow_graph` does, unless another process of the home is at it: then the next call does. Quick where nothing
+        is new."""
+        with suppress(BusyError):
+            for _ in range(2):  # the first may put a graph that it derives in place of what was there
+                if not self.is_behind:
+                    return
+                clears = self._stores.graph.clears()
+                passed = self._passed if clears == self._clears else -1
+                self._passed = follow_graph(self._config, self._stores, 0.0, passed=passed)
+                self._clears = clears
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether there may be something to carry out. Quick."""
+        graph = self._stores.graph
+        return self._stores.journal.confirmed() != self._passed or graph.clears() != self._clears
+
+
+def follow_graph(config: Config, stores: Stores, patience: float = PATIENCE, *, passed: int = -1) -> int:
     """Carry out every fact that the ledger is known to have and the graph has not followed; return the number of the last.
 
     Derives the graph anew where it does not know its position: its file was lost, or is of a home that shared no ledger.
     One process of the home follows at a time; BusyError where another does for longer than ``patience`` seconds. May be called
-    by any thread, and again after any error or kill. MissingError where what the garage kept of a document is lost."""
+    by any thread, and again after any error or kill. ``passed`` is what an earlier call has returned, if this is the same
+    graph: facts up to there are not looked at again. MissingError where what the garage kept of a document is lost."""
     with locked_within(config.run / "follow.lock", patience) as ours:
         if not ours:
             raise BusyError(f"{config.home}: another process is bringing the graph up to date. Try again.")
@@ -42,23 +73,21 @@ def follow_graph(config: Config, stores: Stores, patience: float = PATIENCE) -> 
         position = graph.followed()
         if position is None:
             position = _position_of_former_version(config, stores)
-        upto = confirmed(stores.journal)
+        upto = stores.journal.confirmed()
         if position is None or position > upto:
             rebuild_graph(stores)
             return graph.followed() or 0
-        return _carry_out(stores, position, upto)
+        return _carry_out(stores, max(position, passed), upto)
 
 
 def _carry_out(stores: Stores, position: int, upto: int) -> int:
-    noted = position
     for number, fact in _graph_facts(stores, position, upto):
         replay_in_graph(fact, stores)
         if isinstance(fact, ForgettingDone) and fact.purge:
             stores.graph.redact([], [])
         stores.graph.note_followed(number)
-        noted = number
         border("followed-in-graph")
-    if upto - noted >= NOTED_EVERY:
+    if upto - (stores.graph.followed() or 0) >= NOTED_EVERY:
         stores.graph.note_followed(upto)
     return upto
 

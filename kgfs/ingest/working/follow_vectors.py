@@ -6,12 +6,11 @@ from itertools import islice, takewhile
 
 from kgfs.config import Config
 from kgfs.errors import KgfsError, MissingError, RotError
-from kgfs.ingest.keeping.followed import read_note, vectors_note
 from kgfs.ingest.keeping.ship import facts_since
 from kgfs.ingest.life.purge import decided_about
 from kgfs.ingest.life.rebuild import ReplayedVectors, rebuild_vectors
+from kgfs.ingest.working.vector_positions import Position
 from kgfs.stores.journal.facts import ConceptsMerged, DocumentForgotten, DocumentRead, Fact, ForgettingDone
-from kgfs.stores.notes import write_note
 from kgfs.stores.stores import Stores
 from kgfs.stores.vectors.contract import Filter, Vectors
 from kgfs.stores.vectors.unindexing import unindex
@@ -20,46 +19,39 @@ AT_ONCE = 1000
 
 
 def has_own_vectors(config: Config, stores: Stores) -> bool:
-    """Return whether this home keeps vectors that have to follow a shared ledger."""
+    """Return whether this home keeps vectors in a file that has to follow a shared ledger. Vectors on a server are written by the home
+    that has its turn."""
     return stores.journal.sharing and stores.vectors is not None and config.vectors.store == "sqlite"
 
 
-def are_behind(config: Config, stores: Stores) -> bool:
-    """Return whether the graph has followed further than the vectors. Quick."""
-    assert stores.vectors is not None
-    upto = _brought(config, stores.vectors)
+def are_behind(stores: Stores, position: Position) -> bool:
+    """Return whether the graph has followed further than the vectors."""
+    upto = position.read()
     return upto is None or upto < (stores.graph.followed() or 0)
 
 
-def follow_vectors(config: Config, stores: Stores) -> None:
-    """Bring the vectors to the fact that the graph has followed. A note holds how far they were brought: without it, or
-    where the ledger does not tell what came then, they are made anew, without asking a model. Each fact may be done twice. MissingError or RotError, once, where what is kept
+def follow_vectors(stores: Stores, position: Position) -> None:
+    """Bring the vectors to the fact that the graph has followed. They are made anew, without asking a model, where their position is not
+    known, or where a server has lost them. Each fact may be carried out twice. MissingError or RotError, once, where what is kept
     of a document is lost, when all else is done: it gets its rows when it is read again, or ``kgfs check`` misses them."""
     assert stores.vectors is not None
-    bound = stores.graph.followed() or 0
-    note, upto = vectors_note(config, stores.vectors.model), _brought(config, stores.vectors)
+    bound, upto = stores.graph.followed() or 0, position.read()
     lost: KgfsError | None = None
-    if upto is not None:
+    if upto is not None and stores.vectors.complete():
         told = takewhile(lambda fact: fact[0] <= bound, facts_since(stores.journal, stores.garage.ledger, upto))
         while page := list(islice(told, AT_ONCE)):
             lost = _follow(stores, stores.vectors, [fact for _, fact in page]) or lost
             upto = page[-1][0]
-            write_note(note, [upto])
-    if upto is None or upto < bound:
+            position.write(upto)
+    else:
         try:
             rebuild_vectors(stores)
         except (MissingError, RotError) as error:
             lost = error
         stores.vectors.erase([], [])  # no trace of what was purged elsewhere
-        write_note(note, [bound])
+        position.write(bound)
     if lost is not None:
         raise lost
-
-
-def _brought(config: Config, vectors: Vectors) -> int | None:
-    """The last fact that was done to them; None where that is not known."""
-    noted = read_note(vectors_note(config, vectors.model))
-    return noted[0] if noted else None
 
 
 def _follow(stores: Stores, vectors: Vectors, facts: list[Fact]) -> MissingError | RotError | None:

@@ -9,7 +9,8 @@ from kgfs.config import Config
 from kgfs.errors import LostLeaseError
 from kgfs.failpoints import border
 from kgfs.ingest.working.follow_graph import follow_graph
-from kgfs.ingest.working.follow_vectors import follow_vectors, has_own_vectors
+from kgfs.ingest.working.follow_vectors import follow_vectors
+from kgfs.ingest.working.vector_positions import position_of
 from kgfs.stores.journal.facts import GraphFact
 from kgfs.stores.stores import Stores
 
@@ -27,6 +28,7 @@ class SharedCommits:
         self._stores = stores
         self._exchange = exchange
         self._follows = follow_graph(config, stores)
+        self._position = position_of(config, stores) if stores.vectors is not None else None
         self.stores = replace(stores, publish=self._publish)
         """The same, to change the graph with."""
 
@@ -36,9 +38,15 @@ class SharedCommits:
         return self._stores.journal.changed_elsewhere() > self._follows
 
     def follow_vectors(self) -> None:
-        """Bring the vectors to where the graph is."""
-        if has_own_vectors(self._config, self._stores):
-            follow_vectors(self._config, self._stores)
+        """Bring the vectors to where the graph is, in a file of this home or on a server that all share; errors as of
+        :func:`.follow_vectors`."""
+        if self._position is not None:
+            follow_vectors(self._stores, self._position)
+
+    def conclude(self) -> None:
+        """Before the turn ends: let the next home know how far the vectors are."""
+        if self._position is not None:
+            self._position.conclude()
 
     def _publish(self, fact: GraphFact) -> None:
         self._stores.journal.record(replace(fact, follows=self._follows))

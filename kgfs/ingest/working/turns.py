@@ -23,6 +23,7 @@ from kgfs.stores.leases.holding import Holding
 from kgfs.stores.stores import Stores
 
 if TYPE_CHECKING:  # models, which a verb that changes the graph may not need
+    from kgfs.ingest.working.follow_graph import GraphFollower
     from kgfs.ingest.working.pipeline import Pipeline
     from kgfs.ingest.working.shared_commits import Exchange, SharedCommits
 
@@ -32,8 +33,12 @@ OVERTAKEN = (
 )
 LOOK = 0.5
 """Seconds between looks whether another has let go."""
-KEEP_UP_EVERY = 2.0
-"""Seconds between looks at what others did, while they have their turns."""
+KEEP_UP_EVERY = 0.1
+"""Seconds between looks at what others did, while they have their turns. Asks no server."""
+SERVER_EVERY = 30.0
+"""Seconds between looks whether vectors on a server, which homes share, hold what was published."""
+KEEP_UP_AGAIN = 5.0
+"""The same after one that failed."""
 
 
 class Turns(Protocol):
@@ -125,6 +130,8 @@ class Together:
         self._ours: tuple[Lease, Pipeline, SharedCommits] | None = None
         self._not_before = 0.0
         self._keep_up_next = 0.0
+        self._follower: GraphFollower | None = None
+        self._server_next = 0.0
         self._told: set[str] = set()
         """What could not be done for something that is lost."""
 
@@ -133,6 +140,19 @@ class Together:
     def prepare(self) -> bool:
         """What was ordered is carried out even where no document waits for its turn. Who has it did that when it began."""
         return not self._pipeline.stores.journal.names.forgettings_count() or self.publisher() is not None
+
+    def _is_server_behind(self) -> bool:
+        """Whether vectors on a server lack what is published, since the home that published it was killed. Looked at seldom."""
+        if time.monotonic() < self._server_next:
+            return False
+        self._server_next = time.monotonic() + SERVER_EVERY
+        from kgfs.ingest.working.follow_vectors import are_behind
+        from kgfs.ingest.working.vector_positions import position_of
+
+        config, stores = self._pipeline.config, self._pipeline.stores
+        if stores.vectors is None or config.vectors.store == "sqlite":
+            return False
+        return are_behind(stores, position_of(config, stores))
 
     def publisher(self) -> Pipeline | None:
         from kgfs.ingest.working.shared_commits import SharedCommits
@@ -148,6 +168,8 @@ class Together:
             return None
         self._not_before = time.monotonic() + LOOK
         self.keep_up()  # what takes long, while others may go on
+        if self._follower is None or self._follower.is_behind:
+            return None
         lease_now = self._holding.take(PUBLISH)
         if lease_now is None:
             return None
@@ -169,11 +191,12 @@ class Together:
     def pass_on(self) -> None:
         if self._ours is None:
             return
-        lease, _, _ = self._ours
+        lease, _, commits = self._ours
         self._ours = None
         try:
             if self._holding.holds(lease):
                 self._exchange(self._pipeline.stores)
+                commits.conclude()
         finally:
             self._holding.release(lease)
 
@@ -189,21 +212,28 @@ class Together:
     def keep_up(self, *, now: bool = False) -> None:
         if self._ours is not None or (time.monotonic() < self._keep_up_next and not now):
             return
-        from kgfs.ingest.working.follow_graph import follow_graph
+        from kgfs.ingest.working.follow_graph import GraphFollower
         from kgfs.ingest.working.follow_vectors import are_behind, follow_vectors, has_own_vectors
+        from kgfs.ingest.working.vector_positions import position_of
 
         config, stores = self._pipeline.config, self._pipeline.stores
+        if self._follower is None:
+            self._follower = GraphFollower(config, stores)
+        pause = KEEP_UP_AGAIN
         with suppress(*AWAY), self._as_far_as_possible():
-            follow_graph(config, stores)
-            if has_own_vectors(config, stores) and are_behind(config, stores):
-                follow_vectors(config, stores)
-        self._keep_up_next = time.monotonic() + KEEP_UP_EVERY
+            self._follower.follow()
+            if has_own_vectors(config, stores) and are_behind(stores, position := position_of(config, stores)):
+                follow_vectors(stores, position)
+            pause = KEEP_UP_EVERY
+            if self._is_server_behind():
+                self._keep_up_next = time.monotonic() + pause
+                self.publisher()
+        self._keep_up_next = time.monotonic() + pause
 
     @contextmanager
     def _as_far_as_possible(self) -> Iterator[None]:
-        """What one document or one order lost in the garage, or an order that a server has not the memory for, ends no turn, else it
-        would end everybody's for good: it is said once, and tried again at the next. What is published meanwhile does not depend on
-        it, as little as for a worker that is alone."""
+        """What one document or one order has lost in the garage ends no turn, else it would end everybody's for good: it is said once,
+        and tried again at the next."""
         try:
             yield
         except (LostLeaseError, FullError, *AWAY):
@@ -262,6 +292,7 @@ def only_changer(config: Config, stores: Stores, exchange: Exchange, patience: f
         except LostLeaseError as error:
             raise BusyError(OVERTAKEN) from error
         exchange(stores)
+        commits.conclude()
         if commits.is_overtaken:
             raise BusyError(OVERTAKEN)
 

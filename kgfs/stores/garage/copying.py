@@ -18,6 +18,7 @@ from kgfs.stores.garage.sums import Summer
 from kgfs.stores.hosts import HOSTS
 from kgfs.stores.leases.bucket import LEASES
 from kgfs.stores.portions import portions
+from kgfs.stores.positions import POSITIONS
 from kgfs.stores.snapshots.layout import SNAPSHOTS
 
 T = TypeVar("T")
@@ -55,7 +56,7 @@ def copy_news(source: Objects, target: Objects, room: Path) -> None:
 
 def _kept(source: Objects) -> Iterator[tuple[str, int]]:
     """Which homes share the source, whose turn it is, and what new ones begin with, is nothing to its copy."""
-    return (found for found in source.keys("") if not found[0].startswith((HOSTS, LEASES, SNAPSHOTS)))
+    return (found for found in source.keys("") if not found[0].startswith((HOSTS, LEASES, POSITIONS, SNAPSHOTS)))
 
 
 def copy_ledger(entries: Iterable[bytes], target: Ledger) -> None:

@@ -136,6 +136,10 @@ class Journal(Protocol):
 
     def shipped(self, upto: int) -> None: ...
 
+    def confirmed(self) -> int:
+        """Return the number of the ledger's newest fact that is known here: facts behind it may still get other numbers. Quick."""
+        ...
+
     @property
     def sharing(self) -> bool:
         """Whether other homes may write to the same ledger. Quick."""

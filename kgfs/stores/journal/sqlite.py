@@ -259,6 +259,9 @@ class SqliteJournal:
             self._writer.sync()  # the ledger must not be ahead of the journal after a power failure
         return rows[0][0], entries
 
+    def confirmed(self) -> int:
+        return int(self._readers.mine().execute("SELECT upto FROM shipped").fetchone()[0])
+
     def changed(self) -> bool:
         with self._watching:
             before, self._seen = self._seen, self._data_version()
