@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from kgfs.app.asking import away
-from kgfs.app.home import HASTE, open_stores, ship_rest
+from kgfs.app.home import HASTE, open_existing, ship_rest
 from kgfs.app.working import request_settling, run_worker
 from kgfs.config import Config
 from kgfs.domain.documents import State
@@ -45,7 +45,7 @@ def wait(config: Config, timeout: float, progress: Progress) -> None:
     ``timeout`` is in seconds, 0 for none. FailedDocumentsError where documents could not be read; TimedOutError after the
     time-out while a worker lives; NoWorkerError where work is owed and no worker lives.
     """
-    with open_stores(config, make=False) as stores:
+    with open_existing(config) as stores:
         request_settling(config)
         _wait(config, stores.journal, timeout, progress)
         found = owed(stores.journal)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from kgfs.app.home import open_stores
+from kgfs.app.home import open_existing
 from kgfs.app.queries import named_document, ontology_of
 from kgfs.app.worker_place import in_worker_place
 from kgfs.config import Config
@@ -54,7 +54,7 @@ def split_concept(
 def _decide(config: Config, plan: Callable[[Stores], Plan], agree: Agree) -> Plan | None:
     from kgfs.ingest.matching.concepts import catch_up, decide
 
-    with open_stores(config, make=False) as stores:
+    with open_existing(config) as stores:
         planned = plan(stores)
     if not agree(planned):
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -47,28 +47,60 @@ HASTE = 3.0
 """Seconds that a bucket may be silent to those who only tell how things stand, or end."""
 
 
+def open_stores(config: Config, vectors_of: str = "") -> AbstractContextManager[Stores]:
+    """The stores of a home, which is made where it is not there. Where a database is gone it is derived from the garage first.
+
+    ``vectors_of`` names the embedding model whose vectors are wanted; without one there are none. BadInputError where its garage
+    is another than the configuration says.
+    """
+    return _opened(config, vectors_of)
+
+
+def open_existing(config: Config) -> AbstractContextManager[Stores]:
+    """As :func:`open_stores`, of a home that is there; else MissingError."""
+    return _opened(config, make=False)
+
+
+def open_to_ask(config: Config) -> AbstractContextManager[Stores]:
+    """As :func:`open_existing`. A home that knows by itself what was done in it, for no other shares its garage, is opened without
+    a word to any server."""
+    return _opened(config, make=False, later=True)
+
+
+def open_unheard(config: Config) -> AbstractContextManager[Stores]:
+    """As :func:`open_existing`. Any home in a bucket that knows something is opened without a word to that; :func:`hear` is to be
+    called."""
+    return _opened(config, make=False, known=True)
+
+
+def open_for_mount(config: Config) -> AbstractContextManager[Stores]:
+    """As :func:`open_stores`, and as silently as :func:`open_to_ask`; :class:`~.confirming.Confirming` is to ask."""
+    return _opened(config, later=True)
+
+
+def open_for_worker(config: Config, vectors_of: str) -> AbstractContextManager[Stores]:
+    """As :func:`open_stores`. Vectors are not looked at yet: :func:`derive_vectors` is to be called, by one who can wait for a
+    server that is away."""
+    return _opened(config, vectors_of, vectors_later=True)
+
+
+def open_to_derive(config: Config, vectors_of: str = "", *, make: bool = True) -> AbstractContextManager[Stores]:
+    """As :func:`open_stores`, or without ``make`` as :func:`open_existing`. Graph and vectors are left as they are, for one who
+    derives them himself."""
+    return _opened(config, vectors_of, make=make, derive=False)
+
+
 @contextmanager
-def open_stores(
+def _opened(
     config: Config,
-    *,
     vectors_of: str = "",
+    *,
     make: bool = True,
     derive: bool = True,
     vectors_later: bool = False,
-    mounted: bool = False,
     later: bool = False,
     known: bool = False,
 ) -> Iterator[Stores]:
-    """The stores of a home. Where a database is gone it is derived from the garage first.
-
-    ``derive`` false leaves graph and vectors as they are, for one who derives them himself. ``vectors_of`` names the
-    embedding model whose vectors are wanted; without one there are none. With ``vectors_later`` they are not looked at yet:
-    :func:`derive_vectors` is to be called, by one who can wait for a server that is away. With ``later`` a home that knows by
-    itself what was done in it, for no other shares its garage, is opened without a word to any server. ``mounted``: so it is,
-    :class:`~.confirming.Confirming` is to ask. With ``known`` any home in a bucket that knows something is opened without a word
-    to that; :func:`hear` is to be called. A home that is not there is made or, for those who only ask (``make`` false),
-    MissingError. BadInputError where its garage is another than the configuration says.
-    """
     if not make:
         refuse_nothing(config)
     make_home(config)
@@ -80,7 +112,7 @@ def open_stores(
         garage, journal = open_garage(config), SqliteJournal(config.front_db)
         if config.garage_store.shared:
             journal.share()
-        later = (mounted or later) and not journal.sharing and journal.seq() > 0
+        later = later and not journal.sharing and journal.seq() > 0
         graph = open_graph(config)
         stores = Stores(garage, journal, graph)
         if vectors_of:
@@ -105,7 +137,7 @@ def in_haste(config: Config) -> Config:
 
 
 def hear(config: Config, stores: Stores) -> KgfsError | None:
-    """Learn from the bucket what is not known here, of a home that was opened without (``known``). Where that is away, silent for
+    """Learn from the bucket what is not known here, of a home that was opened by :func:`open_unheard`. Where that is away, silent for
     ``garage.timeout``, or being asked by another process of the home for as long, all is as it was known last, and why is
     returned."""
     if config.garage_store.store == "files":
@@ -128,7 +160,7 @@ def as_they_are(config: Config) -> Iterator[Stores]:
     refuse_nothing(config)
     if not (config.front_db.exists() and config.graph_db.exists()):
         # An original that the graph is derived from may lack: just what is looked for.
-        with suppress(MissingError), open_stores(config, make=False):
+        with suppress(MissingError), open_existing(config):
             pass
     make_home(config)
     with ExitStack() as stack:

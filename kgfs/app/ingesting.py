@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kgfs.app.backlog import Progress, read_backlog
-from kgfs.app.home import open_deposits, open_stores
+from kgfs.app.home import open_deposits, open_existing, open_stores
 from kgfs.app.queries import Removed, removed_file
 from kgfs.config import Config
 from kgfs.domain.documents import State
@@ -76,7 +76,7 @@ def ingest(
     owed is read. Errors of reading are those of :func:`~kgfs.app.backlog.read_backlog`.
     """
     with (
-        open_stores(config, make=bool(asked.ontology)) as stores,
+        (open_stores if asked.ontology else open_existing)(config) as stores,
         open_deposits(config, stores) as (deposits, _),
     ):
         failed = _deposit(config, stores, deposits, files, asked, tell, progress)
@@ -195,7 +195,7 @@ def restore_removed(config: Config, words: Sequence[str], as_path: str = "") -> 
     asked. What cannot go back below a folder, because something stands in its place, stays in the trash while the rest goes
     back; ExistsError names it in the end. BadInputError: ``as_path`` for several files.
     """
-    with open_stores(config, make=False) as stores, open_deposits(config, stores) as (deposits, _):
+    with open_existing(config) as stores, open_deposits(config, stores) as (deposits, _):
         for each in words:
             found, kept = trash.find_all(stores, config.run, each), list[str]()
             if as_path and len(found) > 1:
@@ -220,7 +220,7 @@ def empty_trash(config: Config, older_than_days: float, agree: Callable[[Sequenc
     Originals that no path has, now or in its versions, leave the garage. What was read of them stays until it is purged.
     """
     before = time.time_ns() - int(older_than_days * trash.DAY)
-    with open_stores(config, make=False) as stores, open_deposits(config, stores) as (deposits, _):
+    with open_existing(config) as stores, open_deposits(config, stores) as (deposits, _):
         found = [removed_file(stores, gone) for gone in trash.listed(stores, before)]
         if not agree(found) or not found:
             return 0

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kgfs.app.confirming import Confirming
-from kgfs.app.home import make_home, open_deposits, open_stores
+from kgfs.app.home import make_home, open_deposits, open_existing, open_for_mount
 from kgfs.app.working import chores_of
 from kgfs.config import Config
 from kgfs.errors import BusyError, KgfsError
@@ -89,7 +89,7 @@ def run_mount(
     refused: list[KgfsError] = []
     paused = threading.Event()
     with (
-        open_stores(config, mounted=True) as stores,
+        open_for_mount(config) as stores,
         open_deposits(config, stores) as (deposits, session),
     ):
         requests = Requests()
@@ -245,7 +245,7 @@ def run_garage_mount(config: Config, mountpoint: Path, *, allow_other: bool = Fa
     options = fuse.MountOptions(allow_other=allow_other, read_only=True, home=config.home, waits=waits)
     where = fuse.check(mountpoint, options)
     errors = ErrorLog(config.errors_log)
-    with open_stores(config, make=False) as stores:
+    with open_existing(config) as stores:
         view = GarageView(stores, os.getuid(), os.getgid(), time.time_ns(), TREE)
         vfs = Vfs(GarageRoot(view), lambda: space_of(config.home))
         news = GarageFeed(view, vfs)

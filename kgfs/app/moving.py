@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kgfs.app.home import UNFINISHED, open_stores
+from kgfs.app.home import UNFINISHED, open_existing
 from kgfs.config import Config, load
 from kgfs.errors import BadInputError, ExistsError, MissingError
 from kgfs.failpoints import border
@@ -53,7 +53,7 @@ def plan_migration(config: Config, goal: Config) -> Plan:
     (a graph's server gets its constraints)."""
     from kgfs.ingest.mending.migrate import plan
 
-    with open_stores(config, make=False) as stores:
+    with open_existing(config) as stores:
         if _begun(goal, stores) is None:
             _check_empty(goal, embedding_model_of(stores))
         return plan(stores)
@@ -65,7 +65,7 @@ def migrate_home(config: Config, goal: Config, planned: Plan, progress: Progress
     from kgfs.ingest.mending.migrate import Migration
 
     with ExitStack() as stack:
-        source = stack.enter_context(open_stores(config, make=False))
+        source = stack.enter_context(open_existing(config))
         note = _begun(goal, source)
         model = embedding_model_of(source)
         if note is None:

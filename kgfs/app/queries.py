@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from kgfs.app.home import hear, in_haste, open_stores
+from kgfs.app.home import hear, in_haste, open_existing, open_to_ask, open_unheard
 from kgfs.compute.patience import Patience
 from kgfs.config import Config
 from kgfs.domain.documents import Ontology
@@ -57,7 +57,7 @@ class SpokenOf:
 
 def search(config: Config, words: str, ontology: str = "", limit: int = LIMIT) -> ResultPage:
     """Return the passages that answer the words best, of one ontology or of all. MissingError for an unknown ontology."""
-    with open_stores(config, make=False, later=True) as stores:
+    with open_to_ask(config) as stores:
         searched = ontology_of(stores, ontology) if ontology else None
         found = find(stores, config.run, words, searched.id if searched else "", Patience(SEARCH_SECONDS), limit)
         page, _ = page_of(stores, found)
@@ -71,7 +71,7 @@ def document(config: Config, named: str) -> tuple[dict[str, Any], KgfsError | No
     BadInputError for words that can mean two.
     """
     config = in_haste(config)
-    with open_stores(config, make=False, known=True) as stores:
+    with open_unheard(config) as stores:
         away = hear(config, stores)
         return document_page(stores, named_document(config, stores, named)), away
 
@@ -79,7 +79,7 @@ def document(config: Config, named: str) -> tuple[dict[str, Any], KgfsError | No
 def status(config: Config) -> tuple[dict[str, Any], KgfsError | None]:
     """Return the state of the home (``knowledge.status`` lists the fields), and why the bucket could not be asked."""
     config = in_haste(config)
-    with open_stores(config, make=False, known=True) as stores:
+    with open_unheard(config) as stores:
         away = hear(config, stores)
         return status_of(config, stores), away
 
@@ -94,7 +94,7 @@ def projection_state(config: Config) -> dict[str, Any] | None:
 
 def history(config: Config, named: str) -> list[dict[str, Any]]:
     """Return plain data about each version of a file, oldest first. Names and errors as of :func:`document`."""
-    with open_stores(config, make=False, later=True) as stores:
+    with open_to_ask(config) as stores:
         return history_of(stores, named_document(config, stores, named))
 
 
@@ -102,7 +102,7 @@ def cite(config: Config, chunk_id: str) -> Cited:
     """Return what a ``chunk_id`` was issued for, whatever became of its document. MissingError for one that never was issued, and for one of a
     purged document. AwayError or TimedOutError where that stands in a bucket that is away."""
     with (
-        open_stores(config, make=False, later=True) as stores,
+        open_to_ask(config) as stores,
         closing(ChunkIndex(config.chunk_index_db)) as index,
     ):
         follow_chunks(stores, index)
@@ -111,14 +111,14 @@ def cite(config: Config, chunk_id: str) -> Cited:
 
 def difference(config: Config, named: str, old: int, new: int) -> tuple[Found, Difference]:
     """Return what changed between two versions of a file, and the file. MissingError for a version that there is not."""
-    with open_stores(config, make=False, later=True) as stores:
+    with open_to_ask(config) as stores:
         found = named_document(config, stores, named)
         return found, difference_of(stores, found, old, new)
 
 
 def compare_readings(config: Config, ontology: str) -> Comparison:
     """Return what the newest reading of each document changed against the one before it."""
-    with open_stores(config, make=False) as stores:
+    with open_existing(config) as stores:
         return compare(stores, ontology_of(stores, ontology))
 
 
@@ -126,7 +126,7 @@ def documents_of_concept(config: Config, ontology: str, concept: str) -> list[Sp
     """Return the documents that speak of a concept, in order of deposit. MissingError for an unknown concept."""
     from kgfs.ingest.matching.concept_plans import speaking_of
 
-    with open_stores(config, make=False, later=True) as stores:
+    with open_to_ask(config) as stores:
         names = stores.journal.names
         return [
             SpokenOf(doc_id, tuple(names.path(name.id) or "" for name in names.names_of(doc_id)), label, quotes)
@@ -136,7 +136,7 @@ def documents_of_concept(config: Config, ontology: str, concept: str) -> list[Sp
 
 def removed(config: Config) -> list[Removed]:
     """Return what the trash holds, the newest last."""
-    with open_stores(config, make=False, later=True) as stores:
+    with open_to_ask(config) as stores:
         found = sorted(trash.listed(stores), key=lambda gone: (gone.at, gone.path, gone.id))
         return [removed_file(stores, gone) for gone in found]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kgfs.app.backlog import Progress, read_backlog
-from kgfs.app.home import open_stores
+from kgfs.app.home import open_existing
 from kgfs.app.queries import ontology_of
 from kgfs.config import Config
 from kgfs.domain.documents import INGEST_VERSION, Document
@@ -50,7 +50,7 @@ def regenerate(
     from kgfs.compute.local import LocalCompute
     from kgfs.ingest.life.regeneration_plan import plan
 
-    with open_stores(config, make=False) as stores:
+    with open_existing(config) as stores:
         found = ontology_of(stores, ontology)
         names = stores.journal.names
         compute = LocalCompute(replace(config.models, extractor=extractor) if extractor else config.models)
@@ -80,7 +80,7 @@ def reprocess(
     if only_failed and target_version is not None:
         raise BadInputError("--failed and --target-version choose documents in two ways. Give one of them.")
     target = INGEST_VERSION if target_version is None else target_version
-    with open_stores(config, make=False) as stores:
+    with open_existing(config) as stores:
 
         def choose() -> list[Document]:
             names = stores.journal.names

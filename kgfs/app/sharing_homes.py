@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kgfs.app.home import hear, in_haste, open_stores
+from kgfs.app.home import hear, in_haste, open_unheard
 from kgfs.app.snapshots import snapshots_in
 from kgfs.config import Config
 from kgfs.errors import KgfsError, MissingError, UnsupportedError
@@ -19,7 +19,7 @@ def hosts(config: Config) -> tuple[dict[str, Any], KgfsError | None]:
     """Return the homes that share the bucket, its snapshots and the purges that wait for some homes, and why the bucket could not be asked (None where
     it was): then they are as the bucket said last. UnsupportedError where the home shares nothing."""
     config = in_haste(config)
-    with open_stores(config, make=False, known=True) as stores:
+    with open_unheard(config) as stores:
         _refuse_alone(stores.journal.sharing)
         away = hear(config, stores)
         page = sharing_page(config)
@@ -42,7 +42,7 @@ def strike_off(config: Config, host: str, agree: Callable[[Host], bool]) -> None
 
     One that comes back all the same obeys what it missed before it does anything else. MissingError for an unknown id.
     """
-    with open_stores(config, make=False, known=True) as stores:
+    with open_unheard(config) as stores:
         _refuse_alone(stores.journal.sharing)
         away = hear(config, stores)
         if away:

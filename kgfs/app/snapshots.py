@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import closing
 
-from kgfs.app.home import model_in_use, open_stores
+from kgfs.app.home import model_in_use, open_existing
 from kgfs.config import Config
 from kgfs.errors import BusyError, UnsupportedError
 from kgfs.ingest.sharing.snapshots import make_snapshot
@@ -22,7 +22,7 @@ LOOK = 1.0
 def put_snapshot(config: Config) -> Manifest:
     """Make a snapshot of the home now and put it into the bucket that it shares. BusyError where that cannot be within PATIENCE
     seconds; UnsupportedError where no other home shares the garage; other errors as of :func:`.make_snapshot`."""
-    with open_stores(config, make=False) as stores, closing(open_garage(config, cached=False)) as garage:
+    with open_existing(config) as stores, closing(open_garage(config, cached=False)) as garage:
         if not stores.journal.sharing:
             raise UnsupportedError("No other home shares this garage: garage.shared is not set.")
         deadline, model = time.monotonic() + PATIENCE, model_in_use(config, stores)

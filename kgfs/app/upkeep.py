@@ -7,7 +7,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from kgfs.app.binding import refuse_others
-from kgfs.app.home import as_they_are, make_home, model_in_use, open_stores
+from kgfs.app.home import as_they_are, make_home, model_in_use, open_existing, open_stores, open_to_derive
 from kgfs.config import Config
 from kgfs.errors import BadInputError, BusyError, UnsupportedError
 from kgfs.ingest.keeping.sessions import alive_sessions
@@ -36,14 +36,14 @@ def rebuild_home(config: Config, ontology: str, progress: Callable[[int, int], N
 
     with in_place_of_worker(config.run):
         _remove_unusable(config)
-        with open_stores(config, make=False, derive=False) as stores:
+        with open_to_derive(config, make=False) as stores:
             found = ontology_called(stores, ontology) if ontology else None
             if found and is_graph_lost(stores):  # the others would look as if they had been emptied
                 found = None
             model = model_in_use(config, stores)
         vectors_lost = config.run / "vectors.rebuilding"
         with (
-            open_stores(config, vectors_of=model, derive=False) as stores,
+            open_to_derive(config, vectors_of=model) as stores,
             only_deriver(config, stores, meeting(config), whole=found is None) as stores,
         ):
             vectors_lost.touch(mode=0o600)  # so that, killed before the end, they are derived when they are next opened
@@ -61,7 +61,7 @@ def rebuild_projection(config: Config, progress: Callable[[int, int], None]) -> 
         raise BadInputError("graph.store is not 'neo4j': the graph is projected to no server.")
     from kgfs.ingest.working.projecting import write_anew
 
-    with in_place_of_worker(config.run), open_stores(config, make=False) as stores:
+    with in_place_of_worker(config.run), open_existing(config) as stores:
         write_anew(config, stores, progress)
 
 
@@ -127,7 +127,7 @@ def restore_originals(
 def back_up_home(config: Config, folder: Path, keep: int, progress: Callable[[int, int], None]) -> BackedUp:
     """See ``stores.backup``. Works while mounts and a worker use the home."""
     _kept_in_files(config, "backed up")
-    with open_stores(config, make=False) as stores:
+    with open_existing(config) as stores:
         # What one that was killed was settling is in the garage, and in the spool no more, where the names say it is.
         Settler(config, stores).settle_now()
         return back_up(config, stores.garage.objects, folder, keep, progress)

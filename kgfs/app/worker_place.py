@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from kgfs.app.home import model_in_use, open_stores, ship_rest
+from kgfs.app.home import model_in_use, open_existing, open_to_derive, ship_rest
 from kgfs.config import Config
 from kgfs.ingest.sharing.shipping import meeting
 from kgfs.ingest.working.turns import only_changer
@@ -21,9 +21,9 @@ def in_worker_place(config: Config) -> Iterator[Stores]:
     BusyError where another machine does not let go of the graph in time.
     """
     with in_place_of_worker(config.run):
-        with open_stores(config, make=False) as stores:
+        with open_existing(config) as stores:
             model = model_in_use(config, stores) or ("none" if may_hold_vectors(config) else "")
-        with open_stores(config, vectors_of=model, derive=False) as stores:
+        with open_to_derive(config, vectors_of=model) as stores:
             with only_changer(config, stores, meeting(config)) as alone:
                 yield alone
             ship_rest(config, stores)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kgfs.app.home import derive_vectors, make_home, open_stores, ship_rest
+from kgfs.app.home import derive_vectors, make_home, open_for_worker, ship_rest
 from kgfs.config import Config
 from kgfs.errors import KgfsError, LostLeaseError, MachineError
 from kgfs.fuse.connection import free_clients
@@ -102,7 +102,7 @@ def run_worker(
             lock.note({"state": LOADING, **former})
             compute = compute or LocalCompute(config.models)
             with (
-                open_stores(config, vectors_of=compute.embedding_model, vectors_later=True) as stores,
+                open_for_worker(config, vectors_of=compute.embedding_model) as stores,
                 closing(_engine(config, compute, stores)) as engine,
                 taking_turns(pipeline := Pipeline(config, stores, compute, clock, engine), meeting(config)) as turns,
             ):

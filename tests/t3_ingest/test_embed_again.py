@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from kgfs.app.home import derive_vectors, open_deposits, open_stores
+from kgfs.app.home import derive_vectors, open_deposits, open_for_worker, open_stores, open_to_derive
 from kgfs.app.working import run_worker
 from kgfs.config import Config, load
 from kgfs.errors import LostLeaseError, MissingError
@@ -87,7 +87,7 @@ def test_another_model_takes_over_without_an_extractor_being_asked(
 ) -> None:
     assert {len(vector) for vector in before.values()} == {8}
     compute = Embedding(model="two")
-    with open_stores(config, vectors_of="two", vectors_later=True) as stores:
+    with open_for_worker(config, vectors_of="two") as stores:
         assert rows(stores) == []
         switch(config, stores, compute)
         found = keyed(rows(stores))
@@ -102,7 +102,7 @@ def test_another_model_takes_over_without_an_extractor_being_asked(
         deposit(config, stores, tmp_path, d="Cycles are found by tracing. Tracing finds cycles of objects.")
         work(config, stores, compute)
         assert len(rows(stores)) > len(found)
-    with open_stores(config, vectors_of="one", derive=False) as stores:
+    with open_to_derive(config, vectors_of="one") as stores:
         assert rows(stores) == [], "the former model's are gone"
 
 
@@ -114,17 +114,17 @@ def test_a_kill_in_between_is_resumed_and_leaves_the_former_in_use(config: Confi
         if next(looks) == 2:
             raise LostLeaseError("killed")
 
-    with open_stores(config, vectors_of="two", vectors_later=True) as stores:
+    with open_for_worker(config, vectors_of="two") as stores:
         with pytest.raises(LostLeaseError):
             derive_vectors(config, stores, partial(embed_again, stores, first, interrupt))
         assert first.embedded
-    with open_stores(config, vectors_of="one", derive=False) as stores:
+    with open_to_derive(config, vectors_of="one") as stores:
         assert keyed(rows(stores)) == before
-    with open_stores(config, vectors_of="two", vectors_later=True) as stores:
+    with open_for_worker(config, vectors_of="two") as stores:
         switch(config, stores, second)
         assert keyed(rows(stores)).keys() == before.keys()
     whole = Embedding(model="three")
-    with open_stores(config, vectors_of="three", vectors_later=True) as stores:
+    with open_for_worker(config, vectors_of="three") as stores:
         switch(config, stores, whole)
     assert len(first.embedded) + len(second.embedded) == len(whole.embedded)
 
@@ -136,7 +136,7 @@ def test_what_was_forgotten_then_is_embedded_when_it_comes_back(config: Config, 
         remove(config, stores, "b.txt")
         work(config, stores, Embedding())
     compute = Embedding(model="two")
-    with open_stores(config, vectors_of="two", vectors_later=True) as stores:
+    with open_for_worker(config, vectors_of="two") as stores:
         switch(config, stores, compute)
         without = keyed(rows(stores))
         assert TEXTS["b"] not in compute.embedded
@@ -164,7 +164,7 @@ def remove(config: Config, stores: Stores, name: str) -> None:
 @pytest.mark.claim("VEC-4")
 def test_another_model_takes_over_though_the_reading_of_one_document_is_lost(config: Config, before: Keyed) -> None:
     compute = Embedding(model="two")
-    with open_stores(config, vectors_of="two", vectors_later=True) as stores:
+    with open_for_worker(config, vectors_of="two") as stores:
         assert stores.vectors is not None
         lost = find_document(stores, config.run, "Test/documents/b.txt")
         for key in [key for key, _ in stores.garage.objects.keys(f"readings/{lost.doc_id}/")]:
@@ -191,7 +191,7 @@ def test_what_is_purged_while_there_is_no_embedder_leaves_the_vectors_of_a_forme
             order(deposits, stores, plan(stores, [gone], "orphans", purge=True))
         work(config, stores, Counting())
         assert not stores.journal.names.forgettings()
-    with open_stores(config, vectors_of="one", derive=False) as stores:
+    with open_to_derive(config, vectors_of="one") as stores:
         left = keyed(rows(stores))
         assert left.keys() < before.keys()
         assert {kind for kind, _, _ in before.keys() - left.keys()} == {"source", "concept"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from shutil import rmtree
 
@@ -11,7 +10,7 @@ import pytest
 
 from kgfs.app.binding import NOTE, NOTE_BEFORE, bind, is_bound, refuse_others
 from kgfs.app.confirming import Confirming
-from kgfs.app.home import as_they_are, make_home, open_stores
+from kgfs.app.home import as_they_are, make_home, open_existing, open_stores
 from kgfs.app.upkeep import check_home
 from kgfs.config import Config
 from kgfs.errors import AwayError, BadInputError, KgfsError, MachineError, MissingError
@@ -38,7 +37,7 @@ def test_a_home_gets_no_second_garage_by_a_forgotten_configuration(tmp_path: Pat
     for opening in (open_stores, as_they_are):
         with pytest.raises(BadInputError, match=r"is 'files', not 's3'.*--config"), opening(bucket):
             pass
-    with open_stores(files, make=False):
+    with open_existing(files):
         pass
 
 
@@ -134,7 +133,7 @@ def test_what_a_first_opening_in_vain_leaves_is_no_home_to_those_who_only_ask(tm
     with pytest.raises(AwayError), open_stores(bucket):
         pass
     before = sorted(files.home.rglob("*"))
-    for opening in (partial(open_stores, make=False), as_they_are):
+    for opening in (open_existing, as_they_are):
         with pytest.raises(MissingError, match="no home of kgfs is there yet"), opening(files):
             pass
     assert sorted(files.home.rglob("*")) == before

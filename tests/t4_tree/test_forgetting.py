@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kgfs.app.home import open_deposits, open_stores
+from kgfs.app.home import open_deposits, open_for_mount, open_stores
 from kgfs.compute.engine import LocalEngine
 from kgfs.compute.local import LocalCompute
 from kgfs.config import Config, load
@@ -42,7 +42,7 @@ MONK = "A young monk learns Zen practice. The young monk leaves Zen practice. A 
 def place(home: Path) -> Iterator[Place]:
     compute = LocalCompute(Models(embedder="none", extractor="statistics"))
     config = load(home)
-    with open_stores(config, mounted=True) as stores, open_deposits(config, stores) as (deposits, _):
+    with open_for_mount(config) as stores, open_deposits(config, stores) as (deposits, _):
         yield open_place(config, stores, deposits, compute)
 
 

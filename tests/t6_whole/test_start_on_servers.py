@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from kgfs.app.binding import NOTE, bind
-from kgfs.app.home import make_home, open_stores
+from kgfs.app.home import make_home, open_for_mount, open_stores
 from kgfs.config import load
 from kgfs.domain.identity import new_id
 from kgfs.errors import BadInputError
@@ -32,11 +32,11 @@ NOBODY = "127.0.0.1:9"
 """Where nothing listens."""
 LOADED = """
 import sys
-from kgfs.app.home import open_stores
+from kgfs.app.home import open_for_mount, open_stores
 import kgfs.app.mounting
 from kgfs.config import load
 
-with open_stores(load(), mounted=True) as stores:
+with open_for_mount(load()) as stores:
     print(stores.graph.epoch(), sorted({"minio", "neo4j", "urllib3"} & {*sys.modules}))
 """
 
@@ -99,7 +99,7 @@ def test_a_mount_answers_while_no_server_does(far: Place, epoch: int) -> None:
     ],
 )
 def test_what_cannot_be_is_refused_at_once(far: Place, setting: str, word: str, named: str) -> None:
-    with pytest.raises(BadInputError, match=named), open_stores(load(far.home, environ={setting: word}), mounted=True):
+    with pytest.raises(BadInputError, match=named), open_for_mount(load(far.home, environ={setting: word})):
         pass
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kgfs.app.home import open_stores
+from kgfs.app.home import open_to_derive
 from kgfs.config import load
 from kgfs.stores.vectors.contract import Filter, Row
 from scripts.servers import process, qdrant_wire
@@ -76,7 +76,7 @@ def rows_of(place: Place, monkeypatch: pytest.MonkeyPatch) -> list[Row]:
     with monkeypatch.context() as patch:
         for name, value in place.environment.items():
             patch.setenv(name, value)
-        with open_stores(load(place.home), vectors_of=embedder(place), derive=False) as stores:
+        with open_to_derive(load(place.home), vectors_of=embedder(place)) as stores:
             assert stores.vectors is not None
             return stores.vectors.fetch(Filter())
 
@@ -97,7 +97,7 @@ def texts_on(server: Server, place: Place) -> dict[tuple[str, int], tuple[object
 
 
 def texts_of_graph(home: Path) -> dict[tuple[str, int], tuple[object, ...]]:
-    with open_stores(load(home), derive=False) as stores:
+    with open_to_derive(load(home)) as stores:
         documents = [doc for each in stores.journal.names.ontologies() for doc in stores.graph.documents(each.id)]
         rows = [(document, row) for document in documents for row in stores.graph.sources(document.doc_id)]
     return {
