@@ -52,6 +52,7 @@ def main() -> None:
 def bucket(folder: Path) -> Iterator[str]:
     """The settings of homes that share it. The server has what it had the last time."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    process.end(folder)  # which a bench that was killed has left
     found = seaweedfs.start(folder, process.ports_before(folder))
     try:
         shared = "[garage]\nshared = true\ntimeout = 120.0\n"
