@@ -1,5 +1,5 @@
-"""The tree: what the filesystem looks like. Nodes, inodes, open files, one file a view.
+"""The tree: what the filesystem looks like. Nodes, inodes, open files, one file a view; ``views`` has the table of views.
 
 ``vfs`` is the filesystem without a kernel: ``fuse`` calls it for every request, tests call it directly. Handlers run on
-one event loop; metadata is answered inline from local stores, what may block goes to a thread. Errors are typed.
+one event loop. What need not wait is answered inline, all else in a thread. Errors are typed.
 """
