@@ -163,8 +163,7 @@ class Graph:
     ca_file: str = ""
     """File with the certificates to trust, instead of those of well-known authorities."""
     timeout: float = 30.0
-    """Seconds in which a question is to be answered, retries included; a transaction that writes has ten times as long, one that
-    changes more than ten documents once for each."""
+    """Seconds in which Neo4j is to answer; a transaction that writes has ten times as long. Nothing waits for it."""
 
     def __post_init__(self) -> None:
         if self.store not in ("sqlite", "neo4j"):
