@@ -1,5 +1,6 @@
-"""The place that wires: configuration → stores → use cases → tree → mount. Nothing is decided here.
+"""Wire the layers together: configuration, stores, use cases, tree and mount. The package makes no decisions of its
+own.
 
-``home`` opens what a home keeps; ``mounting`` serves it, ``working`` is its worker, ``deciding`` carries out what a person
-decided, ``upkeep`` finds and mends damage, backs up and rebuilds.
+``home`` opens the stores of a home. ``mounting`` serves a home as a filesystem and ``working`` runs its worker.
+``deciding`` carries out decisions of a person. ``upkeep`` finds and repairs damage, backs a home up and rebuilds it.
 """

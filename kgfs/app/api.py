@@ -1,9 +1,10 @@
-"""List every use case: what people and programs ask of a home, and what they have done to it.
+"""List every use case: the questions that people and programs ask about a home, and the changes that they make to it.
 
-The command line calls these functions, and so does everything else that is to behave like it. Each takes the configuration first
-and plain arguments, opens what it needs, and returns typed results. Errors are those of ``kgfs.errors``. A function that changes
-something that cannot be taken back lightly takes ``agree``: it is called with the plan and says whether to go on. ``progress`` is
-told (done, of how many, what). Reading functions work beside a mount and a worker.
+The command line calls these functions. Any other client that is to behave like the command line calls them too. Each
+function takes the configuration first and then plain arguments, opens the stores that it needs, and returns typed
+results. Errors are those of ``kgfs.errors``. A function whose change cannot easily be undone takes ``agree``, which
+is called with the plan and returns whether to go on. ``progress`` is called with (done, total, unit or subject).
+Functions that only read may run beside a mount and a worker.
 """
 
 from kgfs.app.backlog import FailedDocumentsError, wait

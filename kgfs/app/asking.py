@@ -1,4 +1,4 @@
-"""Asks each server that a configuration names whether it answers, and whether it takes the secrets."""
+"""Ask each server that a configuration names whether it answers and accepts the configured secrets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kgfs.stores.servers import key_in
 from kgfs.stores.vectors.opening import open_vectors
 
 SECONDS = 10.0
-"""Who asks whether a server answers does not wait for longer, whatever the settings say."""
+"""Upper limit of a probe's time-out in seconds, even if the settings allow more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,18 +23,21 @@ class Asked:
     what: str
     where: str
     error: KgfsError | None
-    """None where it answers."""
+    """None if the server answers."""
 
 
 def asked(config: Config, haste: float | None = None) -> Iterator[Asked]:
-    """Changes nothing in the home. Nothing for what stands in files. With ``haste`` one that is silent is waited for so many
-    seconds, and neither Neo4j nor a Ray cluster is asked."""
+    """Probe each configured server and yield one result per server.
+
+    Nothing in the home is changed. Stores that are kept in files yield nothing. With ``haste``, each silent server is
+    waited for at most that many seconds, and neither Neo4j nor a Ray cluster is asked.
+    """
     with TemporaryDirectory() as elsewhere:
         yield from _asked(replace(config, home=Path(elsewhere)), haste)
 
 
 def away(config: Config, haste: float | None = None) -> KgfsError | None:
-    """What a server that is away says, the first that is. As :func:`asked`."""
+    """Return the error of the first server that is away; None if no server is. ``haste`` is as for :func:`asked`."""
     return next((found.error for found in asked(config, haste) if isinstance(found.error, AWAY)), None)
 
 
@@ -82,7 +85,10 @@ def _ask_neo4j(config: Config) -> None:
 
 
 def _ask_cluster(config: Config) -> None:
-    """Whether somebody listens; who, and whether the token is theirs, only a worker finds out, which loads Ray for it."""
+    """Check that a process listens at the cluster's address.
+
+    Whether the process is Ray and accepts the token is found out only by a worker, which loads Ray for this.
+    """
     from kgfs.compute.cluster import look_for
 
     settings = config.cluster

@@ -1,4 +1,4 @@
-"""Wait until what is owed is done: by the worker that lives, or by being it."""
+"""Wait until the backlog is empty: either a live worker empties it, or this process becomes the worker."""
 
 from __future__ import annotations
 
@@ -20,30 +20,33 @@ from kgfs.stores.stores import Stores
 from kgfs.stores.worker_lock import told_of_the_last, worker_alive
 
 Progress = Callable[[int, int, str], None]
-"""Is told (done, of how many, what)."""
+"""A callback that is called with (done, total, subject)."""
 
 READ_EVERY = 0.2
-"""Seconds between two looks while this process waits for others to read."""
+"""Seconds between two polls while this process waits for other processes to read documents."""
 WAIT_EVERY = 0.1
 STANDSTILL = 5.0
-"""Seconds without progress after which servers are asked whether they are there."""
+"""Seconds without progress after which the servers are probed."""
 NO_WORKER = 10.0
-"""Seconds without any worker before a wait is given up: one may just be starting."""
+"""Seconds without a live worker after which a wait is given up. Shorter gaps are tolerated, since a worker may be
+starting.
+"""
 FAILURES_SHOWN = 5
 KEPT = "What is owed stays so, and is done when that answers again; kgfs wait waits for it."
 
 
 class FailedDocumentsError(KgfsError):
-    """Say that nothing is owed any more, but that some documents could not be read."""
+    """The backlog is empty, but some documents could not be read."""
 
     exit_code = 1
 
 
 def wait(config: Config, timeout: float, progress: Progress) -> None:
-    """Return once nothing is owed. Settling is asked for at once instead of after the quiet time.
+    """Return once the backlog is empty. Settling is requested at once, without waiting for the quiet time.
 
-    ``timeout`` is in seconds, 0 for none. FailedDocumentsError where documents could not be read; TimedOutError after the
-    time-out while a worker lives; NoWorkerError where work is owed and no worker lives.
+    ``timeout`` is in seconds; 0 means no limit. Raise FailedDocumentsError if documents could not be read,
+    TimedOutError after the time-out while a worker is alive, and NoWorkerError if the backlog is not empty and no
+    worker is alive.
     """
     with open_existing(config) as stores:
         request_settling(config)
@@ -80,7 +83,9 @@ def _wait(config: Config, journal: Journal, timeout: float, progress: Progress) 
 
 
 def _timed_out(config: Config, still: str) -> KgfsError:
-    """Return the error that says why too little goes on, as far as a server tells, and what to do about it."""
+    """Return the error for an expired wait. It names the server that is away, if one is, and tells the user what to
+    do.
+    """
     said = away(config, HASTE)
     if not worker_alive(config.run):
         return _no_worker(config, still, said)
@@ -89,7 +94,7 @@ def _timed_out(config: Config, still: str) -> KgfsError:
 
 
 def _no_worker(config: Config, still: str, said: KgfsError | None) -> NoWorkerError:
-    """Return the error for a home without a worker. ``said`` is what a server says that is away now."""
+    """Return the error for a home without a worker. ``said`` is the error of a server that is away now, or None."""
     if said:
         return NoWorkerError(f"{still} No worker is alive, and one that is started cannot go on: {said}")
     return NoWorkerError(
@@ -106,12 +111,13 @@ def read_backlog(
     *,
     begun: float | None = None,
 ) -> None:
-    """Return once nothing is left to be read.
+    """Return once no document is left to be read.
 
-    ``settler`` is that of this process's session, if it has one. FailedDocumentsError where documents failed meanwhile.
-    TimedOutError ``timeout`` seconds (0 for none) after ``begun`` (monotonic; else now), once servers were asked which of them
-    is away, each for HASTE seconds at most. What a server that is away says is raised where nothing goes on, after as many
-    attempts as a worker makes that ends when it is idle.
+    ``settler`` is the Settler of this process's session, if it has one. Raise FailedDocumentsError if documents
+    failed during the call. Raise TimedOutError ``timeout`` seconds (0: no limit) after ``begun`` (a monotonic time;
+    default: now); before that, the servers are probed for at most HASTE seconds each, and the error names one that is
+    away. If there is no progress because a server is away, raise that server's error after as many attempts as a
+    worker makes that ends when it is idle.
     """
     begun = time.monotonic() if begun is None else begun
     if settler is not None:
@@ -141,7 +147,8 @@ def _read(config: Config, stores: Stores, settler: Settler, progress: Progress, 
             raise TimedOutError(f"Still owed after {timeout:g} s: {words_of(left)}. {goes_on}")
 
     def stay() -> None:
-        """Settle what this process has written and nobody else does, while others read."""
+        """Settle what this process has written and no other process settles, while another process reads documents.
+        """
         settler.run_once(time.time_ns())
         watch()
         standstill.look(owed(stores.journal))
@@ -162,24 +169,26 @@ def _read(config: Config, stores: Stores, settler: Settler, progress: Progress, 
 
 
 def words_of(found: Owed) -> str:
-    """Return what is owed, in words."""
+    """Return a description of the backlog for people."""
     forgettings = f", {counted(found.forgettings, 'forgetting')}" if found.forgettings else ""
     return f"{counted(found.jobs, 'document')}, {counted(found.unsettled, 'unsettled path')}{forgettings}"
 
 
 class _Standstill:
-    """Notice that nothing goes on because a server is away."""
+    """Detect that there is no progress because a server is away."""
 
     def __init__(self, config: Config, settler: Settler) -> None:
         self._config = config
         self._settler = settler
         self._seen: tuple[object, ...] = ()
         self._asked = 0
-        """How often in vain since anything went on."""
+        """Number of successive probes that found a server away since the last progress."""
         self._next = 0.0
 
     def look(self, left: Owed) -> None:
-        """Raise as :func:`read_backlog` says. To be called often."""
+        """Check for progress, and raise the error of a server that is away as :func:`read_backlog` describes. Call
+        this often.
+        """
         counts = left.unsettled, left.jobs, left.done, left.failed, left.unsupported
         seen = *counts, *((job.doc_id, job.stage, job.progress) for job in left.working)
         if seen != self._seen:

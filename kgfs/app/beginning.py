@@ -1,4 +1,4 @@
-"""How a new home begins with a snapshot from the bucket that it shares, in place of deriving everything from the ledger."""
+"""Start a new home from a snapshot in its shared bucket, instead of deriving all of it from the ledger."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ from kgfs.stores.spare import leave_spare
 from kgfs.stores.vectors.opening import VECTORS_FORMAT
 
 FETCHED = "snapshot.fetched"
-"""In the run folder: what was fetched so far of a snapshot, by the last part of its name in the bucket."""
+"""Folder in the run folder with the files of snapshots that were fetched so far. Each subfolder is named after the
+last part of the snapshot's name in the bucket.
+"""
 
 EVER = 2**63 - 1
 
@@ -41,12 +43,13 @@ def begin_with_snapshot(
     progress: Callable[[int, int], None] = lambda done, total: None,
     told: Callable[[str], None] = lambda step: None,
 ) -> bool:
-    """Where the home has no names yet: fetch the newest snapshot of the bucket that can be used, and make its files those of the home;
-    whether that was done. The home follows the ledger from there.
+    """Fetch the newest usable snapshot of the bucket and install its files in a home that has no names yet.
 
-    One process does, others wait. After a kill the next call goes on with what was fetched. A snapshot that is damaged, incomplete or
-    of another version is passed over, with one line in the log. AwayError and TimedOutError where the bucket is away; FullError where the
-    disk has no room. ``progress`` is told MiB of MiB, ``told`` a step in words.
+    Return whether a snapshot was installed. From there the home follows the ledger. One process does the work while
+    other processes wait. After a kill, the next call continues with the files that were already fetched. A snapshot
+    that is damaged, incomplete or of another version is skipped with one line in the log. Raise AwayError or
+    TimedOutError if the bucket is away, and FullError if the disk has no room. ``progress`` is called with (done,
+    total) in MiB, and ``told`` with a step in words.
     """
     if config.front_db.exists():
         return False
@@ -66,7 +69,7 @@ def begin_with_snapshot(
 
 
 def _take(config: Config, objects: Objects, found: Manifest, progress: Callable[[int, int], None]) -> bool:
-    """Begin with this snapshot; False where it is passed over."""
+    """Start the home from this snapshot. Return False if the snapshot is skipped."""
     files = [file for file in found.files if _is_wanted(config, file)]
     if not files:
         log.warning("passed over: %s has no file of a format that this kgfs has.", found.folder)
@@ -120,7 +123,7 @@ def _fetch(
         there = sum(path.stat().st_size for path in folder.iterdir())
     done, total = 0, sum(file.size for file in files)
     leave_spare(folder, "the snapshot that this home is to begin with", EVER, max(0, total - there))
-    # Before any text of the snapshot is here: from now on purges wait for this home, too.
+    # This must precede the arrival of any text of the snapshot: from now on purges wait for this home too.
     hosts.say(config, objects, 0 if has_own else found.position)
 
     def more(size: int) -> None:
@@ -133,7 +136,10 @@ def _fetch(
 
 
 def _put_in_place(config: Config, folder: Path, files: Sequence[File]) -> None:
-    """The names last: while they are missing all of this is done again after a kill."""
+    """Move the fetched files into the home, the names last.
+
+    While the names are missing, the next call after a kill repeats all of this.
+    """
     targets = {VECTORS: config.vectors_db, GRAPH: config.graph_db, NAMES: config.front_db}
     with os_errors(f"Putting the snapshot in place in {config.home}"):
         for target in targets.values():

@@ -1,7 +1,7 @@
-"""What a home is bound to: where its garage stands.
+"""Bind a home to the place of its garage.
 
-With another garage it would have a second one, and its ledger two halves. A server's address is no part of it, for servers
-move.
+Opened with another garage, a home would have a second one and its ledger would be split in two. The address of a
+server is not part of the binding, because servers move.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from kgfs.stores.locks import locked
 from kgfs.stores.notes import write_note
 
 NOTE = "stores.json"
-"""In the run folder: settings, with the values that the home was made with."""
+"""File in the run folder with the settings, and their values, that the home was made with."""
 NOTE_BEFORE = "garage.store"
-"""There too, of a home that was opened by a version before this note: the kind of its garage and nothing else."""
+"""File in the run folder of a home that was opened by a version without NOTE. It holds the kind of the garage and
+nothing else.
+"""
 LOCK = "stores.lock"
 REMEDY = (
     "Give the configuration that it was made with (--config or KGFS_CONFIG); kgfs migrate copies it to other stores."
@@ -27,8 +29,11 @@ REMEDY = (
 
 
 def _is_there(config: Config) -> bool:
-    """Whether the home was ever opened, or keeps anything. One that could not be opened the first time has folders and empty
-    databases, which are no home: what they would be bound to is not known. Asks no server."""
+    """Return whether the home was ever opened or keeps any data. Ask no server.
+
+    A home whose first opening failed has folders and empty databases. It does not count, because it is not known to
+    which garage it would be bound.
+    """
     if _noted(config) or any(path.is_file() for path in config.garage.rglob("*")):
         return True
     if not config.front_db.exists():
@@ -38,7 +43,7 @@ def _is_there(config: Config) -> bool:
 
 
 def refuse_nothing(config: Config) -> None:
-    """MissingError where no home is."""
+    """Raise MissingError if there is no home."""
     if not _is_there(config):
         raise MissingError(
             f"{config.home}: no home of kgfs is there yet. kgfs mount and kgfs ingest make one; --home or KGFS_HOME name another."
@@ -46,7 +51,9 @@ def refuse_nothing(config: Config) -> None:
 
 
 def refuse_others(config: Config) -> None:
-    """BadInputError where the home is known to be bound to another place than the configuration names. Asks no server."""
+    """Raise BadInputError if the home is known to be bound to another place than the configuration names. Ask no
+    server.
+    """
     noted = _noted(config)
     for setting, said in _named(config).items():
         known = noted.get(setting, said)
@@ -55,21 +62,26 @@ def refuse_others(config: Config) -> None:
 
 
 def refuse_strange(config: Config, journal: Journal, last: int) -> None:
-    """Of a home that is not bound yet: BadInputError where the ledger there, with ``last`` its newest fact, has none, and the
-    home's is known to."""
+    """Raise BadInputError if a home that is not bound yet is opened with a ledger that cannot be its own.
+
+    ``last`` is the newest fact of the configured ledger. The ledger is another one if it is empty although the home
+    knows that its own ledger confirmed facts.
+    """
     if not last and journal.confirmed() > 0:
         said = f"garage.store is '{config.garage_store.store}', and what this home has done is not in the ledger there"
         raise BadInputError(f"{config.home}: {said}. {REMEDY}")
 
 
 def is_bound(config: Config) -> bool:
-    """Whether all that the configuration names is noted."""
+    """Return whether the note holds every value that the configuration names."""
     return _noted(config).items() >= _named(config).items()
 
 
 def bind(config: Config) -> None:
-    """To what the configuration names: once the home could be opened so. As :func:`refuse_others` where another process has just bound it
-    to another place."""
+    """Bind the home to the place that the configuration names. Call this once the home could be opened there.
+
+    Raise the error of :func:`refuse_others` if another process has just bound the home to another place.
+    """
     try:
         with locked(config.run / LOCK):
             refuse_others(config)
@@ -87,7 +99,9 @@ def _named(config: Config) -> dict[str, str]:
 
 
 def _noted(config: Config) -> dict[str, str]:
-    """Nothing where the note was lost, or cannot be read; why not, the home's other files say."""
+    """Return the noted settings; nothing if the note is lost or unreadable. In that case the other files of the home
+    show the cause.
+    """
     try:
         return dict(json.loads((config.run / NOTE).read_text()))
     except (OSError, ValueError, TypeError):

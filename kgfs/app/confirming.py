@@ -1,4 +1,6 @@
-"""Asks the ledger of a home that was mounted without a word to it whether it is the home's, and anything is missing here."""
+"""Verify the ledger of a home that was mounted without asking it: whether it is the home's ledger, and whether the
+home lacks facts.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,15 @@ if TYPE_CHECKING:
     from kgfs.tree.gate import Gate
 
 AGAIN = 5.0
-"""Seconds between questions while the ledger does not answer, or has what is not known to have been sent."""
+"""Seconds between attempts while the ledger does not answer, or may have facts that the home has not confirmed as
+shipped.
+"""
 
 
 class Confirming:
-    """One thread asks. ``current`` is set once the ledger is known to have nothing that is missing here."""
+    """Ask the ledger from one thread. ``current`` is set once the ledger is known to have no fact that is missing in
+    the home.
+    """
 
     def __init__(self, config: Config, stores: Stores) -> None:
         self._config = config
@@ -32,8 +38,11 @@ class Confirming:
             self.current.set()
 
     def ask(self) -> None:
-        """OlderCopyError where facts are missing, BadInputError where a home that is not bound yet has another ledger; it is
-        bound to its own. What else keeps the ledger from answering is noted, once while it lasts."""
+        """Ask the ledger once, and bind the home to its own ledger if it is not bound yet.
+
+        Raise OlderCopyError if the home lacks facts, and BadInputError if a home that is not bound yet is configured
+        with another ledger. Any other error of the ledger is logged, once while it lasts.
+        """
         try:
             last = self._stores.garage.ledger.last_seq()
             is_to_be_bound = not is_bound(self._config)
@@ -51,8 +60,12 @@ class Confirming:
             self._trouble.met(error)
 
     async def follow(self, gate: Gate, refuse: Callable[[KgfsError], None]) -> None:
-        """Open the gate once the ledger was asked, answer or not, for with a server away work goes on; and ask until it is
-        known. Where :meth:`ask` refuses the home the gate stays shut and ``refuse`` is called."""
+        """Open the gate after the first answer or failure of the ledger, and repeat the question until ``current`` is
+        set.
+
+        The gate also opens if the server is away, since work goes on then. If :meth:`ask` refuses the home, the gate
+        stays shut and ``refuse`` is called with the error.
+        """
         import trio
 
         while not self.current.is_set():

@@ -1,4 +1,4 @@
-"""Merge and split concepts, as a person decides."""
+"""Merge and split concepts by decision of a person."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ Agree = Callable[["Plan"], bool]
 
 
 def merge_concepts(config: Config, ontology: str, into: str, others: Sequence[str], agree: Agree) -> Plan | None:
-    """Make all that is said of ``others`` be said of ``into``, where ``agree`` says yes to the plan. Return what was carried out.
+    """Merge the concepts ``others`` into ``into``, if ``agree`` returns True for the plan. Return the plan as carried
+    out, or None.
 
-    Names are those of directories. The Decision is durable, heeded by all later matching, and undone by a split.
+    Names are those of directories. The Decision is durable on return, all later matching obeys it, and a split undoes
+    it.
     """
     from kgfs.ingest.matching.concept_plans import plan_merge
 
@@ -37,10 +39,12 @@ def split_concept(
     name: str,
     agree: Agree,
 ) -> Plan | None:
-    """Let mentions leave a concept: those under the labels, those of the documents or, with both, those under the labels there.
+    """Move mentions out of a concept, if ``agree`` returns True for the plan. Return the plan as carried out, or
+    None.
 
-    They become the concept that their label stands for, under ``name`` if that is not empty. Otherwise as
-    :func:`merge_concepts`.
+    The mentions that move are those with one of ``labels``, or those in one of ``documents``; with both, those with
+    one of the labels in one of the documents. They form the concept that their label stands for, under ``name`` if
+    ``name`` is not empty. Otherwise this is as :func:`merge_concepts`.
     """
     from kgfs.ingest.matching.concept_plans import plan_split
 
@@ -60,7 +64,7 @@ def _decide(config: Config, plan: Callable[[Stores], Plan], agree: Agree) -> Pla
         return None
     with in_worker_place(config) as stores:
         catch_up(stores)
-        planned = plan(stores)  # as things stand now
+        planned = plan(stores)
         decide(stores, planned)
         return planned
 

@@ -1,4 +1,4 @@
-"""Forget documents: a plan, an agreement, an order, and carrying it out."""
+"""Forget documents in four steps: plan, agreement, durable order, execution."""
 
 from __future__ import annotations
 
@@ -26,25 +26,29 @@ NOTED = (
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What is to be agreed to."""
+    """A plan to forget documents, for which agreement is asked."""
 
     plan: Plan
     unsettled: int
-    """Files concerned that wait to become versions. They are settled once this is agreed to, and a second proposal follows."""
+    """Number of affected files that wait to become versions. They are settled after the agreement, and a second
+    proposal follows.
+    """
     settled: bool = False
-    """Whether this is the second proposal, made of what they became."""
+    """Whether this is the second proposal, which includes the versions that the settled files became."""
     grown: bool = False
-    """Whether by the second proposal more names leave than by the first."""
+    """Whether the second proposal removes more names than the first."""
 
 
 def forget(
     config: Config, words: Sequence[str], cascade: str, *, purge: bool, agree: Callable[[Proposal], bool]
 ) -> Outcome | None:
-    """Plan to forget what the words name, and carry it out where ``agree`` says yes. Return what became of it; None for a no.
+    """Plan to forget what the words name, and carry the plan out if ``agree`` returns True. Return the outcome; None
+    if ``agree`` refused.
 
-    Nothing is changed before the first yes. ``agree`` is asked again once files that were waiting have become versions. The
-    order is durable before it is carried out: what hinders that is raised with NOTED, and a mount or worker does the rest.
-    MissingError and BadInputError for words that name nothing, or two things.
+    Nothing is changed before the first agreement. ``agree`` is called again once files that were waiting have become
+    versions. The order is durable before it is carried out. If its execution fails, the error is raised with NOTED
+    appended, and a mount or worker does the rest. Raise MissingError for words that name nothing, and BadInputError
+    for words that name two things.
     """
     from kgfs.ingest.life.forget import carry_out, order, plan, unsettled
     from kgfs.ingest.life.forgotten import outcome

@@ -1,4 +1,4 @@
-"""Opens what a home keeps, deriving first what was lost."""
+"""Open the stores of a home, and first derive again those that were lost."""
 
 from __future__ import annotations
 
@@ -41,52 +41,65 @@ from kgfs.stores.vectors.opening import may_hold_vectors, open_vectors
 from kgfs.stores.worker_lock import worker_note
 
 UNFINISHED = "migration.json"
-"""Stands in a home while it is being filled from another one."""
+"""File in a home that is the target of an incomplete migration."""
 RESTORING = "restore.lock"
 HASTE = 3.0
-"""Seconds that a bucket may be silent to those who only tell how things stand, or end."""
+"""Seconds that a bucket may be silent before callers stop waiting that only report state or are about to end."""
 
 
 def open_stores(config: Config, vectors_of: str = "") -> AbstractContextManager[Stores]:
-    """The stores of a home, which is made where it is not there. Where a database is gone it is derived from the garage first.
+    """Open the stores of a home. Create the home if it does not exist, and derive lost databases from the garage
+    first.
 
-    ``vectors_of`` names the embedding model whose vectors are wanted; without one there are none. BadInputError where its garage
-    is another than the configuration says.
+    ``vectors_of`` names the embedding model whose vectors are opened; without it no vectors are opened. Raise
+    BadInputError if the home is bound to another garage than the configuration names.
     """
     return _opened(config, vectors_of)
 
 
 def open_existing(config: Config) -> AbstractContextManager[Stores]:
-    """As :func:`open_stores`, of a home that is there; else MissingError."""
+    """Open the stores of an existing home as :func:`open_stores` does. Raise MissingError if there is no home."""
     return _opened(config, make=False)
 
 
 def open_to_ask(config: Config) -> AbstractContextManager[Stores]:
-    """As :func:`open_existing`. A home that knows by itself what was done in it, for no other shares its garage, is opened without
-    a word to any server."""
+    """Open the stores of an existing home for reading, as :func:`open_existing` does.
+
+    A home whose garage is not shared with other homes knows its own state. It is opened without asking any server.
+    """
     return _opened(config, make=False, later=True)
 
 
 def open_unheard(config: Config) -> AbstractContextManager[Stores]:
-    """As :func:`open_existing`. Any home in a bucket that knows something is opened without a word to that; :func:`hear` is to be
-    called."""
+    """Open the stores of an existing home from local state, as :func:`open_existing` does.
+
+    A home in a bucket that already has local state is opened without asking the bucket. Call :func:`hear` afterwards.
+    """
     return _opened(config, make=False, known=True)
 
 
 def open_for_mount(config: Config) -> AbstractContextManager[Stores]:
-    """As :func:`open_stores`, and as silently as :func:`open_to_ask`; :class:`~.confirming.Confirming` is to ask."""
+    """Open the stores as :func:`open_stores` does, asking servers as seldom as :func:`open_to_ask` does.
+
+    The caller verifies the ledger with :class:`~.confirming.Confirming`.
+    """
     return _opened(config, later=True)
 
 
 def open_for_worker(config: Config, vectors_of: str) -> AbstractContextManager[Stores]:
-    """As :func:`open_stores`. Vectors are not looked at yet: :func:`derive_vectors` is to be called, by one who can wait for a
-    server that is away."""
+    """Open the stores as :func:`open_stores` does, without checking the vectors.
+
+    Call :func:`derive_vectors` afterwards, from where waiting for an unreachable server is acceptable.
+    """
     return _opened(config, vectors_of, vectors_later=True)
 
 
 def open_to_derive(config: Config, vectors_of: str = "", *, make: bool = True) -> AbstractContextManager[Stores]:
-    """As :func:`open_stores`, or without ``make`` as :func:`open_existing`. Graph and vectors are left as they are, for one who
-    derives them himself."""
+    """Open the stores as :func:`open_stores` does, or with ``make=False`` as :func:`open_existing` does, without
+    deriving graph or vectors.
+
+    The caller derives them itself.
+    """
     return _opened(config, vectors_of, make=make, derive=False)
 
 
@@ -131,15 +144,18 @@ def _opened(
 
 
 def in_haste(config: Config) -> Config:
-    """The same for one who does not wait for a bucket that is silent."""
+    """Return a configuration with the bucket's time-out limited to HASTE seconds."""
     garage = config.garage_store
     return replace(config, garage_store=replace(garage, timeout=min(garage.timeout, HASTE)))
 
 
 def hear(config: Config, stores: Stores) -> KgfsError | None:
-    """Learn from the bucket what is not known here, of a home that was opened by :func:`open_unheard`. Where that is away, silent for
-    ``garage.timeout``, or being asked by another process of the home for as long, all is as it was known last, and why is
-    returned."""
+    """Fetch from the bucket what is not known locally, for a home that was opened by :func:`open_unheard`.
+
+    Return None on success. Return the error, and leave the local state as it was, if the bucket is away, is silent
+    for ``garage.timeout``, or is being asked by another process of the home for that long. A damaged ledger or
+    registry of hosts is also returned as an error.
+    """
     if config.garage_store.store == "files":
         return None
     try:
@@ -149,17 +165,19 @@ def hear(config: Config, stores: Stores) -> KgfsError | None:
     try:
         if stores.journal.sharing:
             hosts.read_roll(config, stores)
-    except (StoreError, TimedOutError) as error:  # a damaged ledger does not keep anybody from seeing the rest
+    except (StoreError, TimedOutError) as error:  # A damaged ledger must not hide the rest of the home.
         return error
     return None
 
 
 @contextmanager
 def as_they_are(config: Config) -> Iterator[Stores]:
-    """The stores of a home for one who looks for damage: nothing is derived, unless a database is gone altogether."""
+    """Open the stores of a home to look for damage. Nothing is derived, unless the names or the graph database is
+    missing.
+    """
     refuse_nothing(config)
     if not (config.front_db.exists() and config.graph_db.exists()):
-        # An original that the graph is derived from may lack: just what is looked for.
+        # An original that the graph is derived from may be missing. That is the damage that the caller looks for.
         with suppress(MissingError), open_existing(config):
             pass
     make_home(config)
@@ -181,7 +199,10 @@ def as_they_are(config: Config) -> Iterator[Stores]:
 
 @contextmanager
 def open_deposits(config: Config, stores: Stores) -> Iterator[tuple[Deposits, str]]:
-    """For a process that writes, with the id of its session, which lives as long as this is open."""
+    """Open a writing session, and yield its Deposits and the session's id. The session lives until the context ends.
+
+    On exit, facts that were not shipped yet are shipped, unless the bucket is silent for HASTE seconds.
+    """
     session = DiskReserve(config.home).run(lambda: open_session(config.run))
     deposits = Deposits(config, stores, session.id)
     try:
@@ -192,7 +213,11 @@ def open_deposits(config: Config, stores: Stores) -> Iterator[tuple[Deposits, st
 
 
 def make_home(config: Config) -> None:
-    """BusyError where a migration to it was not ended: what it has is not all. BadInputError as :func:`.refuse_others`."""
+    """Create the folders of a home and fill its disk reserve.
+
+    Raise BusyError if the home is the target of a migration that did not complete, because its data are incomplete.
+    Raise BadInputError as :func:`.refuse_others` does.
+    """
     if (config.home / UNFINISHED).exists():
         raise BusyError(
             f"{config.home}: the migration to it is not complete. Repeat kgfs migrate from the other home, which goes on where it was."
@@ -207,8 +232,11 @@ def make_home(config: Config) -> None:
 
 
 def _surely_its_own(config: Config, stores: Stores, *, silent: bool = False) -> bool:
-    """Of a home that is not bound yet: whether its garage stands where the configuration says. BadInputError as
-    :func:`.refuse_strange`. False where its server is away, or not to be asked (``silent``)."""
+    """Return whether the garage of a home that is not bound yet is where the configuration says.
+
+    Return False if the server is away or must not be asked (``silent``). Raise BadInputError as
+    :func:`.refuse_strange` does.
+    """
     if not stores.journal.seq():
         return True
     if silent:
@@ -222,8 +250,12 @@ def _surely_its_own(config: Config, stores: Stores, *, silent: bool = False) -> 
 
 
 def ship_rest(config: Config, stores: Stores, exchange: Exchange | None = None) -> None:
-    """A process that ends leaves nothing to be shipped by another, which may be long in coming. What cannot be shipped
-    now is durable all the same. ``exchange`` is that of this process, if it has one."""
+    """Ship the remaining facts before this process ends, since the next process that would ship them may start much
+    later.
+
+    Facts that cannot be shipped now are durable in the home; the error is logged. ``exchange`` is the Exchange of
+    this process, if it has one.
+    """
     try:
         shipping(config, stores, exchange)()
     except KgfsError as error:
@@ -231,8 +263,10 @@ def ship_rest(config: Config, stores: Stores, exchange: Exchange | None = None) 
 
 
 def _ship_rest_in_haste(config: Config, stores: Stores, exchange: Exchange) -> None:
-    """The same for one that keeps people waiting who only want it to end: a bucket that is silent for HASTE seconds is asked for
-    nothing more."""
+    """Ship the remaining facts as :func:`ship_rest` does, but skip this if the bucket is silent for HASTE seconds.
+
+    People wait for this process to end.
+    """
     garage = config.garage_store
     if garage.store != "files" and (stores.journal.sharing or stores.journal.unshipped(1)[1]) and not _is_heard(stores):
         silent = TimedOutError(f"{garage.endpoint}/{garage.bucket}: no answer within {HASTE:g} s.")
@@ -242,14 +276,14 @@ def _ship_rest_in_haste(config: Config, stores: Stores, exchange: Exchange) -> N
 
 
 def _is_heard(stores: Stores) -> bool:
-    """Whether the bucket answers within HASTE seconds, whatever it says."""
+    """Return whether the bucket responds within HASTE seconds. An error response counts too."""
     heard = threading.Event()
 
     def ask() -> None:
         try:
             stores.garage.ledger.beyond(stores.journal.seq())
         except KgfsError:
-            return  # who ships is told the same
+            return  # the code that ships gets the same error
         finally:
             heard.set()
 
@@ -258,23 +292,28 @@ def _is_heard(stores: Stores) -> bool:
 
 
 def model_in_use(config: Config, stores: Stores) -> str:
-    """The embedding model that vectors are kept by: the newest worker's or, where it had none, that of the document that
-    was read last; '' for none."""
+    """Return the embedding model of the stored vectors; '' if there is none.
+
+    This is the newest worker's model. If that worker had none, it is the model of the document that was read last.
+    """
     return str(worker_note(config.run).get("embedder", "")) or embedding_model_of(stores)
 
 
 def derive_vectors(config: Config, stores: Stores, embed_again: Callable[[], object] = lambda: None) -> None:
-    """Make the vectors anew from what is kept, where they were lost, are another model's, or were half made by one that was
-    killed. One process does, others wait; ``embed_again`` is called before, and nobody waits for it. AwayError and
-    TimedOutError as their server has it. MissingError or RotError, once, where what is kept of a document is lost, when all
-    others have theirs: it gets them when it is read again. Of vectors on a server that homes share the latter is left to the home that
-    has its turn."""
+    """Rebuild the vectors from stored Readings if they were lost, belong to another model, or were left incomplete by
+    a killed process.
+
+    One process rebuilds while other processes wait. ``embed_again`` is called before that, outside the lock. Raise
+    AwayError or TimedOutError if the vector server is unreachable. If stored data of some document are lost, raise
+    one MissingError or RotError after all other documents have their vectors; the document gets its vectors when it
+    is read again. Incomplete vectors on a server that homes share are left to the home that holds the turn.
+    """
     if stores.vectors is None:
         return
     if not stores.vectors.complete():
         embed_again()
     if stores.journal.sharing and config.vectors.store != "sqlite":
-        return  # the home that has its turn writes there
+        return  # the home that holds the turn writes there
     lost: KgfsError | None = None
     with locked(config.run / RESTORING):
         known = any(stores.journal.names.counts().values())
@@ -291,29 +330,34 @@ def derive_vectors(config: Config, stores: Stores, embed_again: Callable[[], obj
 
 
 def _restore(config: Config, stores: Stores, *, derive: bool, later: bool, patience: float = FOREVER) -> None:
-    """Derive what is missing: names from the ledger, the graph from the Readings. One process does, others wait. ``later``, of a home
-    that knows something and shares its garage with no other: no server is asked, unless the graph shows nothing and a document
-    was read. AWAY where the bucket is and the home is not known without it or, for one whose ``patience`` has an end, in any
-    case; BusyError where another process is at it for longer than that."""
+    """Derive missing state: names from the ledger, and the graph from the Readings. One process does this while other
+    processes wait.
+
+    ``later`` is for a home that has local state and shares its garage with no other home. Then no server is asked,
+    unless the graph is empty although a document was read. Raise an error of AWAY if the bucket is away and the
+    home's state is not known without it; with a finite ``patience`` (seconds), in any case. Raise BusyError if
+    another process holds the lock for longer than ``patience``.
+    """
     with locked_within(config.run / RESTORING, patience) as ours:
         if not ours:
             raise BusyError(f"{config.home}: another process has been opening it for longer than {patience:g} s.")
-        # Purged documents are not known here. Whether the graph had only such, and was lost, those ask who change it, and are
-        # never ``later``; there is nothing of them to be shown.
+        # Local state does not say whether the graph was lost if it held purged documents only. Processes that change
+        # the graph ask that, and those are never ``later``. Purged documents have nothing to be shown.
         if later and (stores.graph.epoch() or not stores.journal.names.any_read()):
             return
         _ask_ledger(config, stores, patience)
-        # Also where no document is left: names and numbers that purged ones had are given to nothing else.
+        # Derive the graph even if no document is left: names and numbers of purged documents must not be given to
+        # anything else.
         if derive and is_graph_lost(stores):
             from kgfs.ingest.life.rebuild import rebuild_graph  # numpy and more: only where something is to be rebuilt
 
             with only_deriver(config, stores, meeting(config), whole=True) as alone:
-                if is_graph_lost(alone):  # not where another machine just has derived it
+                if is_graph_lost(alone):  # skip if another machine has just derived it
                     rebuild_graph(alone)
 
 
 def _ask_ledger(config: Config, stores: Stores, patience: float) -> None:
-    """Learn from it what is not known here."""
+    """Fetch the facts of the ledger that are not known in the home."""
     try:
         known = stores.journal.seq()
         if not known and not stores.journal.sharing and hosts.are_there(stores.garage.objects):
@@ -327,13 +371,15 @@ def _ask_ledger(config: Config, stores: Stores, patience: float) -> None:
             Exchange(config, stores).pull(patience)
     except AWAY as error:
         if patience != FOREVER or not (stores.journal.seq() and stores.graph.epoch()):
-            raise  # what this home holds is not known without the ledger
+            raise  # the home's contents are not known without the ledger
         ErrorLog(config.errors_log).add("opening", error)
 
 
 @contextmanager
 def _begun(note: Path, due: bool) -> Iterator[bool]:
-    """Whether something is due, or was begun and not ended: what is half rebuilt does not look lost any more."""
+    """Yield whether work is due, or was begun earlier and did not finish. A half rebuilt store no longer looks lost,
+    so ``note`` is a file that exists while the work is in progress.
+    """
     if due:
         note.touch(mode=0o600)
     begun = note.exists()

@@ -1,4 +1,4 @@
-"""Deposit files and have them read; put removed files back, or give them up."""
+"""Deposit files and have them read; restore removed files or delete them for good."""
 
 from __future__ import annotations
 
@@ -25,29 +25,34 @@ ASKED = "reading again was asked for"
 
 Each = Iterable[tuple[Path, Ingested | KgfsError]]
 Tell = Callable[[Path, Ingested | KgfsError], None]
-"""Is told what became of each file as soon as that is known."""
+"""A callback that is called with the result of each file as soon as the result is known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deposit:
-    """What is to be done with files."""
+    """Options of a deposit of files."""
 
     ontology: str = ""
-    """Where they belong; made if there is none. Without it each must be a document of this home already."""
+    """Target ontology, created if it does not exist. If empty, each file must already be a document of this home."""
     as_path: str = ""
-    """Where below documents/ the one file is put."""
+    """Path below documents/ for the one file."""
     force: bool = False
-    """Read again what is known already."""
+    """Read documents again that are already known."""
     strategy: str = ""
-    """Read by this strategy, also what is known already; the configured one where it is empty."""
+    """Read with this strategy, including documents that are already known. If empty, the configured strategy is used.
+    """
     wait: bool = True
-    """Return when all is read, not when the bytes are kept."""
+    """Return once all files are read, not as soon as their bytes are stored."""
     timeout: float = 0.0
-    """Seconds to wait for reading; 0 for no end."""
+    """Seconds to wait for reading; 0 means no limit."""
 
 
 def check_deposit(files: Sequence[Path], asked: Deposit) -> list[KgfsError]:
-    """Return why none of the files can be deposited, before a home or an ontology is made for them; nothing where one can."""
+    """Return the errors if no file can be deposited; an empty list if at least one can. Call this before a home or
+    ontology is made.
+
+    Raise BadInputError for an ``as_path`` with several files or without an ontology.
+    """
     if asked.as_path and len(files) > 1:
         raise BadInputError("--as names the place of one file; several were given.")
     if asked.as_path and not asked.ontology:
@@ -70,10 +75,11 @@ def check_deposit(files: Sequence[Path], asked: Deposit) -> list[KgfsError]:
 def ingest(
     config: Config, files: Sequence[Path], asked: Deposit, tell: Tell, progress: Progress
 ) -> list[tuple[Path, KgfsError]]:
-    """Deposit the files and, unless ``asked.wait`` is false, read them. Return those that could not be deposited, and why.
+    """Deposit the files and, unless ``asked.wait`` is False, read them. Return the files that could not be deposited,
+    with their errors.
 
-    The bytes of each file that ``tell`` hears of are durable. A file whose server was away is deposited again once what was
-    owed is read. Errors of reading are those of :func:`~kgfs.app.backlog.read_backlog`.
+    The bytes of each file are durable when ``tell`` is called for the file. A file whose server was away is deposited
+    again once the backlog is read. Errors of reading are those of :func:`~kgfs.app.backlog.read_backlog`.
     """
     with (
         (open_stores if asked.ontology else open_existing)(config) as stores,
@@ -81,12 +87,12 @@ def ingest(
     ):
         failed = _deposit(config, stores, deposits, files, asked, tell, progress)
         refused = [(path, error) for path, error in failed if not isinstance(error, AWAY)]
-        if not asked.wait or len(refused) == len(files):  # who gave nothing waits for nobody else's documents
+        if not asked.wait or len(refused) == len(files):  # a caller whose files were all refused does not wait for other documents
             return failed
         begun = time.monotonic()
         read_backlog(config, stores, progress, deposits.settler, asked.timeout, begun=begun)
         if waiting := [path for path, error in failed if isinstance(error, AWAY)]:
-            # Their bytes may be read by now; what else was asked nobody knows but this process.
+            # Their bytes may be read by now. The other options of the deposit are known to this process only.
             refused += _deposit(config, stores, deposits, waiting, asked, tell, progress)
             read_backlog(config, stores, progress, deposits.settler, asked.timeout, begun=begun)
         return refused
@@ -101,7 +107,9 @@ def _deposit(
     tell: Tell,
     progress: Progress,
 ) -> list[tuple[Path, KgfsError]]:
-    """Deposit, tell of each file, and owe its reading. Return what failed."""
+    """Deposit the files, report each result to ``tell``, and enqueue the requested rereadings. Return the files that
+    failed.
+    """
     failed: list[tuple[Path, KgfsError]] = []
     again: list[str] = []
     total = sum(_size(path) for path in files)
@@ -161,7 +169,7 @@ def _all_known(
 
 
 def _known(config: Config, stores: Stores, path: Path, *, again: bool) -> Ingested:
-    """Return what is said of a file that needs no deposit, since this home has it."""
+    """Return the result for a file that needs no deposit because this home already has it."""
     found = recognise(config, stores, path)
     if found is None or found.document is None:
         raise BadInputError(f"{path} is no document of this home. Say with --ontology where it belongs.")
@@ -177,7 +185,9 @@ def _known(config: Config, stores: Stores, path: Path, *, again: bool) -> Ingest
 
 
 def _size(path: Path) -> int:
-    """Return the size for progress alone; what is wrong with a file is found out when it is read."""
+    """Return the file's size in bytes for progress only; 0 if it cannot be read. Errors of the file are reported when
+    it is read.
+    """
     try:
         return path.stat().st_size
     except OSError:
@@ -188,12 +198,13 @@ def _size(path: Path) -> int:
 
 
 def restore_removed(config: Config, words: Sequence[str], as_path: str = "") -> Iterator[str]:
-    """Put removed files back, with their times, permissions and history. Yield the path of each.
+    """Restore removed files with their times, permissions and history. Yield the path of each.
 
-    A word is an id of the trash, a path in a mount, or ``ONTOLOGY/PATH``; a folder or an ontology is all that was removed
-    below it. ``as_path`` says where the one file is put instead. What they taught comes back from their Readings; no model is
-    asked. What cannot go back below a folder, because something stands in its place, stays in the trash while the rest goes
-    back; ExistsError names it in the end. BadInputError: ``as_path`` for several files.
+    A word is an id of the trash, a path in a mount, or ``ONTOLOGY/PATH``. A folder or an ontology means all files
+    that were removed below it. ``as_path`` is another path for a single file. The knowledge of the files comes back
+    from their Readings, and no model is asked. Files of a folder whose place is taken stay in the trash while the
+    other files are restored; ExistsError names them at the end. Raise BadInputError if ``as_path`` is given for
+    several files.
     """
     with open_existing(config) as stores, open_deposits(config, stores) as (deposits, _):
         for each in words:
@@ -215,9 +226,10 @@ def restore_removed(config: Config, words: Sequence[str], as_path: str = "") -> 
 
 
 def empty_trash(config: Config, older_than_days: float, agree: Callable[[Sequence[Removed]], bool]) -> int:
-    """Give up removed files for good, those that were removed so many days ago and ``agree`` says yes to. Return their number.
+    """Delete removed files for good that were removed at least ``older_than_days`` days ago, if ``agree`` returns
+    True. Return their number.
 
-    Originals that no path has, now or in its versions, leave the garage. What was read of them stays until it is purged.
+    Originals that no path has, now or in its versions, leave the garage. Their Readings stay until they are purged.
     """
     before = time.time_ns() - int(older_than_days * trash.DAY)
     with open_existing(config) as stores, open_deposits(config, stores) as (deposits, _):

@@ -1,4 +1,4 @@
-"""Serves a home as a filesystem."""
+"""Serve a home as a filesystem."""
 
 from __future__ import annotations
 
@@ -35,22 +35,27 @@ if TYPE_CHECKING:
     from kgfs.tree.gate import Gate
 
 COLLECT_AFTER = 100_000
-"""Objects made and kept before a mount looks for garbage: what it remembers for the kernel is much and is none."""
+"""Net number of allocated objects before a mount collects garbage. What a mount remembers for the kernel is many
+objects and no garbage.
+"""
 
 CHORES_EVERY = 0.1
-"""Seconds between looks of a mount at what is to be settled and shipped."""
+"""Seconds between polls of a mount for files to settle and facts to ship."""
 
 PAUSE = 0.2
 BUSY = 50
-"""Who asks a mount that has just started more often than so in so many seconds walks or copies a tree, and is not to be held up
-by a worker and by clients of servers that are being loaded."""
+"""Requests per PAUSE above which a newly started mount counts as busy. Then a client walks or copies a tree, and must
+not be slowed down by loading a worker and clients of servers.
+"""
 NO_PAUSE = 5.0
-"""They are loaded after so many seconds, whoever walks or copies."""
+"""Seconds after which the worker and clients are loaded, even if the mount is busy."""
 
 
 def prepare_mount(config: Config, progress: Callable[[int, int, str], None], told: Callable[[str], None]) -> None:
-    """Make the home; where others share its bucket it begins with a snapshot, which may take long. ``progress`` is told how much of how
-    much is there, and of what."""
+    """Create the home. A home in a shared bucket starts from a snapshot, which may take long.
+
+    ``progress`` is called with (done, total, unit), and ``told`` with a step in words.
+    """
     make_home(config)
     if config.garage_store.shared:
         from kgfs.app.beginning import begin_with_snapshot  # of shared homes alone
@@ -59,19 +64,20 @@ def prepare_mount(config: Config, progress: Callable[[int, int, str], None], tol
 
 
 EXCHANGE_AGAIN = 5.0
-"""Seconds between looks at what other homes did, where they share a garage, while the bucket does not answer."""
+"""Seconds between attempts to exchange facts with other homes while the shared bucket does not answer."""
 FOLLOW_EVERY = 0.1
-"""Seconds between looks whether the graph has followed the ledger as far as that is known here. Asks no server."""
+"""Seconds between checks whether the graph has caught up with the locally known ledger. A check asks no server."""
 WORKER_FOLLOWS = 1.0
-"""Seconds that a worker of the home may take to follow before its mount does."""
+"""Seconds that the home's worker has to catch up before the mount does it."""
 
 
 def run_mount(
     config: Config, mountpoint: Path, *, allow_other: bool = False, worker: bool = True, ready: Callable[[], None]
 ) -> None:
-    """Mount a home and serve until it is unmounted or a signal asks for the end. Main thread only.
+    """Mount a home and serve it until it is unmounted or a signal asks for the end. Call this in the main thread
+    only.
 
-    With ``worker`` one is started, and started again should it die, unless another process works on the home.
+    With ``worker``, a worker process is started, and restarted if it dies, unless another process works on the home.
     """
     import trio
 
@@ -180,7 +186,10 @@ def run_mount(
 async def keep_exchanging(
     rhythm: Rhythm, deliver: Callable[[], object], look: Callable[[], object], errors: ErrorLog
 ) -> None:
-    """Deliver, or look only, as ``rhythm`` has it, without end. What fails is told as it is of chores, and tried again."""
+    """Deliver facts, or only look for new ones, at the times that ``rhythm`` chooses. Run without end.
+
+    An error is logged once while it lasts, as for chores, and the exchange is retried.
+    """
     import trio
 
     trouble = Trouble(errors, "exchange")
@@ -199,8 +208,11 @@ async def keep_exchanging(
 
 
 async def keep_following(config: Config, follower: GraphFollower, errors: ErrorLog) -> None:
-    """Bring the graph to where the ledger is known to be, without end. A worker of the home does that where one lives and keeps up. What
-    fails is told as it is of chores, and tried again."""
+    """Bring the graph up to the known position of the ledger. Run without end.
+
+    If the home has a live worker that keeps up, the worker does this instead. An error is logged once while it lasts,
+    as for chores, and the step is retried.
+    """
     import trio
 
     trouble, behind_since = Trouble(errors, "follow"), trio.current_time()
@@ -219,7 +231,9 @@ async def keep_following(config: Config, follower: GraphFollower, errors: ErrorL
 
 
 async def _first_pause(requests: Requests, gate: Gate) -> None:
-    """Until little was asked of a mount for a moment, or for long, or somebody waits to change something."""
+    """Wait until the mount gets few requests for a moment, until NO_PAUSE seconds have passed, or until a client
+    waits to change something.
+    """
     import trio
 
     with trio.move_on_after(NO_PAUSE):
@@ -231,8 +245,11 @@ async def _first_pause(requests: Requests, gate: Gate) -> None:
 
 
 def run_garage_mount(config: Config, mountpoint: Path, *, allow_other: bool = False, ready: Callable[[], None]) -> None:
-    """Mount what a home keeps, as it is kept, read-only; serve as :func:`run_mount` does. Nothing is settled, shipped or
-    worked on by this process. MissingError where there is no home. Main thread only."""
+    """Mount a home's stored objects in their stored layout, read-only, and serve them as :func:`run_mount` does.
+
+    This process settles nothing, ships nothing and runs no worker. Raise MissingError if there is no home. Call this
+    in the main thread only.
+    """
     import trio
 
     from kgfs.fuse import mount as fuse
@@ -265,13 +282,17 @@ def run_garage_mount(config: Config, mountpoint: Path, *, allow_other: bool = Fa
 
 
 def _take_back(config: Config, stores: Stores) -> None:
-    """What a worker held that was killed because its mount ends. It is not the document's fault, so no attempt counts."""
-    with suppress(BusyError), WorkerLock(config.run):  # who works on the home by now has taken it
+    """Release the jobs of a worker that was killed because its mount ends. The attempt does not count against the
+    documents.
+    """
+    with suppress(BusyError), WorkerLock(config.run):  # a process that works on the home by now has released them
         stores.journal.jobs.free(counted=False)
 
 
 def _unless(ending: threading.Event, ship: Callable[[], object]) -> Callable[[], None]:
-    """Once the mount ends what is left is shipped by who waits for no server that is silent."""
+    """Return a function that calls ``ship`` until the mount ends. What is left then is shipped by code that does not
+    wait for a silent server.
+    """
 
     def ship_unless_ending() -> None:
         if not ending.is_set():
@@ -281,4 +302,6 @@ def _unless(ending: threading.Event, ship: Callable[[], object]) -> Callable[[],
 
 
 def _nothing() -> None:
-    """The exchange has a thread of its own: settling large files must not keep others' news waiting."""
+    """Do nothing: the exchange has its own thread, so that settling large files does not delay the facts of other
+    homes.
+    """

@@ -1,4 +1,4 @@
-"""Moves a home to other stores."""
+"""Migrate a home to other stores."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ if TYPE_CHECKING:  # numpy, which other verbs do not need
     from kgfs.ingest.mending.migrate import Goal, Plan, Progress
 
 PLACES = ("garage", "graph", "vectors")
-"""Sections of the settings that say where stores stand."""
+"""Sections of the settings that name the places of the stores."""
 
 
 @dataclass(slots=True)
 class Note:
-    """Stands in the new home until it is complete; nobody else uses it meanwhile."""
+    """A file in the new home until its migration is complete. No other command uses the home meanwhile."""
 
     path: Path
     home: str
-    """Stands for the home that is copied: the hash of its first fact."""
+    """Identity of the source home: the hash of its first fact."""
     places: dict[str, Any]
     erased: str = ""
 
@@ -49,8 +49,10 @@ class Note:
 
 
 def plan_migration(config: Config, goal: Config) -> Plan:
-    """What is to be copied. ExistsError where something else is at the goal; its servers are asked, nothing is kept there
-    (a graph's server gets its constraints)."""
+    """Return what is to be copied. Raise ExistsError if something else is at the target.
+
+    The target's servers are asked. Nothing is stored there, except that a graph server gets its constraints.
+    """
     from kgfs.ingest.mending.migrate import plan
 
     with open_existing(config) as stores:
@@ -60,8 +62,11 @@ def plan_migration(config: Config, goal: Config) -> Plan:
 
 
 def migrate_home(config: Config, goal: Config, planned: Plan, progress: Progress) -> None:
-    """Copy the home to the stores of ``goal``, whose home is to be empty, or is what an earlier attempt left (else
-    ExistsError). What is copied is proved, and the note goes last: killed before, the next attempt goes on."""
+    """Copy the home to the stores of ``goal`` and verify the copy.
+
+    Raise ExistsError unless the home of ``goal`` is empty or holds an earlier attempt of the same migration. The note
+    is removed last: after a kill, the next attempt continues.
+    """
     from kgfs.ingest.mending.migrate import Migration
 
     with ExitStack() as stack:
@@ -81,7 +86,7 @@ def migrate_home(config: Config, goal: Config, planned: Plan, progress: Progress
         migration.copy_most(planned.objects)
         meet = meeting(config)
         with in_place_of_worker(config.run), only_changer(config, source, meet):
-            meet(source)  # what other homes had delivered when the ledger was copied is known here
+            meet(source)  # learn the facts that other homes had delivered when the ledger was copied
             migration.finish()
     if goal.file is not None:
         copy(goal.file, goal.home / "config.toml")
@@ -90,9 +95,11 @@ def migrate_home(config: Config, goal: Config, planned: Plan, progress: Progress
 
 
 def goal_of(config: Config, file: Path, home: Path | None) -> Config:
-    """The settings of the new home: those of the file alone, whatever the environment says of this one. Without ``home``
-    it is called as this one and the file, beside this one. BadInputError where the file, which is to stand there too, names
-    others by where it stands now."""
+    """Return the settings of the new home: those of ``file`` alone, independent of the environment.
+
+    Without ``home``, the new home is beside the present one, named after that and the file. Raise BadInputError if
+    the file, which is copied to the new home, names other files by relative paths.
+    """
     beside = config.home.with_name(f"{config.home.name}-{file.stem}")
     goal = load(home or beside, file, environ={})
     for section, settings in tomllib.loads(file.read_text("utf-8")).items():
@@ -106,7 +113,7 @@ def goal_of(config: Config, file: Path, home: Path | None) -> Config:
 
 
 def changed_settings(config: Config, goal: Config) -> list[str]:
-    """Settings other than places of stores that the new home has otherwise."""
+    """Return the settings, other than places of stores, that differ in the new home, as ``section.key``."""
     before, after = config.shown(), goal.shown()
     return [
         f"{section}.{key}"
@@ -131,7 +138,9 @@ def _opened(goal: Config, model: str) -> Iterator[Goal]:
 
 
 def _begun(goal: Config, source: Stores) -> Note | None:
-    """What an earlier attempt left; None where there was none. ExistsError where the home is another's."""
+    """Return the note of an earlier attempt; None if there was none. Raise ExistsError if the home belongs to
+    something else.
+    """
     path = goal.home / UNFINISHED
     try:
         note = Note(path, **json.loads(path.read_text()))
@@ -148,7 +157,7 @@ def _begun(goal: Config, source: Stores) -> Note | None:
 
 
 def _check_empty(goal: Config, model: str) -> None:
-    """ExistsError where a server has something in the place that the settings name."""
+    """Raise ExistsError if a server already has data at the place that the settings name."""
     if goal.garage_store.store != "files":
         with closing(open_garage(goal, cached=False)) as garage:
             _refuse(f"The bucket {goal.garage_store.bucket}", "garage.prefix", _is_used(garage))
@@ -176,6 +185,6 @@ def _identity(stores: Stores) -> str:
 
 
 def _places(config: Config) -> dict[str, Any]:
-    """Settings that name places, never secrets."""
+    """Return the settings that name places, without secrets."""
     shown = config.shown()
     return {section: shown[section] for section in PLACES}

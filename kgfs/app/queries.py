@@ -1,4 +1,4 @@
-"""Answer questions about a home: search, documents, versions, state, other homes. Nothing is changed."""
+"""Answer questions about a home: search, documents, versions, state and other homes. Nothing is changed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from kgfs.stores.projection.progress import projection_page
 from kgfs.stores.stores import Stores
 
 SEARCH_SECONDS = 30.0
-"""How long a person at a prompt waits for the worker's model."""
+"""Seconds that a search from the command line waits for the worker's model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +49,16 @@ class SpokenOf:
 
     doc_id: str
     paths: tuple[str, ...]
-    """All its names, below their ontologies."""
+    """All paths of the document, each beginning with the ontology's name."""
     label: str
-    """What the document calls the concept."""
+    """The document's label for the concept."""
     quotes: int
 
 
 def search(config: Config, words: str, ontology: str = "", limit: int = LIMIT) -> ResultPage:
-    """Return the passages that answer the words best, of one ontology or of all. MissingError for an unknown ontology."""
+    """Return the passages that match the words best, in one ontology or in all. Raise MissingError for an unknown
+    ontology.
+    """
     with open_to_ask(config) as stores:
         searched = ontology_of(stores, ontology) if ontology else None
         found = find(stores, config.run, words, searched.id if searched else "", Patience(SEARCH_SECONDS), limit)
@@ -65,10 +67,10 @@ def search(config: Config, words: str, ontology: str = "", limit: int = LIMIT) -
 
 
 def document(config: Config, named: str) -> tuple[dict[str, Any], KgfsError | None]:
-    """Return what is known about one document, and why the bucket could not be asked (None where it was).
+    """Return what is known about one document, and the error if the bucket could not be asked (None if it was).
 
-    ``named`` is a path in a mount, ``ONTOLOGY/PATH``, a doc_id or a garage key, also of a removed file. MissingError for none,
-    BadInputError for words that can mean two.
+    ``named`` is a path in a mount, ``ONTOLOGY/PATH``, a doc_id or a garage key; removed files are found too. Raise
+    MissingError if nothing has that name, and BadInputError if the words are ambiguous.
     """
     config = in_haste(config)
     with open_unheard(config) as stores:
@@ -77,7 +79,9 @@ def document(config: Config, named: str) -> tuple[dict[str, Any], KgfsError | No
 
 
 def status(config: Config) -> tuple[dict[str, Any], KgfsError | None]:
-    """Return the state of the home (``knowledge.status`` lists the fields), and why the bucket could not be asked."""
+    """Return the state of the home (``knowledge.status`` lists the fields), and the error if the bucket could not be
+    asked, else None.
+    """
     config = in_haste(config)
     with open_unheard(config) as stores:
         away = hear(config, stores)
@@ -85,7 +89,7 @@ def status(config: Config) -> tuple[dict[str, Any], KgfsError | None]:
 
 
 def projection_state(config: Config) -> dict[str, Any] | None:
-    """Return how far the projection to Neo4j is behind; None where the home has none. Asks no server."""
+    """Return how far the projection to Neo4j is behind; None if the home has no projection. Ask no server."""
     if config.graph.store != "neo4j" or not config.graph_db.exists():
         return None
     with closing(open_graph(config)) as graph:
@@ -93,14 +97,17 @@ def projection_state(config: Config) -> dict[str, Any] | None:
 
 
 def history(config: Config, named: str) -> list[dict[str, Any]]:
-    """Return plain data about each version of a file, oldest first. Names and errors as of :func:`document`."""
+    """Return plain data about each version of a file, oldest first. Names and errors are as for :func:`document`."""
     with open_to_ask(config) as stores:
         return history_of(stores, named_document(config, stores, named))
 
 
 def cite(config: Config, chunk_id: str) -> Cited:
-    """Return what a ``chunk_id`` was issued for, whatever became of its document. MissingError for one that never was issued, and for one of a
-    purged document. AwayError or TimedOutError where that stands in a bucket that is away."""
+    """Return the passage for which a ``chunk_id`` was issued, even if its document has changed or was removed since.
+
+    Raise MissingError for an id that was never issued and for an id of a purged document. Raise AwayError or
+    TimedOutError if the passage is in a bucket that is away.
+    """
     with (
         open_to_ask(config) as stores,
         closing(ChunkIndex(config.chunk_index_db)) as index,
@@ -110,20 +117,22 @@ def cite(config: Config, chunk_id: str) -> Cited:
 
 
 def difference(config: Config, named: str, old: int, new: int) -> tuple[Found, Difference]:
-    """Return what changed between two versions of a file, and the file. MissingError for a version that there is not."""
+    """Return the file, and what changed between two of its versions. Raise MissingError for a version that does not
+    exist.
+    """
     with open_to_ask(config) as stores:
         found = named_document(config, stores, named)
         return found, difference_of(stores, found, old, new)
 
 
 def compare_readings(config: Config, ontology: str) -> Comparison:
-    """Return what the newest reading of each document changed against the one before it."""
+    """Return the changes of each document's newest Reading against its previous one."""
     with open_existing(config) as stores:
         return compare(stores, ontology_of(stores, ontology))
 
 
 def documents_of_concept(config: Config, ontology: str, concept: str) -> list[SpokenOf]:
-    """Return the documents that speak of a concept, in order of deposit. MissingError for an unknown concept."""
+    """Return the documents that mention a concept, in order of deposit. Raise MissingError for an unknown concept."""
     from kgfs.ingest.matching.concept_plans import speaking_of
 
     with open_to_ask(config) as stores:
@@ -135,24 +144,25 @@ def documents_of_concept(config: Config, ontology: str, concept: str) -> list[Sp
 
 
 def removed(config: Config) -> list[Removed]:
-    """Return what the trash holds, the newest last."""
+    """Return the files in the trash, newest last."""
     with open_to_ask(config) as stores:
         found = sorted(trash.listed(stores), key=lambda gone: (gone.at, gone.path, gone.id))
         return [removed_file(stores, gone) for gone in found]
 
 
 def removed_file(stores: Stores, gone: Trashed) -> Removed:
-    """Return a file of the trash with the path that it had."""
+    """Return a file of the trash together with its former path."""
     return Removed(gone, f"{trash.ontology_shown(stores, gone)}/documents/{gone.path}")
 
 
 def named_document(config: Config, stores: Stores, words: str, *, trashed: bool = True) -> Found:
-    """Return what the words name (``stores.naming`` says how); with ``trashed`` also a removed file."""
+    """Return the document that the words name (``stores.naming`` defines how); with ``trashed`` also a removed file.
+    """
     return find_document(stores, config.run, words, trashed=trashed)
 
 
 def ontology_of(stores: Stores, name: str) -> Ontology:
-    """Return the ontology of that name. MissingError names those that there are."""
+    """Return the ontology of that name. Raise MissingError, which lists the existing ontologies, if there is none."""
     found = find_ontology(stores, name)
     if found is None:
         known = ", ".join(ontology.name for ontology in stores.journal.names.ontologies()) or "none yet"

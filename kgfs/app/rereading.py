@@ -1,4 +1,4 @@
-"""Read documents again: a whole ontology, or what an older version read."""
+"""Read documents again: all of an ontology, or those that an older version read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Outdated:
     paths: tuple[str, ...]
     """``ONTOLOGY/PATH`` of each."""
     read_by: Mapping[int, int]
-    """Ingest version → how many of them it read."""
+    """Ingest version → number of the documents that it read."""
 
 
 def regenerate(
@@ -41,11 +41,12 @@ def regenerate(
     progress: Progress,
     wait: bool = True,
 ) -> int:
-    """Read all documents of an ontology again, where ``agree`` says yes to the plan. Return how many; 0 for a no.
+    """Read all documents of an ontology again, if ``agree`` returns True for the plan. Return their number; 0 if
+    ``agree`` refused.
 
-    Empty ``strategy`` and ``extractor`` are the configured ones. The models are loaded for the plan, to know what they have
-    answered already, and are asked nothing. Each document's former Reading is shown until the new one is there. Without ``wait``
-    the readings are only owed, durably.
+    Empty ``strategy`` and ``extractor`` mean the configured ones. Planning loads the models to find out which answers
+    are stored already, but asks them nothing. Each document's previous Reading is shown until the new one is
+    complete. Without ``wait``, the readings are only enqueued, durably.
     """
     from kgfs.compute.local import LocalCompute
     from kgfs.ingest.life.regeneration_plan import plan
@@ -75,8 +76,13 @@ def reprocess(
     progress: Progress,
     wait: bool = True,
 ) -> int:
-    """Read again what an ingest version before ``target_version`` (None: the newest) read or, with ``only_failed``, what could
-    not be read; of one ontology or of all, where ``agree`` says yes. Return how many; 0 for a no."""
+    """Read again the documents that an ingest version before ``target_version`` read, if ``agree`` returns True.
+    Return their number; 0 if ``agree`` refused.
+
+    ``target_version`` None means the newest version. With ``only_failed``, the documents are those that could not be
+    read; then a ``target_version`` is BadInputError. An empty ``ontology`` means all ontologies. Without ``wait``,
+    the readings are only enqueued, durably.
+    """
     if only_failed and target_version is not None:
         raise BadInputError("--failed and --target-version choose documents in two ways. Give one of them.")
     target = INGEST_VERSION if target_version is None else target_version

@@ -1,4 +1,4 @@
-"""Tell of the homes that share a bucket, and strike one off."""
+"""List the homes that share a bucket, and strike one off."""
 
 from __future__ import annotations
 
@@ -16,8 +16,12 @@ from kgfs.stores.snapshots.layout import Manifest
 
 
 def hosts(config: Config) -> tuple[dict[str, Any], KgfsError | None]:
-    """Return the homes that share the bucket, its snapshots and the purges that wait for some homes, and why the bucket could not be asked (None where
-    it was): then they are as the bucket said last. UnsupportedError where the home shares nothing."""
+    """Return the homes that share the bucket, its snapshots and the purges that wait for homes; and the error if the
+    bucket could not be asked, else None.
+
+    With an error, the homes and purges are those of the last answer, and no snapshots are listed. Raise
+    UnsupportedError if the home's garage is not shared.
+    """
     config = in_haste(config)
     with open_unheard(config) as stores:
         _refuse_alone(stores.journal.sharing)
@@ -38,9 +42,10 @@ def _plain(found: Manifest) -> dict[str, Any]:
 
 
 def strike_off(config: Config, host: str, agree: Callable[[Host], bool]) -> None:
-    """Wait no more for a host that will not come back, where ``agree`` says yes.
+    """Stop waiting for a host that will not come back, if ``agree`` returns True.
 
-    One that comes back all the same obeys what it missed before it does anything else. MissingError for an unknown id.
+    If the host comes back all the same, it applies the purges that it missed before it does anything else. Raise
+    MissingError for an unknown id, and the bucket's error if the bucket could not be asked.
     """
     with open_unheard(config) as stores:
         _refuse_alone(stores.journal.sharing)

@@ -1,4 +1,4 @@
-"""The snapshots of a shared bucket: making one, and telling of those that are there."""
+"""Make and list the snapshots of a shared bucket."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ from kgfs.stores.snapshots.layout import Manifest
 from kgfs.stores.stores import Stores
 
 PATIENCE = 60.0
-"""Seconds that a verb goes on trying while a worker changes the graph, or another home makes a snapshot."""
+"""Seconds that a command retries while a worker changes the graph or another home makes a snapshot."""
 LOOK = 1.0
 
 
 def put_snapshot(config: Config) -> Manifest:
-    """Make a snapshot of the home now and put it into the bucket that it shares. BusyError where that cannot be within PATIENCE
-    seconds; UnsupportedError where no other home shares the garage; other errors as of :func:`.make_snapshot`."""
+    """Make a snapshot of the home now and store it in the shared bucket.
+
+    Raise BusyError if this is not possible within PATIENCE seconds, and UnsupportedError if no other home shares the
+    garage. Other errors are those of :func:`.make_snapshot`.
+    """
     with open_existing(config) as stores, closing(open_garage(config, cached=False)) as garage:
         if not stores.journal.sharing:
             raise UnsupportedError("No other home shares this garage: garage.shared is not set.")
@@ -36,5 +39,5 @@ def put_snapshot(config: Config) -> Manifest:
 
 
 def snapshots_in(stores: Stores) -> list[Manifest]:
-    """Return the complete snapshots of the bucket, the newest first. Asks the bucket."""
+    """Return the complete snapshots of the bucket, newest first. Asks the bucket."""
     return [found for found in layout.manifests(stores.garage.objects) if isinstance(found, Manifest)]

@@ -1,4 +1,4 @@
-"""Finds and mends damage, rebuilds what is derived, backs up and restores."""
+"""Find and repair damage, rebuild derived stores, back up and restore."""
 
 from __future__ import annotations
 
@@ -29,16 +29,19 @@ from kgfs.stores.worker_turn import in_place_of_worker
 
 
 def rebuild_home(config: Config, ontology: str, progress: Callable[[int, int], None]) -> int:
-    """Derive graph and vectors anew, of everything or of the ontology of that name, in place of the worker; how many
-    publications were carried out; of everything in any case where the graph was lost. A database that cannot be used any more is
-    removed first, which needs that nobody else has it open (BusyError)."""
+    """Derive graph and vectors again, of all ontologies or of the named one. Return the number of publications that
+    were carried out.
+
+    The call takes the worker's place. If the graph was lost, all ontologies are derived in any case. A database that
+    is unusable is removed first; raise BusyError if another process has it open.
+    """
     from kgfs.ingest.life.rebuild import rebuild_graph, rebuild_vectors
 
     with in_place_of_worker(config.run):
         _remove_unusable(config)
         with open_to_derive(config, make=False) as stores:
             found = ontology_called(stores, ontology) if ontology else None
-            if found and is_graph_lost(stores):  # the others would look as if they had been emptied
+            if found and is_graph_lost(stores):  # else the other ontologies would look empty
                 found = None
             model = model_in_use(config, stores)
         vectors_lost = config.run / "vectors.rebuilding"
@@ -46,7 +49,7 @@ def rebuild_home(config: Config, ontology: str, progress: Callable[[int, int], N
             open_to_derive(config, vectors_of=model) as stores,
             only_deriver(config, stores, meeting(config), whole=found is None) as stores,
         ):
-            vectors_lost.touch(mode=0o600)  # so that, killed before the end, they are derived when they are next opened
+            vectors_lost.touch(mode=0o600)  # so that the next opening derives them if this process is killed
             done = rebuild_graph(stores, progress, found.id if found else "")
             with _writing_vectors(config, stores) as alone:
                 rebuild_vectors(alone, found.id if found else "")
@@ -55,8 +58,12 @@ def rebuild_home(config: Config, ontology: str, progress: Callable[[int, int], N
 
 
 def rebuild_projection(config: Config, progress: Callable[[int, int], None]) -> None:
-    """Write the graph to Neo4j anew, beside what is there, and show it in its place. In place of the worker. BadInputError where the
-    graph is not projected; AwayError, TimedOutError and StoreError as the server has it."""
+    """Write the graph to Neo4j again beside the current projection, then switch to the new one. The call takes the
+    worker's place.
+
+    Raise BadInputError if the graph is not projected; AwayError, TimedOutError and StoreError are those of the
+    server.
+    """
     if config.graph.store != "neo4j":
         raise BadInputError("graph.store is not 'neo4j': the graph is projected to no server.")
     from kgfs.ingest.working.projecting import write_anew
@@ -67,7 +74,9 @@ def rebuild_projection(config: Config, progress: Callable[[int, int], None]) -> 
 
 @contextmanager
 def _writing_vectors(config: Config, stores: Stores) -> Iterator[Stores]:
-    """Where homes share a server of vectors one at a time writes there. Killed, the next that has its turn begins anew."""
+    """Give one home at a time the right to write to a vector server that homes share. After a kill, the next home
+    that holds the turn starts over.
+    """
     if not stores.journal.sharing or config.vectors.store == "sqlite" or stores.vectors is None:
         yield stores
         return
@@ -84,11 +93,11 @@ def _writing_vectors(config: Config, stores: Stores) -> Iterator[Stores]:
 def check_home(
     config: Config, *, deep: bool, mend: bool, progress: Callable[[int, int, str], None]
 ) -> list[tuple[Damage, str]]:
-    """What is damaged, and with ``mend`` what was done about it ('' where nothing could be)."""
+    """Return the damage found and, with ``mend``, the repair of each ('' if it could not be repaired)."""
     from kgfs.ingest.mending.repair import repair
     from kgfs.knowledge.check import check
 
-    refuse_others(config)  # compared with the ledger of another, the home's names look like an older copy
+    refuse_others(config)  # against the ledger of another garage, the names of the home would look like an older copy
     mended: list[tuple[Damage, str]] = []
     with ExitStack() as stack:
         if mend:
@@ -105,7 +114,10 @@ def check_home(
 def restore_originals(
     config: Config, *, dry_run: bool, progress: Callable[[int, int, str], None]
 ) -> list[tuple[str, str]]:
-    """(key, where it was or could be made from) of every original that is lost; '' where it cannot be."""
+    """Restore lost originals. Return (key, source) for each; the source is '' if the original cannot be restored.
+
+    With ``dry_run``, nothing is changed and the source is where the original could be restored from.
+    """
     from kgfs.ingest.mending.restore_garage import lost, restore_original, source_of
     from kgfs.knowledge.check.kept import in_garage
 
@@ -117,7 +129,7 @@ def restore_originals(
             return [(key, source[0] if source else "") for key, source in found]
         made: dict[str, str] = {}
         left = list(lost(stores, keys))
-        while left:  # what is made again may have the bytes of another
+        while left:  # a restored original may contain the bytes of another lost one
             made |= {original.key: restore_original(config, stores, original) for original in left}
             again = [original for original in left if not made[original.key]]
             left = again if len(again) < len(left) else []
@@ -125,16 +137,18 @@ def restore_originals(
 
 
 def back_up_home(config: Config, folder: Path, keep: int, progress: Callable[[int, int], None]) -> BackedUp:
-    """See ``stores.backup``. Works while mounts and a worker use the home."""
+    """Back up the home to ``folder`` as ``stores.backup`` describes. Mounts and a worker may use the home meanwhile.
+    """
     _kept_in_files(config, "backed up")
     with open_existing(config) as stores:
-        # What one that was killed was settling is in the garage, and in the spool no more, where the names say it is.
+        # A file that a killed process was settling may be in the garage already and gone from the spool, where the
+        # names still place it.
         Settler(config, stores).settle_now()
         return back_up(config, stores.garage.objects, folder, keep, progress)
 
 
 def restore_home(config: Config, folder: Path, snapshot: str, progress: Callable[[int, int, str], None]) -> Manifest:
-    """Make the home from a backup, its graph and index too."""
+    """Create the home from a backup, and derive its graph and index."""
     _kept_in_files(config, "restored from a backup")
 
     def derive(there: Config) -> None:
@@ -153,7 +167,9 @@ def _kept_in_files(config: Config, what: str) -> None:
 
 
 def _replace_front(config: Config) -> list[tuple[Damage, str]]:
-    """Where the names are beyond use, or an older copy, they are quarantined and made anew from the ledger."""
+    """Quarantine a names database that is unusable or an older copy, and rebuild it from the ledger. Return the
+    repaired damage.
+    """
     from kgfs.ingest.keeping.quarantine import quarantine_file
 
     if not config.front_db.exists():
@@ -170,14 +186,16 @@ def _replace_front(config: Config) -> list[tuple[Damage, str]]:
         )
     for path in sorted(
         config.home.glob(f"{config.front_db.name}*")
-    ):  # the database first: killed then, it is made anew
+    ):  # the database first: if the process is killed then, the database is rebuilt
         quarantine_file(config, path, complaint)
     with open_stores(config):
         return [(Damage(kind, config.front_db.name, complaint), "made anew from the ledger")]
 
 
 def _remove_unusable(config: Config) -> list[tuple[Damage, str]]:
-    """Graph and vectors where they are beyond use: whoever opens them next derives them anew."""
+    """Remove graph and vector databases that are unusable; the next process that opens them derives them again.
+    Return the damage.
+    """
     removed = []
     for path, remedy in (
         (config.graph_db, "derived anew"),

@@ -1,4 +1,4 @@
-"""Take the worker's place, for a verb that changes the graph."""
+"""Take the worker's place, for commands that change the graph."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from kgfs.stores.worker_turn import in_place_of_worker
 
 @contextmanager
 def in_worker_place(config: Config) -> Iterator[Stores]:
-    """Yield the stores with their vectors, while the worker and everybody else who may change the graph waits.
+    """Yield the stores with their vectors, while the worker and every other process that may change the graph waits.
 
-    BusyError where another machine does not let go of the graph in time.
+    Raise BusyError if another machine does not release the graph in time.
     """
     with in_place_of_worker(config.run):
         with open_existing(config) as stores:

@@ -1,4 +1,4 @@
-"""The worker of a home: who reads what was deposited."""
+"""Run the worker of a home, which reads deposited documents."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ if TYPE_CHECKING:  # models, which a mount that asks for chores does not need
     from kgfs.compute.engine import Engine, Place
 
 SESSIONS_EVERY = 2.0
-"""Seconds between looks of a worker at the mounts of its home, and whether anybody is left who started it."""
+"""Seconds between a worker's checks of the mounts of its home, and of the sessions that may have started it."""
 BESIDE_MOUNTS = 5.0
-"""Seconds between looks of a worker at a ledger that it shares while a mount of its home looks at it, and delivers."""
+"""Seconds between a worker's exchanges with a shared ledger while a mount of its home polls and delivers."""
 LOADING = "loading models"
-"""What the note of a worker says before it has opened the home."""
+"""State in a worker's note before the worker has opened the home."""
 
 log = logging.getLogger("kgfs.worker")
 
 
 def request_settling(config: Config) -> None:
-    """Ask every process that settles to do it now instead of after the quiet time."""
+    """Ask every process that settles files to do it now, without waiting for the quiet time."""
     make_home(config)
     (config.run / "settle.request").touch(mode=0o600)
 
@@ -57,7 +57,7 @@ def chores_of(
     ship: Callable[[], object] | None = None,
     is_current: Callable[[], bool] = lambda: True,
 ) -> Chores:
-    """``ship`` in place of the usual way to the ledger."""
+    """Return the periodic chores of a home. ``ship`` replaces the usual function that ships facts to the ledger."""
     return Chores(
         stores,
         settler,
@@ -78,10 +78,14 @@ def run_worker(
     watch: Callable[[], None] = lambda: None,
     stoppable: Callable[[Callable[[], None]], None] = lambda stop: None,
 ) -> None:
-    """Be the worker of a home until stopped; BusyError if there is one. ``watch`` is called between documents;
-    ``stoppable`` is given the function that stops it, callable from any thread or signal handler. A verb that wants
-    its place for a while gets it. With ``while_in_use`` it ends, too, once every
-    session of the home has: a mount that was killed cannot stop the worker it started."""
+    """Run the worker of a home until it is stopped. Raise BusyError if the home has a worker.
+
+    ``watch`` is called between documents. ``stoppable`` is called with the function that stops the worker; any thread
+    or signal handler may call that function. A command that needs the worker's place gets it, and the worker
+    continues afterwards. With ``until_idle``, the worker ends once there is no work. With ``while_in_use``, it also
+    ends once every session of the home has ended, because a mount that was killed cannot stop the worker that it
+    started.
+    """
     from kgfs.compute.local import LocalCompute
     from kgfs.ingest.life.embed_again import embed_again
     from kgfs.ingest.reading.clock import StageClock
@@ -96,8 +100,8 @@ def run_worker(
     gave_way = True
     while gave_way and not stopped.is_set():
         with WorkerLock(config.run) as lock, _noting_the_end(config, lock):
-            # Until another is loaded, vectors are by the former one's model for everybody who asks.
-            # Why the former one ended before it could begin is known until this one does.
+            # Queries use vectors of the previous model until another model is loaded. The reason why the previous
+            # worker ended before it began its work is kept until this one begins.
             former = {key: worker_note(config.run).get(key, "") for key in ("embedder", "reason")}
             lock.note({"state": LOADING, **former})
             compute = compute or LocalCompute(config.models)
@@ -147,7 +151,9 @@ def run_worker(
 
 @contextmanager
 def _noting_the_end(config: Config, lock: WorkerLock) -> Iterator[None]:
-    """Of a worker that ends before it begins its work: those who wait for it are told why."""
+    """Note the error of a worker that ends before it begins its work, so that waiting processes can report the
+    reason.
+    """
     try:
         yield
     except KgfsError as error:
@@ -158,7 +164,9 @@ def _noting_the_end(config: Config, lock: WorkerLock) -> Iterator[None]:
 
 
 def _beside_mounts(config: Config, stores: Stores, exchange: Exchange) -> Callable[[], object]:
-    """How a worker gets facts to the ledger, and others' from it: what a mount does it leaves to the mount."""
+    """Return the function that exchanges facts with the ledger for a worker. While a mount does this, the worker does
+    it seldom.
+    """
     ship = shipping(config, stores, exchange)
     if not stores.journal.sharing:
         return ship
@@ -176,7 +184,7 @@ def _beside_mounts(config: Config, stores: Stores, exchange: Exchange) -> Callab
 
 
 def _engine(config: Config, compute: Compute, stores: Stores) -> Engine:
-    """Where documents are read."""
+    """Return the engine that reads documents: local, or on a Ray cluster."""
     from kgfs.compute.engine import LocalEngine
 
     if config.cluster.engine == "local":
@@ -191,7 +199,10 @@ def _engine(config: Config, compute: Compute, stores: Stores) -> Engine:
 
 
 def place_of(config: Config) -> Place:
-    """What reading a home's documents needs, in the process of a node that is given the configuration."""
+    """Return what is needed to read the home's documents in a process on a cluster node that got the configuration.
+
+    Raise MachineError if the node lacks a garage that is kept in files.
+    """
     from kgfs.compute.engine import Place
     from kgfs.compute.local import LocalCompute
 
@@ -207,14 +218,15 @@ def place_of(config: Config) -> Place:
 
 
 def _go_on(config: Config, stopped: threading.Event) -> None:
-    """LostLeaseError where what lasts for long is to be left to the next worker."""
+    """Raise LostLeaseError if a long operation is to be left to the next worker."""
     if stopped.is_set() or place_wanted(config.run):
         raise LostLeaseError("The worker is stopping.")
 
 
 class _Mounts:
-    """Called often, frees those who wait for a mount of the home that was killed, and calls ``stop`` when no session of the
-    home lives any more."""
+    """Release the clients that wait for a killed mount of the home, and call ``stop`` once no session of the home is
+    alive. Call this often; it checks every SESSIONS_EVERY seconds.
+    """
 
     def __init__(self, config: Config, stop: Callable[[], None] | None) -> None:
         self._run, self._stop, self._next = config.run, stop, 0.0
@@ -230,7 +242,9 @@ class _Mounts:
 
 @contextmanager
 def _answering_questions(config: Config, stores: Stores, compute: Compute) -> Iterator[None]:
-    """Where the socket cannot be made, by a full disk say, the work goes on without it."""
+    """Answer questions on a socket while the context is open. If the socket cannot be made, for example on a full
+    disk, log the error and go on without it.
+    """
     from kgfs.compute.answering import answering
     from kgfs.compute.questions import Materials, QuestionServer
 

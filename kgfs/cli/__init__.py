@@ -1,7 +1,8 @@
-"""The command line: one file a verb. Read words, call a use case, print, exit.
+"""Implement the command line, with one file per command. Each command parses its arguments, calls a use case, prints
+the result and exits.
 
-Data goes to stdout, talk to stderr. Typed errors become one line on stderr and the exit code of their kind
-(``kgfs.errors`` has the table); anything else is a bug and shows its traceback.
+Data go to stdout and messages to stderr. A typed error becomes one line on stderr and the exit code of its kind
+(``kgfs.errors`` has the table). Any other exception is a bug, and its traceback is shown.
 """
 
 from __future__ import annotations
@@ -48,7 +49,9 @@ VERBS = {
 
 
 class _Verbs(click.Group):
-    """Loads the file of a verb only when it is used: ``kgfs mount`` imports no model and no driver it does not need."""
+    """Import the module of a command only when the command is used. So ``kgfs mount`` imports no model and no driver
+    that it does not need.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(VERBS)
@@ -62,7 +65,9 @@ class _Verbs(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the verb; one that does not exist is answered with those that are spelled most like it."""
+        """Return the command of that name. For an unknown name, fail with an error that suggests the commands with
+        the most similar names.
+        """
         if args[0] not in VERBS and not args[0].startswith("-"):
             near = " or ".join(f"'kgfs {verb}'" for verb in difflib.get_close_matches(args[0], VERBS, n=2))
             ctx.fail(f"No such command '{args[0]}'.{f' Did you mean {near}?' if near else ''}")
@@ -87,9 +92,10 @@ def cli() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The process's entry point; always ends by SystemExit."""
-    # What kgfs makes is its user's alone, and its user's in any case: an odd mask could take the owner's own rights away.
-    # Modes of what is made through a mount come with each request, masked by its maker.
+    """Run the command line as the process's entry point. Always end with SystemExit."""
+    # Files that kgfs creates are accessible to their owner only, and always to their owner: an odd umask could remove
+    # even the owner's rights. Modes of files that are created through a mount come with each request, already masked
+    # by the client.
     os.umask(0o077)
     tell_errors_of_stdout()
     try:

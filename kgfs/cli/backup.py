@@ -1,4 +1,4 @@
-"""``kgfs backup``: a verified copy of a home, also while it is in use."""
+"""``kgfs backup``: make a verified copy of a home, which may be in use."""
 
 from __future__ import annotations
 

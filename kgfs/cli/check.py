@@ -1,4 +1,4 @@
-"""``kgfs check``: is everything there, is it what was kept, does it fit together?"""
+"""``kgfs check``: check that nothing is missing, changed or inconsistent, and repair damage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``kgfs cite``: what a citation points at."""
+"""``kgfs cite``: print the passage that a citation refers to."""
 
 from __future__ import annotations
 

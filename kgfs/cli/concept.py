@@ -1,4 +1,4 @@
-"""``kgfs concept``: say that concepts are one, or that one is two."""
+"""``kgfs concept``: merge concepts, or split a concept."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def show(config: Config, ontology: str, concept: str, as_json: bool) -> None:
 
 
 def _folder(name: str) -> str:
-    """As ``ls concepts`` shows it."""
+    """Return the concept's directory name as ``ls concepts`` shows it."""
     return f"{name.removesuffix('/').removesuffix('.concept')}.concept"
 
 

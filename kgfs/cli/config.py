@@ -1,4 +1,4 @@
-"""``kgfs config show``: every setting as it is in force, as TOML."""
+"""``kgfs config show``: print every setting in force, as TOML."""
 
 from __future__ import annotations
 

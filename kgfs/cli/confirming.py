@@ -1,4 +1,4 @@
-"""Asking before what cannot be taken back lightly."""
+"""Ask for confirmation before a change that cannot easily be undone."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ import click
 
 
 def confirm(question: str) -> None:
-    """Return where the answer is yes; click.Abort (exit code 1) where it is no, click.UsageError (2) where nobody is there to
-    answer."""
+    """Ask the question, and return if the answer is yes.
+
+    Raise click.Abort (exit code 1) if the answer is no, and click.UsageError (exit code 2) if stdin has no answer and
+    is no terminal.
+    """
     try:
         click.confirm(question, abort=True, err=True)
     except click.Abort as error:

@@ -1,4 +1,4 @@
-"""``kgfs diff``: what changed from one version of a file to another."""
+"""``kgfs diff``: show the changes between two versions of a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``kgfs doctor``: what this machine lacks, and how to get it."""
+"""``kgfs doctor``: list what this machine lacks, with remedies."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from kgfs.stores.worker_lock import worker_alive
 class Line:
     what: str
     level: str
-    """``ok``; ``note``: it works, but less well; ``missing``: it does not work."""
+    """``ok``; ``note``: works with restrictions; ``missing``: does not work."""
     found: str
     remedy: str = ""
 
@@ -70,7 +70,9 @@ def _mounting() -> Iterator[Line]:
 
 
 def _models() -> Iterator[Line]:
-    """Without them kgfs works by statistics and full text alone."""
+    """Yield the state of each model and model runtime. Without models, kgfs works with statistics and full text
+    alone.
+    """
     for finding in carriers.survey():
         found = finding.condition is Condition.FOUND
         yield Line(finding.what, "ok" if found else "note", finding.condition.value, "" if found else finding.remedy)
@@ -114,7 +116,7 @@ def _servers(config: Config) -> Iterator[Line]:
 
 
 def _projection(config: Config) -> Iterator[Line]:
-    """How far the projection to Neo4j is behind. Asks no server."""
+    """Yield how far the projection to Neo4j is behind. Ask no server."""
     page = api.projection_state(config)
     if page is not None:
         level = "note" if page["commits"] or page["purges"] or page["away_since"] is not None else "ok"
@@ -122,7 +124,7 @@ def _projection(config: Config) -> Iterator[Line]:
 
 
 def _mode(file: Path) -> int:
-    """0 of one that cannot be looked at; its server's line says more."""
+    """Return the file's mode; 0 if the file cannot be inspected. In that case the line of its server says more."""
     try:
         return file.stat().st_mode
     except OSError:

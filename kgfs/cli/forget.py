@@ -1,4 +1,4 @@
-"""``kgfs forget``: take documents and what they taught out again."""
+"""``kgfs forget``: remove documents and the knowledge derived from them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kgfs.ingest.life.forget import Plan
 
 SHOWN = 20
-"""Concepts of each kind that the plan names; --json has all."""
+"""Number of concepts or documents of each kind that the printed plan names; --json has all."""
 
 
 @click.command()

@@ -1,4 +1,4 @@
-"""``kgfs history``: the versions of a file."""
+"""``kgfs history``: list the versions of a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``kgfs hosts``: the homes that share a garage."""
+"""``kgfs hosts``: list the homes that share a garage."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _time(seconds: float) -> str:
 
 
 def waiting(purges: list[dict[str, Any]]) -> list[str]:
-    """What a person reads of purges that not all hosts have obeyed."""
+    """Return a line for people about each purge that not all hosts have applied."""
     return [
         f"purge {one['fact']} of {count(one['documents'], 'document')} waits for {', '.join(one['waits_for'])}"
         for one in purges
@@ -76,7 +76,7 @@ def waiting(purges: list[dict[str, Any]]) -> list[str]:
 
 
 def told_of(away: KgfsError | None) -> str | None:
-    """The same of a bucket that could not be asked."""
+    """Return a line for people about a bucket that could not be asked; None if ``away`` is None."""
     if away is None:
         return None
     what = "The bucket does not answer" if isinstance(away, TimedOutError) else "The bucket could not be asked"

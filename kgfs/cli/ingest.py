@@ -1,4 +1,4 @@
-"""``kgfs ingest``: deposit files without going through a mount."""
+"""``kgfs ingest``: deposit files without a mount."""
 
 from __future__ import annotations
 

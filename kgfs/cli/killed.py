@@ -1,4 +1,4 @@
-"""What verbs do first where a mount was killed and keeps its clients waiting."""
+"""Release the clients of killed mounts, which other commands do before their own work."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from kgfs.stores.mount_notes import mount_notes
 
 
 def free_waiting_clients(config: Config) -> None:
-    """End the waiting of programs that wait for mounts of this home that were killed, and say so. Quick where none waits."""
+    """Release programs that wait for killed mounts of this home, and report this on stderr. Quick if no program
+    waits.
+    """
     for sentence in free_clients(mount_notes(config.run)):
         click.echo(sentence, err=True)

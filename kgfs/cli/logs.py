@@ -1,4 +1,6 @@
-"""The logs for people, ``log/mount.log`` and ``log/worker.log``: standard error of the processes that write them."""
+"""Format the logs for people, ``log/mount.log`` and ``log/worker.log``, which are the standard error of the logging
+processes.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +8,10 @@ import logging
 
 
 class Records(logging.Formatter):
-    """One line a record, and what follows it, a traceback for one, behind a tab: no text that is quoted there can pass for a
-    record, and a purge finds where each ends."""
+    """Format each record as one line. Further lines of the record, such as a traceback, begin with a tab.
+
+    So no quoted text can be taken for a record, and a purge finds where each record ends.
+    """
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s")

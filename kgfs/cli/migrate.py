@@ -1,4 +1,4 @@
-"""``kgfs migrate``: the same home on other stores."""
+"""``kgfs migrate``: copy a home to other stores."""
 
 from __future__ import annotations
 

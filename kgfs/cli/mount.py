@@ -26,7 +26,7 @@ from kgfs.stores.log_files import open_log
 from kgfs.stores.mount_notes import GARAGE, KNOWLEDGE, VIEWS, mount_notes
 
 READY = b"ready\n"
-"""What the process in the background writes to the pipe once the mount answers."""
+"""The bytes that the background process writes to the pipe once the mount answers."""
 
 
 @click.command()
@@ -111,7 +111,10 @@ def _tell_ready(ready_fd: int | None) -> None:
 
 
 def _in_background(config: Config, mountpoint: Path, options: list[str]) -> None:
-    """Start the mount in a session of its own and wait for its word; its own words if it ends instead."""
+    """Start the mount in a background session, and return once it reports that it is ready.
+
+    If the process ends instead, print the last line of its log and raise SystemExit with its exit code.
+    """
     make_home(config)
     path = config.logs / "mount.log"
     read_end, write_end = os.pipe()
@@ -128,7 +131,7 @@ def _in_background(config: Config, mountpoint: Path, options: list[str]) -> None
             stderr=log,
             pass_fds=(write_end,),
             start_new_session=True,
-            cwd="/",  # the folder it was called from is not kept busy, be it the dead mount itself
+            cwd="/",  # do not keep the caller's folder busy, which may even be the dead mount itself
         )
         os.close(write_end)
         if said.read() == READY:

@@ -1,4 +1,4 @@
-"""Options that every verb takes."""
+"""Define the options that every command takes."""
 
 from __future__ import annotations
 
@@ -20,14 +20,19 @@ R = TypeVar("R")
 
 
 def with_config(verb: Callable[Concatenate[Config, P], R]) -> Callable[P, R]:
-    """Add ``--home`` and ``--config`` and pass the loaded configuration first. Without ``--home`` the home is that of the mount
-    in which a path among the verb's words lies, else of the one in which the user stands, else as :func:`with_own_config`."""
+    """Add ``--home`` and ``--config`` to a command, and pass the loaded configuration as its first argument.
+
+    Without ``--home``, the home is that of the mount that contains a path among the command's arguments; else that of
+    the mount that contains the working directory; else as for :func:`with_own_config`.
+    """
     return _with_config(verb, _mounted_home)
 
 
 def with_own_config(verb: Callable[Concatenate[Config, P], R]) -> Callable[P, R]:
-    """As :func:`with_config`, for a verb that begins with no mount: without ``--home`` the home is the one of ``KGFS_HOME``,
-    else the default one."""
+    """Add the options as :func:`with_config` does, to a command that does not derive the home from a mount.
+
+    Without ``--home``, the home is the one of ``KGFS_HOME``, else the default home.
+    """
     return _with_config(verb, lambda words: None)
 
 
@@ -44,7 +49,7 @@ def _with_config(
         else:
             file = file or next((note.file for note in mount_notes(mounted / "run") if note.file), None)
             config = load(mounted, file, {name: os.environ[name] for name in os.environ if name != "KGFS_CONFIG"})
-        # No verb's memory is dumped where it may hold a secret.
+        # A core dump of a command must not contain a secret.
         keep_secrets_from_core_dumps(config)
         return verb(config, *args, **kwargs)
 
@@ -52,11 +57,13 @@ def _with_config(
 
 
 def _mounted_home(words: Iterable[object]) -> Path | None:
-    """The home of the mount in which one of the words, taken for a path, or the working folder lies. No mount is waited for."""
+    """Return the home of the mount that contains one of the words, taken as a path, or the working directory; None if
+    there is none. The call waits for no mount.
+    """
     paths = [path for word in words for path in (word if isinstance(word, tuple) else (word,))]
     try:
         here = Path.cwd()
-    except OSError:  # it was removed, or its mount was detached
+    except OSError:  # the directory was removed, or its mount was detached
         here = Path("/")
     for path in (*paths, here):
         if isinstance(path, str | Path):
@@ -71,5 +78,5 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for p
 
 
 def count(number: int, what: str) -> str:
-    """``1 document``, ``2 documents``."""
+    """Return the number with its noun, such as ``1 document`` or ``2 documents``."""
     return f"{number} {what}" if number == 1 else f"{number} {what}s"

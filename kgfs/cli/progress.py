@@ -1,4 +1,6 @@
-"""How far a verb is, on stderr: a bar, one line redrawn on a terminal and nothing where stderr is none; and steps, in words."""
+"""Show the progress of a command on stderr: a bar, redrawn on one line of a terminal and omitted elsewhere; and steps
+in words.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +12,11 @@ import click
 
 WIDTH = 30
 MOMENT = 2.0
-"""Seconds that nobody wonders what is going on."""
+"""Seconds that a step may take before it is announced."""
 
 
 class Bar:
-    """``with Bar() as bar: bar.show(done, total, "what")``; the line is cleared at the end."""
+    """Show a progress bar: ``with Bar() as bar: bar.show(done, total, "what")``. The line is cleared at the end."""
 
     def __init__(self) -> None:
         self._tty = sys.stderr.isatty()
@@ -40,7 +42,9 @@ class Bar:
 
 
 class Steps:
-    """``with Steps() as step: step("what is done now")``: told once, terminal or not, where it takes longer than a moment."""
+    """Announce steps: ``with Steps() as step: step("what is done now")``. A step is printed once, on a terminal or
+    not, if it takes longer than MOMENT.
+    """
 
     def __init__(self) -> None:
         self._step = ""

@@ -1,4 +1,4 @@
-"""``kgfs rebuild``: derive graph and index anew."""
+"""``kgfs rebuild``: derive graph and index again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``kgfs regenerate``: read a whole ontology again, as a new keeper would."""
+"""``kgfs regenerate``: read a whole ontology again, with another strategy or extractor."""
 
 from __future__ import annotations
 

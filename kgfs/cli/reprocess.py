@@ -1,4 +1,4 @@
-"""``kgfs reprocess``: read again what an older ingest version read, or what failed."""
+"""``kgfs reprocess``: read documents again that an older ingest version read, or whose reading failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``kgfs restore``: make a home from a backup."""
+"""``kgfs restore``: create a home from a backup."""
 
 from __future__ import annotations
 

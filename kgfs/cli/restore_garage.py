@@ -1,4 +1,4 @@
-"""``kgfs restore-garage``: originals that the garage lost, made again."""
+"""``kgfs restore-garage``: restore originals that the garage lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``kgfs search``: the passages that answer some words."""
+"""``kgfs search``: find the passages that match some words."""
 
 from __future__ import annotations
 
@@ -53,7 +53,9 @@ def command(config: Config, words: Sequence[str], ontology: str | None, limit: i
 
 
 def _found_by(hit: Shown) -> str:
-    """What says something of one hit by itself. Scores, which --json has, compare the hits of one search, so that the only
-    one has 0."""
+    """Return how a hit was found, in terms that are meaningful for a single hit.
+
+    Scores, which --json has, only compare the hits of one search: a single hit has score 0.
+    """
     words = ["words"] if hit.text_score else []
     return ", ".join(words if hit.cosine is None else [*words, f"meaning {hit.cosine:.3f}"])

@@ -1,4 +1,4 @@
-"""``kgfs status``: what is kept, what is owed, who works; of one file, what is known about it."""
+"""``kgfs status``: show the contents of a home, its backlog and its worker; for a file, what is known about it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kgfs.domain.documents import State
 from kgfs.stores.disk_reserve import ReserveState
 
 SHOWN = 5
-"""Files with conflicts that are named; --json has all."""
+"""Number of files with conflicts that are named; --json has all."""
 EARLIER = (State.KEPT, State.STALE)
 """The states of documents that no file has any more."""
 ELSE_OWED = {"unsettled": "unsettled path", "forgettings": "forgetting"}
@@ -84,7 +84,7 @@ def command(config: Config, words: str | None, as_json: bool) -> None:
 
 
 def _documents(counts: Mapping[str, int]) -> str:
-    """Say how many documents files have now, and how they stand; then how many else are kept."""
+    """Return how many documents current files have, by state, and how many other documents are kept."""
     now = {state: number for state, number in counts.items() if state not in (*EARLIER, State.TRASHED)}
     states = ", ".join(f"{number} {state}" for state, number in now.items())
     earlier, trashed = sum(counts.get(state, 0) for state in EARLIER), counts.get(State.TRASHED, 0)
@@ -96,7 +96,7 @@ def _documents(counts: Mapping[str, int]) -> str:
 
 
 def _parts(found: dict[str, Any]) -> str:
-    """What else than documents is owed."""
+    """Return the part of the backlog that is not documents."""
     parts = [count(found[key], what) for key, what in ELSE_OWED.items() if found[key]]
     return f" ({', '.join(parts)} among them)" if parts else ""
 
@@ -111,7 +111,7 @@ def _print_document(page: dict[str, Any], as_json: bool) -> None:
 
 
 def _lines(value: Any) -> list[str]:
-    """What a person reads of a field; nothing of one that is empty."""
+    """Return the lines for people of a field; an empty list for an empty field."""
     if isinstance(value, list):
         return [line for item in value for line in _lines(item)]
     if isinstance(value, dict):
@@ -132,7 +132,7 @@ def _print_sharing(sharing: dict[str, Any]) -> None:
 
 
 def projection_lines(page: dict[str, Any]) -> list[str]:
-    """Return how far the projection to Neo4j is behind, for people."""
+    """Return lines for people on how far the projection to Neo4j is behind."""
     behind = (
         f"{count(page['commits'], 'commit')} behind, for {duration(page['seconds'])}"
         if page["commits"]
@@ -152,7 +152,7 @@ def projection_lines(page: dict[str, Any]) -> list[str]:
 
 
 def duration(seconds: float) -> str:
-    """Return so many seconds in the largest unit that fits."""
+    """Return a duration of that many seconds in the largest unit of which it has at least two."""
     for unit, name in ((86_400, "d"), (3600, "h"), (60, "min")):
         if seconds >= 2 * unit:
             return f"{seconds / unit:.0f} {name}"

@@ -1,4 +1,4 @@
-"""Stdout, whose errors are told from those of all other files."""
+"""Distinguish errors of stdout from errors of other files."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 class StdoutError(OSError):
-    """What was to be printed could not be written, and is thrown away. Not raised where a reader went away (BrokenPipeError)."""
+    """Output could not be written to stdout and is discarded. Not raised for a closed pipe (BrokenPipeError)."""
 
 
 class _Printed(io.FileIO):
-    """Once it could not be written all that comes after is thrown away too: Python tries again when it ends."""
+    """Write to stdout, and discard all output after the first failure, since Python retries the write at exit."""
 
     _failed = False
 
@@ -33,8 +33,8 @@ class _Printed(io.FileIO):
 
 
 def tell_errors_of_stdout() -> None:
-    """From now on what fails in writing to stdout is a StdoutError. Nothing changes where it is closed, or somebody put something
-    else in its place."""
+    """Raise StdoutError for failed writes to stdout from now on. Nothing changes if stdout is closed or was replaced.
+    """
     usual = sys.stdout
     if usual is not None and usual is sys.__stdout__ and isinstance(usual, io.TextIOWrapper):
         raw = io.BufferedWriter(_Printed(usual.fileno(), "w", closefd=False))

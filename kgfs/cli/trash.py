@@ -1,4 +1,4 @@
-"""``kgfs trash``: what was removed, put back or emptied."""
+"""``kgfs trash``: list, restore and delete removed files."""
 
 from __future__ import annotations
 

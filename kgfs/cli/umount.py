@@ -1,4 +1,4 @@
-"""``kgfs umount``: take a mount down."""
+"""``kgfs umount``: unmount a home."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from kgfs.stores.mount_notes import MountNote, mount_notes
 from kgfs.stores.processes import has_ended
 
 PATIENCE = 20.0
-"""Seconds for the mount's process, and its worker, to end."""
+"""Seconds to wait for the mount's process and its worker to end."""
 LAZY_PATIENCE = 1.0
-"""The same where it may go on as long as somebody has something open."""
+"""Seconds to wait with --lazy, when the process may go on as long as a program has a file open."""
 
 
 @click.command()
@@ -44,7 +44,7 @@ def command(config: Config, mountpoint: Path, lazy: bool) -> None:
     except MissingError:
         if not any(note.stuck for note in notes):
             raise
-        unused = True  # somebody has detached it already
+        unused = True  # another process has detached it already
     deadline = time.monotonic() + (LAZY_PATIENCE if lazy else PATIENCE)
     while (going_on := _going_on(notes)) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -58,7 +58,7 @@ def command(config: Config, mountpoint: Path, lazy: bool) -> None:
 
 
 def _awaited(config: Config) -> str:
-    """What that may be waiting for."""
+    """Return a clause that names the bucket for which a process that is still ending may wait."""
     garage = config.garage_store
     if garage.store == "files":
         return ""
@@ -69,5 +69,5 @@ def _awaited(config: Config) -> str:
 
 
 def _going_on(notes: Iterable[MountNote]) -> list[str]:
-    """The ids of the processes of mounts that have not ended."""
+    """Return the process ids of mounts whose processes have not ended."""
     return [str(note.pid) for note in notes if not has_ended(note.pid, note.started)]

@@ -1,4 +1,4 @@
-"""``kgfs wait``: until nothing is owed."""
+"""``kgfs wait``: wait until the backlog is empty."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``kgfs worker``: read what is owed."""
+"""``kgfs worker``: read the documents of the backlog."""
 
 from __future__ import annotations
 
