@@ -147,8 +147,7 @@ def _read(config: Config, stores: Stores, settler: Settler, progress: Progress, 
             raise TimedOutError(f"Still owed after {timeout:g} s: {words_of(left)}. {goes_on}")
 
     def stay() -> None:
-        """Settle what this process has written and no other process settles, while another process reads documents.
-        """
+        """Settle what this process has written and no other process settles, while another process reads documents."""
         settler.run_once(time.time_ns())
         watch()
         standstill.look(owed(stores.journal))

@@ -87,7 +87,9 @@ def ingest(
     ):
         failed = _deposit(config, stores, deposits, files, asked, tell, progress)
         refused = [(path, error) for path, error in failed if not isinstance(error, AWAY)]
-        if not asked.wait or len(refused) == len(files):  # a caller whose files were all refused does not wait for other documents
+        if not asked.wait or len(refused) == len(
+            files
+        ):  # a caller whose files were all refused does not wait for other documents
             return failed
         begun = time.monotonic()
         read_backlog(config, stores, progress, deposits.settler, asked.timeout, begun=begun)

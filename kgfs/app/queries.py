@@ -156,8 +156,7 @@ def removed_file(stores: Stores, gone: Trashed) -> Removed:
 
 
 def named_document(config: Config, stores: Stores, words: str, *, trashed: bool = True) -> Found:
-    """Return the document that the words name (``stores.naming`` defines how); with ``trashed`` also a removed file.
-    """
+    """Return the document that the words name (``stores.naming`` defines how); with ``trashed`` also a removed file."""
     return find_document(stores, config.run, words, trashed=trashed)
 
 

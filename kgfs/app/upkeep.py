@@ -137,8 +137,7 @@ def restore_originals(
 
 
 def back_up_home(config: Config, folder: Path, keep: int, progress: Callable[[int, int], None]) -> BackedUp:
-    """Back up the home to ``folder`` as ``stores.backup`` describes. Mounts and a worker may use the home meanwhile.
-    """
+    """Back up the home to ``folder`` as ``stores.backup`` describes. Mounts and a worker may use the home meanwhile."""
     _kept_in_files(config, "backed up")
     with open_existing(config) as stores:
         # A file that a killed process was settling may be in the garage already and gone from the spool, where the

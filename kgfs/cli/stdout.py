@@ -33,8 +33,7 @@ class _Printed(io.FileIO):
 
 
 def tell_errors_of_stdout() -> None:
-    """Raise StdoutError for failed writes to stdout from now on. Nothing changes if stdout is closed or was replaced.
-    """
+    """Raise StdoutError for failed writes to stdout from now on. Nothing changes if stdout is closed or was replaced."""
     usual = sys.stdout
     if usual is not None and usual is sys.__stdout__ and isinstance(usual, io.TextIOWrapper):
         raw = io.BufferedWriter(_Printed(usual.fileno(), "w", closefd=False))
