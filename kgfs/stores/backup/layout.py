@@ -1,4 +1,4 @@
-"""What a folder of backups holds, and durable ways to copy into it and out of it."""
+"""The layout of a backup folder, and durable copies into it and out of it."""
 
 from __future__ import annotations
 
@@ -18,21 +18,24 @@ from kgfs.stores.garage.durable import sync_folder
 MANIFEST = "manifest.json"
 
 Progress = Callable[[int, int], None]
-"""Is told (objects dealt with, of how many)."""
+"""A callback that receives (number of objects done, number of all objects)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
+    """The contents of one complete snapshot."""
+
     name: str
-    """When it was made, in UTC; names sort by time."""
+    """The time at which the snapshot was made, in UTC; names sort by time."""
     objects: dict[str, str]
-    """Key → SHA-256."""
+    """The SHA-256 of each object, by garage key."""
     files: dict[str, str]
-    """Path in the snapshot's folder → SHA-256."""
+    """The SHA-256 of each file, by its path in the snapshot's folder."""
 
 
 def snapshots(folder: Path) -> list[Manifest]:
-    """The complete ones, oldest first."""
+    """Return the manifests of the complete snapshots, oldest first. Raises StoreError for a manifest that cannot
+    be read."""
     found = []
     for path in folders(folder):
         try:
@@ -45,8 +48,8 @@ def snapshots(folder: Path) -> list[Manifest]:
 
 
 def carry(source: Objects, target: Objects, key: str, room: Path) -> None:
-    """Copy one object, each block verified; RotError if what arrives is not what was put. ``room`` is a folder for what
-    is under way."""
+    """Copy one object, verifying each block. Raises RotError, with the object deleted from ``target``, if the
+    bytes that arrive differ from the bytes that were stored. ``room`` is a folder for temporary files."""
     with closing(source.open(key)) as reader:
         size = reader.sums.size
         if size <= BLOCK:
@@ -63,11 +66,12 @@ def carry(source: Objects, target: Objects, key: str, room: Path) -> None:
 
 
 def folders(folder: Path) -> list[Path]:
+    """Return the folders of all snapshots, complete or not, oldest first."""
     return sorted((folder / "snapshots").iterdir()) if (folder / "snapshots").is_dir() else []
 
 
 def copy(source: Path, target: Path) -> None:
-    """Durable, 0600, with flat memory."""
+    """Copy a file. The copy is durable when this returns; its mode is 0600. Memory is constant."""
     with source.open("rb") as read, opened(target) as written:
         shutil.copyfileobj(read, written, BLOCK)
         written.flush()
@@ -76,7 +80,7 @@ def copy(source: Path, target: Path) -> None:
 
 
 def write(target: Path, content: bytes) -> None:
-    """Durable, all or nothing, 0600."""
+    """Write a file atomically. The file is durable when this returns; its mode is 0600."""
     fresh = target.with_name(f"{target.name}.new")
     with opened(fresh) as written:
         written.write(content)
@@ -87,5 +91,5 @@ def write(target: Path, content: bytes) -> None:
 
 
 def opened(path: Path) -> BinaryIO:
-    """To be written, empty, 0600."""
+    """Open an empty file of mode 0600 for writing; existing content is truncated."""
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb")

@@ -1,4 +1,4 @@
-"""Making a snapshot of a home that may be in use."""
+"""Make a snapshot of a home that may be in use."""
 
 from __future__ import annotations
 
@@ -24,37 +24,41 @@ from kgfs.stores.journal.copied import newest_fact, working_copies
 from kgfs.stores.locks import alone
 
 ATTEMPTS = 5
-"""How often what left in the middle is met by beginning again."""
+"""The number of attempts, each from the beginning, when something leaves the home while it is copied."""
 NAMED = "%Y-%m-%dT%H%M%S.%fZ"
-"""How a snapshot is called, by when it was made."""
+"""The format of a snapshot's name, for the time at which it was made."""
 
 
 @dataclass(frozen=True, slots=True)
 class BackedUp:
+    """The result of a backup."""
+
     name: str
     objects: int
-    """How many the snapshot lists."""
+    """The number of objects that the snapshot lists."""
     copied: int
-    """How many of them were new."""
+    """The number of objects that this backup copied."""
     rotten: tuple[str, ...]
-    """Keys of objects that are not what was kept, and of which no backup has the right bytes: they are not listed."""
+    """Keys of objects that are corrupt in the home and not in the pool of backups. The snapshot does not list
+    them."""
 
 
 @dataclass(slots=True)
 class _Objects:
     listed: dict[str, str] = field(default_factory=dict)
-    """Key → SHA-256."""
+    """The SHA-256 of each object, by key."""
     copied: int = 0
     rotten: list[str] = field(default_factory=list)
 
 
 class _LeftMeanwhileError(Exception):
-    """Something that the copy of the names refers to is not in the home any more."""
+    """The copy of the names refers to something that is not in the home any more."""
 
 
 def back_up(config: Config, objects: Objects, folder: Path, keep: int, progress: Progress) -> BackedUp:
-    """A new snapshot of the home in ``folder``; of the older ones the newest ``keep - 1`` stay, of which
-    there is one at least. Nothing is taken for good that is not what was kept. BusyError while another backup runs."""
+    """Make a new snapshot of the home in ``folder`` and delete all but the newest ``keep`` snapshots, the new one
+    included. Corrupt objects are never taken into a backup. Raises StoreError if ``folder`` is inside the home or
+    contains it, and BusyError while another backup to ``folder`` runs or if the home changed during each attempt."""
     if folder.absolute().is_relative_to(config.home) or config.home.is_relative_to(folder.absolute()):
         raise StoreError(
             f"{folder}: a backup within the home, or around it, would save nothing. Choose another folder."
@@ -108,16 +112,18 @@ def _snapshot(config: Config, objects: Objects, pool: FileObjects, folder: Path,
 
 
 def _name_behind(names: Sequence[str]) -> str:
-    """When it is, or a moment behind the last of these, which a clock that was set back since has made: the newest is to be the last, for
-    the first are those that are dropped."""
+    """Return a name for a new snapshot that sorts after all ``names``: the present time, or one microsecond after
+    the last name if the clock has been set back since. The newest snapshot must sort last, because the first ones
+    are deleted."""
     now = datetime.now(UTC)
-    with suppress(ValueError, IndexError):  # it has another name, which says nothing of when it was made
+    with suppress(ValueError, IndexError):  # there is no snapshot, or its name is not a time
         now = max(now, datetime.strptime(names[-1], NAMED).replace(tzinfo=UTC) + timedelta(microseconds=1))
     return now.strftime(NAMED)
 
 
 def _copy_objects(objects: Objects, pool: FileObjects, room: Path, progress: Progress) -> _Objects:
-    """What is rotten at home may still be right in the pool."""
+    """Copy the objects that the pool lacks. An object that is corrupt in the home is listed if the pool has a
+    right copy."""
     keys = [key for key, _ in objects.keys("")]
     found = _Objects()
     for done, key in enumerate(keys, 1):
@@ -135,7 +141,7 @@ def _copy_objects(objects: Objects, pool: FileObjects, room: Path, progress: Pro
 
 
 def _copy_ledger(source: Path, target: Path, newest: int) -> None:
-    """The segments up to entry ``newest``."""
+    """Copy the segments of the ledger up to entry ``newest``."""
     found = segments(source)
     for index, (first, path) in enumerate(found):
         if first > newest:
@@ -149,7 +155,7 @@ def _copy_ledger(source: Path, target: Path, newest: int) -> None:
 
 
 def _drop_old(folder: Path, pool: FileObjects, keep: int) -> None:
-    """Snapshots beyond the newest ``keep``, and objects that no other lists."""
+    """Delete the snapshots before the newest ``keep``, and the objects that no remaining snapshot lists."""
     found = snapshots(folder)
     old, kept = found[:-keep], found[-keep:]
     for manifest in old:

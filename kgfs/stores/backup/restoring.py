@@ -1,4 +1,4 @@
-"""Making a home from a snapshot."""
+"""Make a home from a snapshot."""
 
 from __future__ import annotations
 
@@ -17,9 +17,13 @@ from kgfs.stores.garage.sums import sums_of
 
 
 def restore(folder: Path, name: str, config: Config, progress: Progress, derive: Callable[[Config], None]) -> Manifest:
-    """Put the snapshot (the newest without a ``name``) where ``config.home`` is to be, which must be empty or absent.
-    Every byte is verified, then ``derive`` makes graph and vectors, all in a folder beside it: until the end, also after
-    a RotError or a kill, nothing is there, and the next call begins anew."""
+    """Restore the snapshot called ``name``, or the newest one if ``name`` is empty, to ``config.home``, which must
+    be empty or absent. Return its manifest.
+
+    Every byte is verified, then ``derive`` makes graph and vectors. All of this happens in a folder beside the
+    home, which is renamed last. After an error or a kill the home is therefore still absent or empty, and the next
+    call begins again. Raises NotEmptyError if the home is not empty, MissingError if there is no such snapshot,
+    and RotError if an object or file is missing or differs from what was backed up."""
     if config.home.exists() and any(config.home.iterdir()):
         raise NotEmptyError(f"{config.home} is not empty. Give another place with --home, or move it away.")
     found = [manifest for manifest in snapshots(folder) if not name or manifest.name == name]

@@ -1,2 +1,4 @@
-"""The graph: documents, sources, instances, concepts, relationships and the full text of every source.
-Derived: ``rebuild`` makes the same one from the ledger and the Readings."""
+"""The graph store: documents, sources, instances, concepts, relationships, and the full-text index of every
+source.
+
+The graph is derived: ``kgfs rebuild`` makes an equal one from the ledger and the Readings."""

@@ -1,4 +1,4 @@
-"""Taking over what was built in another database, in one transaction: readers see all of it or nothing."""
+"""Replace the rows of the graph by those of another database, in one transaction."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import sqlite3
 from kgfs.errors import StoreError
 
 BUILT = "built"
-"""What the other database is attached as."""
+"""The schema name under which the other database is attached."""
 
 _OWN = frozenset({"meta", "change", "ingest_version", "source_words"})
-"""Tables that are not taken over: what they say is about the database itself, or follows from the others."""
+"""Tables that are not copied: their rows concern the database itself, or follow from other tables."""
 
 _COMMITS = "commit"
 
 
 def adopt(connection: sqlite3.Connection, ontology: str) -> int:
-    """Put the rows of the attached database in place of all rows or, with ``ontology``, of that one's. The new epoch;
-    the feed begins anew at it. Of all rows, how far they have followed the ledger is taken over too. In a transaction of the
-    caller."""
+    """Replace all rows by those of the attached database; with ``ontology``, replace the rows of that ontology
+    only. Return the new epoch, at which the change feed begins again. If all rows are replaced, the position in
+    the ledger is copied too. Runs in a transaction of the caller."""
     tables = {table: _columns(connection, table) for table in _tables(connection)}
     connection.execute("INSERT INTO source_words (source_words) VALUES ('delete-all')")
-    # What refers goes before what it refers to, whose ontology tells it apart.
+    # Tables without a column ``ontology`` first: their rows are selected through the tables that have one.
     for table in sorted(tables, key=lambda table: "ontology" in tables[table]):
         if not ontology:
             connection.execute(f'DELETE FROM "{table}"')
@@ -51,7 +51,7 @@ def adopt(connection: sqlite3.Connection, ontology: str) -> int:
 
 
 def _rows_of(columns: dict[str, str], table: str, schema: str, ontology: str) -> tuple[str, tuple[str, ...]]:
-    """The condition for an ontology's rows of a table."""
+    """Return the WHERE condition, with its parameters, that selects an ontology's rows of a table."""
     if not ontology:
         return "1", ()
     if "ontology" in columns:
@@ -60,7 +60,7 @@ def _rows_of(columns: dict[str, str], table: str, schema: str, ontology: str) ->
         if name in columns:
             key = "key" if columns[name] == "INTEGER" else key
             return f"{name} IN (SELECT {key} FROM {schema}.{other} WHERE ontology = ?)", (ontology,)
-    if table in ("insight_evidence", "session_entry"):  # formats to come; nothing derives them yet
+    if table in ("insight_evidence", "session_entry"):  # for later formats; nothing fills these tables yet
         return "0", ()
     raise StoreError(f"Table {table} does not say which ontology its rows belong to.")
 
@@ -84,7 +84,7 @@ def _tables(connection: sqlite3.Connection) -> list[str]:
 
 
 def _columns(connection: sqlite3.Connection, table: str) -> dict[str, str]:
-    """Name → declared type."""
+    """Return the declared type of each column, by name."""
     return {name: kind for _, name, kind, *_ in connection.execute(f'PRAGMA main.table_info("{table}")')}
 
 

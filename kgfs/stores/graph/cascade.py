@@ -1,4 +1,5 @@
-"""Forgetting beyond a document's own rows: concepts that leave with all their evidence, and what is hidden by a purge."""
+"""Forgetting beyond the rows of a document: removal of concepts with all their evidence, and redaction after a
+purge."""
 
 from __future__ import annotations
 
@@ -13,12 +14,12 @@ from kgfs.stores.graph.vocabulary import Redaction, RelationshipRow
 
 
 class Cascade(Commit):
-    """One forgetting: :meth:`leave`, :meth:`strike`, then ``settle``. However many documents leave together, each concept
-    and each relationship is worked out once."""
+    """One forgetting: call :meth:`leave`, :meth:`strike`, then ``settle``. Each concept and each relationship is
+    updated once, however many documents leave together."""
 
     def strike(self, concept_ids: Sequence[str]) -> None:
-        """These concepts leave with all their evidence and their relationships, whichever document it stands in; those
-        documents stay. Concepts that do not live are passed over."""
+        """Remove these concepts with their relationships and with all evidence of both, in whichever documents it
+        is. Those documents stay visible. Concepts that are not living are skipped."""
         edited: dict[int, tuple[str, str, int]] = {}
         for concept_id in sorted(set(concept_ids)):
             found = self._sql.execute(
@@ -68,9 +69,9 @@ class Cascade(Commit):
 def redact(
     connection: sqlite3.Connection, concept_ids: Sequence[str], relationships: Sequence[RelationshipRow]
 ) -> Redaction:
-    """Hide the names of those of these concepts that are dead, reduce the feed up to now to ids, and say what a rebuild that
-    knows nothing of the documents must be told. May be done twice."""
-    reduce_to_ids(connection)  # before names are hidden, by which the feed calls concepts
+    """Hide the directory names of the dead ones among these concepts and reduce the change feed to ids. Return the
+    record that a rebuild, which does not know the purged documents, needs. Idempotent."""
+    reduce_to_ids(connection)  # first, since the feed refers to concepts by the names that are hidden below
     names: list[tuple[str, str, str]] = []
     concept_times: dict[str, int] = {}
     numbers: dict[str, int] = {}
@@ -117,7 +118,7 @@ def redact(
 
 
 def impose(connection: sqlite3.Connection, redaction: Redaction) -> None:
-    """Make a graph that was built without the purged documents the one that was left by their purge."""
+    """Bring a graph that was built without the purged documents to the state that their purge left."""
     for concept_id, ontology, name in redaction.names:
         connection.execute(
             "INSERT INTO concept (concept_id, ontology, name, live, norm, label, aliases, description, kind, founded,"

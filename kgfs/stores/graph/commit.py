@@ -1,4 +1,5 @@
-"""What one commit to the graph does, inside its transaction: editions enter and leave, and all that follows from it."""
+"""The transaction of one commit to the graph: editions enter and leave, and everything derived from them is
+updated."""
 
 from __future__ import annotations
 
@@ -29,12 +30,14 @@ NO_PAGE = b""
 
 
 class Commit:
-    """One publication or forgetting. Use once: :meth:`leave` and :meth:`enter`, then :meth:`settle`."""
+    """One publication or forgetting. Use an object once: call :meth:`leave` and :meth:`enter`, then
+    :meth:`settle`."""
 
     def __init__(
         self, connection: sqlite3.Connection, at: int, page_before: Callable[[str], ConceptPage | None]
     ) -> None:
-        """``page_before`` is what readers see until the transaction ends."""
+        """Begin a commit: raise the epoch by one. ``connection`` is inside a write transaction. ``at`` is a Unix
+        time in nanoseconds. ``page_before`` returns a concept's page as readers see it until the transaction ends."""
         self._sql = connection
         self._at = at
         self.epoch: int = connection.execute(
@@ -45,23 +48,23 @@ class Commit:
         self._left: dict[str, tuple[int, str]] = {}
         self._entered: tuple[str, int, str] | None = None
         self._concepts: set[str] = set()
-        """Whose mentions or evidence are others than before."""
+        """Ids of concepts whose mentions or evidence differ from before."""
         self._documents: dict[str, int] = {}
-        """By how much the number of documents that mention it moves, by concept."""
+        """Change of the number of documents that mention a concept, by concept id."""
         self._relationships: set[str] = set()
         self._evidence: dict[str, int] = {}
-        """By how much the number of pieces of evidence moves, by owner."""
+        """Change of the number of pieces of evidence, by owner id."""
         self._moved: set[str] = set()
-        """Owners whose evidence is not what it was."""
+        """Ids of owners whose evidence differs from before."""
         self._related: dict[str, int] = {}
-        """By how much the number of relationships moves, by concept."""
+        """Change of the number of relationships, by concept id."""
         self._names: dict[str, str] = {}
         self._counts: dict[str, dict[str, int]] = {}
 
     # ------------------------------------------------------------------------------- editions
 
     def leave(self, doc_ids: Iterable[str]) -> None:
-        """Take the shown editions of these documents out; unknown ones are passed over."""
+        """Mark the visible editions of these documents as leaving. Documents that are not visible are skipped."""
         for doc_id in sorted(set(doc_ids)):
             found = self._sql.execute(
                 f"SELECT key, ontology, sources, instances FROM document WHERE doc_id = ? AND state = {SHOWN}",
@@ -76,7 +79,7 @@ class Commit:
             self._touch(key, -1)
 
     def enter(self, edition: int, publication: Publication) -> None:
-        """Show the staged edition with what the publication says of it."""
+        """Make the staged edition visible, with the concepts and relationships of the publication."""
         document = publication.document
         self._fill(edition, document)
         self._check_owners(edition, publication)
@@ -100,7 +103,9 @@ class Commit:
         self._count(document.ontology, documents=1, sources=sources, instances=instances)
 
     def _check_owners(self, edition: int, publication: Publication) -> None:
-        """Evidence that nobody would count, or that would take another's number, is a mistake of the caller."""
+        """Raise BadInputError for evidence whose owner the publication does not name and for relationships between
+        concepts that it does not mention. Raise StoreError for an evidence number that another document's living
+        evidence has."""
         mentioned = {concept.concept_id for concept in publication.concepts}
         owners = mentioned | {relationship.relationship_id for relationship in publication.relationships}
         for (owner,) in self._sql.execute("SELECT DISTINCT owner FROM instance WHERE document = ?", (edition,)):
@@ -184,7 +189,8 @@ class Commit:
     # ------------------------------------------------------------------------------- what follows
 
     def settle(self) -> int:
-        """Bring everything derived from the shown editions up to date, write the feed, return the epoch."""
+        """Update everything that is derived from the visible editions, write the change feed, and return the
+        epoch."""
         self._tell_documents()
         self._tell_evidence()
         self._number_evidence()
@@ -237,7 +243,8 @@ class Commit:
         return doc_id, found
 
     def _number_evidence(self) -> None:
-        """A number once used stays used, also when its evidence is gone."""
+        """Raise ``last_n`` of each owner to its highest evidence number. A number stays used after its evidence
+        has left."""
         if not self._entered:
             return
         for table, key in (("concept", "concept_id"), ("relationship", "relationship_id")):
@@ -273,7 +280,8 @@ class Commit:
             self._count(ontology, relationships=1 if what == "added" else -1)
 
     def _join(self, what: str, ontology: str, relationship_id: str, seen: tuple[str, str, str, int]) -> None:
-        """One end of a relationship: ``seen`` is (concept looked from, type seen from it, other concept, incoming)."""
+        """Add, change or remove one end of a relationship and report it in the feed. ``seen`` is (the concept on
+        this side, the type as seen from it, the other concept, incoming)."""
         concept, type_, other, incoming = seen
         name = self._name(other)
         if what == "added":

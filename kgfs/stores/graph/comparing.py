@@ -1,4 +1,4 @@
-"""Whether two graphs show the same, row by row, whatever each stands on."""
+"""Compare what two graphs show, row by row, independent of their keys and epochs."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ K = TypeVar("K", int, str)
 PAGE = 1000
 
 Compared = Callable[[int], None]
-"""Is told how many documents and concepts were compared so far."""
+"""A callback that receives the number of documents and concepts compared so far."""
 
 
 def difference(one: Graph, other: Graph, ontologies: Sequence[str], compared: Compared) -> str:
-    """The first row that is not the same in both, for people; '' if all are. Documents with their sources; concepts with
-    their evidence and its numbers, what number comes next, and their relationships with all evidence of those. Epochs
-    may differ. Flat memory; nobody may publish meanwhile."""
+    """Return a description for people of the first row that differs; '' if both graphs show the same. Compares
+    documents with their sources, and concepts with their evidence, its numbers, the next free number, and their
+    relationships with the evidence of those. Epochs may differ. Memory is constant. Nothing may be published in
+    either graph meanwhile."""
     done = 0
     for ontology in ontologies:
         if (counts := one.counts(ontology)) != (others := other.counts(ontology)):

@@ -1,4 +1,5 @@
-"""What a commit makes of the concepts it touched: what they are called, whether they live, size and time of their pages."""
+"""Update the concepts that a commit touched: label, aliases, description, whether they live, size and mtime of
+their pages."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ _MENTIONS = f"""
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """By how much a commit moves the numbers of a concept, by concept id; what is not there does not move."""
+    """The changes that a commit makes to the numbers of concepts, by concept id. A missing id means no change."""
 
     documents: Mapping[str, int]
     evidence: Mapping[str, int]
@@ -44,14 +45,15 @@ class _Living:
     key: int
     name: str
     frame: ConceptPage
-    """As it is now, without lines."""
+    """The concept's page as of this commit, without its lines."""
     changed: bool
-    """For certain: the page shows all numbers that moved."""
+    """True if the page changes for certain, since it shows every number that moved."""
     founded: bool
 
 
 class Concepts:
-    """Of one commit, in its transaction. ``page_before`` is what readers see."""
+    """The concepts of one commit, inside its transaction. ``page_before`` returns a concept's page as readers see
+    it."""
 
     def __init__(
         self, connection: sqlite3.Connection, at: int, feed: Feed, page_before: Callable[[str], ConceptPage | None]
@@ -63,10 +65,11 @@ class Concepts:
         self._living: dict[str, _Living] = {}
         self._relabelled: set[str] = set()
         self.steps: dict[str, int] = {}
-        """By how much the number of concepts moved, by ontology."""
+        """Change of the number of living concepts, by ontology."""
 
     def settle(self, concept_ids: Iterable[str], moved: Moved) -> None:
-        """Once, when relationships and evidence are what they will be."""
+        """Update these concepts, and the pages of their neighbours. Call it once, after relationships and evidence
+        of the commit are final."""
         touched = sorted(concept_ids)
         for concept_id in touched:
             self._settle(concept_id, moved)
@@ -125,8 +128,9 @@ class Concepts:
         )
 
     def _mentions(self, concept: int) -> tuple[list[Mention], int, int]:
-        """Those that decide what the concept is called, in how many documents there are any, and the earliest deposit.
-        Where all say the same, as most do, one speaks for all: neither their number nor their scores decide then."""
+        """Return the mentions that decide label, aliases and description of a concept, the number of documents
+        that mention it, and their earliest deposit. If all mentions are equal, as is usual, one is returned for
+        all: their number and scores then decide nothing."""
         documents, founded, *said = self._sql.execute(_SAID, (concept,)).fetchone()
         if not documents:
             return [], 0, 0
@@ -158,8 +162,8 @@ class Concepts:
     # ------------------------------------------------------------------------------- their pages
 
     def _settle_pages(self, concept_ids: Iterable[str]) -> None:
-        """Of concepts that were touched, the ends of a relationship that moved among them, and of those with a
-        neighbour's new label in their page."""
+        """Update size and mtime of the pages that changed, among the concepts touched, the ends of relationships
+        that moved, and the concepts whose page shows a neighbour's new label."""
         changed: list[tuple[int, int, int, int, int]] = []
         for concept_id in concept_ids:
             living = self._living.get(concept_id) or self._untouched(concept_id)
@@ -175,12 +179,12 @@ class Concepts:
         )
 
     def _untouched(self, concept_id: str) -> _Living | None:
-        """None for one that is dead."""
+        """Return the present state of a concept that this commit did not touch; None if the concept is dead."""
         found = page_frame(self._sql, concept_id)
         return _Living(*found, changed=False, founded=False) if found else None
 
     def _size_now(self, living: _Living) -> int | None:
-        """None where the page is what it was."""
+        """Return the bytes of the page as of this commit; None if the page has not changed."""
         if living.changed:
             return page_size(self._sql, living.frame)
         content = render(with_lines(self._sql, living.frame))

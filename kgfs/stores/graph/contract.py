@@ -1,9 +1,9 @@
-"""What a graph promises.
+"""The interface of the graph store.
 
-A document version is prepared in bounded batches (:meth:`Graph.stage`) that no reader sees, and made visible by one
-small transaction (:meth:`Graph.publish`) in which its predecessors leave: a reader sees the version before or the one
-after, never both and never neither. Each publication and each forgetting raises the epoch by one.
-"""
+A document version is staged in bounded batches (:meth:`Graph.stage`) that no reader sees. One small transaction
+(:meth:`Graph.publish`) then makes the version visible and removes the documents that it supersedes. A reader sees
+the version before or the version after, never both and never neither. Each publication and each forgetting raises
+the epoch by one."""
 
 from __future__ import annotations
 
@@ -32,139 +32,156 @@ from kgfs.stores.graph.vocabulary import (
 
 
 class Graph(Protocol):
-    """Reads are *quick* (indexed) and see the newest epoch, from any number of threads and processes. Lists are in
-    order of their key and paged: ``after`` is the last key of the page before.
+    """The documents, sources, evidence, concepts and relationships of all ontologies of a home.
 
-    What writes is done whole or not at all, and durable when it returns; only what was staged may be lost with the power,
-    and is staged again then. Any call may raise StoreError where the store fails: whether a commit was done nevertheless is told
-    by :meth:`published`, and repeating it is harmless.
-    ``at`` is a Unix time in nanoseconds."""
+    Reads are *quick* (each uses an index) and return the state of the newest epoch. Any number of threads and
+    processes may read at the same time. Lists are ordered by their key and paged: ``after`` is the last key of the
+    previous page.
+
+    Each write is atomic, and durable when it returns. Staged rows are the exception: a power failure may lose
+    them, and the caller then stages them again. Any method may raise StoreError when the store fails. After such
+    an error :meth:`published` tells whether the commit was carried out nevertheless, and repeating the call is
+    harmless. ``at`` is a Unix time in nanoseconds."""
 
     # ------------------------------------------------------------------------------------------- writing
 
     def stage(self, commit_id: str, document: str, batch: Batch) -> None:
-        """Keep rows of document ``document`` for ``commit_id``; invisible until published. Repeating a row is harmless.
-        A commit that was published already is left alone."""
+        """Store rows of document ``document`` under ``commit_id``; the rows stay invisible until the commit is
+        published. Staging the same row twice is harmless. The call does nothing if ``commit_id`` was published
+        already."""
         ...
 
     def publish(self, publication: Publication) -> int:
-        """Make all that was staged under the commit id visible and return the epoch. A commit id that was published
-        before changes nothing and returns the epoch it had then. A document shown already under another commit is
-        replaced (its rows of before leave, as a predecessor's do).
+        """Make all rows staged under the commit id visible and return the new epoch. A commit id that was
+        published before changes nothing, and the epoch of that publication is returned. If the document is already
+        visible under another commit, its former rows leave, as those of a superseded document do.
 
-        Nothing happens but an error when evidence was staged for an owner that the publication does not have, or a
-        relationship joins a concept it does not mention (BadInputError), and when a directory name is or was another
-        concept's or an evidence number is that of another document's living quote (StoreError)."""
+        Raises BadInputError when evidence was staged for an owner that the publication does not name, or when a
+        relationship joins a concept that the publication does not mention. Raises StoreError when a directory name
+        belongs or ever belonged to another concept, or when an evidence number belongs to living evidence of
+        another document. After an error nothing has changed."""
         ...
 
     def abandon(self, commit_id: str) -> None:
-        """Drop what was staged and not published. Harmless if there is nothing."""
+        """Delete the rows that were staged under ``commit_id`` and not published. Harmless if there are none."""
         ...
 
     def forget(self, commit_id: str, doc_ids: Sequence[str], at: int, concepts: Sequence[str] = ()) -> int:
-        """Take documents out with their sources, instances and mentions, relationships without evidence, concepts
-        without evidence (cascade=orphans). One transaction; the cost grows with what is removed. Unknown documents are
-        passed over. Returns the epoch; repeating a commit id changes nothing.
+        """Remove documents with their sources, instances and mentions, then the relationships and concepts that
+        have no evidence left (cascade=orphans). This is one transaction; its cost grows with the number of rows
+        removed. Unknown documents are skipped. Returns the new epoch; repeating a commit id changes nothing.
 
-        ``concepts`` leave too (cascade=all), with the evidence that other documents give for them and their
-        relationships; those documents stay, and are told as changed."""
+        The concepts with the ids ``concepts`` are removed too (cascade=all), with their relationships and with the
+        evidence that other documents give for either. Those other documents stay visible, and the feed reports
+        them as changed."""
         ...
 
     def reassign(
         self, commit_id: str, said: Sequence[Said], at: int, marks: Sequence[Mark] = (), unmarked: Sequence[Mark] = ()
     ) -> int:
-        """From now on these documents say this, in place of what they said: what merging and splitting concepts comes to.
-        ``marks`` are set, ``unmarked`` ones go. One transaction; the cost grows with what changes. Evidence that stays
-        as it was keeps its time, a concept without evidence leaves and its name is never another's. Documents that are
-        not shown are passed over. Returns the epoch; repeating a commit id changes nothing. Errors as of ``publish``."""
+        """Replace what documents say of concepts: each :class:`Said` takes the place of all mentions and evidence
+        of its document. Merging and splitting concepts are done by this call. ``marks`` are added and ``unmarked``
+        are deleted. This is one transaction; its cost grows with what changes. Evidence that is equal to before
+        keeps its mtime. A concept that loses its last evidence is removed, and its name is never given to another
+        concept. Documents that are not visible are skipped. Returns the new epoch; repeating a commit id changes
+        nothing. Raises the errors of ``publish``."""
         ...
 
     def redact(self, concepts: Sequence[str], relationships: Sequence[RelationshipRow]) -> Redaction:
-        """After documents that had to do with these concepts and relationships left for good: hide the directory names of
-        those that are dead behind hashes (they are still never given to another concept), give up the feed (``changes``
-        answers None to whoever is behind), and remove every trace of removed rows from the files. Blocks for long, the
-        whole file is written anew. May be repeated. BusyError where other processes read without end."""
+        """Erase the traces of purged documents, after the documents that concern these concepts and relationships
+        have been removed for good. The directory names of the dead ones among ``concepts`` are replaced by hashes,
+        and are still never given to another concept. The change feed is discarded: ``changes`` returns None to
+        each reader that is behind. Every trace of removed rows is overwritten in the files. Blocks for long,
+        because the whole file is rewritten. Idempotent. Raises BusyError when other processes read without a
+        pause."""
         ...
 
     def impose(self, redaction: Redaction) -> None:
-        """What a rebuild does instead of publishing and forgetting purged documents."""
+        """Apply the redaction of an earlier purge. A rebuild calls this in place of publishing and forgetting the
+        purged documents."""
         ...
 
     def staged(self) -> list[str]:
-        """Commit ids that were staged and neither published nor abandoned."""
+        """Return the commit ids that have staged rows and are neither published nor abandoned."""
         ...
 
     def clear(self) -> None:
-        """Drop everything, epoch included: what ``rebuild`` starts with."""
+        """Delete everything, the epoch included. ``rebuild`` begins with this."""
         ...
 
     def aside(self) -> Graph:
-        """An empty graph beside this one, to be built and then adopted. One at a time: what is left of an earlier one
-        goes. Closing it removes it."""
+        """Return an empty graph stored beside this one, to be filled and then adopted. Only one can exist at a
+        time: what is left of an earlier one is deleted. Closing the returned graph deletes it."""
         ...
 
     def adopt(self, built: Graph, ontology: str = "") -> int:
-        """Show what ``built`` (made by :meth:`aside`) shows, in place of everything or, with ``ontology``, of
-        everything of that one. In one transaction: readers see the former or the new, and may go on meanwhile. Commit
-        ids published there count as published here, and of everything what :meth:`followed` says. Returns the epoch, which is higher than any before; ``changes``
-        does not reach back over it."""
+        """Replace the content of this graph by that of ``built``, which :meth:`aside` made; with ``ontology``,
+        replace the content of that ontology only. This is one transaction: readers see the former content or the
+        new one, and may read meanwhile. Commit ids that were published in ``built`` count as published here. When
+        everything is replaced, :meth:`followed` also takes the value of ``built``. Returns the epoch, which is
+        higher than any epoch before. ``changes`` returns None for epochs before it."""
         ...
 
     def note_followed(self, fact: int) -> None:
-        """Note that what the ledger publishes up to that fact was carried out here. Lost with the power at most together with
-        commits, after which it is carried out again."""
+        """Record that the publications of the ledger up to fact number ``fact`` have been carried out here. A
+        power failure may lose the record, but never keeps it while losing a commit made before it. The facts
+        behind the last record are then carried out again."""
         ...
 
     def rehearse(self) -> AbstractContextManager[None]:
-        """Return a context in which the calling thread alone sees what it writes to this graph; at its end all of that is undone.
-        Others who write wait."""
+        """Return a context in which the calling thread alone sees its own writes to this graph; all of them are
+        rolled back when the context ends. Other writers wait."""
         ...
 
     # ------------------------------------------------------------------------------------------- reading
 
     def followed(self) -> int | None:
-        """Return the number of the last fact of a shared ledger that was carried out here; None where that is not known, as in
-        a new graph and in one of a home that shares its ledger with no other."""
+        """Return the number of the last fact of a shared ledger that was carried out here. None if that is
+        unknown, as in a new graph or in the graph of a home that shares its ledger with no other home."""
         ...
 
     def faults(self) -> list[Fault]:
-        """For ``kgfs check``. Walks over everything; beside commits it may find what one is in the middle of, and nobody finds
-        twice."""
+        """Return the rows that do not fit together, for ``kgfs check``. Scans all tables. While commits run, it
+        may report the intermediate state of a commit; such a fault does not show in a second scan."""
         ...
 
     def epoch(self) -> int:
-        """The number of the newest commit that reads show; 0 before the first."""
+        """Return the number of the newest commit that reads show; 0 before the first commit."""
         ...
 
     def clears(self) -> int:
-        """How often all of it, or of one ontology, was put in place of what was there: emptied, derived anew, copied anew. Who
-        finds another number than before knows nothing any more, whatever epoch it is: that may be the same, or lower."""
+        """Return how often the content of the graph, or of one ontology, was replaced as a whole: cleared, derived
+        again or copied again. A reader that finds another number than before must drop its caches whatever the
+        epoch is, because the epoch may be equal or lower."""
         ...
 
     def published(self, commit_id: str) -> int | None:
-        """The epoch in which that commit became visible."""
+        """Return the epoch in which ``commit_id`` became visible; None if it has not."""
         ...
 
     def changed(self) -> bool:
-        """Whether any process committed since this was last asked by this object. For polling."""
+        """Return whether any process has committed since the previous call on this object. For polling."""
         ...
 
     def changes(self, after: int, limit: int = 10000) -> list[Change] | None:
-        """The feed above an epoch, whole epochs only; None when it is not kept that far back."""
+        """Return the entries of the change feed above epoch ``after``, whole epochs only; None when the feed does
+        not reach back that far."""
         ...
 
     def counts(self, ontology: str = "") -> Mapping[str, int]:
-        """documents, sources, concepts, relationships, instances. Not a scan."""
+        """Return the numbers of documents, sources, concepts, relationships and instances, of one ontology or of
+        all. Not a scan."""
         ...
 
     def changed_at(self, ontology: str) -> int:
-        """When a publication or forgetting last changed what is shown of an ontology (nanoseconds); 0 if none did."""
+        """Return when a publication or a forgetting last changed what is visible of an ontology, in Unix
+        nanoseconds; 0 if none did."""
         ...
 
     def document(self, doc_id: str) -> DocumentRow | None: ...
 
     def documents(self, ontology: str, after: str = "", limit: int = 1000) -> list[DocumentRow]:
-        """By doc_id."""
+        """Return the documents of an ontology, ordered by doc_id."""
         ...
 
     def source(self, doc_id: str, chunk_index: int) -> SourceRow | None: ...
@@ -172,103 +189,113 @@ class Graph(Protocol):
     def sources(self, doc_id: str, after: int = -1, limit: int = 1000) -> list[SourceRow]: ...
 
     def chunk_ids_held(self, chunk_ids: Sequence[str]) -> dict[str, tuple[str, int]]:
-        """doc_id and chunk_index of the Source that has it, for those that one has; of several the first."""
+        """Return (doc_id, chunk_index) of the Source that has each chunk id. Chunk ids that no Source has are
+        missing in the result. If several Sources have one, the first by (doc_id, chunk_index) is returned."""
         ...
 
     def concept(self, concept_id: str) -> Concept | None: ...
 
     def concepts_by_id(self, concept_ids: Collection[str]) -> dict[str, Concept]:
-        """Those of them that live, by id."""
+        """Return those of these concepts that are living, by id."""
         ...
 
     def concept_named(self, ontology: str, name: str) -> Concept | None: ...
 
     def concepts(self, ontology: str, after: str = "", limit: int = 1000) -> list[Concept]:
-        """By name."""
+        """Return the living concepts of an ontology, ordered by name."""
         ...
 
     def concept_names(self, ontology: str, after: str = "", limit: int = 1000) -> list[tuple[str, str, int]]:
-        """Name, id and mtime of the same concepts by id (``after`` is one), at a third of the cost: what a folder with all
-        of them shows."""
+        """Return (name, id, mtime) of the living concepts of an ontology, ordered by id; ``after`` is an id. Costs
+        a third of :meth:`concepts` and returns all that a directory of concepts shows."""
         ...
 
     def concept_listed(self, ontology: str, name: str) -> tuple[str, int] | None:
-        """Id and mtime of the concept called ``name``, at a fraction of the cost of ``concept_named``."""
+        """Return (id, mtime) of the concept called ``name``, at a fraction of the cost of ``concept_named``."""
         ...
 
     def concepts_of(self, doc_id: str) -> list[Concept]:
-        """The concepts a document is evidence for, by name."""
+        """Return the concepts that a document mentions, ordered by name."""
         ...
 
     def documents_of(self, concept_ids: Collection[str]) -> dict[str, list[str]]:
-        """For each of these concepts the doc_ids that mention it, in order of deposit."""
+        """Return for each of these concepts the doc_ids of the documents that mention it, in order of deposit."""
         ...
 
     def page(self, concept_id: str) -> ConceptPage | None:
-        """All that ``concept.md`` shows."""
+        """Return all that ``concept.md`` shows of a concept; None if the concept is not living."""
         ...
 
     def instance(self, owner: str, n: int) -> InstanceRow | None:
-        """A piece of evidence of a concept or relationship, by its number."""
+        """Return the piece of evidence of a concept or relationship with number ``n``; None if there is none."""
         ...
 
     def instances(self, owner: str, after: int = 0, limit: int = 1000) -> list[InstanceRow]:
-        """By number."""
+        """Return the evidence of a concept or relationship, ordered by number."""
         ...
 
     def strongest(self, owner: str) -> InstanceRow | None:
-        """The piece of evidence that defines the owner, then the one of the highest confidence, then of the lowest number."""
+        """Return the best piece of evidence of a concept or relationship: first one that defines the owner, then
+        the one of the highest confidence, then the one of the lowest number. None if there is none."""
         ...
 
     def instances_of(self, doc_id: str) -> list[InstanceRow]: ...
 
     def related_types(self, concept_id: str) -> list[str]:
-        """Types (inverse ones for incoming) that have a living relationship, in order."""
+        """Return, in order, the relationship types (inverse types for incoming ones) of which the concept has a
+        living relationship."""
         ...
 
     def related(self, concept_id: str, type_: str = "", after: str = "", limit: int = 1000) -> list[Related]:
-        """In order of (type, name), then id; with ``type_`` only that one's. ``after`` is a name with ``type_``, without
-        it ``<type>/<name>``. A type that is its own inverse, stated both ways, gives two rows of one (type, name); they
-        are never split over two pages, so a page may be one row longer than ``limit``."""
+        """Return the relationships of a concept, ordered by (type, name), then id; with ``type_`` only those of
+        that type. ``after`` is a name if ``type_`` is given, else ``<type>/<name>``. A type that is its own
+        inverse, stated in both directions, gives two rows with the same (type, name). Two such rows are never
+        split between pages, so a page may have one row more than ``limit``."""
         ...
 
     def find_text(self, words: str, ontology: str = "", limit: int = 10) -> list[tuple[SourceRow, float]]:
-        """Full-text hits with any of the words, best first, scored by BM25 (higher is better). The words are taken
-        literally, without regard to case and accents. What is gated is not found."""
+        """Return the Sources that contain any of the words, best first, with their BM25 score (higher is better).
+        The words are taken literally, and case and accents are ignored. Sources rejected by the gate are not
+        found."""
         ...
 
     # ------------------------------------------------------------------------------------- for matching
 
     def match(self, ontology: str, norms: Sequence[str], scope: Scope = EVERYTHING) -> dict[str, str]:
-        """Normalised label or alias → concept id, for those that are known. An exact label wins over an alias, an
-        alias of several concepts belongs to the one founded first (the earliest deposit among its mentions, then the
-        lowest ``norm_hash``). Every surface form of a mention counts as an alias, shown or not. In a narrower ``scope`` only what
-        a mention in it says is known; of several concepts the same comes first."""
+        """Return the concept id of each normalised label or alias that is known. An exact label wins over an
+        alias. An alias of several concepts belongs to the concept founded first: the one whose mentions have the
+        earliest deposit, then the one with the lowest ``norm_hash``. Every surface form of a mention counts as an
+        alias, whether it is shown or not. In a ``scope`` narrower than EVERYTHING, only labels and aliases of
+        mentions inside the scope are known; among several concepts the same order decides."""
         ...
 
     def marked(self, marks: Sequence[str]) -> list[Mark]:
-        """What was said under these marks, in order of mark and concept."""
+        """Return the statements of persons recorded under these marks, ordered by mark and concept."""
         ...
 
     def marks_of(self, concept_id: str) -> list[Mark]:
-        """What was said of a concept, living or not, in order of mark."""
+        """Return the statements of persons about a concept, living or not, ordered by mark."""
         ...
 
     def next_numbers(self, owners: Collection[str]) -> dict[str, int]:
-        """For each concept or relationship the lowest evidence number never used for it; 1 for a new one."""
+        """Return for each concept or relationship the evidence number above all that were ever used for it; 1 for
+        a new one."""
         ...
 
     def names_taken(self, ontology: str, names: Collection[str]) -> dict[str, str]:
-        """The concept id that has or ever had it, hidden ones too, for those directory names that one has or had."""
+        """Return, for those of these directory names that a concept has or ever had, the id of that concept. Names
+        hidden by a purge are found too."""
         ...
 
     def popular(self, ontology: str, limit: int, scope: Scope = EVERYTHING) -> list[Concept]:
-        """By the sum of living relationships and evidence, most first, ties by concept id. In a narrower ``scope`` only
-        concepts that a mention in it speaks of; with ``since`` the sum counts what is in the scope alone."""
+        """Return the concepts with the highest sum of living relationships and evidence, highest first, ties by
+        ``norm_hash`` and then by concept id. In a narrower ``scope``, return only concepts that a mention in the
+        scope names; with ``since``, the sum counts only what is inside the scope."""
         ...
 
     def sample(self, ontology: str, limit: int, seed: int, scope: Scope = EVERYTHING) -> list[Concept]:
-        """A random choice, the same for the same seed and graph, of the concepts that a mention in the scope speaks of."""
+        """Return a random choice of the concepts that a mention in the scope names; the choice is the same for the
+        same seed and graph."""
         ...
 
     def close(self) -> None: ...

@@ -1,4 +1,5 @@
-"""Rows of editions: written before they are seen, removed after they are not."""
+"""Write and delete the rows of editions. An edition is one document under one commit id. Its rows are written
+before it becomes visible and deleted after it has left."""
 
 from __future__ import annotations
 
@@ -10,12 +11,12 @@ from kgfs.stores.graph.rows import INSTANCE, LEAVING, SOURCE, STAGED, instance_v
 from kgfs.stores.graph.vocabulary import InstanceRow, SourceRow
 
 BELONGING = (("instance", "owner, n, document"), ("mention", "concept, document, ordinal"))
-"""Tables of an edition besides its sources, with their primary keys."""
+"""Tables with rows of an edition besides its sources, with their primary keys."""
 
 
 def open_edition(connection: sqlite3.Connection, doc_id: str, commit_id: str) -> int:
-    """The key of the staged edition, made if it is new. One that was abandoned and is still being removed is not
-    taken up again, since it has lost rows."""
+    """Return the key of the staged edition, creating it if it is new. An abandoned edition that is still being
+    deleted is not reused, since rows of it are missing."""
     found = connection.execute(
         "SELECT key, state FROM document WHERE doc_id = ? AND commit_id = ?", (doc_id, commit_id)
     ).fetchone()
@@ -57,7 +58,7 @@ def put_instances(connection: sqlite3.Connection, edition: int, rows: Sequence[I
 
 
 def remove_some(connection: sqlite3.Connection, limit: int) -> None:
-    """Remove at most about ``limit`` rows of editions that left; each edition goes with the last of its rows."""
+    """Delete at most about ``limit`` rows of editions that left. The row of an edition itself is deleted last."""
     while limit > 0:
         found = connection.execute(f"SELECT key FROM document WHERE state = {LEAVING} LIMIT 1").fetchone()
         if found is None:
@@ -66,12 +67,13 @@ def remove_some(connection: sqlite3.Connection, limit: int) -> None:
 
 
 def remove_edition(connection: sqlite3.Connection, edition: int) -> None:
-    """All of one edition at once."""
+    """Delete all rows of one edition."""
     _remove_of(connection, edition, 1 << 62)
 
 
 def _remove_of(connection: sqlite3.Connection, edition: int, limit: int) -> int:
-    """How many rows of the edition were removed; fewer than ``limit`` only where it is gone itself."""
+    """Delete rows of an edition and return their number. The number is below ``limit`` only if the edition itself
+    was deleted."""
     keys = [key for (key,) in connection.execute("SELECT key FROM source WHERE document = ? LIMIT ?", (edition, limit))]
     _remove_sources(connection, keys)
     removed = len(keys)
@@ -90,8 +92,8 @@ def _remove_of(connection: sqlite3.Connection, edition: int, limit: int) -> int:
 
 
 def _remove_sources(connection: sqlite3.Connection, keys: Sequence[int]) -> None:
-    # An external-content index must be told the words that it forgets. It is told each by a statement of its own that
-    # selects nothing: those that select begin a savepoint, and the index writes a segment at each.
+    # To delete a row of an external-content index, its text must be given. Each row is deleted by a statement without a
+    # SELECT: a statement with one begins a savepoint, and the index writes a segment at each savepoint.
     connection.executemany(
         "INSERT INTO source_words (source_words, rowid, full_text) VALUES ('delete', ?, ?)",
         _worded(connection, sorted(keys)),
@@ -100,13 +102,13 @@ def _remove_sources(connection: sqlite3.Connection, keys: Sequence[int]) -> None
 
 
 def _worded(connection: sqlite3.Connection, keys: Iterable[int]) -> Iterator[tuple[int, str]]:
-    """Of those that the full-text index has."""
+    """Yield key and text of those of these sources that the full-text index contains."""
     for key in keys:
         yield from connection.execute("SELECT key, full_text FROM source WHERE key = ? AND gated = ''", (key,))
 
 
 def empty(connection: sqlite3.Connection) -> None:
-    """Empty every table but the ingest versions, and count from epoch 0 again."""
+    """Empty every table but the ingest versions, and set the epoch to 0."""
     connection.execute("INSERT INTO source_words (source_words) VALUES ('delete-all')")
     kept = ("meta", "ingest_version", "source_words")
     tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")

@@ -1,4 +1,4 @@
-"""Rows of the graph that do not fit together. Each query is one walk over a table."""
+"""Find rows of the graph that do not fit together. Each query is one scan of a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The change feed: what each commit did to derived directories, for those who must tell the kernel."""
+"""The change feed: the entries that each commit added to, changed in and removed from derived directories. Mounts
+use it to invalidate the kernel's caches."""
 
 from __future__ import annotations
 
@@ -7,17 +8,17 @@ import sqlite3
 from kgfs.stores.graph.vocabulary import Change
 
 KEPT_CHANGES = 200_000
-"""At least so many of the newest are kept; older epochs go once there are a tenth more."""
+"""The number of newest rows that are kept at least. The oldest epochs are deleted once there are a tenth more."""
 
 
 class Feed:
-    """The changes of one epoch, written together."""
+    """Collect the changes of one epoch and write them together."""
 
     def __init__(self, connection: sqlite3.Connection, epoch: int) -> None:
         self._sql = connection
         self._epoch = epoch
         self._changes: list[tuple[int, str, str, str, str, str]] = []
-        """As fields of a Change."""
+        """The fields of each Change."""
 
     def tell(self, what: str, kind: str, ontology: str, owner: str, name: str) -> None:
         self._changes.append((self._epoch, what, kind, ontology, owner, name))
@@ -31,7 +32,7 @@ class Feed:
 
 
 def prune(connection: sqlite3.Connection) -> None:
-    """Forget the oldest epochs where more is kept than was promised."""
+    """Delete the oldest epochs if the feed has a tenth more rows than KEPT_CHANGES."""
     oldest, newest = connection.execute(
         "SELECT (SELECT min(key) FROM change), (SELECT max(key) FROM change)"
     ).fetchone()
@@ -45,7 +46,8 @@ def prune(connection: sqlite3.Connection) -> None:
 
 
 def changes(connection: sqlite3.Connection, after: int, limit: int) -> list[Change] | None:
-    """Whole epochs above ``after``: the first in any case, more while they fit in ``limit``. None when not all are kept."""
+    """Return the changes of whole epochs above ``after``: the first epoch in any case, further ones while they fit
+    in ``limit``. None if not all of them are kept, or if ``after`` is above the graph's epoch."""
     meta = dict(connection.execute("SELECT name, value FROM meta"))
     if after < meta["changes_above"] or after > meta["epoch"]:
         return None

@@ -1,4 +1,5 @@
-"""What stands for the directory name of a dead concept after a purge: enough to never give the name again."""
+"""The substitute for the directory name of a dead concept after a purge: a hash, which suffices to never assign
+the name again."""
 
 from __future__ import annotations
 
@@ -6,11 +7,11 @@ import hashlib
 from collections.abc import Collection
 
 _MARK = "/"
-"""What a hidden name starts with: no directory name has it."""
+"""The first character of a hidden name. No directory name contains it."""
 
 
 def hidden_name(ontology: str, name: str) -> str:
-    """The same again for one that is hidden already."""
+    """Return the hash that hides a directory name. A name that is hidden already is returned unchanged."""
     if name.startswith(_MARK):
         return name
     return _MARK + hashlib.sha256(f"{ontology}:{name}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
@@ -21,5 +22,5 @@ def is_hidden(name: str) -> bool:
 
 
 def known_as(ontology: str, names: Collection[str]) -> dict[str, str]:
-    """Name by all that may stand for it: itself, and what hides it."""
+    """Return each name by both forms that the table may hold: the name itself and its hidden form."""
     return {hidden_name(ontology, name): name for name in names} | {name: name for name in names}

@@ -1,4 +1,4 @@
-"""The graph's table ``ingest_version``: the written history of the ingest logic, for who asks the file itself."""
+"""The graph's table ``ingest_version``: a history of the ingest logic, for readers that query the file directly."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from kgfs.stores.database import Database
 
 
 def keep_history(database: Database) -> None:
-    """Say what this kgfs knows about each version. Writes only where the file says otherwise, so that opening is quick;
-    versions of a newer kgfs stay."""
+    """Write the description of each known ingest version. Writes only rows that differ, so that opening a graph is
+    quick. Versions of a newer kgfs are kept."""
     found = {
         row[0]: tuple(row[1:])
         for row in database.rows("SELECT version, description, breaking_changes FROM ingest_version")

@@ -1,4 +1,4 @@
-"""Saying of shown documents something else than before: what merging and splitting concepts comes to."""
+"""Change what visible documents say of concepts, as merging and splitting concepts require."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kgfs.stores.graph.vocabulary import ConceptRow, InstanceRow, Mark, Said
 
 
 class Reassignment(Commit):
-    """One change of what documents say. :meth:`say` for each, then ``settle``."""
+    """One transaction that replaces what documents say. Call :meth:`say` for each document, then ``settle``."""
 
     def say(self, said: Said) -> None:
         found = self._sql.execute(
@@ -39,7 +39,7 @@ class Reassignment(Commit):
         self._feed.tell("changed", "document", ontology, ontology, said.doc_id)
 
     def _change_evidence(self, edition: int, ontology: str, said: Said) -> int | None:
-        """By how many pieces it grew; None if all stays as it was."""
+        """Replace the evidence of an edition. Return by how many pieces it grew; None if nothing changed."""
         rows = self._sql.execute(
             f"SELECT document.doc_id, {listed(INSTANCE, 'instance')} FROM instance"
             " CROSS JOIN document ON document.key = instance.document WHERE instance.document = ?",
@@ -115,7 +115,8 @@ class Reassignment(Commit):
 
 
 def check(said: Said) -> None:
-    """BadInputError for evidence that nobody would count."""
+    """Raise BadInputError for evidence whose owner is not mentioned, for relationships between concepts that are
+    not mentioned, and for unknown relationship types."""
     mentioned = {concept.concept_id for concept in said.concepts}
     owners = mentioned | {relationship.relationship_id for relationship in said.relationships}
     for row in said.instances:
@@ -129,7 +130,8 @@ def check(said: Said) -> None:
 
 
 def same(former: InstanceRow, row: InstanceRow) -> bool:
-    """But for the time, which a piece of evidence keeps while it stays as it is."""
+    """Return whether two pieces of evidence are equal apart from mtime. Evidence keeps its mtime while the rest is
+    unchanged."""
     return former == replace(row, mtime=former.mtime)
 
 

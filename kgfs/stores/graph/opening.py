@@ -1,4 +1,4 @@
-"""The graph of a home."""
+"""Open the graph of a home."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from kgfs.stores.database import remove_database
 from kgfs.stores.graph.sqlite import SqliteGraph
 
 FORMER_COPY = "replica.sqlite"
-"""What homes of a former version had of a graph on a server, in place of a graph of their own."""
+"""The file in which homes of a former version kept a copy of a graph on a server, in place of a graph of their
+own."""
 
 
 def open_graph(config: Config) -> SqliteGraph:
-    """Open the graph in the home's own file, which is made where it is not there. Asks no server."""
+    """Open the graph in the home's own file, creating the file if it is missing. Deletes the copy of a former
+    version. Asks no server."""
     remove_database(config.home / FORMER_COPY)
     return SqliteGraph(config.graph_db)

@@ -1,4 +1,5 @@
-"""What ``concept.md`` shows, read from the tables. Used by readers and, inside a commit, to know size and time."""
+"""Read the content of ``concept.md`` from the tables. Used by readers, and within a commit to compute size and
+mtime."""
 
 from __future__ import annotations
 
@@ -55,11 +56,11 @@ _SIZE = f"""
         SELECT {_AROUND_RELATED} + 2 * length(neighbour.type) + length(CAST(neighbour.name AS BLOB)) + label_size
             + length(printf('%.2f', confidence)) AS size {_OF_RELATED}
     ))"""
-"""Bytes of all lines that are shown; negative where a row is from before such sizes were kept."""
+"""Bytes of all lines that are shown; negative if a row is older than the columns with these sizes."""
 
 
 def page_frame(connection: sqlite3.Connection, concept_id: str) -> tuple[int, str, ConceptPage] | None:
-    """Key, directory name, and the page without its lines, of a living concept."""
+    """Return key, directory name, and the page without its lines, of a living concept; None if it is not living."""
     found = connection.execute(
         "SELECT key, name, ontology, label, aliases, kind, description, evidence, related"
         " FROM concept WHERE concept_id = ? AND live = 1",
@@ -84,6 +85,7 @@ def page_frame(connection: sqlite3.Connection, concept_id: str) -> tuple[int, st
 
 
 def with_lines(connection: sqlite3.Connection, frame: ConceptPage) -> ConceptPage:
+    """Return the page with its evidence and relationship lines."""
     of_concept = (frame.concept_id,)
     return replace(
         frame,
@@ -93,12 +95,13 @@ def with_lines(connection: sqlite3.Connection, frame: ConceptPage) -> ConceptPag
 
 
 def concept_page(connection: sqlite3.Connection, concept_id: str) -> ConceptPage | None:
-    """The page of a living concept; the caller holds one snapshot."""
+    """Return the page of a living concept; None if it is not living. The caller holds one snapshot."""
     found = page_frame(connection, concept_id)
     return with_lines(connection, found[2]) if found else None
 
 
 def page_size(connection: sqlite3.Connection, frame: ConceptPage) -> int:
-    """Bytes of the page with this frame: the sum of those of its lines, whose words are not read for it."""
+    """Return the bytes of the page with this frame. The sizes of the lines are summed in SQL without reading their
+    words; the page is rendered only if a size is missing."""
     lines: int = connection.execute(_SIZE, (frame.concept_id,)).fetchone()[0]
     return frame_size(frame) + lines if lines >= 0 else len(render(with_lines(connection, frame)))

@@ -1,4 +1,4 @@
-"""The reading half of the SQLite graph: what the contract's readers promise, one indexed query each."""
+"""The reading half of the SQLite graph: the read methods of the contract, one indexed query each."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ from kgfs.stores.graph.vocabulary import (
 )
 
 _CONCEPT = f"SELECT {listed(CONCEPT, 'concept')} FROM concept"
-# By the index that has all of it: the other one on names would lead to a row of the table.
+# INDEXED BY the covering index: with the other index on names, SQLite would read a row of the table.
 _LISTED = "SELECT concept_id, mtime FROM concept INDEXED BY concept_listed WHERE ontology = ? AND name = ? AND live = 1"
 _DOCUMENT = f"SELECT {listed(DOCUMENT, 'document')} FROM document"
-# CROSS JOIN keeps SQLite from turning these round: the rows asked for first, then the state of their edition.
+# CROSS JOIN fixes the order of the joins: first the rows asked for, then the state of their edition.
 _SOURCE = f"""SELECT document.doc_id, {listed(SOURCE, "source")}
     FROM source CROSS JOIN document ON document.key = source.document AND document.state = {SHOWN}"""
 _THOSE = "(SELECT value FROM json_each(?1))"
@@ -57,7 +57,7 @@ _INSTANCE = f"""SELECT document.doc_id, {listed(INSTANCE, "instance")}
 
 
 class GraphReads:
-    """Any thread, any time; each call sees the newest commit."""
+    """The read methods of the graph. Any thread may call them at any time; each call sees the newest commit."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -123,7 +123,7 @@ class GraphReads:
         return {chunk_id: (doc_id, index) for chunk_id, doc_id, index in rows}
 
     def find_text(self, words: str, ontology: str = "", limit: int = 10) -> list[tuple[SourceRow, float]]:
-        # As a quoted string each word loses any meaning that it has as an operator.
+        # Each word is quoted, since some words are operators of the query language.
         wanted = " OR ".join('"' + word.replace('"', '""') + '"' for word in words.replace("\0", " ").split())
         if not wanted:
             return []

@@ -1,4 +1,5 @@
-"""How the rows of the vocabulary stand in tables: lists of columns, and both directions of conversion."""
+"""Conversion between the data types of the vocabulary and table rows: lists of columns, and functions for both
+directions."""
 
 from __future__ import annotations
 
@@ -24,10 +25,10 @@ SOURCE = _columns(SourceRow, "doc_id")
 INSTANCE = _columns(InstanceRow, "doc_id")
 CONCEPT = _columns(Concept)
 MENTION = ("deposit", "label", "forms", "kind", "score", "definition")
-"""Columns in the order of the fields of the vocabulary's rows, which the functions below rely on."""
+"""Columns in the order of the fields of the vocabulary's types; the functions below rely on this order."""
 
 COUNTED = ("documents", "sources", "concepts", "relationships", "instances")
-"""What is counted for each ontology, in the order of the contract."""
+"""The counters of each ontology, in the order of the contract."""
 
 
 def listed(columns: Sequence[str], table: str) -> str:
@@ -62,14 +63,14 @@ _CONCEPT_ALIASES = CONCEPT.index("aliases")
 
 
 def source_row(found: Sequence[Any]) -> SourceRow:
-    """From ``doc_id`` and the SOURCE columns."""
+    """Return a SourceRow from ``doc_id`` and the SOURCE columns."""
     values = list(found)
     values[_SOURCE_PATH] = words(values[_SOURCE_PATH])
     return SourceRow(*values)
 
 
 def instance_row(found: Sequence[Any]) -> InstanceRow:
-    """From ``doc_id`` and the INSTANCE columns."""
+    """Return an InstanceRow from ``doc_id`` and the INSTANCE columns."""
     values = list(found)
     values.insert(_INSTANCE_DOC, values.pop(0))
     values[_INSTANCE_PATH] = words(values[_INSTANCE_PATH])
@@ -84,13 +85,13 @@ def concept_row(found: Sequence[Any]) -> Concept:
 
 
 def mention_row(found: Sequence[Any]) -> Mention:
-    """From ``doc_id`` and the MENTION columns."""
+    """Return a Mention from ``doc_id`` and the MENTION columns."""
     doc_id, deposit, label, forms, kind, score, definition = found
     return Mention(doc_id, deposit, label, words(forms), kind, score, definition)
 
 
 def inverse(type_: str) -> str:
-    """The name of a relationship type as seen from its object."""
+    """Return the name of a relationship type as seen from its object. Raises BadInputError for an unknown type."""
     try:
         return RELATIONSHIP_TYPES[type_]
     except KeyError:

@@ -1,4 +1,5 @@
-"""A random choice of concepts that depends on the seed and the living concepts alone, and never scans them all."""
+"""Draw a random choice of concepts that depends only on the seed and the living concepts, without scanning all
+concepts."""
 
 from __future__ import annotations
 
@@ -6,13 +7,14 @@ import random
 from collections.abc import Callable, Sequence
 
 SKIP = 32
-"""A random id is reached from a random number by some steps more, so that an id after a narrow gap is not a rare one."""
+"""Each draw starts at a random hash and takes up to this many steps from there. Otherwise an id behind a narrow
+gap between hashes would be drawn rarely."""
 FRUITLESS = 32
-"""After so many draws in a row of known ids only there are no others: at least half of ``count`` are, so by chance it does not
-happen."""
+"""The number of rounds without a new id after which drawing ends, because no other ids exist. At least half of
+``count`` are undrawn before, so this does not happen by chance."""
 
 Nth = Callable[[Sequence[tuple[str, int]]], Sequence[str]]
-"""For each hash and number n the n-th of the ids whose hash is not below that one; after the last comes the first."""
+"""For each (hash, n), return the n-th id whose hash is not below that hash; after the last id comes the first."""
 
 
 def draw(
@@ -22,12 +24,12 @@ def draw(
     nth: Nth,
     every: Callable[[], Sequence[str]],
 ) -> list[str]:
-    """``limit`` distinct ids of ``count``, in the order drawn.
+    """Return ``limit`` distinct ids of ``count``, in the order drawn.
 
-    Ids stand in the order of hashes (``norm_hash``), which are spread evenly; a hash is drawn at random, and past the last id comes the first.
-    ``nth`` gives the ids that are met so, for many at once; ``every`` gives all in that order, to be shuffled where most
-    are wanted anyway. Fewer where so many left since they were counted.
-    """
+    Ids are ordered by their hashes (``norm_hash``), which are spread evenly. Each draw starts at a random hash,
+    and the last id is followed by the first. ``nth`` returns the ids for many draws at once. ``every`` returns all
+    ids in that order; they are sampled directly if most of them are wanted anyway. Returns fewer ids if some were
+    removed since ``count`` was taken."""
     source = random.Random(seed)
     if count <= max(2 * limit, SKIP):
         return source.sample(list(every()), min(limit, count))
@@ -45,7 +47,8 @@ def draw(
 
 
 def stepwise(following: Callable[[str, int], Sequence[str]]) -> Nth:
-    """For who answers at once: ``following(hash, n)`` gives the first ``n`` ids whose hash is not below that one."""
+    """Return an :data:`Nth` that answers each draw by a query of its own. ``following(hash, n)`` returns the first
+    ``n`` ids whose hash is not below that one."""
 
     def nth(text: str, steps: int) -> str:
         found = following(text, steps)

@@ -1,9 +1,9 @@
-"""Asking a graph for matching within a :class:`~kgfs.stores.graph.vocabulary.Scope`: as if only some mentions were there.
+"""Query the graph for matching within a :class:`~kgfs.stores.graph.vocabulary.Scope`, as if only some mentions
+existed.
 
-Concepts in the scope are those that a shown mention in it speaks of. To draw some, the mentions are walked where few
-documents are in it; else the concepts are, which then are in it for the most part. So neither a scope that begins nor one
-that has grown costs a walk over the whole graph.
-"""
+A concept is in the scope if a visible mention in the scope names it. To sample concepts, the mentions are scanned
+if few documents are in the scope. Otherwise the concepts are scanned, since most of them are then in the scope. So
+neither a small scope nor a large one costs a scan of the whole graph."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kgfs.stores.graph.sampling import SKIP, draw, stepwise
 from kgfs.stores.graph.vocabulary import Scope
 
 FEW = 100
-"""Documents in a scope up to which their mentions are walked."""
+"""The highest number of documents in a scope for which their mentions are scanned."""
 
 _IN_SCOPE = f"""EXISTS (
     SELECT 1 FROM mention CROSS JOIN document ON document.key = mention.document
@@ -28,7 +28,7 @@ _IN_SCOPE = f"""EXISTS (
 
 
 def says(database: Database, scope: Scope, concept: int, norm: str) -> bool:
-    """Whether a mention in the scope has this normalised form for the concept with this key."""
+    """Return whether a mention in the scope has the normalised form ``norm`` for the concept with this key."""
     rows = database.rows(
         "SELECT mention.label, mention.forms FROM mention CROSS JOIN document ON document.key = mention.document"
         f" WHERE mention.concept = ? AND document.state = {SHOWN} AND mention.deposit >= ? AND document.doc_id != ?",
@@ -55,8 +55,8 @@ GROUP BY concept_id ORDER BY sum(weight) DESC, norm_hash, concept_id LIMIT :limi
 
 
 def popular(database: Database, ontology: str, limit: int, scope: Scope) -> list[str]:
-    """Concept ids in the scope, as ``Graph.popular`` orders them. With ``since`` the cost grows with what is in the scope
-    (an index is walked: 0.1 µs a piece of evidence)."""
+    """Return ids of concepts in the scope, in the order of ``Graph.popular``. With ``since`` the cost grows with
+    the rows in the scope (an index scan, 0.1 µs a piece of evidence)."""
     if scope.since:
         words = {"ontology": ontology, "limit": limit, "since": scope.since, "but": scope.but}
         return [concept_id for (concept_id,) in database.rows(_WEIGHED, words)]
@@ -69,7 +69,7 @@ def popular(database: Database, ontology: str, limit: int, scope: Scope) -> list
 
 
 def sample(database: Database, ontology: str, limit: int, seed: int, scope: Scope) -> list[str]:
-    """As ``Graph.sample``, of the concepts in the scope."""
+    """Return a random choice of the concepts in the scope, as ``Graph.sample`` does."""
     few = _of_few(database, ontology, scope)
     following: Callable[[str, int], Sequence[str]]
     if few is not None:
@@ -86,13 +86,14 @@ def sample(database: Database, ontology: str, limit: int, seed: int, scope: Scop
             )
             return [concept_id for (concept_id,) in rows]
 
-        # More than this is never counted: whether all are looked at is decided by less.
+        # Counting stops here: draw() only compares the count with this bound.
         known = len(following("", max(2 * limit, SKIP) + 1))
     return draw(seed, limit, known, stepwise(following), lambda: following("", known))
 
 
 def _of_few(database: Database, ontology: str, scope: Scope) -> list[tuple[str, str]] | None:
-    """Return (norm_hash, concept_id) of all concepts in the scope, in order; None if many documents are in it."""
+    """Return (norm_hash, concept_id) of all concepts in the scope, in order; None if more than FEW documents are
+    in it."""
     documents = database.rows(
         f"SELECT key FROM document WHERE ontology = ? AND state = {SHOWN} AND deposit >= ? AND doc_id != ? LIMIT ?",
         (ontology, scope.since, scope.but, FEW + 1),

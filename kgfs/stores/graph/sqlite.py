@@ -29,23 +29,25 @@ from kgfs.stores.locks import take
 from kgfs.stores.migrations import newest
 
 FORMAT = 1
-"""The format that the schema makes, before migrations."""
+"""The format that the schema creates, before migrations."""
 REMEDY = "The graph is derived: 'kgfs rebuild' makes it again."
 ROWS_AT_ONCE = 500
-"""Rows written or removed in one transaction outside of publications, so that nobody waits long for the lock."""
+"""Rows staged in one transaction outside of publications, so that other writers wait only briefly for the lock."""
 REMOVED_AT_ONCE = 10_000
-"""Removing is quicker a row (0.2 s for all of these), and each transaction costs a piece of full-text index."""
+"""Rows removed in one transaction. Removing a row is faster than writing one (0.2 s for all of these), and each
+transaction adds a segment to the full-text index."""
 
 PAGES_MERGED = 64
-"""Pages of the full-text index that one transaction merges: with the log four times as many bytes as they have."""
+"""Pages of the full-text index that one transaction merges. With the log this takes four times as many bytes as
+the pages have."""
 
 
 class SqliteGraph(GraphReads):
-    """The :class:`~kgfs.stores.graph.contract.Graph` of one home; without ``path`` a temporary one that close() removes.
+    """The :class:`~kgfs.stores.graph.contract.Graph` of one home; without ``path`` a temporary graph that close()
+    removes.
 
-    Any number of threads and processes. Publications and forgettings are durable when they return; what was staged
-    may be lost in a power failure, together with the job's progress.
-    """
+    Any number of threads and processes may use it. Publications and forgettings are durable when they return. A
+    power failure may lose staged rows, together with the job's progress."""
 
     def __init__(self, path: Path | None = None) -> None:
         self._folder = None if path else tempfile.TemporaryDirectory(prefix="kgfs-graph-")
@@ -55,7 +57,7 @@ class SqliteGraph(GraphReads):
         keep_history(self._database)
         self._where = where
         self._aside: int | None = None
-        """The lock of one that is built aside: its open file."""
+        """The file descriptor of the lock of a graph that is built beside another; None for other graphs."""
         self._asked = threading.Lock()
         self._seen = self._state()
         self._remove_left()
@@ -146,14 +148,15 @@ class SqliteGraph(GraphReads):
             return redact(connection, concepts, relationships)
 
     def _merge_words(self) -> None:
-        """Leave no word of what was removed in the full-text index, whose segments keep deleted ones until they are merged. Bit by
-        bit: all at once would take the room of a second index."""
+        """Remove every word of removed rows from the full-text index, whose segments keep deleted words until they
+        are merged. Merges in small steps, because merging all at once would need disk space for a second index."""
         merged = self._database.removing(lambda: self._merge_some(-PAGES_MERGED))
         while merged:
             merged = self._database.removing(lambda: self._merge_some(PAGES_MERGED))
 
     def _merge_some(self, pages: int) -> bool:
-        """Whether there was something to merge (https://www.sqlite.org/fts5.html#the_merge_command)."""
+        """Merge up to ``pages`` pages of the full-text index. Return whether there was anything to merge
+        (https://www.sqlite.org/fts5.html#the_merge_command)."""
         with self._database.write(durable=False) as connection:
             before = connection.total_changes
             connection.execute("INSERT INTO source_words (source_words, rank) VALUES ('merge', ?)", (pages,))
@@ -194,11 +197,13 @@ class SqliteGraph(GraphReads):
         return epoch
 
     def whole(self) -> AbstractContextManager[sqlite3.Connection]:
-        """All rows as of one moment, for who puts them elsewhere."""
+        """Return a context with a connection that reads one snapshot of all rows, for a caller that copies them
+        elsewhere."""
         return self._database.snapshot()
 
     def _remove_left(self) -> None:
-        """Remove the rows of editions that left, little by little. A kill in between is made up for by the next call."""
+        """Delete the rows of editions in state LEAVING, in bounded transactions. After a kill the next call
+        continues."""
         if self._database.rehearses:
             return
         while self._database.row(f"SELECT 1 FROM document WHERE state = {LEAVING} LIMIT 1"):
@@ -231,17 +236,18 @@ class SqliteGraph(GraphReads):
 
 
 def graph_format() -> int:
-    """Return the format of the tables that this kgfs reads and writes."""
+    """Return the format of the tables that this version of kgfs reads and writes."""
     return newest(FORMAT, MIGRATIONS)
 
 
 def built_beside(path: Path) -> Path:
-    """Where a graph is built that will be shown in place of the one at ``path``."""
+    """Return the path at which a graph is built that will replace the one at ``path``."""
     return path.with_name(f"{path.name}.new")
 
 
 def build_aside(path: Path | None) -> SqliteGraph:
-    """An empty one, whatever was there; close() removes it."""
+    """Create an empty graph at ``path``, deleting any file there; close() removes it. Without ``path`` it is a
+    temporary graph."""
     if path is None:
         return SqliteGraph()
     held = _taken_anew(path)
@@ -255,7 +261,8 @@ def build_aside(path: Path | None) -> SqliteGraph:
 
 
 def remove_left_aside(path: Path) -> bool:
-    """Remove what a killed builder left at ``path``. False, with nothing done, where one lives, who removes it in the end."""
+    """Delete the graph that a killed builder left at ``path``. Return False, with nothing done, if a living
+    builder holds its lock; that builder deletes the graph itself."""
     held = take(path)
     if held is None:
         return False
@@ -265,7 +272,8 @@ def remove_left_aside(path: Path) -> bool:
 
 
 def _taken_anew(path: Path) -> int:
-    """A new file, which is locked while it is open, so that nobody takes it for a killed one's."""
+    """Create a new, locked file and return its descriptor. The lock lasts while the descriptor is open and tells
+    other processes that the builder lives."""
     while True:
         remove_database(path)
         held = take(path)
@@ -274,4 +282,4 @@ def _taken_anew(path: Path) -> int:
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(held), path.stat()):
                 return held
-        os.close(held)  # taken for a killed one's before it was locked
+        os.close(held)  # another process deleted the file, as that of a killed builder, before it was locked

@@ -1,8 +1,8 @@
-"""Which documents, concepts and relationships commits touched, by their ids: the change feed for a projection of the graph.
+"""The ids of documents, concepts and relationships that commits touched: the change feed for a projection of the
+graph.
 
-A purge gives up the feed's words, and keeps the ids of what it told. So a projection that is behind goes on from where it was
-after a purge, too, and nothing that was purged is kept for it.
-"""
+A purge erases the words of the feed and keeps the ids in it. So a projection that is behind can continue from its
+position after a purge too, and nothing of the purged text is kept for it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import sqlite3
 from dataclasses import dataclass, field
 
 TOUCHED = "touched"
-"""The ``kind`` of a row of the feed that was reduced to an id: ``what`` is ``document`` or ``owner``, ``owner`` is the id."""
+"""The ``kind`` of a feed row that was reduced to an id: ``what`` is ``document`` or ``owner``, ``owner`` is the
+id."""
 REDACTIONS = "redactions"
-"""The row of ``meta`` that counts how often a purge gave up the feed's words."""
+"""The row of ``meta`` that counts how often a purge erased the feed's words."""
 REDACTED_AT = "redacted_at"
-"""The row of ``meta`` that has the epoch of the graph when one did that last."""
+"""The row of ``meta`` with the graph's epoch at the last such purge."""
 
 _IDS = """
     SELECT change.epoch AS epoch,
@@ -26,7 +27,7 @@ _IDS = """
 
 @dataclass(slots=True)
 class Touched:
-    """What the commits up to one epoch touched."""
+    """The ids that the commits up to ``epoch`` touched."""
 
     epoch: int
     documents: set[str] = field(default_factory=set)
@@ -35,8 +36,9 @@ class Touched:
 
 
 def touched(connection: sqlite3.Connection, after: int, limit: int) -> Touched | None:
-    """Return what the epochs above ``after`` touched: whole epochs, the first in any case, more while their rows are at most
-    ``limit``. None where the feed does not reach back so far, or the graph never had that epoch."""
+    """Return the ids that the epochs above ``after`` touched. The result covers whole epochs: the first one in any
+    case, and further ones while their rows are at most ``limit`` in total. None if the feed does not reach back
+    that far, or if ``after`` is above the graph's epoch."""
     meta = dict(connection.execute("SELECT name, value FROM meta"))
     if after < meta.get("touched_above", meta["changes_above"]) or after > meta["epoch"]:
         return None
@@ -56,7 +58,8 @@ def touched(connection: sqlite3.Connection, after: int, limit: int) -> Touched |
 
 
 def reduce_to_ids(connection: sqlite3.Connection) -> None:
-    """Give up the words of the feed, and keep the ids. Counted, so that a projection gives them up, too."""
+    """Erase the words of the feed and keep the ids. Counts the redaction, so that a projection erases the words
+    too."""
     connection.execute(
         "INSERT OR IGNORE INTO meta SELECT 'touched_above', value FROM meta WHERE name = 'changes_above'"
     )

@@ -1,6 +1,5 @@
-"""The vocabulary of a graph: what it is given, what it tells. Offsets and lines count as in ``kgfs.domain.text``; times are Unix
-times in nanoseconds where nothing else is said.
-"""
+"""The data types that a graph accepts and returns. Offsets and lines count as in ``kgfs.domain.text``. Times are
+Unix times in nanoseconds unless stated otherwise."""
 
 from __future__ import annotations
 
@@ -10,9 +9,10 @@ from dataclasses import dataclass
 from kgfs.domain.knowledge import Mention
 
 
-@dataclass(slots=True, unsafe_hash=True)  # frozen takes many times as long to make
+@dataclass(slots=True, unsafe_hash=True)  # constructing a frozen one takes many times as long
 class DocumentRow:
-    """A document as it is published. A store in a file has columns for more (e-mail, attachments, hierarchy), which stay empty."""
+    """A document as it is published. The table of a file store has further columns (e-mail, attachments,
+    hierarchy), which stay empty."""
 
     doc_id: str
     ontology: str
@@ -30,18 +30,18 @@ class DocumentRow:
     """The media type."""
     text_sha256: str
     content_length: int
-    """Characters of the Text."""
+    """The number of characters of the Text."""
     reading: str
     ingest_version: int
     content_version: int = 1
     status: str = "done"
     text_md_size: int = 0
-    """Size of ``text/<path>.md`` without the path shown in it."""
+    """Bytes of ``text/<path>.md``, without the path that is shown in it."""
 
 
-@dataclass(slots=True, unsafe_hash=True)  # frozen takes many times as long to make
+@dataclass(slots=True, unsafe_hash=True)  # constructing a frozen one takes many times as long
 class SourceRow:
-    """One of its Sources, with its place in the Text in characters, lines and bytes."""
+    """A Source of a document, with its position in the Text in characters, lines and bytes."""
 
     doc_id: str
     chunk_index: int
@@ -59,24 +59,26 @@ class SourceRow:
     overlap_chars: int
     tokens: int
     gated: str = ""
-    """The gate's reason; '' when it passed."""
+    """The reason why the gate rejected the Source; '' when it passed."""
     page_number: int | None = None
     paragraph: int | None = None
     context_summary: str = ""
     embedding_text: str = ""
-    """Of both columns nothing is made yet."""
+    """Nothing fills ``context_summary`` and ``embedding_text`` yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConceptRow:
-    """A concept as this publication speaks of it; new ones are made, known ones gain the mention."""
+    """A concept with one mention of it in this publication. An unknown concept is created; a known one gains the
+    mention."""
 
     concept_id: str
     ontology: str
     norm: str
-    """The normalised label it was founded with."""
+    """The normalised label that the concept was founded with."""
     name: str
-    """Its directory's name without ``.concept``, decided when it was founded; ignored for a known concept."""
+    """The concept's directory name without ``.concept``, decided when the concept was founded; ignored for a known
+    concept."""
     mention: Mention
 
 
@@ -89,7 +91,7 @@ class RelationshipRow:
     object: str
 
 
-@dataclass(slots=True, unsafe_hash=True)  # frozen takes many times as long to make
+@dataclass(slots=True, unsafe_hash=True)  # constructing a frozen one takes many times as long
 class InstanceRow:
     """A quote that is evidence for a concept or a relationship."""
 
@@ -99,7 +101,7 @@ class InstanceRow:
     owner_kind: str
     """``concept`` or ``relationship``."""
     n: int
-    """The number of its evidence folder: decided once, never used again for another thing."""
+    """The number of the evidence folder: decided once, and never used again for other evidence of the owner."""
     doc_id: str
     chunk_index: int
     chunk_id: str
@@ -117,13 +119,13 @@ class InstanceRow:
     source_size: int
     """Bytes of ``source.txt`` without path, note and marks: ``render.source.base_size``."""
     citation_size: int
-    """Nobody's business yet, 0: ``citation.json`` is rendered to be sized."""
+    """Always 0, not used yet: ``citation.json`` is rendered to learn its size."""
     mtime: int
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One bounded piece of a preparation."""
+    """One bounded part of the rows to be staged."""
 
     sources: Sequence[SourceRow] = ()
     instances: Sequence[InstanceRow] = ()
@@ -136,14 +138,14 @@ class Publication:
     concepts: Sequence[ConceptRow]
     relationships: Sequence[RelationshipRow]
     supersedes: Sequence[str]
-    """Documents that leave in the same transaction (with cascade=orphans)."""
+    """Ids of documents that leave in the same transaction (with cascade=orphans)."""
     at: int
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """All that a document says of concepts, with all its evidence. Its Sources are not among it. Its mentions have the
-    deposit that the document is shown with."""
+    """All that a document says of concepts, with all its evidence, but without its Sources. The mentions have the
+    deposit number with which the document is shown."""
 
     doc_id: str
     concepts: Sequence[ConceptRow]
@@ -153,38 +155,40 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A person's word on the concept that mentions under one label are, or are not."""
+    """A person's statement that mentions under one label are, or are not, a certain concept."""
 
     mark: str
-    """``concept_id_of(scope, norm)``, so that it holds no word of a text: for the mentions with that normalised label, in
-    the ontology whose id is the scope, or in documents with the ``source_id`` that is. An empty norm stands for all."""
+    """``concept_id_of(scope, norm)``, a hash, so that it contains no word of a text. It stands for the mentions
+    with that normalised label in the ontology whose id is ``scope``, or in documents whose ``source_id`` is
+    ``scope``. An empty norm stands for all labels."""
     ontology: str
     concept_id: str
     joined: bool
-    """They are this concept; else they never are."""
+    """True: the mentions are this concept. False: they never are."""
     name: str = ""
-    """Its directory's name, '' where that is hidden: told by reads, ignored by writes."""
+    """The concept's directory name, '' where it is hidden. Reads fill it; writes ignore it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
-    """What is known of purged documents' part in the graph: ids (which are hashes), hashes, numbers and times, no word."""
+    """The remaining record of the part of purged documents in the graph. It holds ids (which are hashes), hashes,
+    numbers and times, and no words of a text."""
 
     names: tuple[tuple[str, str, str], ...]
-    """(concept id, ontology, what stands for its directory name) of concepts that are dead."""
+    """(concept id, ontology, hash in place of the directory name) of dead concepts."""
     numbers: tuple[tuple[str, int], ...]
-    """(concept id, the highest number of evidence ever used)."""
+    """(concept id, the highest evidence number ever used)."""
     relationships: tuple[tuple[str, str, str, str, str, int, int], ...]
-    """(id, ontology, subject, type, object, the highest number ever used, mtime)."""
+    """(id, ontology, subject, type, object, the highest evidence number ever used, mtime)."""
     concept_times: tuple[tuple[str, int], ...]
-    """(concept id, mtime) of living concepts whose page the documents changed."""
+    """(concept id, mtime) of living concepts whose page was changed by the documents."""
     changed_at: tuple[tuple[str, int], ...]
-    """(ontology, when it was last changed)."""
+    """(ontology, time of its last change)."""
 
 
-@dataclass(slots=True, unsafe_hash=True)  # frozen takes many times as long to make
+@dataclass(slots=True, unsafe_hash=True)  # constructing a frozen one takes many times as long
 class Concept:
-    """A living concept. Label, aliases and description come from its surviving mentions alone."""
+    """A living concept. Label, aliases and description are computed from its surviving mentions alone."""
 
     concept_id: str
     ontology: str
@@ -195,43 +199,43 @@ class Concept:
     description: str
     kind: str
     evidence: int
-    """How many pieces of evidence live."""
+    """The number of living pieces of evidence."""
     related: int
-    """How many relationships live, in both directions."""
+    """The number of living relationships, in both directions."""
     size: int
     """Bytes of ``concept.md``."""
     mtime: int
-    """When ``concept.md`` last changed."""
+    """The time of the last change of ``concept.md``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """A relationship as seen from one of its concepts."""
+    """A relationship as seen from one of its two concepts."""
 
     relationship_id: str
     type: str
-    """The inverse type when the concept looked from is the object."""
+    """The inverse type if the concept on this side is the object."""
     name: str
     """The other concept's directory name without ``.concept``."""
     concept_id: str
-    """The other concept."""
+    """The id of the other concept."""
     label: str
     incoming: bool
     confidence: float
-    """The highest of its living evidence."""
+    """The highest confidence of its living evidence."""
     mtime: int
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One entry that appeared, changed or left in a derived directory."""
+    """One entry that was added to, changed in or removed from a derived directory."""
 
     epoch: int
     what: str
-    """added, changed, removed."""
+    """``added``, ``changed`` or ``removed``."""
     kind: str
-    """document (owner: ontology id, name: doc_id), concept (owner: ontology id, name: directory name), evidence (owner:
-    concept or relationship id, name: the number), related (owner: concept id, name: ``<type>/<name>``)."""
+    """document (owner: ontology id, name: doc_id), concept (owner: ontology id, name: directory name), evidence
+    (owner: concept or relationship id, name: the number), related (owner: concept id, name: ``<type>/<name>``)."""
     ontology: str
     owner: str
     name: str
@@ -239,8 +243,8 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which mentions count while a document is matched: those of documents deposited at ``since`` or later, but for
-    those of the document ``but``."""
+    """The set of mentions that count while a document is matched: mentions of documents deposited at ``since`` or
+    later, except those of the document ``but``."""
 
     since: int = 0
     but: str = ""
@@ -251,10 +255,10 @@ EVERYTHING = Scope()
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Rows that do not fit together; no store makes such."""
+    """Rows that do not fit together. No store writes such rows."""
 
     what: str
-    """``words`` where the full-text index lacks a Source or has one too many; else what is dangling."""
+    """``words`` where the full-text index lacks a Source or has an extra one; else the kind of the dangling row."""
     row: str
-    """Which, for people."""
+    """A description of the row for people."""
     doc_id: str = ""

@@ -1,9 +1,10 @@
-"""Snapshots: SQLite files in a shared bucket from which a new home begins, in place of deriving everything from the ledger.
+"""Snapshots: SQLite files in a shared bucket from which a new home starts, instead of deriving everything from the
+ledger.
 
-A snapshot is a folder of keys, ``snapshots/<position>-<host>-<random>/``: parts of compressed files, and ``manifest.json``, which is put
-last and makes the snapshot complete. Each file (``names``, ``graph``, ``vectors``) may be missing. Each holds exactly what the
-ledger says up to the position that the manifest tells of it, and nothing of the home that made it.
+A snapshot is a set of keys below ``snapshots/<position>-<host>-<random>/``: parts of compressed files, and
+``manifest.json``, which is put last and makes the snapshot complete. Each file (``names``, ``graph``, ``vectors``)
+may be missing. Each file holds exactly the facts of the ledger up to the position that the manifest states for it,
+and nothing private to the home that made it.
 
-:mod:`.layout` knows the keys, :mod:`.copying` makes the files, :mod:`.putting` and :mod:`.fetching` move them. Nothing here asks
-the ledger. Any number of homes may make and fetch at once.
-"""
+:mod:`.layout` defines the keys, :mod:`.copying` makes the files, :mod:`.putting` uploads them and :mod:`.fetching`
+downloads them. No module here reads the ledger. Any number of homes may make and fetch snapshots at the same time."""

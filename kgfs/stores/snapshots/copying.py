@@ -1,8 +1,8 @@
-"""Copies of a home's databases for a snapshot: what the ledger says up to a position, and nothing of the home's own.
+"""Copy a home's databases for a snapshot: the facts of the ledger up to a position, and nothing private to the
+home.
 
-Each copy is made by ``VACUUM INTO``, which reads the database as of one moment while others go on writing, and copies no page that
-is free: what was removed before is not in it. Room on the disk is the caller's matter.
-"""
+Each copy is made by ``VACUUM INTO``. It reads one snapshot of the database while other connections write, and
+copies no free pages, so the copy does not contain removed data. The caller checks that the disk has enough space."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from kgfs.stores.journal.sharing import undo
 from kgfs.stores.wal import BUSY_SECONDS
 
 STEPS = 10_000
-"""Steps of SQLite's machine between two looks whether to stop: a millisecond or so."""
+"""Steps of SQLite's virtual machine between two calls of ``stop``: about a millisecond."""
 REMEDY = "Nothing is lost: it is a copy, and is made again."
 
 _OWN_NAMES = ("inbox", "undo", "withdrawn", "renumbered", "united")
-"""Tables of the names database that hold what is this home's own."""
+"""Tables of the names database with rows that are private to this home."""
 
 Stop = Callable[[], bool]
-"""Is asked often whether to give up."""
+"""A callback that is called often and returns true if the copy is to be given up."""
 
 
 def copy_names(source: Path, target: Path, stop: Stop) -> int:
-    """Copy the names database; return the number of the last fact that the copy holds, which is the last one that the ledger is
-    known to have. Facts behind it are taken back in the copy, and what is the home's own is removed: bytes of the inbox, sessions,
-    claims of jobs, numbers that were given anew."""
+    """Copy the names database. Return the number of the last fact that the copy holds, which is the last fact
+    known to be in the ledger. In the copy, later facts are undone, and data private to the home is removed: bytes
+    of the inbox, sessions, claims of jobs, renumbered facts."""
     _vacuum_into(source, target, stop)
     with _opened(target, stop) as db:
-        undo.FactNumber(db)  # the triggers call its function
+        undo.FactNumber(db)  # registers the SQL function that the triggers call
         db.execute("BEGIN")
         upto: int = db.execute("SELECT upto FROM shipped").fetchone()[0]
         undo.take_back(db, upto)
@@ -51,13 +51,13 @@ def copy_names(source: Path, target: Path, stop: Stop) -> int:
             " not_before = 0, lease_until = 0"
         )
         db.execute("COMMIT")
-        db.execute("VACUUM")  # what was removed may be somebody's text
+        db.execute("VACUUM")  # the removed rows may contain text
     return upto
 
 
 def copy_graph(source: Path, target: Path, stop: Stop) -> int:
-    """Copy the graph: editions that are shown, without the feed of changes, which begins anew at the copy's epoch. Return the number
-    of the last fact that it has followed; BusyError where it has followed none yet."""
+    """Copy the graph: the visible editions, without the change feed, which begins again at the copy's epoch.
+    Return the number of the last fact that the graph has followed. Raises BusyError if it has followed none yet."""
     _vacuum_into(source, target, stop)
     with _opened(target, stop) as db:
         left = db.execute(f"UPDATE document SET state = {LEAVING} WHERE state != {SHOWN}").rowcount
@@ -74,7 +74,7 @@ def copy_graph(source: Path, target: Path, stop: Stop) -> int:
 
 
 _MANY = 100_000
-"""Changes whose room in the file is worth writing it once more."""
+"""The number of changes above which the copy is vacuumed again, to free the space that they took."""
 
 
 def copy_vectors(source: Path, target: Path, model: str, stop: Stop) -> None:
@@ -102,7 +102,7 @@ def _number(path: Path, sql: str) -> int:
 
 
 def _vacuum_into(source: Path, target: Path, stop: Stop) -> None:
-    """``target`` is absent, or an empty file; it is 0600 whatever the umask."""
+    """Copy the database into ``target``, which is absent or is overwritten. Its mode is 0600 whatever the umask."""
     os.close(os.open(target, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC, 0o600))
     address = f"file:{quote(str(source))}?mode=ro"
     with _translated(source), closing(sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS)) as db:
@@ -113,7 +113,8 @@ def _vacuum_into(source: Path, target: Path, stop: Stop) -> None:
 
 @contextmanager
 def _opened(path: Path, stop: Stop) -> Iterator[sqlite3.Connection]:
-    """Open a copy that only this process knows of, in autocommit mode. It is not synced: after a crash it is made again."""
+    """Open a copy that only this process uses, in autocommit mode. The copy is not synced: after a crash it is
+    made again."""
     with _translated(path), closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.set_progress_handler(lambda: stop(), STEPS)
         db.execute("PRAGMA synchronous=OFF")
@@ -123,7 +124,7 @@ def _opened(path: Path, stop: Stop) -> Iterator[sqlite3.Connection]:
 
 @contextmanager
 def _translated(path: Path) -> Iterator[None]:
-    """Raise the project's errors in place of the driver's; BusyError where ``stop`` said so."""
+    """Convert errors of the driver into those of ``kgfs.errors``; BusyError if ``stop`` returned true."""
     try:
         yield
     except sqlite3.OperationalError as error:

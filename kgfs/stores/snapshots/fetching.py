@@ -1,4 +1,5 @@
-"""Fetch the files of a snapshot from a bucket: proved by their hashes, and gone on with after a kill."""
+"""Download the files of a snapshot from a bucket. Each part is verified by its hash, and a download continues
+after a kill."""
 
 from __future__ import annotations
 
@@ -18,15 +19,16 @@ from kgfs.stores.garage.durable import os_errors
 from kgfs.stores.snapshots.layout import File, Manifest, Part, key_of_part
 
 AT_ONCE = 4
-"""Parts that are asked for together; each takes 32 MiB of memory at most."""
+"""Parts that are requested at the same time. Each takes at most 32 MiB of memory."""
 
 Progress = Callable[[int], None]
-"""Is told how many bytes more of the file are there."""
+"""A callback that receives the number of bytes that each finished part adds to the file."""
 
 
 def fetch_file(objects: Objects, folder: str, file: File, target: Path, progress: Progress) -> None:
-    """Make ``target`` the file that the snapshot in ``folder`` holds, durably. What an earlier attempt has left at ``target`` is used
-    as far as its hashes are right. MissingError where a part is gone; RotError where a part is not what the manifest tells."""
+    """Make ``target`` the file that the snapshot in ``folder`` holds. ``target`` is durable when this returns.
+    Parts left at ``target`` by an earlier attempt are kept if their hashes are right. Raises MissingError if a
+    part is missing, and RotError if a part differs from the manifest."""
     telling = threading.Lock()
     with os_errors(f"Writing {target}"):
         descriptor = os.open(target, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -54,7 +56,8 @@ def fetch_file(objects: Objects, folder: str, file: File, target: Path, progress
 
 
 def verify(objects: Objects, manifest: Manifest, *, deep: bool) -> None:
-    """MissingError where a part of a snapshot is gone; RotError where, with ``deep``, one is not what the manifest tells."""
+    """Verify a snapshot. Raises MissingError if a part is missing. With ``deep``, each part is downloaded, and
+    RotError is raised if one differs from the manifest."""
     there = {key for key, _ in objects.keys(manifest.folder)}
     for file in manifest.files:
         for number, part in enumerate(file.parts):

@@ -1,4 +1,4 @@
-"""The keys of snapshots in a bucket, and the manifest that tells what a snapshot holds."""
+"""The keys of snapshots in a bucket, and the manifest that describes a snapshot."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from kgfs.stores.garage.contract import Objects
 SNAPSHOTS = "snapshots/"
 MANIFEST = "manifest.json"
 FORMAT = 1
-"""The format of the manifest and of the parts; a snapshot of another format is not used."""
+"""The format of the manifest and of the parts. A snapshot of another format is not used."""
 KEPT = 2
-"""Complete snapshots that stay when a newer one is put."""
+"""The number of complete snapshots that stay when a newer one is put."""
 NAMES, GRAPH, VECTORS = "names", "graph", "vectors"
 
 _FOLDER = re.compile(r"snapshots/(\d{12})-([0-9a-f]{12})-([0-9a-f]{8})/")
@@ -29,7 +29,7 @@ class Part:
     size: int
     """Bytes of the piece before compression."""
     sha256: str
-    """Of the piece before compression."""
+    """The SHA-256 of the piece before compression."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,27 +44,29 @@ class File:
     """The format of its tables (SQLite's ``user_version``)."""
     size: int
     parts: tuple[Part, ...]
-    """In order; their hashes prove the whole."""
+    """The parts in order. Their hashes prove the whole file."""
     model: str = ""
-    """Of ``vectors``: the embedding model."""
+    """The embedding model, for ``vectors``; else empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
+    """The description of one complete snapshot."""
+
     folder: str
     """The prefix of all keys of the snapshot, with a slash at its end."""
     made_at: int
-    """Seconds, by the clock of the home that made it."""
+    """Unix time in seconds, by the clock of the home that made the snapshot."""
     files: tuple[File, ...]
 
     @property
     def position(self) -> int:
-        """Up to this fact every file holds what the ledger says; the folder is named after it."""
+        """The number of the fact up to which every file holds the ledger. The folder is named after it."""
         return position_of(self.folder)
 
     @property
     def size(self) -> int:
-        """Bytes of all files on a disk."""
+        """Bytes of all files before compression."""
         return sum(file.size for file in self.files)
 
     def file(self, name: str) -> File | None:
@@ -72,18 +74,18 @@ class Manifest:
 
 
 def new_folder(position: int, host: str) -> str:
-    """Return the prefix of a snapshot that the home ``host`` is about to put."""
+    """Return the prefix of a new snapshot of the home ``host``."""
     return f"{SNAPSHOTS}{position:012}-{host}-{secrets.token_hex(4)}/"
 
 
 def position_of(folder: str) -> int:
-    """Return the position in the name of a folder, or of a key in it; 0 where it is no name of ours."""
+    """Return the position in the name of a folder, or of a key in it; 0 if the name is not that of a snapshot."""
     found = _FOLDER.match(folder)
     return int(found[1]) if found else 0
 
 
 def host_of(folder: str) -> str:
-    """Return the id of the home that put a snapshot; '' where it is no name of ours."""
+    """Return the id of the home that put a snapshot; '' if the name is not that of a snapshot."""
     found = _FOLDER.match(folder)
     return found[2] if found else ""
 
@@ -99,7 +101,7 @@ def encode(manifest: Manifest) -> bytes:
 
 
 def decode(folder: str, raw: bytes) -> Manifest:
-    """Raise StoreError where these bytes are no manifest of a format that is known here."""
+    """Return the manifest in these bytes. Raises StoreError if they are not a manifest of the format known here."""
     try:
         body = json.loads(raw)
         if body.pop("format") != FORMAT:
@@ -111,7 +113,8 @@ def decode(folder: str, raw: bytes) -> Manifest:
 
 
 def folders(objects: Objects) -> dict[str, list[str]]:
-    """Return the keys of each snapshot, complete or not, by folder, the newest folder last. One listing."""
+    """Return the keys of each snapshot, complete or not, by folder, the newest folder last. Makes one listing
+    request."""
     found: dict[str, list[str]] = {}
     for key, _ in objects.keys(SNAPSHOTS):
         found.setdefault(key.rpartition("/")[0] + "/", []).append(key)
@@ -123,40 +126,43 @@ def is_complete(keys: list[str]) -> bool:
 
 
 def complete(objects: Objects) -> list[str]:
-    """Return the folders of complete snapshots, the newest last."""
+    """Return the folders of the complete snapshots, the newest last."""
     return [folder for folder, keys in folders(objects).items() if is_complete(keys)]
 
 
 def manifests(objects: Objects) -> Iterator[Manifest | StoreError]:
-    """Yield what each complete snapshot tells of itself, the newest first, or why that cannot be read."""
+    """Yield the manifest of each complete snapshot, the newest first; for one that cannot be read, yield the
+    StoreError."""
     for folder in reversed(complete(objects)):
         try:
             yield decode(folder, objects.get(folder + MANIFEST))
         except MissingError:
-            continue  # deleted since it was listed
+            continue  # deleted since the listing
         except StoreError as error:
             yield error
 
 
 def delete_folder(objects: Objects, keys: list[str]) -> None:
-    """Delete a snapshot, its manifest first: no reader takes what is half deleted for a snapshot."""
+    """Delete a snapshot, its manifest first, so that no reader takes a half-deleted snapshot for a complete one."""
     for key in sorted(keys, key=lambda key: not key.endswith(f"/{MANIFEST}")):
         objects.delete(key)
 
 
 def delete_before(objects: Objects, fact: int) -> int:
-    """Delete every snapshot, complete or not, whose position is below ``fact``, as a purge of that number asks. Return how many."""
+    """Delete every snapshot, complete or not, whose position is below ``fact``, the number of a purge. Return how
+    many snapshots were deleted."""
     return _delete(objects, [folder for folder in folders(objects) if position_of(folder) < fact])
 
 
 def delete_of(objects: Objects, host: str) -> int:
-    """Delete the snapshots that the home ``host`` left half put. Return how many."""
+    """Delete the incomplete snapshots of the home ``host``. Return how many snapshots were deleted."""
     found = folders(objects)
     return _delete(objects, [folder for folder in found if host_of(folder) == host and not is_complete(found[folder])])
 
 
 def delete_old(objects: Objects) -> int:
-    """Delete all but the newest ``KEPT`` complete snapshots. What is being put, or was left half put, stays. Return how many."""
+    """Delete all complete snapshots but the newest ``KEPT``. Incomplete ones stay, since another home may be
+    putting them. Return how many snapshots were deleted."""
     return _delete(objects, complete(objects)[:-KEPT])
 
 

@@ -1,4 +1,4 @@
-"""Put the files of a snapshot into a bucket, in compressed parts."""
+"""Upload the files of a snapshot to a bucket, in compressed parts."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ from kgfs.stores.snapshots.copying import schema_in
 from kgfs.stores.snapshots.layout import File, Part, key_of_part
 
 PART = 16 << 20
-"""Bytes of a part before compression: one request each, whatever the compression does."""
+"""Bytes of a part before compression. Each part is one request, however well it compresses."""
 LEVEL = 1
-"""Of zlib. Level 1 halves the bytes and more at 100 MB/s a core; the higher levels save little and take four times as long."""
+"""The compression level of zlib. Level 1 halves the bytes or better at 100 MB/s a core; higher levels save little
+more and take four times as long."""
 AT_ONCE = 3
-"""Parts that are compressed or sent together; each takes 32 MiB of memory at most."""
+"""Parts that are compressed or sent at the same time. Each takes at most 32 MiB of memory."""
 
 
 def put_file(
     objects: Objects, folder: str, name: str, path: Path, position: int, stop: Callable[[], bool], model: str = ""
 ) -> File:
-    """Put the database at ``path``, which no process writes, as parts below ``folder``; return what the manifest tells of it.
-    BusyError once ``stop`` says so; then some parts may be there."""
+    """Put the database at ``path``, which no process writes, as parts below ``folder``. Return its entry for the
+    manifest. Raises BusyError once ``stop`` returns true; some parts may then have been put."""
     parts: list[Part] = []
     pending: deque[Future[None]] = deque()
     with os_errors(f"Reading {path}"), ThreadPoolExecutor(AT_ONCE) as pool:
