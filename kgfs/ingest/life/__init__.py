@@ -1,1 +1,1 @@
-"""The life of what was read: forgotten, purged, read again, derived again."""
+"""Lifecycle of documents that have been read: forget, purge, read again, embed again, rebuild."""

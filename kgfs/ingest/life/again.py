@@ -1,6 +1,7 @@
-"""Files that are a document of this home already, to be read again by another strategy.
+"""Recognise files that are already documents of this home, and enqueue new readings of these documents.
 
-What is given may be a file in a mount, of the garage's view too, or an object's file in the home itself.
+A recognised file may stand in a mount, also in a mount of the garage view, or may be an object's file in the home
+itself.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from kgfs.stores.stores import Stores
 
 
 def recognise(config: Config, stores: Stores, path: Path) -> Found | None:
-    """The document of its own ontology that the file at ``path`` is; None for any other file. BadInputError where it can
-    be two."""
+    """Return the document that the file at ``path`` is, in the document's own ontology; None for any other file.
+
+    Raise BadInputError where the path can mean two documents.
+    """
     absolute = Path(os.path.normpath(path.absolute()))
     kept = config.garage / OBJECTS
     words = key_of_file(absolute.relative_to(kept)) if absolute.is_relative_to(kept) else os.fspath(absolute)
@@ -33,8 +36,13 @@ def recognise(config: Config, stores: Stores, path: Path) -> Found | None:
 
 
 def owe_again(stores: Stores, doc_ids: Iterable[str], strategy: str) -> list[Document]:
-    """Owe a reading of each document that a path has; which ones. Those of one ontology are one run. Where they are all
-    that it has, they are read as ``kgfs regenerate`` does it, as if for the first time."""
+    """Enqueue a reading of each of these documents that has a path, and return the documents that were enqueued.
+
+    Documents of unsupported formats are left out. The documents of one ontology form one run. Where they are all the
+    documents that the ontology has, the run reads them as ``kgfs regenerate`` does: as if for the first time. An
+    empty ``strategy`` means the configured one. The jobs of each ontology are durable, all or none, when it has been
+    recorded.
+    """
     names = stores.journal.names
     wanted = set(doc_ids)
     found = [document for doc_id in wanted if (document := names.document(doc_id))]

@@ -1,4 +1,4 @@
-"""Follow the ledger with the index of ``chunk_id``s."""
+"""Bring the index of ``chunk_id``s up to the ledger."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from kgfs.stores.readings import load_reading
 from kgfs.stores.stores import Stores
 
 FACTS_AT_ONCE = 500
-"""Facts followed in one transaction: what is killed goes on there."""
+"""Facts per transaction. A process that was killed resumes after the last complete transaction."""
 
 
 def follow_chunks(stores: Stores, index: ChunkIndex) -> None:
-    """Let the index know every publication and purge that the ledger has. Loads each Reading that it does not know yet, once. AwayError and
-    TimedOutError where the bucket is away; what was followed before stays."""
+    """Apply every publication and every purge of the ledger to the index.
+
+    Load each Reading that the index does not know yet, once. A Reading that the garage has lost is skipped. Raise
+    AwayError or TimedOutError where the bucket does not answer; facts that were applied before stay applied.
+    """
     upto = stores.journal.confirmed()
-    if index.followed() > upto:  # the home was put back to an earlier day
+    if index.followed() > upto:  # the home was restored to an earlier state
         index.clear()
     batch: list[tuple[int, Fact]] = []
     for seq, fact in facts_since(stores.journal, stores.garage.ledger, index.followed()):
@@ -37,7 +40,7 @@ def _follow(stores: Stores, index: ChunkIndex, facts: list[tuple[int, Fact]]) ->
         if isinstance(fact, DocumentRead):
             try:
                 chunks = load_reading(stores.garage.objects, fact.doc_id, fact.reading).chunks
-            except MissingError:  # purged since, or lost, which ``kgfs check`` tells of
+            except MissingError:  # purged since, or lost, which ``kgfs check`` reports
                 continue
             published.append((fact.doc_id, fact.reading, seq, chunks))
         elif isinstance(fact, ForgettingDone) and fact.purge:

@@ -1,5 +1,8 @@
-"""Vectors by another model than a Reading was made with. What the Reading has stays; these stand beside it in the garage, so
-that vectors are derived from them without asking a model again."""
+"""Compute vectors with another embedding model than the one that a Reading was made with.
+
+The vectors of the Reading itself stay. The new vectors are stored beside them in the garage, so that a rebuild
+derives vectors without asking a model.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,13 @@ from kgfs.stores.stores import Stores
 
 
 def embed_again(stores: Stores, compute: Compute, look: Callable[[], None] = lambda: None) -> int:
-    """Give all Readings the vectors by ``compute``'s model that they lack; how many got some. Long, and harmless twice: what
-    was made before a kill is found again. ``look`` is called before each, and what it raises ends this."""
+    """Store the vectors of ``compute``'s embedding model for all Readings that lack them, and return how many
+    Readings got some.
+
+    Takes long, and is idempotent: a later call finds what an interrupted call has stored. A Reading whose objects are
+    missing or corrupt is skipped. ``look`` is called before each Reading, and an exception that it raises ends the
+    call.
+    """
     given = 0
     for key, _ in list(stores.garage.objects.keys("readings/")):
         look()
@@ -27,17 +35,20 @@ def embed_again(stores: Stores, compute: Compute, look: Callable[[], None] = lam
             continue
         try:
             reading = decode_reading(stores.garage.objects.get(key), key)
-            # Of what is not shown only the labels: concepts that they founded may live.
+            # A Reading that is not shown gets vectors of its labels only: concepts that it founded may still live.
             windows = shown is not None and shown.reading == reading.id
             given += give(stores.garage.objects, compute, document, reading, windows=windows)
         except (MissingError, RotError):
-            continue  # kgfs check tells of it, and has it read again
+            continue  # kgfs check reports it, and has the document read again
     return given
 
 
 def give(objects: Objects, compute: Compute, document: Document, reading: Reading, *, windows: bool) -> bool:
-    """Keep vectors of the labels, and with ``windows`` of the Sources, where the Reading has none by this model; whether
-    any were made."""
+    """Store vectors of the labels, and with ``windows`` of the Sources, where this model has made none for the
+    Reading.
+
+    Return whether any were made. The vectors are in the garage when this returns.
+    """
     if reading.embedding_model == compute.embedding_model:
         return False
     labels_key, windows_key = later_vectors(reading, compute.embedding_model)

@@ -1,8 +1,10 @@
-"""Forgetting on purpose (GONE-3 to GONE-7 of docs/semantics.md): a plan that says what would go, the order for it, and carrying it out.
+"""Forget on purpose (GONE-3 to GONE-7 of docs/semantics.md): plan what would go, record the order, carry the order
+out.
 
-An order is recorded first: in one fact the names leave, tombstones and suppressions stand, and what is to be done is
-noted. Who is in the worker's place then carries it out, in one commit to the graph however many documents it is about.
-Killed anywhere in between, it is carried out by the next one; each step may be done twice.
+The order is recorded first. One fact removes the names, sets tombstones and suppressions, and enqueues the remaining
+work. Then the process that holds the worker lock carries the order out, in one commit to the graph, whatever the
+number of documents. If a process is killed between these steps, the next holder of the worker lock continues. Each
+step is idempotent.
 """
 
 from __future__ import annotations
@@ -49,17 +51,17 @@ PAGE = 1000
 
 @dataclass(frozen=True, slots=True)
 class Leaving:
-    """A Document that the plan is about."""
+    """A Document that the plan covers."""
 
     document: Document
     paths: tuple[str, ...]
-    """Of all its names, as ``Ontology/documents/path``."""
+    """Paths of all its current names, as ``Ontology/documents/path``."""
     trashed: tuple[str, ...]
-    """Paths below documents/ that it had and has no more: they were removed, renamed, or written anew."""
+    """Paths below documents/ that it has had and has no more, since they were removed, renamed or overwritten."""
     versions: int
-    """How many versions of paths it is."""
+    """The number of path versions that are this Document."""
     evidence: int
-    """Pieces of evidence it gives now."""
+    """The number of pieces of evidence that it gives now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +70,16 @@ class Plan:
     purge: bool
     documents: tuple[Leaving, ...]
     names: tuple[Name, ...]
-    """All that leave documents/, also what is no Document; folders after what stands in them."""
+    """All names that leave documents/, also those of no Document. A folder comes after its contents."""
     ontologies: tuple[Ontology, ...]
-    """Those that go with all they have; with cascade ``none`` they stay, since their knowledge does."""
+    """Ontologies that go with all their contents. Empty with cascade ``none``, where they stay with their knowledge."""
     gone: tuple[Concept, ...]
     """Concepts that leave the graph."""
     lessened: tuple[tuple[Concept, int], ...]
-    """Concepts that stay, with the number of pieces of evidence they lose."""
+    """Concepts that stay, each with the number of pieces of evidence that it loses."""
     others: tuple[tuple[str, int], ...]
-    """Documents that stay, with the number of pieces of evidence of theirs that goes (cascade ``all``)."""
+    """``doc_id`` of each document that stays, with the number of its pieces of evidence that go (cascade ``all``
+    only)."""
 
     @property
     def nothing(self) -> bool:
@@ -107,8 +110,11 @@ class Plan:
 
 
 def plan(stores: Stores, targets: Sequence[Found], cascade: str, *, purge: bool) -> Plan:
-    """What forgetting these would do. Changes nothing. BadInputError for a purge that keeps the knowledge, and for one
-    version of a path that is not to be purged: without its path nothing can be said about it but that."""
+    """Return what forgetting these targets would do. Changes nothing.
+
+    Raise BadInputError for a purge with cascade ``none``, which would keep the knowledge. A plan without ``purge``
+    leaves out documents that have neither a name nor a publication.
+    """
     if purge and cascade == "none":
         raise BadInputError("--purge erases a document, --cascade none keeps its knowledge: choose one of them.")
     names = stores.journal.names
@@ -158,11 +164,15 @@ def plan(stores: Stores, targets: Sequence[Found], cascade: str, *, purge: bool)
 class Order:
     id: str
     after: int
-    """The ledger has it, if at all, behind this fact."""
+    """The number of the last confirmed fact when the order was recorded. The ledger has the order only after this
+    fact."""
 
 
 def unsettled(stores: Stores, targets: Sequence[Found]) -> list[Name]:
-    """Names concerned whose bytes wait to be settled: what they are is to be known before a plan is made."""
+    """Return the names below these targets whose bytes wait to be settled.
+
+    Settle them before planning: until then it is not known which Documents they are.
+    """
     found: dict[int, Name] = {}
     for target in targets:
         if target.name is not None and target.kind is FoundKind.DOCUMENT:
@@ -176,9 +186,12 @@ def unsettled(stores: Stores, targets: Sequence[Found]) -> list[Name]:
 
 
 def order(deposits: Deposits, stores: Stores, planned: Plan) -> Order:
-    """Make the plan true for names, and owe the rest. BusyError where something got another name, or was written, since the plan
-    was made. What is deposited, named or written before it is carried out stays, here and by other homes
-    (:func:`~.forgotten.outcome`)."""
+    """Record the plan: names leave at once, and the rest is enqueued as an order.
+
+    The order is durable when this returns. Raise BusyError where a document of the plan got another name, or a name
+    of the plan was written, since the plan was made. Anything that is deposited, named or written before the order is
+    carried out stays, in this home and in the others (:func:`~.forgotten.outcome`).
+    """
     at, after = time.time_ns(), stores.journal.confirmed()
     suppressed = {
         concept_id_of(concept.ontology, normalise_label(form))
@@ -218,9 +231,12 @@ def order(deposits: Deposits, stores: Stores, planned: Plan) -> Order:
 
 
 def carry_out(config: Config, stores: Stores, asked: str = "") -> int:
-    """Carry out all that is owed; how many orders. For who is in the worker's place. What fails stays owed; where something that
-    one needs is lost, the others are carried out before that is said, of all that failed. For who ``asked`` for one order (its id) it is logged only, where that
-    one is none of them."""
+    """Carry out all orders that are due, and return how many there were. The caller holds the worker lock.
+
+    An order that fails stays due. Where something that an order needs is lost, the other orders are carried out
+    first, and then one error (MissingError or RotError) reports all failed orders. ``asked`` is the id of the one
+    order that the caller needs; if it is not among the failed ones, the error is only logged.
+    """
     unconfirmed = _unconfirmed(stores)
     owed = [one for one in stores.journal.names.forgettings() if one.order not in unconfirmed]
     if any(one.purge for one in owed):
@@ -254,7 +270,7 @@ def _together(failed: Sequence[KgfsError]) -> KgfsError:
 
 
 def _unconfirmed(stores: Stores) -> set[str]:
-    """Orders that may still turn out otherwise, since other homes have not been told of them."""
+    """Return the orders that other homes have not been told of yet, and that may therefore still be refused."""
     if not stores.journal.sharing:
         return set()
     facts = [decode(entry) for entry in stores.journal.unshipped(1 << 62)[1]]
@@ -263,7 +279,7 @@ def _unconfirmed(stores: Stores) -> set[str]:
 
 def _carry_out(config: Config, stores: Stores, owed: Forgetting) -> None:
     with Settler(config, stores).alone():
-        # Nobody settles from here on, so none of these gets a name again before this is done.
+        # Nothing settles from here on, so no document of the order gets a new name before the order is carried out.
         current = next(known for known in stores.journal.names.forgettings() if known.order == owed.order)
         commit_id, redaction, decisions = commit_of(current), "", tuple[str, ...]()
         if current.cascade == "none":
@@ -292,7 +308,7 @@ def _carry_out(config: Config, stores: Stores, owed: Forgetting) -> None:
 
 
 def _read_again(stores: Stores, doc_ids: Iterable[str]) -> None:
-    """Those that got a name again just when they were purged, and left the graph for nothing."""
+    """Record that documents left the graph whose names came back during their purge, so that they are read again."""
     for doc_id in doc_ids:
         document = stores.journal.names.document(doc_id)
         shown = document is None or not document.commit_id or stores.graph.document(doc_id) is not None
@@ -306,14 +322,17 @@ def _leave_graph(stores: Stores, owed: Forgetting, commit_id: str) -> None:
     graph = stores.graph
     if graph.published(commit_id) is None:
         touched = {concept.concept_id for doc_id in owed.doc_ids for concept in graph.concepts_of(doc_id)}
-    else:  # killed after the commit: what they had is not shown any more
+    else:  # killed after the commit: the graph does not show their concepts any more
         touched = {concept for doc_id in owed.doc_ids for concept in decided_about(stores, doc_id)[0]}
     graph.forget(commit_id, owed.doc_ids, owed.at, owed.concepts)
     unindex(stores, owed.doc_ids, touched | set(owed.concepts))
 
 
 def _keep_texts(stores: Stores, doc_ids: Iterable[str]) -> None:
-    """What evidence of tombstones is shown from, and rebuilt from, once their originals left the trash."""
+    """Store the Texts of these documents.
+
+    The evidence of tombstones is shown and rebuilt from these Texts once the originals have left the trash.
+    """
     objects = stores.garage.objects
     for doc_id in doc_ids:
         document, shown = stores.journal.names.document(doc_id), stores.graph.document(doc_id)
@@ -349,13 +368,15 @@ def _deepest_first(stores: Stores, found: Iterable[Name]) -> list[Name]:
 
 
 def _newest(history: Sequence[Version]) -> str:
-    """The Document of its newest version that is no conflict."""
+    """Return the ``doc_id`` of the newest version that is no conflict; '' if there is none."""
     return next((version.doc_id for version in reversed(history) if version.doc_id), "")
 
 
 def _versions_with(stores: Stores, wanted: dict[str, Document]) -> dict[str, Document]:
-    """The other versions of the paths that have these Documents now or had them last, but for those that another path
-    has, or had, too."""
+    """Return the other versions of the paths that have these Documents now or had them last.
+
+    Versions that another path has, or had, are left out.
+    """
     names = stores.journal.names
     own: set[int] = set()
     for doc_id in wanted:
@@ -366,7 +387,7 @@ def _versions_with(stores: Stores, wanted: dict[str, Document]) -> dict[str, Doc
 
 
 def _evidence(stores: Stores, doc_ids: Iterable[str]) -> tuple[dict[str, int], Counter[str]]:
-    """How many pieces each document gives, and how many all of them give for each concept."""
+    """Return the number of pieces of evidence per document, and per concept their sum over all these documents."""
     evidence: dict[str, int] = {}
     lost: Counter[str] = Counter()
     for doc_id in doc_ids:

@@ -1,4 +1,7 @@
-"""What became of an order to forget: what was deposited, named or written before it was carried out stays."""
+"""Report the outcome of an order to forget: which documents were forgotten, and what stayed.
+
+Anything that was deposited, named or written before the order was carried out stays.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +19,16 @@ from kgfs.stores.stores import Stores
 @dataclass(frozen=True, slots=True)
 class Outcome:
     forgotten: tuple[str, ...]
-    """``doc_id`` of the Documents that the order was carried out for, or another one that does as much."""
+    """``doc_id`` of the Documents that are forgotten, by this order or by another one with the same effect."""
     standing: tuple[str, ...]
-    """What stays although the plan had it: paths, ontologies, and Documents without a name by their ``doc_id``."""
+    """What the plan had and what stays: paths, ontologies, and ``doc_id`` of Documents without a name."""
 
 
 def outcome(stores: Stores, ordered: Order, planned: Plan) -> Outcome:
-    """To be asked when everything that is owed was carried out, by whomever. Reads the ledger from the order on."""
+    """Return the outcome of the order ``ordered`` that was made from ``planned``.
+
+    Call it after all due orders were carried out, by whichever process. Reads the ledger from the order on.
+    """
     done = _carried_out(stores, ordered)
     forgotten: list[str] = []
     standing: dict[str, None] = {}
@@ -55,7 +61,7 @@ def _mentions(stores: Stores, ordered: Order) -> Iterator[bytes]:
 
 
 def _is_gone(stores: Stores, document: Document, planned: Plan) -> bool:
-    """By the order of somebody else, say."""
+    """Return whether the document is gone, for example by an order of another process."""
     names = stores.journal.names
     if planned.purge:
         return names.document(document.doc_id) is None

@@ -1,8 +1,9 @@
-"""Purge: erase documents from everything under the home but the ledger, which names them and has no word of them.
+"""Purge: erase documents from everything under the home but the ledger, which has their names but none of their text.
 
-What a rebuild must know of their part in the graph (ids, which are hashes; numbers; times) stays as a redaction in the
-garage. Each step may be done twice, and the order stays owed until all are done: a purge that cannot delete fails, and
-says so, instead of half of it passing for done. Blocks of the disk that are given back are not overwritten.
+A rebuild must know the part that these documents had in the graph: ids (which are hashes), numbers and times. This
+part is stored in the garage as a redaction. Each step is idempotent, and the order stays due until all steps are
+done: a purge that cannot delete fails with an error and is never reported as complete. Freed disk blocks are not
+overwritten.
 """
 
 from __future__ import annotations
@@ -36,21 +37,27 @@ from kgfs.stores.waiting import copies_leaving
 
 FORMAT = 1
 OWN = ("readings", "decisions", "records", "vectors", "texts")
-"""What the garage has of a document beside its original: one folder a document in each."""
+"""Folders of the garage with objects of a document beside its original; each has one subfolder per document."""
 
 
 def purge(config: Config, stores: Stores, owed: Forgetting) -> tuple[str, tuple[str, ...]]:
-    """The garage keys of the redaction, and of what other documents say from now on. The documents left the graph
-    before or, where homes share the ledger, leave it behind the fact that is recorded of this; the caller keeps everybody from settling, and notes in the journal that it is done."""
+    """Erase the documents of an order; return the garage keys of the redaction and of the rewritten Decisions of
+    other documents.
+
+    The documents have left the graph before. Where homes share the ledger they leave the graph with the fact that the
+    caller records afterwards. The caller keeps all processes from settling, and records in the journal that the purge
+    is done. Idempotent.
+    """
     key = key_of_redaction(owed.order)
     with _without_them(stores, owed) as after:
-        if not stores.garage.objects.exists(key):  # made once, since what it is made from is erased after it
+        # made only once, since the objects that it is made from are erased after it
+        if not stores.garage.objects.exists(key):
             stores.garage.objects.put(key, encode_redaction(_redacted(after, owed)))
         border("redacted")
         renaming = load_renaming(stores, owed.order)
         hide_names(after, decode_redaction(stores.garage.objects.get(key), key), renaming, owed.doc_ids)
     border("names-hidden")
-    if stores.publish is None or stores.vectors is None:  # else they follow the fact that is recorded of this
+    if stores.publish is None or stores.vectors is None:  # otherwise vectors follow the fact that the caller records
         _leave_vectors(config, stores, owed.doc_ids, sorted(_founded(stores, owed)))
     leaving = set(owed.doc_ids)
     for doc_id in owed.doc_ids:
@@ -67,13 +74,16 @@ def purge(config: Config, stores: Stores, owed: Forgetting) -> tuple[str, tuple[
     erase_logged(config, owed.doc_ids)
     erase(config, owed.doc_ids, hashes)
     border("scrubbed")
-    known = stores.journal.names.document  # not what is purged since the plan was made
+    known = stores.journal.names.document  # a document that was purged since the plan was made has no Decisions left
     return key, tuple(one for one in renaming.decisions if known(one.split("/")[1]) is not None)
 
 
 def decided_about(stores: Stores, doc_id: str) -> tuple[set[str], dict[str, RelationshipRow]]:
-    """The concepts and relationships that a document ever had to do with; the latter without their types where the Reading is
-    lost: what is gone needs no erasing, and stores know them by their ids."""
+    """Return the ids of the concepts, and the relationships by id, that any Decisions about a document have named.
+
+    A relationship has no type where the Reading is lost. Its text is lost with the Reading and needs no erasing, and
+    stores find relationships by their ids.
+    """
     objects, document = stores.garage.objects, stores.journal.names.document(doc_id)
     concepts: set[str] = set()
     relationships: dict[str, RelationshipRow] = {}
@@ -106,8 +116,11 @@ def decode_redaction(raw: bytes, key: str) -> Redaction:
 
 @contextmanager
 def _without_them(stores: Stores, owed: Forgetting) -> Iterator[Stores]:
-    """Give the stores as they are once the documents have left the graph. Where homes share the ledger they leave it with the fact
-    that says so; until then that is rehearsed."""
+    """Yield the stores as they are once the documents have left the graph.
+
+    Where homes share the ledger, the documents leave the graph with the fact of the purge. Until then their removal
+    is rehearsed in the graph, and the stores that are yielded have no vectors.
+    """
     if stores.publish is None:
         yield stores
         return
@@ -117,8 +130,12 @@ def _without_them(stores: Stores, owed: Forgetting) -> Iterator[Stores]:
 
 
 def _redacted(stores: Stores, owed: Forgetting) -> Redaction:
-    """What only they had named is named by others first: what it was is dead then. What a killed worker had staged goes too,
-    text and all: nobody stages meanwhile, since the caller has the worker's place and the turn to change the graph."""
+    """Return the redaction of what the purged documents alone had named.
+
+    Concepts that other documents still speak of are renamed first, so that the former names are dead. Batches that a
+    killed worker had staged are abandoned too, with their text. Nothing stages meanwhile, since the caller holds the
+    worker lock and the right to change the graph.
+    """
     for commit_id in stores.graph.staged():
         stores.graph.abandon(commit_id)
     concepts: set[str] = set(owed.concepts)
@@ -133,7 +150,10 @@ def _redacted(stores: Stores, owed: Forgetting) -> Redaction:
 
 
 def _leave_vectors(config: Config, stores: Stores, doc_ids: Sequence[str], concepts: Sequence[str]) -> None:
-    """Also where no embedder is at hand: rows of a former one may be kept, and are erased whatever their model."""
+    """Erase the vectors of these documents and concepts, whatever their model.
+
+    Erase them also where no embedder is configured: rows of an earlier one may be stored.
+    """
     if stores.vectors is not None:
         stores.vectors.erase(doc_ids, concepts)
     elif may_hold_vectors(config):
@@ -142,7 +162,8 @@ def _leave_vectors(config: Config, stores: Stores, doc_ids: Sequence[str], conce
 
 
 def _founded(stores: Stores, owed: Forgetting) -> set[str]:
-    """Concepts that a label of theirs founded, whose vector is the embedding of that label; dead or alive."""
+    """Return the concepts, dead or alive, that a label of these documents founded. Their vector is the embedding of
+    that label."""
     objects = stores.garage.objects
     kept = [(key, objects.get(key)) for doc_id in owed.doc_ids for key, _ in list(objects.keys(f"decisions/{doc_id}/"))]
     return {m.concept_id for key, raw in kept for m in decode_decisions(raw, key).concepts if m.how in FOUNDING}
@@ -153,21 +174,25 @@ def key_of_redaction(order: str) -> str:
 
 
 def conclude(config: Config, stores: Stores, done: Container[str]) -> None:
-    """Where homes share the garage: what was erased is gone for good once the ledger has the purge, and is back where another home
-    has deposited the same bytes before that. Delivers what was done; away, or killed, it is concluded by the next who empties the
-    trash, or tells the others of the purge. ``done`` are the orders that were just carried out. How what survives is called
-    stays planned: the graph has it so."""
+    """Make the erasure final where homes share the garage; do nothing elsewhere.
+
+    The erased objects are deleted for good once the ledger has the purge, and are put back where another home has
+    deposited the same bytes before it. Deliver the facts of this home first. If the bucket is away, or the process is
+    killed, the next process that empties the trash, or that tells other homes of the purge, does this. ``done`` are
+    the orders that were just carried out. The renaming of surviving concepts stays stored, since the graph has been
+    changed by it.
+    """
     if stores.journal.sharing:
-        from kgfs.ingest.sharing.snapshots import delete_purged  # of shared homes alone
+        from kgfs.ingest.sharing.snapshots import delete_purged  # only homes that share a garage need it
 
         Exchange(config, stores).deliver()
-        # What is not deleted here is before this home says that it has obeyed the purge.
+        # Delete these before this home reports that it has applied the purge.
         delete_purged(config, stores.garage.objects, stores.journal.confirmed())
         settler = Settler(config, stores)
         GivingUp(stores, config).conclude(settler.alone)
         with settler.alone():
             for owed in stores.journal.names.forgettings():
-                if owed.order in done:  # it was refused: what is left of it is made from what is back
+                if owed.order in done:  # the order was refused: it gets a new redaction, made from what was put back
                     stores.garage.objects.delete(key_of_redaction(owed.order))
 
 
@@ -180,14 +205,15 @@ def _erase_objects(config: Config, stores: Stores, doc_id: str) -> None:
         GivingUp(stores, config).take_out(keys, originals)
         return
     if document is not None and document.sha256 in only_in_garage(stores, config.spool):
-        originals = []  # it was deposited again, and is all that is left of that
+        originals = []  # the bytes were deposited again, and this is their only copy
     copies = [copy for key in originals for copy in copies_leaving(objects, key)]
     for key in copies + keys + originals:
         objects.delete(key)
 
 
 def _rescue_records(stores: Stores, doc_id: str, leaving: Iterable[str]) -> None:
-    """Records of unchanged Sources that others found in the packs of this one are given to them, and only those."""
+    """Copy Records of unchanged Sources that Readings of other documents took from this document's packs, and only
+    those."""
     objects = stores.garage.objects
     for other, packs in _borrowers(stores, doc_id).items():
         if other in leaving:
@@ -200,8 +226,11 @@ def _rescue_records(stores: Stores, doc_id: str, leaving: Iterable[str]) -> None
 
 
 def _borrowers(stores: Stores, doc_id: str) -> dict[str, list[str]]:
-    """doc_id → packs of this document that its Readings were made with. Who has borrowed them lends them on: those with
-    much the same text are looked at, and from those that have borrowed the next."""
+    """Return ``doc_id`` → packs of this document that Readings of that other document were made with.
+
+    A document that took Records from a pack may have passed them on. So the search starts with documents of similar
+    text and continues from each document that is found.
+    """
     names, objects = stores.journal.names, stores.garage.objects
     found: dict[str, list[str]] = {}
     looked_at, waiting = {doc_id}, [doc_id]
@@ -221,7 +250,7 @@ def _borrowers(stores: Stores, doc_id: str) -> dict[str, list[str]]:
 
 
 def _answering(stores: Stores, doc_id: str, lines: list[bytes]) -> list[bytes]:
-    """The Records among ``lines`` that answer for a Source of this document."""
+    """Return the Records among ``lines`` that answer for a Source of this document."""
     document, objects = stores.journal.names.document(doc_id), stores.garage.objects
     if document is None or not lines:
         return []
@@ -233,7 +262,7 @@ def _answering(stores: Stores, doc_id: str, lines: list[bytes]) -> list[bytes]:
         try:
             text = text_of(objects, document, reading)
         except (MissingError, RotError):
-            continue  # what cannot be read cannot be read again either: its Records answer for nothing
+            continue  # a Reading without its text cannot be made again: it needs no Records
         passages += [
             Passage(reading.title, c.section_path, text[c.start : c.end], text[c.context_start : c.start])
             for c in reading.chunks
@@ -253,7 +282,7 @@ def _records(stores: Stores, key: str) -> tuple[str, ...]:
 
 
 def _reading_left(stores: Stores, key: str) -> Reading | None:
-    """None where the garage lost it, or its bytes are others."""
+    """Return the Reading under this key; None where the garage has lost it or its bytes are corrupt."""
     try:
         return decode_reading(stores.garage.objects.get(key), key)
     except (MissingError, RotError):

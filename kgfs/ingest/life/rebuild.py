@@ -1,8 +1,8 @@
 """Rebuild graph and vectors from the ledger and the Readings, without asking a model.
 
-What changed them is carried out again in the order of the ledger, with the decisions, times and commit ids it had, so
-the result equals what was built step by step. To make a new kind of fact part of this, register how it is carried out
-again: :func:`replay_in_graph` and, where it changes vectors, :func:`replay_in_vectors`.
+The facts that changed them are replayed in the order of the ledger, with their decisions, times and commit ids. So
+the result equals the state that was built step by step. To make a new kind of fact part of this, register its replay
+with :func:`replay_in_graph` and, where the fact changes vectors, with :func:`replay_in_vectors`.
 """
 
 from __future__ import annotations
@@ -45,31 +45,38 @@ from kgfs.stores.vectors.contract import Filter, Row, Vectors
 from kgfs.stores.vectors.unindexing import look_again
 
 Progress = Callable[[int, int], None]
-"""Is told (publications carried out, of how many)."""
+"""Called with (publications carried out, publications in all)."""
 
 ROWS_AT_ONCE = 1000
 EVER = 2**63 - 1
 WEIGHT_AT_ONCE = 4_000_000
-"""Rows of vectors and characters of texts with them that are put together, of whichever documents; those of one are in any case."""
+"""Vector rows are written to the store once they and their texts have this many characters, even if fewer than
+ROWS_AT_ONCE rows wait. The rows of one document are never divided."""
 
 
 class NeverDepositedError(StoreError):
-    """The ledger publishes a document that the journal does not know: damage, or it was purged since the facts were looked at."""
+    """Raised when the ledger publishes a document that the journal does not know: damage, or a purge since the facts
+    were read."""
 
 
 def rebuild(stores: Stores, progress: Progress = lambda done, total: None, ontology: str = "") -> int:
-    """Make graph and vectors anew, of everything or of one ontology; how many publications were carried out. Blocks
-    for long; nobody else may publish meanwhile (the caller has the worker's place or the home is not in use). Readers
-    see the former graph until the new one is complete, so a kill in the middle leaves it; vectors are complete only
-    when this returns."""
+    """Rebuild graph and vectors, of everything or of one ontology, and return how many publications were carried out.
+
+    Blocks for long. Nothing else may publish meanwhile: the caller holds the worker lock, or the home is not in use.
+    Readers see the former graph until the new one is complete, so a kill in the middle leaves the former graph. The
+    vectors are complete only when this returns.
+    """
     done = rebuild_graph(stores, progress, ontology)
     rebuild_vectors(stores, ontology)
     return done
 
 
 def rebuild_graph(stores: Stores, progress: Progress = lambda done, total: None, ontology: str = "") -> int:
-    """As ``rebuild``, without the vectors. Of a ledger that homes share, what it is known to have when this is called and, of
-    one ontology, what the graph has followed."""
+    """Rebuild the graph as :func:`rebuild` does, without the vectors.
+
+    Where homes share the ledger, replay the facts that the ledger is known to have at the time of the call and, for
+    one ontology, the facts that the graph has followed.
+    """
     sharing = stores.journal.sharing
     upto = (stores.graph.followed() or 0 if ontology else stores.journal.confirmed()) if sharing else EVER
     facts = list(_facts(stores, ontology, upto))
@@ -87,13 +94,16 @@ def rebuild_graph(stores: Stores, progress: Progress = lambda done, total: None,
             built.note_followed(upto)
         stores.graph.adopt(built, ontology)
     if sharing and not ontology:
-        stores.graph.redact([], [])  # no trace of what other homes purged
+        stores.graph.redact([], [])  # leave no trace of what other homes purged
     return done
 
 
 def rebuild_vectors(stores: Stores, ontology: str = "") -> None:
-    """As ``rebuild``, with a graph that is complete. Nothing without a store of vectors. MissingError or RotError where what is
-    kept of a document is lost, when all others have their rows and these are in use."""
+    """Rebuild the vectors as :func:`rebuild` does, from a graph that is complete.
+
+    Do nothing without a vector store. Raise MissingError or RotError where objects of a document are lost, after all
+    other documents have their rows and the vectors are in use.
+    """
     if stores.vectors is None:
         return
     if ontology:
@@ -117,7 +127,7 @@ def rebuild_vectors(stores: Stores, ontology: str = "") -> None:
 
 @singledispatch
 def replay_in_graph(fact: Fact, stores: Stores) -> None:
-    """Do again what this fact did to the graph, with the commit id it did it under. Most facts did nothing to it."""
+    """Replay the effect of this fact on the graph, with its commit id. Most facts have no effect on the graph."""
 
 
 @replay_in_graph.register
@@ -167,27 +177,29 @@ def _(fact: Word, stores: Stores) -> None:
 @dataclass(slots=True)
 class ReplayedVectors:
     stores: Stores
-    """Their graph is complete: it shows how things stand after the last fact."""
+    """Stores whose graph is complete: it shows the state after the last fact."""
     vectors: Vectors
     founded: set[str] = field(default_factory=set)
-    """Concepts that got a row so far. Rows of those that the graph does not have any more go at the end."""
+    """Concepts that have got a row so far. Rows of concepts that the graph does not have any more are removed at the
+    end."""
     documents: set[str] = field(default_factory=set)
-    """Those whose Sources got one."""
+    """``doc_id`` of the documents whose Sources have got a row."""
     lost: MissingError | RotError | None = None
-    """What the last of those facts needs that could not be done again; of its document there are no rows then."""
+    """The last error for a fact whose objects are lost; the document of that fact has no rows."""
     _leaving: set[str] = field(default_factory=set)
     _waiting: dict[tuple[str, str, int], Row] = field(default_factory=dict)
     _heavy: int = 0
 
     def replay(self, fact: Fact) -> None:
-        """:func:`replay_in_vectors`, or note that what it needs is lost: that keeps nobody from the others."""
+        """Replay the fact with :func:`replay_in_vectors`, or keep the error in ``lost``, so that later facts are
+        replayed too."""
         try:
             replay_in_vectors(fact, self)
         except (MissingError, RotError) as error:
             self.lost = error
 
     def leave(self, *doc_ids: str) -> None:
-        """Rows of Sources of these documents go, also those that wait."""
+        """Remove the rows of Sources of these documents, also rows that wait to be written."""
         those = frozenset(doc_ids)
         self._leaving |= those
         gone = {key for key, row in self._waiting.items() if row.kind == "source" and row.doc_id in those}
@@ -195,7 +207,10 @@ class ReplayedVectors:
             del self._waiting[key]
 
     def put(self, rows: Sequence[Row]) -> None:
-        """In place of those with the same keys; in the store at :meth:`carry_out`, or before it where they are many."""
+        """Put rows in place of those with the same keys.
+
+        The rows reach the store with :meth:`carry_out`, which this calls itself when many rows wait.
+        """
         self._waiting |= {(row.kind, row.item, row.window): row for row in rows}
         self.founded |= {row.item for row in rows if row.kind == "concept"}
         self.documents |= {row.doc_id for row in rows if row.kind == "source"}
@@ -204,7 +219,7 @@ class ReplayedVectors:
             self.carry_out()
 
     def carry_out(self) -> None:
-        """What left and what was put since this was done last."""
+        """Write the removals and the rows since the last call to the store."""
         for some in portions(sorted(self._leaving), ROWS_AT_ONCE):
             self.vectors.delete(Filter(kind="source", doc_ids=frozenset(some)))
         self.vectors.upsert([*self._waiting.values()])
@@ -213,14 +228,14 @@ class ReplayedVectors:
 
 @singledispatch
 def replay_in_vectors(fact: Fact, replayed: ReplayedVectors) -> None:
-    """Do again what this fact did to the vectors. Most facts did nothing to them."""
+    """Replay the effect of this fact on the vectors. Most facts have no effect on them."""
 
 
 @replay_in_vectors.register
 def _(fact: DocumentRead, replayed: ReplayedVectors) -> None:
     stores, vectors = replayed.stores, replayed.vectors
     replayed.leave(*fact.superseded, fact.doc_id)
-    if stores.journal.names.document(fact.doc_id) is None:  # purged since the facts were looked at
+    if stores.journal.names.document(fact.doc_id) is None:  # purged since the facts were read
         return
     try:
         document, reading, decisions = _kept(stores, fact)
@@ -259,8 +274,12 @@ def _(fact: ConceptSplit, replayed: ReplayedVectors) -> None:
 
 
 def _facts(stores: Stores, ontology: str, upto: int = EVER) -> Iterator[Fact]:
-    """Those up to the fact ``upto`` that changed graph or vectors, in order; with ``ontology`` only those that concern it. One that
-    concerns several comes whole: replayed where the documents of the others are unknown it does nothing about them."""
+    """Yield the facts up to number ``upto`` that changed graph or vectors, in order; with ``ontology`` those that
+    concern it.
+
+    A fact that concerns several ontologies is yielded whole. Replay has no effect for documents that are unknown
+    there.
+    """
     for number, fact in told(stores):
         if number > upto:
             return
@@ -269,14 +288,17 @@ def _facts(stores: Stores, ontology: str, upto: int = EVER) -> Iterator[Fact]:
 
 
 def told(stores: Stores) -> Iterator[tuple[int, Fact]]:
-    """All facts in order, each with its number, as :func:`without_purged`."""
+    """Yield all facts in order, each with its number, filtered as :func:`without_purged` does."""
     numbered = enumerate(map(decode, entries(stores.journal, stores.garage.ledger)), 1)
     return without_purged(numbered, purged(stores))
 
 
 def without_purged(facts: Iterable[tuple[int, Fact]], erased: Mapping[str, int]) -> Iterator[tuple[int, Fact]]:
-    """Yield numbered facts, without publications of documents that are purged by a later one (``erased``: doc_id → number of the
-    fact). Of such a publication only that is left which it did to others: the documents that it superseded leave."""
+    """Yield numbered facts without publications of documents that a later fact purges.
+
+    ``erased`` maps ``doc_id`` to the number of the purging fact. Of such a publication only its effect on other
+    documents is left: the documents that it superseded leave the graph.
+    """
     for number, fact in facts:
         if not isinstance(fact, (DocumentRead, DocumentForgotten)) or number >= erased.get(fact.doc_id, 0):
             yield number, fact
@@ -286,14 +308,15 @@ def without_purged(facts: Iterable[tuple[int, Fact]], erased: Mapping[str, int])
 
 
 def purged(stores: Stores) -> dict[str, int]:
-    """doc_id → the number of the fact that purged it last: nothing of what was read of it before is left."""
+    """Return ``doc_id`` → the number of the last fact that purged it. Nothing that was read of it before that fact is
+    left."""
     numbered = enumerate(entries(stores.journal, stores.garage.ledger), 1)
     told = ((number, decode_if(entry, ForgettingDone)) for number, entry in numbered)
     return purges_among((number, fact) for number, fact in told if fact is not None)
 
 
 def purges_among(facts: Iterable[tuple[int, Fact]]) -> dict[str, int]:
-    """The same of numbered facts."""
+    """Return the same as :func:`purged` for these numbered facts."""
     found: dict[str, int] = {}
     for number, fact in facts:
         if isinstance(fact, ForgettingDone) and fact.purge:
@@ -302,21 +325,29 @@ def purges_among(facts: Iterable[tuple[int, Fact]]) -> dict[str, int]:
 
 
 def _made_up_for(stores: Stores, fact: DocumentRead) -> bool:
-    """Whether a Reading that the garage lost is not what is shown in the end, or is about to be replaced. Only what it
-    alone had used, names and numbers of what is gone, is forgotten with it."""
+    """Return whether a Reading that the garage has lost can be skipped.
+
+    It can where a later publication replaced it, or a job to read the document is enqueued. Names and numbers of what
+    is gone, which this Reading alone had used, are lost with it.
+    """
     document = stores.journal.names.document(fact.doc_id)
     followed = document is not None and document.commit_id != fact.commit_id
     return followed or any(job.kind == "read" for job in stores.journal.jobs.of(fact.doc_id))
 
 
 def _has_left(stores: Stores, doc_id: str) -> bool:
-    """Whether another machine took it out of the graph, perhaps for a purge that is not known here yet."""
+    """Return whether the document has left the graph, by another machine perhaps, for a purge that this home does not
+    know yet."""
     return stores.graph.document(doc_id) is None
 
 
 def _text(stores: Stores, document: Document, reading: Reading, decisions: Decisions) -> str:
-    """The Text or, where its original left the trash for good and this is not what is shown in the end, as many spaces:
-    what they are published with leaves again."""
+    """Return the Text, or as many spaces where the original is gone for good and a later publication is the one
+    shown.
+
+    What is published with the spaces leaves the graph again. Raise MissingError where this publication is the one
+    shown.
+    """
     try:
         return text_of(stores.garage.objects, document, reading)
     except MissingError as error:
@@ -334,7 +365,7 @@ def _replayed(fact: Fact) -> bool:
 
 
 def _concerned(fact: Fact, stores: Stores) -> set[str]:
-    """Ids of ontologies: said by the fact, or those of the documents it speaks of."""
+    """Return the ids of the ontologies that the fact names, or of those whose documents it names."""
     if own := getattr(fact, "ontology", ""):
         return {own}
     if isinstance(fact, ForgettingDone) and fact.redaction:

@@ -1,14 +1,15 @@
-"""Reading again: a new keeper for an ontology (``kgfs regenerate``), or a document by other means.
+"""Enqueue readings again: of a whole ontology (``kgfs regenerate``), or of documents with another strategy or
+extractor.
 
-What is asked for at once is one run: a ReadingOwed for each document, all recorded together, in their order of deposit.
-From then on it is in the journal, so a kill loses nothing of it. The graph serves readers what it showed until each
-document's new Reading is published. Numbers of evidence and names of concepts that were given stay given: a span that is
-evidence for the same concept again keeps its number, a concept that is found again its directory.
+One request makes one run: a ReadingOwed for each document, all recorded together, in order of deposit. From then on
+the run is in the journal, so a kill loses nothing of it. The graph serves readers what it showed until each
+document's new Reading is published. Numbers of evidence and directory names of concepts do not change: a span that is
+again evidence for the same concept keeps its number, and a concept that is found again keeps its directory.
 
-Of a whole ontology each document is matched with what the run has published before it, not with the graph as it stands
-at its start: that is full of the mentions which the former keeper made of the same documents, and they would decide
-everything again as it was decided. The result is the graph that a fresh ingest in that order would give, whatever stood
-there before. A document that is read again alone is matched with all the others, without its own former mentions.
+In a run over a whole ontology, each document is matched only with what the run has published before it. The graph as
+it stands at the start holds the mentions that the former Readings made of the same documents, and these would repeat
+every former decision. The result is the graph that a fresh ingest in that order would give, whatever the graph held
+before. A document that is read again alone is matched with all other documents, without its own former mentions.
 """
 
 from __future__ import annotations
@@ -29,20 +30,20 @@ from kgfs.stores.journal.facts import ReadingOwed
 
 PAGE = 1000
 ATTEMPTS = 5
-"""How often documents that lost their last path while they were being owed are met by looking again."""
+"""How often the documents are chosen again after one of them lost its last path while they were being enqueued."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a run is asked to do."""
+    """Request for a run."""
 
     reason: str
-    """For people: it stands in the ledger."""
+    """Explanation for people; it is stored in the ledger."""
     strategy: str = ""
-    """Empty: the configured one."""
+    """The strategy; empty for the configured one."""
     extractor: str = ""
     anew: bool = False
-    """The whole ontology is read as if for the first time."""
+    """Whether the whole ontology is read as if for the first time."""
 
     def __post_init__(self) -> None:
         if self.strategy and self.strategy not in STRATEGIES:
@@ -52,8 +53,12 @@ class Order:
 
 
 def owe(journal: Journal, choose: Callable[[], Iterable[Document]], order: Order) -> list[Document]:
-    """Owe a reading of each document that ``choose`` gives, in one run, durably and all or none; which ones. ``choose``
-    is asked again when one of them lost its last path meanwhile."""
+    """Enqueue a reading of each document that ``choose`` returns, in one run, and return these documents in order of
+    deposit.
+
+    The run is durable, all or none, when this returns. ``choose`` is called again, ATTEMPTS times at most, when one
+    of the documents lost its last path meanwhile; then MissingError is raised.
+    """
     for attempt in range(ATTEMPTS):
         documents = sorted(choose(), key=lambda document: document.deposit)
         run, now = secrets.token_hex(8), time.time_ns()
@@ -77,13 +82,17 @@ def owe(journal: Journal, choose: Callable[[], Iterable[Document]], order: Order
 
 
 def all_of(names: Names, ontology: Ontology) -> list[Document]:
-    """What ``regenerate`` reads again: every document that a path has, but for formats that kgfs does not read."""
+    """Return the documents that ``regenerate`` reads again: all that have a path, without those of unsupported
+    formats."""
     return [document for document in living(names, ontology) if document.state is not State.UNSUPPORTED]
 
 
 def outdated(names: Names, ontologies: Sequence[Ontology], version: int = INGEST_VERSION) -> list[Document]:
-    """What ``reprocess`` reads again: what was read by an ingest version before ``version``. Formats that an older kgfs
-    did not read are among them: this one may. BadInputError for a version that there is not."""
+    """Return the documents that ``reprocess`` reads again: those that an ingest version before ``version`` read.
+
+    Documents of formats that an older kgfs did not read are among them, since this one may read them. Documents that
+    are queued or in work are not. Raise BadInputError for an ingest version that does not exist.
+    """
     if version not in INGEST_VERSIONS:
         raise BadInputError(f"There is no ingest version {version}; the newest is {INGEST_VERSION}.")
     return [
@@ -95,12 +104,12 @@ def outdated(names: Names, ontologies: Sequence[Ontology], version: int = INGEST
 
 
 def failed(names: Names, ontologies: Sequence[Ontology]) -> list[Document]:
-    """Documents whose last reading failed."""
+    """Return the documents whose last reading failed."""
     return [d for ontology in ontologies for d in living(names, ontology) if d.state is State.FAILED]
 
 
 def living(names: Names, ontology: Ontology) -> Iterator[Document]:
-    """The documents that a path has."""
+    """Yield the documents that have a path."""
     after = ""
     while page := names.documents(ontology.id, after, PAGE):
         yield from (document for document in page if names.names_of(document.doc_id))

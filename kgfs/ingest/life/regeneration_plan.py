@@ -1,4 +1,4 @@
-"""What reading an ontology again would take, worked out without doing it."""
+"""Estimate the work and cost of reading an ontology again, without doing it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from kgfs.stores.readings import Reading, load_reading
 from kgfs.stores.stores import Stores
 
 BYTES_PER_TOKEN = 4.0
-"""Of a document that was never read; English prose in cl100k."""
+"""Estimate for a document that was never read; English prose in cl100k."""
 ANSWER_SHARE = 0.25
-"""Tokens that an extractor is taken to answer for each token it reads."""
+"""Estimated output tokens of an extractor per input token."""
 FACTS = 10_000
 PAUSE = 60 * 10**9
-"""Nanoseconds between two publications from which on the worker is taken to have had nothing to do."""
+"""Nanoseconds. Between two publications further apart the worker is taken to have been idle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,20 +32,22 @@ class Plan:
     ontology: str
     strategy: str
     extractor: str
-    """Name and version of the one that would read."""
+    """Name and version of the extractor that would read."""
     documents: int
     unread: int
-    """Of these, never read: their chunks and tokens are guessed from their size."""
+    """Documents among these that were never read. Their chunks and tokens are estimated from their size."""
     chunks: int
     tokens: int
     reusable_chunks: int
-    """Answered by Records that are kept: the extractor is not asked about them."""
+    """Chunks that stored Records answer: the extractor is not asked about them."""
     reusable_tokens: int
     seconds: float | None
-    """To read what the extractor is asked about, at the rate of this home's last publications; None where nothing was
-    measured. What Records answer takes a part of that, which is not known."""
+    """Estimated seconds to read what the extractor is asked about, at the rate of this home's last publications.
+
+    None where nothing was measured. The time for chunks that Records answer is a part of that rate and is not known.
+    """
     cost: float
-    """At the stated prices per million tokens; 0 for an extractor that is not billed."""
+    """Cost at the configured prices per million tokens; 0 for an extractor that is not billed."""
 
     def plain(self) -> dict[str, Any]:
         return asdict(self) | {"seconds": None if self.seconds is None else round(self.seconds, 1)}
@@ -54,7 +56,10 @@ class Plan:
 def plan(
     config: Config, stores: Stores, compute: Compute, ontology: str, documents: Sequence[Document], strategy: str
 ) -> Plan:
-    """Reads one Reading and the head of one pack of Records a document; asks no model."""
+    """Return the estimate for reading these documents.
+
+    Read one Reading and the head of one pack of Records per document. Ask no model.
+    """
     chunks = tokens = reusable_chunks = reusable_tokens = unread = asked_bytes = 0
     for document in documents:
         reading = _last(stores.garage.objects, document)
@@ -96,13 +101,16 @@ def _last(objects: Objects, document: Document) -> Reading | None:
         return None
     try:
         return load_reading(objects, document.doc_id, document.reading)
-    except MissingError:  # kgfs check reports it; for an estimate it is as if it had never been read
+    except MissingError:  # kgfs check reports it; the estimate treats the document as never read
         return None
 
 
 def _reusable(objects: Objects, doc_id: str, reading: Reading, compute: Compute) -> bool:
-    """Whether its Records were made as this extractor would make them now. Those of one Reading were made alike, so one
-    says it for all: of those kept for another document that was purged since, what still answers was put to its own."""
+    """Return whether this extractor would use the document's Records: same extractor, model and prompt.
+
+    All Records of one Reading were made alike, so the first one decides. When another document was purged, the
+    Records of its packs that still answer were copied to this document's own packs.
+    """
     if (reading.extractor, reading.extractor_model) != (compute.extractor, compute.extractor_model):
         return False
     packs = itertools.chain(reading.records, (key for key, _ in objects.keys(f"records/{doc_id}/")))
@@ -114,7 +122,7 @@ def _reusable(objects: Objects, doc_id: str, reading: Reading, compute: Compute)
 
 
 def _bytes_a_second(journal: Journal) -> float:
-    """Bytes of documents published a second while the worker was busy, of the newest facts; 0 if unknown."""
+    """Return the bytes of documents published per second of work, over the newest facts; 0 if unknown."""
     facts = journal.facts(max(0, journal.seq() - FACTS), FACTS) or []
     read = [fact for _, fact in facts if isinstance(fact, DocumentRead)]
     size, spent = 0, 0

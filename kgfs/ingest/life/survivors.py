@@ -1,9 +1,9 @@
-"""Concepts that live on though only purged documents had named them: what survives of them gives them its own words.
+"""Rename concepts that survive a purge although only purged documents had given them their names.
 
-What is still said of such a concept is said of another from then on, whose id, founding label and directory come from
-the label that it has now; the numbers of its evidence stay. That other one is founded by the mention with this label in
-the document that was deposited first. A directory name that a person chose stays to be seen in the new one. Rebuilding
-repeats it: new Decisions of the documents that are shown, and what the plan says beside them, stay in the garage.
+The remaining mentions of such a concept move to another concept, whose id, founding label and directory come from the
+label that is left. The numbers of the evidence stay. The other concept is founded by the mention with this label in
+the document that was deposited first. A directory name that a person chose is kept as the stem of the new one. A
+rebuild repeats all this from new Decisions of the shown documents and from the stored plan, both in the garage.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ from kgfs.stores.vectors.contract import Filter, Row
 
 FORMAT = 1
 _NO_DOCUMENT = "none"
-"""No document was deposited under this id."""
+"""A ``doc_id`` under which no document was deposited."""
 
 
 @dataclass(frozen=True, slots=True)
 class Renaming:
-    """No word of any text."""
+    """Plan of a renaming. It contains no text of any document."""
 
     concepts: tuple[tuple[str, str], ...] = ()
-    """(id, the id under which it lives on)."""
+    """(former concept id, new concept id) per renamed concept."""
     decisions: tuple[str, ...] = ()
-    """Garage keys of what each document that is concerned says from now on."""
+    """Garage keys of the new Decisions of each document concerned."""
     marks: tuple[tuple[str, str, str, bool], ...] = ()
-    """What persons said of these concepts, as fields of a ``Mark``: said of the others now."""
+    """What persons said of the former concepts, as fields of a ``Mark``, moved to the new concepts."""
     unmarked: tuple[tuple[str, str, str, bool], ...] = ()
 
 
@@ -61,8 +61,11 @@ NOTHING = Renaming()
 
 
 def name_anew(stores: Stores, owed: Forgetting, concept_ids: Sequence[str]) -> Renaming:
-    """Plan it for those of these concepts that need it, keep the plan, carry it out. The documents have left the graph;
-    what was read of them is still kept. May be repeated."""
+    """Plan the renaming of those of these concepts that need one, store the plan and carry it out.
+
+    Return the plan, or NOTHING where no concept needs a new name. The documents have left the graph before; their
+    Readings are still stored. Idempotent.
+    """
     objects = stores.garage.objects
     if not _is_begun(stores, owed.order):
         objects.delete(key_of(owed.order))
@@ -84,13 +87,17 @@ def name_anew(stores: Stores, owed: Forgetting, concept_ids: Sequence[str]) -> R
 
 
 def _is_begun(stores: Stores, order: str) -> bool:
-    """Whether the graph has something of a plan that is kept. One of which it has nothing, for it was derived anew since, say, is made
-    for how things stand now."""
+    """Return whether the graph has already applied some of a stored plan.
+
+    A plan that the graph has nothing of, for example since the graph was derived anew, is discarded and made again
+    for the present state.
+    """
     return any(stores.graph.concept(became) is not None for _, became in load_renaming(stores, order).concepts)
 
 
 def say_in_graph(stores: Stores, commit_id: str, renaming: Renaming, at: int) -> None:
-    """Idempotent. ``at`` is when the documents left the graph, just before, by that commit."""
+    """Apply the renaming to the graph. Idempotent. ``at`` is the time of the commit by which the documents left, just
+    before."""
     if renaming == NOTHING:
         return
     marks, unmarked = ([Mark(*fields) for fields in some] for some in (renaming.marks, renaming.unmarked))
@@ -99,12 +106,12 @@ def say_in_graph(stores: Stores, commit_id: str, renaming: Renaming, at: int) ->
 
 
 def founded_rows(stores: Stores, renaming: Renaming, model: str) -> list[Row]:
-    """The vectors of the concepts that live on."""
+    """Return the vector rows of the renamed concepts."""
     objects, rows = stores.garage.objects, []
     new = {became for _, became in renaming.concepts}
     for key in renaming.decisions:
         document = stores.journal.names.document(key.split("/")[1])
-        if document is None:  # purged since
+        if document is None:  # the document was purged since
             continue
         decisions = load_decisions(objects, key)
         founders = tuple(m for m in decisions.concepts if m.concept_id in new and m.how == "named")
@@ -117,10 +124,12 @@ def founded_rows(stores: Stores, renaming: Renaming, model: str) -> list[Row]:
 
 
 def hide_names(stores: Stores, redaction: Redaction, renaming: Renaming, but: Sequence[str]) -> None:
-    """In all that was ever decided about other documents than ``but``, put their own words in place of those that the
-    concepts which are dead by this redaction were founded with: a rebuild has such a concept live, until the purge, under
-    the words of whoever is left. What shown documents say is about living concepts, and not read; but what those of the
-    ``renaming`` said before it, and all where concepts left the graph alone (kgfs forget --cascade all). May be repeated.
+    """Replace founding names of dead concepts in the stored Decisions of documents other than ``but``.
+
+    The dead concepts are those of ``redaction``. A rebuild shows such a concept until the purge, so its founding name
+    is replaced by each remaining document's own words. Decisions that the graph shows now name living concepts only
+    and are not read. They are read for documents of the ``renaming``, and for all documents where concepts left the
+    graph alone (kgfs forget --cascade all). Idempotent.
     """
     objects = stores.garage.objects
     dead = {concept_id for concept_id, _, _ in redaction.names}
@@ -139,7 +148,8 @@ def hide_names(stores: Stores, redaction: Redaction, renaming: Renaming, but: Se
 
 
 def _says(stores: Stores, doc_id: str) -> str:
-    """Garage key of the Decisions that the graph shows of a document; '' where it is not shown, or not known to be."""
+    """Return the garage key of the Decisions that the graph shows of a document; '' where it is not shown, or not
+    known to be."""
     document, shown = stores.journal.names.document(doc_id), stores.graph.document(doc_id)
     if document is None or shown is None or not document.commit_id or document.reading != shown.reading:
         return ""
@@ -147,8 +157,11 @@ def _says(stores: Stores, doc_id: str) -> str:
 
 
 def commit_of(owed: Forgetting) -> str:
-    """By which its documents leave the graph. Another one where some have got a name again since that was done, so that no
-    fact speaks of what was done before."""
+    """Return the commit id by which the documents of an order leave the graph.
+
+    The id differs where some documents got a name again since the commit was made, so that no fact refers to the
+    earlier commit.
+    """
     return f"forgetting-{owed.order}-{hashlib.sha256(' '.join(owed.doc_ids).encode()).hexdigest()[:8]}"
 
 
@@ -157,7 +170,7 @@ def key_of(order: str) -> str:
 
 
 def load_renaming(stores: Stores, order: str) -> Renaming:
-    """That of a purge; NOTHING where it had none."""
+    """Return the stored renaming of a purge; NOTHING where it has none."""
     key = key_of(order)
     try:
         body = json.loads(stores.garage.objects.get(key))
@@ -187,7 +200,7 @@ def _own_words(matched: MatchedConcept) -> MatchedConcept:
 
 
 def _stem_of(name: str) -> str:
-    """Without the suffix of the later of two that wanted one name."""
+    """Return a concept's directory name without the suffix that the later of two equal names gets."""
     return name.partition("~")[0]
 
 
@@ -200,7 +213,7 @@ class _Goal:
     norm: str
     name: str
     founder: tuple[str, str]
-    """doc_id and normalised label of the mention that founds it."""
+    """(``doc_id``, normalised label) of the mention that founds the concept."""
 
 
 def _planned(stores: Stores, owed: Forgetting, concept_ids: Sequence[str]) -> tuple[Renaming, list[Decisions]]:
@@ -212,7 +225,7 @@ def _planned(stores: Stores, owed: Forgetting, concept_ids: Sequence[str]) -> tu
     for concept_id in sorted(concept_ids):
         concept = graph.concept(concept_id)
         if concept is None or not _lost(concept, norms, stems, (concept.label, *concept.aliases)):
-            continue  # most have a label or an alias that is their name
+            continue  # most concepts keep a label or an alias as their name
         speakers = speakers_of(stores, {concept_id})
         heard = [(speaker, found) for speaker in speakers for found in speaker.labels_of(concept_id)]
         if _lost(concept, norms, stems, [form for _, found in heard for form in (found.label, *found.forms)]):
@@ -232,7 +245,10 @@ def _planned(stores: Stores, owed: Forgetting, concept_ids: Sequence[str]) -> tu
 
 
 def _forms_of(stores: Stores, doc_ids: Sequence[str]) -> Iterator[str]:
-    """Of a Reading that is lost, the labels alone, as what was decided about it has them."""
+    """Yield labels and other forms of these documents' concepts.
+
+    Of a Reading that is lost, yield only the normalised labels that its Decisions have.
+    """
     objects = stores.garage.objects
     for doc_id in doc_ids:
         kept: set[str] = set()
@@ -248,7 +264,8 @@ def _forms_of(stores: Stores, doc_ids: Sequence[str]) -> Iterator[str]:
 
 
 def _lost(concept: Concept, norms: set[str], stems: set[str], heard: Sequence[str]) -> bool:
-    """Whether purged documents (``norms``, ``stems``) gave it a word that nobody else says."""
+    """Return whether the concept has a name (``norms``, ``stems``) that purged documents gave it and no other
+    document uses."""
     norm_lost = concept.norm in norms and concept.norm not in map(normalise_label, heard)
     stem = _stem_of(concept.name)
     return norm_lost or (stem in stems and stem not in map(safe_stem, heard))
