@@ -1,1 +1,1 @@
-"""The garage: immutable objects under keys, and the append-only ledger. The truth all else is derived from."""
+"""The garage: immutable objects under keys, and the append-only ledger. All other stores are derived from it."""

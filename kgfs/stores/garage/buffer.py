@@ -1,4 +1,4 @@
-"""Memory that blocks are read into, one after the other."""
+"""Reusable memory for blocks that are read one after the other."""
 
 from __future__ import annotations
 
@@ -7,22 +7,32 @@ import weakref
 
 
 def buffer_of(size: int) -> memoryview:
-    """So many bytes (1 at least), which can be written, from the start of a page on. The C library puts what is large to the
-    16th byte of a page, and there the kernel's copying from its own pages takes 2.4 times as long on some processors."""
+    """Return ``size`` bytes (at least 1) of writable memory that begins at a page boundary.
+
+    The C library begins large allocations at the 16th byte of a page. Copying from the page cache to such an address
+    takes 2.4 times as long on some processors.
+    """
     return memoryview(mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
 
 
 class Buffers:
-    """Memory that is used again once nobody holds it, by any thread: getting a MiB anew costs as much as filling it."""
+    """A pool of equal buffers. A buffer is reused once no view of it is held; any thread may take one.
+
+    Allocating a new MiB costs as much as filling it.
+    """
 
     def __init__(self, size: int, spare: int) -> None:
-        """``spare``: how many of ``size`` bytes are kept that nobody holds."""
+        """Make a pool of buffers of ``size`` bytes that keeps at most ``spare`` unused buffers."""
         self._size = size
         self._spare = spare
         self._free: list[memoryview] = []
 
     def take(self, size: int) -> memoryview:
-        """Filled with anything. It is held as long as this very view is: who reads parts of it keeps it meanwhile."""
+        """Return a view of ``size`` bytes with arbitrary content.
+
+        The buffer stays in use as long as this view object exists. A caller that passes on slices of the view must
+        keep the view itself meanwhile.
+        """
         try:
             memory = self._free.pop()
         except IndexError:

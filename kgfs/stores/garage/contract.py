@@ -1,4 +1,4 @@
-"""What a garage promises."""
+"""The interfaces of a garage: objects, their readers, the ledger and its segments."""
 
 from __future__ import annotations
 
@@ -8,215 +8,292 @@ from pathlib import Path
 from typing import Protocol
 
 BLOCK = 1 << 20
-"""Rot is noticed by blocks of one MiB: each has its own XXH3 (64 bits, hex)."""
+"""The size in bytes of a checksum block, one MiB. Each block has its own XXH3 checksum (64 bits, hex), so corruption
+is found block by block."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """What is known about some bytes: enough to notice any later change of them."""
+    """The size and checksums of a byte string. They suffice to detect any later change of the bytes."""
 
     size: int
+    """The length in bytes."""
     sha256: str
+    """The SHA-256 of all bytes, 64 hex digits."""
     blocks: tuple[str, ...]
-    """XXH3-64 of each MiB block in order, 16 hex digits each; empty for no bytes."""
+    """The XXH3-64 of each MiB block in order, 16 hex digits each. Empty for an empty byte string."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What can be told of an object, or of a folder of keys, without opening it."""
+    """The metadata of an object, or of a folder of keys, that a store knows without opening the object."""
 
     folder: bool
+    """Whether the path names a folder of keys rather than an object."""
     size: int
-    """0 for a folder."""
+    """The size in bytes; 0 for a folder."""
     kept_at: int
-    """When it was kept (nanoseconds; of a folder: when something came directly below it, as far as the store knows). It
-    never changes while the object stands."""
+    """The time at which the object was stored, in nanoseconds. It never changes while the object exists. For a
+    folder: the time at which something was last added directly below the folder, as far as the store knows."""
 
 
 class Objects(Protocol):
-    """Immutable bytes under keys like ``sources/Philosophy/<32 hex>.txt``.
+    """A store of immutable byte strings under keys like ``sources/Philosophy/<32 hex>.txt``.
 
-    A key is one or more ``/``-separated parts of ``[A-Za-z0-9._~%+-]`` (other characters are refused with
-    BadInputError, as are empty parts, ``.`` and ``..``). Durable when ``put`` returns: a ``kill -9`` or power loss
-    leaves an object whole or absent. Any number of threads and processes may call at once. Any call may raise StoreError
-    where the store fails (FullError where its disk is full) and, where it is on a server, AwayError or TimedOutError: then
-    it may have been done all the same, and repeating it is harmless.
+    A key is one or more ``/``-separated parts of ``[A-Za-z0-9._~%+-]``. Other characters, empty parts, ``.`` and
+    ``..`` are refused with BadInputError. An object is durable when ``put`` returns: after a ``kill -9`` or power
+    loss an object is either whole or absent. Any number of threads and processes may call at the same time. Any call
+    may raise StoreError if the store fails (FullError if its disk is full). If the store is on a server, any call may
+    also raise AwayError or TimedOutError: the operation may then have been done all the same, and repeating it is
+    harmless.
     """
 
     def put(
         self, key: str, content: bytes | Path, sums: Sums | None = None, *, move: bool = False, present: str = ""
     ) -> Sums:
-        """Keep ``content`` under ``key`` unless the key is there already.
+        """Store ``content`` under ``key`` unless the key exists already, and return the checksums of the content.
 
-        ``sums`` are trusted when given (the writer hashed inline), else computed. With ``move`` the file at
-        ``content`` (on the garage's file system or not, no writer may hold it) is given up by the caller and may be
-        renamed into place; without, it is copied. If the key exists with the same SHA-256 this is a no-op that still
-        takes the moved file away, and on files puts it in the place of bytes that have rotted; with another one, ExistsError and nothing changes. Memory stays flat. ``present`` is the
-        key of an object that may hold the same: a garage may copy that where it stands, instead of taking the bytes. Then
-        nobody here sees what is copied: it is as good as ``present``, which was as durable when it was put, is by now.
+        ``sums`` are trusted if given (the writer hashed inline), else they are computed. With ``move`` the caller
+        gives up the file at ``content``: the garage may rename the file into place, and removes it otherwise. The
+        file may be on another filesystem than the garage, but no writer may hold it open. Without ``move`` the file
+        is copied. Memory use is constant.
+
+        If the key exists with the same SHA-256, nothing is stored again. The file is removed all the same if ``move``
+        is set. A garage on files then also replaces a stored object that is corrupt. If the key exists with another
+        SHA-256, raise ExistsError and change nothing.
+
+        ``present`` is the key of an object that may have the same content. A garage may copy that object on the
+        server instead of sending the bytes. This process then verifies none of the copied bytes: the copy is as
+        intact as ``present``, which was durable when it was put, is at the time of copying.
         """
         ...
 
     def copy(self, present: str, key: str) -> bool:
-        """Whether ``key`` holds what the object ``present`` holds, kept as by :meth:`put` without a byte of it passing through
-        this machine. False, with nothing done, where that cannot be, or ``present`` is absent."""
+        """Copy the object ``present`` to ``key`` inside the store, and return whether ``key`` holds that content now.
+
+        The copy is stored as by :meth:`put`, and no byte of it passes through this machine. Return False, with
+        nothing done, if the store cannot do that or ``present`` is absent.
+        """
         ...
 
     def stat(self, key: str) -> Sums:
-        """MissingError if absent. Quick."""
+        """Return the checksums of an object, or raise MissingError if it is absent. Quick."""
         ...
 
-    def exists(self, key: str) -> bool: ...
+    def exists(self, key: str) -> bool:
+        """Return whether an object has this key."""
+        ...
 
     def get(self, key: str, start: int = 0, length: int | None = None) -> bytes:
-        """Bytes ``start:start+length`` (shorter at the end), each touched block verified: RotError instead of wrong
-        bytes, MissingError if absent. For many reads of one object use :meth:`open`."""
+        """Return the bytes ``start:start+length`` of an object, fewer at its end.
+
+        Every block that is touched is verified. Raise RotError instead of returning wrong bytes, and MissingError if
+        the object is absent. Use :meth:`open` for many reads of one object.
+        """
         ...
 
     def open(self, key: str) -> Reader:
-        """A reader that verifies each block once. MissingError if absent. It goes on reading if the key is deleted, on a
-        server as far as the content is on this machine; never does it show another content that took the key."""
+        """Return a reader of an object. The reader verifies each block once.
+
+        Raise MissingError if the object is absent. The reader still works after the key is deleted; on a server, as
+        far as the content is on this machine. The reader never shows another content that was stored under the key
+        later.
+        """
         ...
 
     def at_hand(self, key: str, sha256: str, size: int) -> bytes | None:
-        """The whole of a small object of which the caller knows SHA-256 and size, if it can be had without waiting and
-        is right; else None, and :meth:`open` tells more. *Quick*."""
+        """Return the whole of a small object if its content is cached and correct, else None.
+
+        The caller gives the expected SHA-256 and size in bytes. The call does not wait for a disk or a server. After
+        None, :meth:`open` reads the object or tells why it cannot be read. *Quick*.
+        """
         ...
 
     def delete(self, key: str) -> bool:
-        """Whether it was there. Deleting is durable."""
+        """Delete an object, and return whether it existed. The deletion is durable when this returns."""
         ...
 
     def has_sums(self, key: str) -> bool:
-        """Whether the object's sums are kept; without them the next touch makes them anew, where a hash proves the
-        bytes, or fails."""
+        """Return whether the checksums of the object are stored.
+
+        If they are lost, the next access recomputes them if a hash proves the bytes, and fails otherwise.
+        """
         ...
 
     def salvage(self, key: str) -> bytes:
-        """The bytes as they are, verified by nothing: for repairing. MissingError if absent."""
+        """Return the bytes of an object without verifying them, for repair. Raise MissingError if the object is
+        absent."""
         ...
 
     def sweep(self, begun_before: float | None = None) -> None:
-        """Remove what processes that died were about to put: all of it, for one who knows that nobody is putting now, or
-        what was begun before a time (seconds, by the store's clock)."""
+        """Remove the remains of unfinished puts.
+
+        With ``begun_before`` (seconds, by the store's clock) remove only those that were begun before that time.
+        Without it remove all of them; the caller must know that no process is putting an object.
+        """
         ...
 
     def left_over(self) -> Iterator[tuple[str, float]]:
-        """(key, when it was begun) of puts that were not ended and take room on a server that no listing shows. Their
-        writer died, or is still at it."""
+        """Yield (key, time of begin) of unfinished puts that take space on a server and appear in no listing.
+
+        The writer of such a put has died or is still at work. The time is in seconds.
+        """
         ...
 
     def leave_room(self) -> None:
-        """Give up what is on this machine for speed alone, where its disk is nearly full. Quick where it is not."""
+        """Shrink the local cache if its disk is nearly full. Quick if it is not."""
         ...
 
     def keys(self, prefix: str = "") -> Iterator[tuple[str, int]]:
-        """(key, size) of all objects whose key starts with ``prefix``, in order of key, lazily."""
+        """Yield (key, size in bytes) of all objects whose key starts with ``prefix``, lazily, in order of key."""
         ...
 
     def names(self, folder: str = "") -> list[str]:
-        """What stands directly below a folder of keys (``sources/Philosophy``; the top without one), in order of name.
-        Names of folders end with ``/``. Opens no object. Empty where nothing stands."""
+        """Return the names directly below a folder of keys (``sources/Philosophy``; the top level by default),
+        sorted.
+
+        Names of folders end with ``/``. Return an empty list if there is nothing below the folder. No object is
+        opened.
+        """
         ...
 
     def look(self, path: str) -> Look:
-        """An object, or else a folder of keys. MissingError if there is neither. Quick; opens nothing."""
+        """Return the metadata of an object or, if there is no such object, of a folder of keys.
+
+        Raise MissingError if there is neither. Quick: no object is opened.
+        """
         ...
 
 
 class Reader(Protocol):
-    """One open object. Not for several threads at once."""
+    """An open object. One reader is not for several threads at the same time."""
 
     @property
-    def sums(self) -> Sums: ...
+    def sums(self) -> Sums:
+        """The checksums of the object."""
+        ...
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """As ``get``; RotError names the key and the block."""
+        """Return bytes as :meth:`Objects.get` does. RotError names the key and the block."""
         ...
 
     def at_hand(self, offset: int, length: int) -> bytes | None:
-        """What ``read_at`` would return, if it is in memory. Quick, and from any thread at any time."""
+        """Return what ``read_at`` would return if it is in memory, else None. Quick. Any thread may call at any time."""
         ...
 
     def close(self) -> None:
-        """Quick."""
+        """Close the object. Quick."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One file of the ledger: its lines in order, the newest segment growing at its end."""
+    """One file of the ledger, with its lines in order. Only the newest segment grows, at its end."""
 
     name: str
+    """The file name of the segment."""
     size: int
-    """Of the whole lines; a torn tail is no part of it."""
+    """The size of the whole lines in bytes. A torn tail does not count."""
     changed_at: int
-    """Nanoseconds."""
+    """The time of the last change, in nanoseconds."""
 
 
 class SegmentReader(Protocol):
-    """An open segment, as it is at each read. Not for several threads at once."""
+    """An open segment. Each read shows the segment as it is at that time. Not for several threads at the same time."""
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """Shorter at its end. Lines are verified before their first byte is given: RotError instead of wrong bytes."""
+        """Return ``length`` bytes from ``offset`` on, fewer at the end of the segment.
+
+        Lines are verified before their first byte is returned. Raise RotError instead of returning wrong bytes.
+        """
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Close the segment."""
+        ...
 
 
 class Ledger(Protocol):
-    """Every fact that is not bytes, in the order it became true. Entries are never changed or removed.
+    """The append-only log of every fact that is not bytes, in the order in which the facts became true.
 
-    An entry is one line of JSON (bytes without LF). The writer numbers entries itself (``seq``, consecutive from 1);
-    the ledger keeps the numbers, so that the front can send again what it is not sure about. Any number of threads and
-    processes may read meanwhile. Errors of the store as of :class:`Objects`.
+    Entries are never changed or removed. An entry is one line of JSON (bytes without LF). The writer numbers the
+    entries itself (``seq``, consecutive from 1), and the ledger stores the numbers, so a writer can repeat an append
+    whose outcome it does not know. Any number of threads and processes may read while one appends. The errors of a
+    failing store are those of :class:`Objects`.
     """
 
     def append(self, first_seq: int, entries: Sequence[bytes]) -> int:
-        """Make entries durable, the first with number ``first_seq``. Those whose number is already kept are skipped,
-        so a repeated send is harmless; a gap is a StoreError. Where homes can share a ledger, OvertakenError if other
-        entries are kept under these numbers. Returns the last number kept. One writer at a time
-        across processes (a lock file); a second one waits."""
+        """Append entries durably, and return the last number that is stored.
+
+        ``first_seq`` is the number of the first entry. Entries whose number is stored already are skipped, so a
+        repeated append is harmless. Raise StoreError for a gap in the numbers, and BadInputError for an entry that is
+        not one line. If homes can share the ledger, raise OvertakenError if other entries are stored under these
+        numbers. A ledger on files admits one writer at a time across all processes, by a file lock, and a second
+        writer waits. A ledger in a bucket takes no lock across processes: of two writers of the same number one wins,
+        and the other finds the number taken.
+        """
         ...
 
     def last_seq(self) -> int:
-        """0 for an empty ledger. A torn tail (a crash in mid-append) is not counted."""
+        """Return the number of the last entry, 0 for an empty ledger. A torn tail (a crash during an append) does not
+        count."""
         ...
 
     def beyond(self, seq: int) -> bool:
-        """Whether there are entries behind that one: cheap, for asking twice a second, so that a no may be some seconds
-        old."""
+        """Return whether there are entries after number ``seq``.
+
+        The call is cheap enough to be made twice a second, so a False may be some seconds out of date.
+        """
         ...
 
     def mend(self, known: Callable[[int], bytes | None]) -> list[int]:
-        """Cut off a torn tail, and put back entries that are not what was kept: ``known`` gives one by its number, if
-        it can. Numbers of those that stay lost; where there is one, nothing is changed."""
+        """Cut off a torn tail, and restore corrupt or missing entries.
+
+        ``known`` returns an entry by its number, or None if it does not have the entry. Return the numbers of the
+        entries that remain lost; if there are any, nothing is changed.
+        """
         ...
 
     def faults(self) -> list[str]:
-        """What :meth:`mend` would find, for people; ``torn`` begins what is only a torn tail. Reads everything."""
+        """Return descriptions, for people, of what :meth:`mend` would repair. Read the whole ledger.
+
+        A description that begins with ``torn`` is only a torn tail.
+        """
         ...
 
     def replay(self, after: int = 0) -> Iterator[tuple[int, bytes]]:
-        """(seq, entry) in order. RotError where a checksum fails before the tail, naming segment and number."""
+        """Yield (seq, entry) of all entries after number ``after``, in order.
+
+        Raise RotError if a checksum fails before the torn tail. The message names the segment and the number.
+        """
         ...
 
     def segments(self) -> list[Segment]:
-        """The files it consists of, in order. Reads at most what was appended since this object last looked."""
+        """Return the files of the ledger, in order.
+
+        A ledger on files reads at most what was appended since this object last read the end of the ledger. A ledger
+        in a bucket may return a listing that is a second old.
+        """
         ...
 
     def open_segment(self, name: str) -> SegmentReader:
-        """MissingError if there is none of that name."""
+        """Return a reader of the segment with this name, or raise MissingError if there is none."""
         ...
 
 
 class Garage(Protocol):
-    """Objects and ledger of one home."""
+    """The objects and the ledger of one home."""
 
     @property
-    def objects(self) -> Objects: ...
+    def objects(self) -> Objects:
+        """The object store."""
+        ...
 
     @property
-    def ledger(self) -> Ledger: ...
+    def ledger(self) -> Ledger:
+        """The ledger."""
+        ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Release what the garage holds open."""
+        ...

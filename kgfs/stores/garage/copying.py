@@ -1,4 +1,4 @@
-"""Copying one garage into another, whatever either stands on: nothing counts as copied before it was read back."""
+"""Copy one garage to another, between any kinds of store. An object counts as copied only after it was read back."""
 
 from __future__ import annotations
 
@@ -24,18 +24,21 @@ from kgfs.stores.snapshots.layout import SNAPSHOTS
 T = TypeVar("T")
 
 AT_ONCE = 8
-"""Objects under way: a server's answers are waited for together."""
+"""The number of objects that are copied in parallel, so that the waits for a server overlap."""
 PAGE = 1000
-"""Keys in memory, and entries of the ledger that are appended together."""
+"""The number of keys in memory at a time, and of ledger entries in one append."""
 
 Copied = Callable[[int], None]
-"""Is told how many objects were dealt with so far."""
+"""A progress callback. Its argument is the number of objects that are done so far."""
 
 
 def copy_objects(source: Objects, target: Objects, room: Path, copied: Copied) -> None:
-    """Every object that ``source`` lists is in ``target``, each proved by reading it there, also those that were there
-    before. ``room`` is a folder for what is under way. RotError where the target gives other bytes: it is taken out there,
-    so that the next attempt copies it anew."""
+    """Copy every object that ``source`` lists to ``target``, and prove each by reading it from the target.
+
+    Objects that were in the target before are proved, too. ``room`` is a local folder for temporary files. ``copied``
+    is called after each object. Raise RotError if the target returns other bytes; the object is then deleted from the
+    target, so that the next attempt copies it anew.
+    """
     done = 0
     for page in portions((key for key, _ in _kept(source)), PAGE):
         for done, _ in enumerate(_all(lambda key: _bring(source, target, key, room), page), done + 1):  # noqa: B020
@@ -43,8 +46,11 @@ def copy_objects(source: Objects, target: Objects, room: Path, copied: Copied) -
 
 
 def copy_news(source: Objects, target: Objects, room: Path) -> None:
-    """After :meth:`copy_objects`: what came to the source since is brought, and proved; what left it leaves the target.
-    Opens nothing else."""
+    """Apply to ``target`` the changes of ``source`` since :meth:`copy_objects`.
+
+    Objects that are new in the source are copied and proved. Objects that are no longer in the source are deleted
+    from the target. No other object is opened.
+    """
     left = []
     for page in portions(_merged(_kept(source), target.keys("")), PAGE):
         left += [key for key, here, _ in page if not here]
@@ -55,12 +61,13 @@ def copy_news(source: Objects, target: Objects, room: Path) -> None:
 
 
 def _kept(source: Objects) -> Iterator[tuple[str, int]]:
-    """Which homes share the source, whose turn it is, and what new ones begin with, is nothing to its copy."""
+    """List the objects to copy: all but those that belong to the source alone (the homes that share it, leases,
+    positions and snapshots)."""
     return (found for found in source.keys("") if not found[0].startswith((HOSTS, LEASES, POSITIONS, SNAPSHOTS)))
 
 
 def copy_ledger(entries: Iterable[bytes], target: Ledger) -> None:
-    """Append those of the entries, which begin with number 1, that the target does not have yet."""
+    """Append the entries that the target does not have yet. The first of ``entries`` has number 1."""
     last = target.last_seq()
     for batch in portions(islice(entries, last, None), PAGE):
         last = target.append(last + 1, batch)
@@ -68,7 +75,7 @@ def copy_ledger(entries: Iterable[bytes], target: Ledger) -> None:
 
 
 def prove_ledger(entries: Iterable[bytes], target: Ledger) -> None:
-    """RotError unless the target has exactly these entries."""
+    """Raise RotError unless the target has exactly these entries."""
     there = (entry for _, entry in target.replay())
     for seq, (one, other) in enumerate(zip_longest(entries, there), 1):
         if one != other:
@@ -76,7 +83,8 @@ def prove_ledger(entries: Iterable[bytes], target: Ledger) -> None:
 
 
 def _bring(source: Objects, target: Objects, key: str, room: Path) -> None:
-    """What left the source since it was listed is passed over."""
+    """Copy one object if the target lacks it, and prove it. Skip an object that the source deleted after it was
+    listed."""
     try:
         wanted = source.stat(key)
     except MissingError:
@@ -105,7 +113,7 @@ def _bring(source: Objects, target: Objects, key: str, room: Path) -> None:
 
 
 def _sha256(objects: Objects, key: str) -> str:
-    """Of the bytes as they are read; '' where the store itself says that they are not what was put."""
+    """Return the SHA-256 of the bytes as they are read, or '' if the store itself reports that the bytes are corrupt."""
     summer = Summer()
     try:
         with closing(objects.open(key)) as reader:
@@ -117,7 +125,7 @@ def _sha256(objects: Objects, key: str) -> str:
 
 
 def _merged(source: Iterator[tuple[str, int]], target: Iterator[tuple[str, int]]) -> Iterator[tuple[str, bool, bool]]:
-    """(key, in source, in target) of two listings in order of key."""
+    """Yield (key, in source, in target) of two listings that are both in order of key."""
     here, there = next(source, None), next(target, None)
     while here or there:
         key = min(found[0] for found in (here, there) if found)
@@ -128,7 +136,7 @@ def _merged(source: Iterator[tuple[str, int]], target: Iterator[tuple[str, int]]
 
 
 def _all(work: Callable[[T], None], items: Sequence[T]) -> Iterator[None]:
-    """Several at a time; the first that fails ends it."""
+    """Apply ``work`` to the items, several at a time. The first failure ends the rest."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
         try:
             yield from pool.map(work, items)

@@ -1,4 +1,4 @@
-"""Folders and errors of a disk: what objects and ledger on files both stand on."""
+"""Durable folders, and the translation of OSError, for objects and ledger on files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FOLDER_MODE = 0o700
 
 @contextmanager
 def os_errors(what: str) -> Iterator[None]:
-    """Every OSError inside becomes the typed error that says ``what`` failed."""
+    """Translate every OSError inside the block to the typed error. Its message says that ``what`` failed."""
     try:
         yield
     except OSError as error:
@@ -31,8 +31,10 @@ def sync_folder(folder: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those missing above it, 0700 whatever the umask. Its own name is durable then, also if
-    another process made it a moment ago."""
+    """Make a folder and its missing parents with mode 0700, whatever the umask is.
+
+    The name of the folder is durable when this returns, even if another process made the folder a moment ago.
+    """
     if not folder.is_dir():
         if not folder.parent.is_dir():
             make_folder(folder.parent)

@@ -1,4 +1,4 @@
-"""The garage of one home on its own disk."""
+"""The garage of one home on a local disk."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ OBJECTS = "objects"
 
 
 class FileGarage:
-    """``root/objects`` and ``root/ledger``. Holds nothing open between calls; any number may be open at once."""
+    """A garage in ``root/objects`` and ``root/ledger``. It holds nothing open between calls. Any number may be open
+    at the same time."""
 
     def __init__(self, root: Path) -> None:
         self._objects = FileObjects(root / OBJECTS)
@@ -27,4 +28,4 @@ class FileGarage:
         return self._ledger
 
     def close(self) -> None:
-        """Nothing is left to do: whatever was acknowledged is durable already."""
+        """Do nothing: all acknowledged data is durable already."""

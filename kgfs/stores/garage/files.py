@@ -1,4 +1,4 @@
-"""Objects as ordinary files, byte for byte what was put. Where they stand is said in :mod:`.listing`."""
+"""Objects as ordinary files, byte for byte as they were put. See :mod:`.listing` for their paths."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ _HASH = re.compile(r"[0-9a-f]{32,64}")
 
 
 class FileObjects:
-    """Objects below ``root``, 0400 in folders of 0700.
+    """Objects in files of mode 0400 below ``root``, in folders of mode 0700.
 
-    A put syncs object and sums under temporary names; then, holding the shard's lock, it renames the sums, after them
-    the object, and syncs the shard. So an object that can be seen has its sums, and a kill leaves at most temporary
-    files (swept when they are a day old) or sums without an object (which nobody looks at and the next put replaces).
-    Readers take no lock.
+    A put syncs the object and its checksums under temporary names. Then it takes the lock of the shard, renames the
+    checksums, renames the object and syncs the shard. So a visible object always has its checksums. A kill leaves at
+    most temporary files, which are swept when they are a day old, or checksums without an object, which no reader
+    looks at and the next put replaces. Readers take no lock.
 
-    Sums that are missing or rotten are made anew only where a hash proves the bytes: the object's name begins with
-    32 or more digits of their SHA-256, or the same content is put again. Everywhere else that is a RotError.
+    Missing or corrupt checksums are recomputed only if a hash proves the bytes: the object's name begins with 32 or
+    more digits of their SHA-256, or the same content is put again. In all other cases the access raises RotError.
     """
 
     def __init__(self, root: Path) -> None:
@@ -75,13 +75,14 @@ class FileObjects:
                     if kept.sha256 != sums.sha256:
                         raise ExistsError(f"{key}: another content is kept under this key.")
                     if _is_whole(key, file, kept):
-                        # Whoever put it may have been killed before its name was durable.
+                        # The process that put it may have been killed before the name was durable.
                         self._make_durable(path.parent)
                         sync_folder(path.parent)
                         if move and isinstance(content, Path):
                             content.unlink(missing_ok=True)
                         return sums
-                    # The caller gives up what is put, and with that it may be the last that is right.
+                    # The stored object is corrupt and the caller may give up its own copy, which may be the last
+                    # intact one.
                     sums, placed = self._place(path, content, sums, move, over=file)
                     if placed:
                         return sums
@@ -106,16 +107,19 @@ class FileObjects:
             return FileReader(key, *self._open(key))
 
     def at_hand(self, key: str, sha256: str, size: int) -> bytes | None:
-        """The caller's hash proves the bytes, so the sums need not be read."""
+        """Return the whole object if it is in the page cache and has this SHA-256 and size, else None.
+
+        The caller's hash proves the bytes, so the stored checksums are not read.
+        """
         try:
             descriptor = os.open(object_file(self._top, key), os.O_RDONLY | os.O_CLOEXEC)
-        except OSError:  # whatever it is: who opens it is told
+        except OSError:  # open() reports the reason
             return None
-        # One byte more shows what was appended.
+        # One byte more detects appended bytes.
         buffer = bytearray(size + 1)
         try:
             found = os.preadv(descriptor, [buffer], 0, os.RWF_NOWAIT)
-        except OSError:  # not in the kernel's pages, or it cannot tell
+        except OSError:  # not in the page cache, or the kernel cannot tell
             return None
         finally:
             os.close(descriptor)
@@ -129,7 +133,7 @@ class FileObjects:
                 return False
             with locked_folder(path.parent) as shard:
                 existed = path.exists()
-                # The object goes first: sums without an object mean nothing, the reverse looks like rot.
+                # Remove the object first: checksums without an object are ignored, the reverse looks like corruption.
                 path.unlink(missing_ok=True)
                 sums_path(path).unlink(missing_ok=True)
                 os.fsync(shard)
@@ -152,17 +156,19 @@ class FileObjects:
                     path.unlink(missing_ok=True)
 
     def copy(self, present: str, key: str) -> bool:
+        """Return False: files are copied by :meth:`put`."""
         return False
 
     def left_over(self) -> Iterator[tuple[str, float]]:
-        """None: who opens the garage removes what is a day old."""
+        """Return an empty iterator: opening the garage removes temporary files that are a day old."""
         return iter(())
 
     def leave_room(self) -> None:
-        """Everything here is needed."""
+        """Do nothing: the garage on files has no cache."""
 
     def keys(self, prefix: str = "") -> Iterator[tuple[str, int]]:
-        """Sizes are those of the files. Objects put or deleted meanwhile may be listed or not."""
+        """Yield (key, size of the file in bytes), in order of key. Objects that are put or deleted meanwhile may be
+        listed or not."""
         with os_errors(f"listing {prefix}*"):
             yield from walk(self._root, "", prefix)
 
@@ -187,9 +193,12 @@ class FileObjects:
     def _place(
         self, path: Path, content: bytes | Path, sums: Sums | None, move: bool, over: FileIO | None = None
     ) -> tuple[Sums, bool]:
-        """The content's sums, and whether it is in its place now; if not, somebody else was quicker. ``over`` is what stands there
-        and is to be replaced."""
-        # What has a second name could still be changed through it, so that is copied.
+        """Store the content at ``path``, and return its checksums and whether it is in place now.
+
+        False means that another writer was quicker. ``over`` is the open file that stands there and is to be
+        replaced.
+        """
+        # A file with a second hard link could still be changed through that link, so it is copied.
         if move and isinstance(content, Path) and content.stat().st_nlink == 1:
             sums = sums or sums_of(content)
             sync_in_place(content, sums)
@@ -205,7 +214,7 @@ class FileObjects:
         return sums, placed
 
     def _publish(self, path: Path, source: Path, sums: Sums, over: FileIO | None) -> bool:
-        """Give the durable file ``source`` its place; False if that is taken, but by ``over``."""
+        """Rename the durable file ``source`` to ``path``. Return False if another file than ``over`` has that name."""
         self._make_durable(path.parent)
         with staged(self._temporary, encode_sums(sums)) as (sums_copy, _), locked_folder(path.parent) as shard:
             if path.exists() and not (over and _has_name(over, str(path))):
@@ -217,7 +226,7 @@ class FileObjects:
         return True
 
     def _make_durable(self, folder: Path) -> None:
-        """The folder exists and its name is durable, however it came about; costs a sync only the first time."""
+        """Make sure that the folder exists and its name is durable. Only the first call for a folder costs a sync."""
         if folder in self._durable:
             return
         self._make_durable(folder.parent)
@@ -227,7 +236,11 @@ class FileObjects:
     # ------------------------------------------------------------------------------------- reading
 
     def _open(self, key: str, proof: str = "") -> tuple[FileIO, Sums]:
-        """The object's open file and its sums. ``proof`` is a SHA-256 that proves the bytes where sums are lost."""
+        """Return the open file of an object and its checksums.
+
+        ``proof`` is a SHA-256 that proves the bytes if the checksums are lost. Raise MissingError if the object is
+        absent, RotError if its checksums are lost and nothing proves the bytes.
+        """
         path = object_file(self._top, key)
         while True:
             try:
@@ -236,7 +249,7 @@ class FileObjects:
                 raise MissingError(f"{key}: no such object.") from None
             try:
                 sums = _read_sums(sums_file(path))
-                # A delete and another put in between would have given us the sums of another file.
+                # After a delete and another put in between, these would be the checksums of another file.
                 if _has_name(file, path):
                     sums = sums or self._prove(key, Path(path), file, proof)
                     if sums:
@@ -247,7 +260,7 @@ class FileObjects:
             file.close()
 
     def _prove(self, key: str, path: Path, file: FileIO, proof: str) -> Sums | None:
-        """Make lost sums anew; None if the object was deleted meanwhile."""
+        """Recompute and store lost checksums. Return None if the object was deleted meanwhile."""
         try:
             sums = sums_of(path)
         except FileNotFoundError:
@@ -264,7 +277,7 @@ class FileObjects:
 
 
 def _is_whole(key: str, file: FileIO, sums: Sums) -> bool:
-    """Whether the open file's bytes, all of which are read, are what ``sums`` say."""
+    """Return whether the bytes of the open file match ``sums``. Read the whole file."""
     reader = FileReader(key, file, sums)
     try:
         for start in range(0, sums.size, BLOCK):
@@ -283,7 +296,7 @@ def _read_sums(path: str) -> Sums | None:
 
 
 def _has_name(file: FileIO, path: str) -> bool:
-    """Whether the open file still stands there: it keeps its inode number for itself while it is open."""
+    """Return whether the open file is still the one at ``path``. While a file is open its inode number is not reused."""
     try:
         return os.path.samestat(os.fstat(file.fileno()), os.stat(path))  # noqa: PTH116  # a string, for speed
     except FileNotFoundError:

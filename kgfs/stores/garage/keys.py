@@ -1,4 +1,4 @@
-"""Which keys are keys."""
+"""Validation of garage keys."""
 
 from __future__ import annotations
 
@@ -7,16 +7,20 @@ import re
 from kgfs.errors import BadInputError, NameTooLongError
 
 MAX_KEY = 1024
-"""Characters of a key: what S3 allows, so that every garage can hold every key."""
+"""The maximal length of a key in characters. It is the limit of S3, so that every garage can hold every key."""
 
 MAX_PART = 240
-"""Characters of one part: a file name's 255 less what a garage on files adds to it."""
+"""The maximal length of one part of a key in characters: the 255 of a file name less what a garage on files adds."""
 
 _PART = re.compile(r"[A-Za-z0-9._~%+-]+")
 
 
 def check_key(key: str) -> tuple[str, ...]:
-    """The parts of a key; BadInputError if it is none (see the contract of Objects), NameTooLongError if too long."""
+    """Return the parts of a key.
+
+    Raise BadInputError if the key is not valid (see :class:`~kgfs.stores.garage.contract.Objects`), and
+    NameTooLongError if the key or one of its parts is too long.
+    """
     parts = tuple(key.split("/"))
     for part in parts:
         if not _PART.fullmatch(part) or part in (".", ".."):

@@ -15,14 +15,14 @@ from kgfs.stores.garage.segments import check_entries, encode_line, lines, segme
 from kgfs.stores.locks import locked_folder
 
 SEGMENT_SIZE = 8 << 20
-"""Bytes from which the next append starts a new segment."""
+"""The size in bytes from which the next append begins a new segment."""
 
 SEGMENT_MODE = 0o600
 
 
 @dataclass(frozen=True, slots=True)
 class _Tail:
-    """Where the next entry goes: behind ``end`` bytes of the segment that starts with entry ``first``."""
+    """The position of the next entry: ``end`` bytes into the segment whose first entry has the number ``first``."""
 
     first: int
     end: int
@@ -31,10 +31,11 @@ class _Tail:
 
 
 class SegmentLedger:
-    """A ledger in ``root``. One append is one write and one sync; the folder's lock queues writers of all processes,
-    and keeps readers off a tail that is being repaired.
+    """A ledger in the folder ``root``.
 
-    A torn tail is cut off by the next append; readers only stop in front of it. Reading holds one segment in memory.
+    An append is one write and one sync. A lock on the folder serialises the writers of all processes, and keeps
+    readers away from a tail that is being repaired. The next append cuts off a torn tail; readers only stop before
+    it. Reading holds one segment in memory.
     """
 
     def __init__(self, root: Path, segment_size: int = SEGMENT_SIZE) -> None:
@@ -133,7 +134,10 @@ class SegmentLedger:
         raise MissingError(f"{name}: no such segment of the ledger.")
 
     def _tail(self) -> _Tail:
-        """Where the ledger ends now. Holding the lock; reads only what was appended since this object last looked."""
+        """Return the current end of the ledger. The caller holds the lock.
+
+        Read only what was appended since this object last looked.
+        """
         found = segments(self._root)
         if not found:
             return _Tail(1, 0, 0)
@@ -149,8 +153,10 @@ class SegmentLedger:
         return tail
 
     def _write(self, tail: _Tail, entries: Sequence[bytes], folder: int) -> _Tail:
-        """Put the entries behind the tail, over what was torn. Syncs also without entries: whoever wrote what is
-        there may have been killed before it was durable."""
+        """Write the entries at the tail, over any torn bytes, sync them, and return the new tail.
+
+        Sync even without entries: the writer of the stored entries may have been killed before they were durable.
+        """
         raw = b"".join(encode_line(seq, entry) for seq, entry in enumerate(entries, tail.last + 1))
         descriptor = os.open(segment_path(self._root, tail.first), os.O_WRONLY | os.O_CREAT, SEGMENT_MODE)
         try:
@@ -160,7 +166,7 @@ class SegmentLedger:
                 _write_all(descriptor, raw, tail.end)
                 os.fsync(descriptor)
             except OSError:
-                # Whole lines of a failed append must not be taken for durable ones later.
+                # Cut off the whole lines of a failed append, for they must not be taken for durable ones later.
                 os.ftruncate(descriptor, tail.end)
                 raise
         finally:
@@ -172,7 +178,8 @@ class SegmentLedger:
 
 
 class FileSegment:
-    """A SegmentReader. Verifies up to where it reads, a piece once."""
+    """A SegmentReader of one segment file. A read beyond the verified part verifies all lines that follow; each line
+    is verified once."""
 
     def __init__(self, root: Path, path: Path, first: int) -> None:
         self._root = root
@@ -180,7 +187,7 @@ class FileSegment:
         self._seq = first
         """The number of the first line that is not verified yet."""
         self._end = 0
-        """Where that line begins."""
+        """The offset at which that line begins."""
         self._file = path.open("rb", buffering=0)
 
     def read_at(self, offset: int, length: int) -> bytes:

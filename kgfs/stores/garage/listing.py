@@ -1,7 +1,8 @@
-"""Where the files of a garage stand, and walking them in order of key.
+"""The file paths of a garage's objects, and listings in order of key.
 
-The object ``a/b/<name>`` is the file ``a/b/@<first two of name>/<name>``, its sums stand beside it in ``<name>@sums``.
-No key contains ``@``, so shards, sums and the folder of temporary files never meet an object or a part of a key.
+The object ``a/b/<name>`` is the file ``a/b/@<first two characters of name>/<name>``. Its checksums are in the file
+``<name>@sums`` beside it. No key contains ``@``, so the names of shards, of checksum files and of the folder of
+temporary files never collide with an object or a part of a key.
 """
 
 from __future__ import annotations
@@ -14,44 +15,50 @@ from pathlib import Path
 from kgfs.stores.garage.keys import check_key
 
 TEMPORARY = "@tmp"
-"""No shard has so long a name."""
+"""The name of the folder of temporary files. It is longer than the name of any shard."""
 
 _SUMS = "@sums"
 
 
 def object_path(root: Path, key: str) -> Path:
+    """Return the file of an object."""
     return Path(object_file(str(root), key))
 
 
 def object_file(root: str, key: str) -> str:
-    """The same for those who read many small ones, for whom making paths is long."""
+    """Return the file of an object as a string, for callers that read many small objects: making a Path takes long."""
     *folders, name = check_key(key)
     return "/".join((root, *folders, f"@{name[:2]}", name))
 
 
 def key_of_file(below: Path) -> str:
-    """The key of the object whose file stands at ``below`` the root."""
+    """Return the key of the object whose file is at ``below``, relative to the root."""
     return "/".join(part for part in below.parts if not part.startswith("@"))
 
 
 def sums_path(path: Path) -> Path:
+    """Return the file of the checksums of the object at ``path``."""
     return Path(sums_file(str(path)))
 
 
 def sums_file(path: str) -> str:
+    """Return the file of the checksums of the object at ``path``, as a string."""
     return path + _SUMS
 
 
 def check_folder(folder: str) -> str:
-    """A folder of keys as it was given, '' for the top; BadInputError if none can be called so."""
+    """Return the folder of keys as it was given, '' for the top level. Raise BadInputError if the name is not valid."""
     if folder:
         check_key(folder)
     return folder
 
 
 def names_below(folder: str) -> Iterator[str]:
-    """Names of objects directly below a folder of the garage, and with ``/`` those of folders, in any order. A name that
-    leads to nothing any more may be among them."""
+    """Yield the names of the objects directly below a folder of the garage, and those of folders with a trailing
+    ``/``.
+
+    The names come in any order. A name whose object or folder no longer exists may be among them.
+    """
     for entry in _scan(folder):
         if not entry.startswith("@"):
             yield f"{entry}/"
@@ -67,8 +74,11 @@ def _scan(folder: str) -> list[str]:
 
 
 def walk(folder: Path, base: str, prefix: str) -> Iterator[tuple[str, int]]:
-    """(key, size) of the objects in and below ``folder``, whose keys start with ``base``, in order of key. One shard's
-    names are in memory at a time."""
+    """Yield (key, size in bytes) of the objects in and below ``folder``, in order of key.
+
+    ``base`` is the common beginning of their keys. Only keys that start with ``prefix`` are yielded. The names of one
+    shard are in memory at a time.
+    """
     names = sorted(_names(folder))
     shards = [name[1:] for name in names if name.startswith("@") and name != TEMPORARY]
     objects = (found for shard in shards if _may_hold(base + shard, prefix) for found in _objects(folder, base, shard))
@@ -88,16 +98,16 @@ def _objects(folder: Path, base: str, shard: str) -> Iterator[tuple[str, int]]:
         try:
             yield base + name, (folder / f"@{shard}" / name).stat().st_size
         except FileNotFoundError:
-            continue  # deleted since it was listed
+            continue  # deleted after it was listed
 
 
 def _names(folder: Path) -> list[str]:
     try:
         return [path.name for path in folder.iterdir()]
     except (FileNotFoundError, NotADirectoryError):
-        return []  # gone since it was listed, or a stray file that no put made
+        return []  # deleted after it was listed, or a stray file that no put made
 
 
 def _may_hold(start: str, prefix: str) -> bool:
-    """Whether a key that starts with ``start`` can start with ``prefix``."""
+    """Return whether a key that starts with ``start`` can start with ``prefix``."""
     return start.startswith(prefix) or prefix.startswith(start)

@@ -1,4 +1,4 @@
-"""Finding and mending what is wrong with a ledger's segments, line by line. The caller holds the ledger's lock."""
+"""Find and repair corrupt lines of a ledger's segment files. The caller holds the ledger's lock."""
 
 from __future__ import annotations
 
@@ -12,17 +12,20 @@ from kgfs.stores.garage.segments import decode_line, encode_line, lines, segment
 
 @dataclass(frozen=True, slots=True)
 class Segment:
+    """The state of one segment file."""
+
     path: Path
     first: int
     entries: dict[int, bytes]
-    """Those that are what was kept."""
+    """The intact entries by number."""
     lost: tuple[int, ...]
+    """The numbers of the entries that are corrupt or missing."""
     torn: int
-    """Bytes of a torn tail."""
+    """The length of a torn tail in bytes."""
 
 
 def survey(root: Path) -> Iterator[Segment]:
-    """One segment in memory at a time."""
+    """Yield the state of every segment in order. One segment is in memory at a time."""
     found = segments(root)
     for index, (first, path) in enumerate(found):
         raw, last = path.read_bytes(), index == len(found) - 1
@@ -38,7 +41,7 @@ def survey(root: Path) -> Iterator[Segment]:
 
 
 def mended(segment: Segment, known: Callable[[int], bytes | None]) -> bytes | None:
-    """The segment as it was kept; None where an entry stays lost."""
+    """Return the content of the segment with the lost entries restored, or None if ``known`` lacks one of them."""
     out = dict(segment.entries)
     for seq in segment.lost:
         entry = known(seq)

@@ -1,4 +1,4 @@
-"""The garage that a configuration names."""
+"""Open the garage that a configuration names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ from kgfs.stores.servers import file_named, is_encrypted, is_open_to_others, nee
 
 
 def open_garage(config: Config, *, cached: bool = True) -> Garage:
-    """Asks no server yet, and loads no client. Not ``cached``, for one who looks for damage, what is read comes from where it is kept."""
+    """Return the garage of a configuration. Ask no server yet, and load no client.
+
+    With ``cached=False`` reads bypass the local cache, so that a check for corruption sees what the store itself
+    holds. Raise MachineError if the packages of the S3 client are not installed, and BadInputError for settings that
+    cannot be used.
+    """
     settings = config.garage_store
     if settings.store == "files":
         return FileGarage(config.garage)

@@ -1,4 +1,4 @@
-"""Reading one object of a garage on files, block by block."""
+"""Read one object of a garage on files, block by block."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from kgfs.stores.garage.durable import os_errors
 
 
 def end_of_span(size: int, start: int, length: int | None) -> int:
-    """Where ``start:start+length`` ends within ``size`` bytes; BadInputError for negative numbers."""
+    """Return the end of ``start:start+length`` within ``size`` bytes. Raise BadInputError for negative numbers."""
     if start < 0 or (length is not None and length < 0):
         raise BadInputError(f"cannot read {length} bytes from {start}: neither may be negative.")
     return size if length is None else min(start + length, size)
 
 
 class FileReader:
-    """A Reader over an open file, which it closes. A block is verified when it is first touched.
+    """A Reader over an open file. It verifies a block when the block is first touched, and closes the file.
 
-    The block touched last stays in memory, and once its second half is read the kernel is asked to fetch the next one:
-    who reads on and on finds all that follows at hand.
+    The last touched block stays in memory. Once its second half is read, the kernel is asked to read ahead the next
+    block, so that a sequential reader finds the following blocks in the page cache.
     """
 
     def __init__(self, key: str, file: FileIO, sums: Sums) -> None:
@@ -34,13 +34,13 @@ class FileReader:
         self._sums = sums
         self._verified: set[int] = set()
         self._lock = Lock()
-        """Held by who uses the buffer."""
+        """Protects the buffer."""
         self._buffer = memoryview(b"")
-        """One for all blocks: getting a MiB anew costs as much as reading it."""
+        """One buffer for all blocks: allocating a new MiB costs as much as reading it."""
         self._held = -1
-        """The block in the buffer."""
+        """The number of the block in the buffer, -1 for none."""
         self._fetched = 0
-        """The last block asked for in advance."""
+        """The number of the last block that the kernel was asked to read ahead."""
 
     @property
     def sums(self) -> Sums:
@@ -75,7 +75,7 @@ class FileReader:
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _piece(self, number: int, start: int, stop: int) -> bytes:
-        """``start:stop``, which lies in block ``number``."""
+        """Return the bytes ``start:stop``, which lie in block ``number``."""
         if number != self._held:
             if number in self._verified:
                 piece = self._pread(start, stop)
@@ -88,19 +88,20 @@ class FileReader:
         return self._from_buffer(start, stop)
 
     def _in_pages(self, number: int) -> bool:
-        """Whether block ``number`` was whole and right in the kernel's pages; then it is held."""
+        """Return whether block ``number`` was wholly in the page cache and intact. If so, the block is in the buffer."""
         self._held = -1
         size = min(BLOCK, self._sums.size - number * BLOCK)
         if len(self._buffer) != size:
             self._buffer = buffer_of(size)
         try:
             found = os.preadv(self._file.fileno(), [self._buffer], number * BLOCK, os.RWF_NOWAIT)
-        except (OSError, ValueError):  # it would wait, cannot tell, or is closed: who waits for it is told the reason
+        # the read would block, the kernel cannot tell, or the file is closed: read_at reports the reason
+        except (OSError, ValueError):
             return False
         return found == size and self._hold(number, self._buffer)
 
     def _hold(self, number: int, block: bytes | memoryview) -> bool:
-        """Whether the bytes are those of block ``number``; if so they are held."""
+        """Return whether the bytes are those of block ``number``. If so, keep them in the buffer."""
         if xxhash.xxh3_64_hexdigest(block) != self._sums.blocks[number]:
             return False
         if block is not self._buffer:
@@ -111,7 +112,7 @@ class FileReader:
         return True
 
     def _from_buffer(self, start: int, stop: int) -> bytes:
-        """``start:stop`` of the block that is held. Once its second half is asked for the next one is fetched."""
+        """Return ``start:stop`` of the block in the buffer. Ask for the next block once the second half is read."""
         base, following = self._held * BLOCK, self._held + 1
         if stop - base > BLOCK // 2 and self._fetched < following < len(self._sums.blocks):
             self._fetched = following
@@ -119,7 +120,7 @@ class FileReader:
         return bytes(self._buffer[start - base : stop - base])
 
     def _pread(self, start: int, stop: int) -> bytes:
-        """``start:stop`` of the file, shorter only where the file ends."""
+        """Return ``start:stop`` of the file, fewer bytes only at the end of the file."""
         pieces = []
         while start < stop and (piece := os.pread(self._file.fileno(), stop - start, start)):
             pieces.append(piece)

@@ -1,4 +1,4 @@
-"""The sums of an object as a small text file that notices its own rot.
+"""The checksums of an object as a small text file that detects its own corruption.
 
 ::
 
@@ -18,12 +18,13 @@ _MARK = "kgfs-sums 1"
 
 
 def encode_sums(sums: Sums) -> bytes:
+    """Return the file content for these checksums."""
     body = "".join(f"{line}\n" for line in (f"{_MARK} {sums.size} {sums.sha256}", *sums.blocks)).encode()
     return body + f"{xxhash.xxh3_64_hexdigest(body)}\n".encode()
 
 
 def decode_sums(raw: bytes) -> Sums | None:
-    """None if the bytes are not, or no longer, what :func:`encode_sums` gave."""
+    """Return the checksums in ``raw``, or None if ``raw`` is not, or no longer, an output of :func:`encode_sums`."""
     body, digest = raw[:-17], raw[-17:]
     if digest != f"{xxhash.xxh3_64_hexdigest(body)}\n".encode():
         return None

@@ -1,4 +1,4 @@
-"""Temporary files of a garage: written and synced here before a rename makes them visible."""
+"""Temporary files of a garage: content is written and synced here before a rename makes it visible."""
 
 from __future__ import annotations
 
@@ -15,16 +15,20 @@ from kgfs.stores.garage.sums import Summer
 from kgfs.stores.pacing import PIECE
 
 KEPT_MODE = 0o400
-"""Kept files are read-only for their owner, and nobody's else."""
+"""The mode of stored files: read-only for their owner, no access for others."""
 
 LEFT_OVER = 24 * 3600
-"""Seconds without a write after which a temporary file is taken for a dead process's."""
+"""The seconds without a write after which a temporary file is taken for one of a dead process."""
 
 
 @contextmanager
 def staged(folder: Path, content: bytes | Path, sums: Sums | None = None) -> Iterator[tuple[Path, Sums]]:
-    """A durable copy of ``content`` in ``folder`` under a random name, with its sums (``sums`` if given, else found
-    while copying). Rename it to keep it; else it is gone afterwards."""
+    """Write a durable copy of ``content`` to a file with a random name in ``folder``, and yield its path and
+    checksums.
+
+    The checksums are ``sums`` if given, else they are computed while copying. Rename the file to keep it; otherwise
+    it is removed at the end of the block. Raise BadInputError if the content is not as long as ``sums`` says.
+    """
     path = folder / secrets.token_hex(16)
     summer = None if sums else Summer()
     written = 0
@@ -38,7 +42,7 @@ def staged(folder: Path, content: bytes | Path, sums: Sums | None = None) -> Ite
                     view = view[file.write(view) :]
                 if summer:
                     summer.update(piece)
-                if len(piece) == BLOCK:  # more is to come
+                if len(piece) == BLOCK:  # a whole block: more may follow
                     written += BLOCK
                     if written % PIECE == 0:
                         os.fdatasync(descriptor)
@@ -51,7 +55,7 @@ def staged(folder: Path, content: bytes | Path, sums: Sums | None = None) -> Ite
 
 
 def sync_in_place(file: Path, sums: Sums) -> None:
-    """Make a file durable that is to be moved; BadInputError if it is not as long as its sums say."""
+    """Sync a file that is about to be moved. Raise BadInputError if it is not as long as its checksums say."""
     descriptor = os.open(file, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -61,19 +65,20 @@ def sync_in_place(file: Path, sums: Sums) -> None:
 
 
 def check_size(content: bytes | Path, size: int, sums: Sums) -> None:
+    """Raise BadInputError if ``size`` is not the size that ``sums`` states: the content changed after it was hashed."""
     if size != sums.size:
         what = content if isinstance(content, Path) else "the content"
         raise BadInputError(f"{what} has {size} bytes, its sums say {sums.size}: it changed after it was hashed.")
 
 
 def sweep(folder: Path) -> None:
-    """Remove what dead processes left in ``folder``."""
+    """Remove the temporary files of dead processes from ``folder``."""
     for path in list(folder.iterdir()):
         try:
             if time.time() - path.stat().st_mtime > LEFT_OVER:
                 path.unlink()
         except FileNotFoundError:
-            continue  # its process has just renamed or removed it
+            continue  # the process that wrote it has just renamed or removed it
 
 
 def _pieces(content: bytes | Path) -> Iterator[bytes]:

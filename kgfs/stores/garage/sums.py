@@ -1,4 +1,4 @@
-"""Sums of bytes as they arrive: SHA-256 for identity, XXH3 a MiB block for rot."""
+"""Incremental checksums of bytes: one SHA-256 for identity, one XXH3 for each MiB block to detect corruption."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from kgfs.stores.garage.contract import BLOCK, Sums
 
 
 class Summer:
-    """Feed bytes in order with :meth:`update`; :meth:`sums` may be asked at any time and more be fed after."""
+    """Compute the checksums of bytes that arrive in order.
+
+    Feed the bytes with :meth:`update`. :meth:`sums` may be called at any time, and more bytes may be fed afterwards.
+    """
 
     def __init__(self) -> None:
         self.size = 0
@@ -20,6 +23,7 @@ class Summer:
         self._open = xxhash.xxh3_64()
 
     def update(self, data: bytes | bytearray | memoryview) -> None:
+        """Add the next bytes."""
         self._sha.update(data)
         view = memoryview(data)
         while view:
@@ -32,12 +36,13 @@ class Summer:
                 self._open = xxhash.xxh3_64()
 
     def sums(self) -> Sums:
+        """Return the checksums of all bytes so far."""
         tail = (self._open.hexdigest(),) if self.size % BLOCK else ()
         return Sums(self.size, self._sha.hexdigest(), (*self._blocks, *tail))
 
 
 def sums_of(content: bytes | Path) -> Sums:
-    """The sums of bytes or of a file, with flat memory."""
+    """Return the checksums of bytes or of a file. Memory use is constant."""
     summer = Summer()
     if isinstance(content, Path):
         with content.open("rb") as file:
