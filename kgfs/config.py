@@ -1,7 +1,8 @@
-"""Configuration: one TOML file in the home, every setting with a ``KGFS_*`` twin that wins over it.
+"""Configuration: one TOML file in the home. Every setting has a ``KGFS_*`` environment variable that takes
+precedence.
 
-``[pipeline] settle = 2`` in ``config.toml`` is ``KGFS_PIPELINE_SETTLE=2`` in the environment.
-Unknown sections and keys are errors, so that a typing mistake is not silently a default.
+``[pipeline] settle = 2`` in ``config.toml`` is ``KGFS_PIPELINE_SETTLE=2`` in the environment. Unknown sections and
+keys are errors, so that a misspelt setting does not silently keep its default.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from kgfs.models.extractor import table as extractors
 from kgfs.settings import Cluster, Garage, Graph, Models, Pipeline, Tree, Vectors
 
 OTHER_VARIABLES = ("KGFS_QDRANT_URL",)
-"""That end like a setting and are none: tests read them."""
+"""Variables that look like a setting and are none: tests read them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
     home: Path
     file: Path | None = None
-    """The configuration file, where it is not the home's own ``config.toml``."""
+    """The configuration file, if it is not the home's own ``config.toml``."""
     pipeline: Pipeline = field(default_factory=Pipeline)
     tree: Tree = field(default_factory=Tree)
     models: Models = field(default_factory=Models)
@@ -40,17 +41,17 @@ class Config:
 
     @property
     def on_servers(self) -> bool:
-        """Whether anything stands on a server, which is asked with a secret."""
+        """Whether any store is on a server, which needs a secret."""
         return (self.garage_store.store, self.graph.store, self.vectors.store) != ("files", "sqlite", "sqlite")
 
     def words(self) -> list[str]:
-        """The options that give another process of this machine the same configuration."""
+        """Return the command-line options that give another process of this machine the same configuration."""
         return ["--home", str(self.home), *(["--config", str(self.file)] if self.file else [])]
 
-    # The layout of a home. Everything below is 0700/0600 whatever the umask.
+    # The layout of a home. Everything below the home has mode 0700 or 0600, whatever the umask.
     @property
     def front_db(self) -> Path:
-        """Names, inbox, journal and the ledger's front."""
+        """The database of names, inbox, jobs, and ledger entries that are not shipped yet."""
         return self.home / "front.sqlite"
 
     @property
@@ -71,7 +72,7 @@ class Config:
 
     @property
     def garage_cache(self) -> Path:
-        """What was read from the garage, where that is not of this machine. May be removed at any time."""
+        """The cache of garage objects where the garage is on a server. It may be removed at any time."""
         return self.home / "cache"
 
     @property
@@ -89,11 +90,11 @@ class Config:
 
     @property
     def errors_log(self) -> Path:
-        """What ``.kgfs/errors.ndjson`` shows: one JSON object a line, appended by every process."""
+        """The file behind ``.kgfs/errors.ndjson``: one JSON object a line, appended by every process."""
         return self.logs / "errors.ndjson"
 
     def shown(self) -> dict[str, Any]:
-        """All settings as plain data for ``kgfs config show``."""
+        """Return all settings as plain data for ``kgfs config show``."""
         plain = asdict(self)
         plain["home"] = str(self.home)
         plain["file"] = str(self.file or self.home / "config.toml")
@@ -112,7 +113,7 @@ _SECTIONS: Mapping[str, type] = {
     "vectors": Vectors,
 }
 _ATTRIBUTES = {"garage": "garage_store", "compute": "cluster"}
-"""Sections that are called otherwise in :class:`Config`, where a folder or a room has the name."""
+"""Section → attribute of :class:`Config`, for sections whose name a folder or another room has already."""
 
 
 _KINDS: Mapping[type, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
@@ -124,8 +125,13 @@ def default_home(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def load(home: Path | None = None, file: Path | None = None, environ: Mapping[str, str] = os.environ) -> Config:
-    """The configuration of a home: defaults, then ``config.toml`` (or ``file``, or ``KGFS_CONFIG``), then environment. Relative
-    names of files count from the configuration file's folder: mounts and workers are not started where the verb was."""
+    """Return the configuration of a home: defaults, then ``config.toml`` (or ``file``, or ``KGFS_CONFIG``), then
+    environment.
+
+    Relative file names are resolved from the configuration file's folder, because mounts and workers run in other
+    working directories than the command. Raises BadInputError for a named file that does not exist, a file that is
+    unreadable or not valid TOML, an unknown section, key or variable, and a bad value.
+    """
     home = _expanded(home or default_home(environ), "--home and KGFS_HOME name the home").absolute()
     named = file or (Path(environ["KGFS_CONFIG"]) if environ.get("KGFS_CONFIG") else None)
     path = (named or home / "config.toml").absolute()
@@ -183,16 +189,22 @@ def _section(name: str, kind: type, data: Any, path: Path, environ: Mapping[str,
 
 
 def _is_nobodys(variable: str) -> bool:
-    """Whether it ends like a setting, and begins like no section: what is meant would be a default in silence."""
+    """Return whether a variable ends like a setting but has no known section.
+
+    Otherwise the setting that was meant would silently keep its default.
+    """
     rest = variable.removeprefix("KGFS_")
-    known = tuple(f"{name.upper()}_" for name in _SECTIONS)  # which are looked at each
+    known = tuple(
+        f"{name.upper()}_" for name in _SECTIONS
+    )  # variables of these sections are checked with their section
     if rest == variable or variable in OTHER_VARIABLES or rest.startswith(known):
         return False
     return any(rest.endswith(f"_{item.name.upper()}") for kind in _SECTIONS.values() for item in fields(kind))
 
 
 def _file(named: str, folder: Path, where: str) -> str:
-    """``~`` stays, for settings that are copied to other machines."""
+    """Return a file name as an absolute path. A name with ``~`` stays as it is, for settings that are copied to other
+    machines."""
     if named.startswith("~"):
         _expanded(Path(named), where)
         return named
@@ -200,7 +212,7 @@ def _file(named: str, folder: Path, where: str) -> str:
 
 
 def _expanded(path: Path, where: str) -> Path:
-    """With ``~`` as the folder that it means."""
+    """Return the path with ``~`` expanded. Raise BadInputError where the user's home folder is unknown."""
     try:
         return path.expanduser()
     except RuntimeError as error:

@@ -1,12 +1,12 @@
-"""Every error kgfs raises on purpose: what went wrong, which errno a program sees, which exit code a shell sees.
+"""Every error that kgfs raises on purpose: what failed, the errno that a program gets, the exit code that a shell
+gets.
 
-Nothing else may leave a public function on purpose. ``fuse`` turns ``errno`` into an answer to the
-kernel, ``cli`` turns ``exit_code`` into the status of the process; both print ``str(error)``, so a
-message names the file or setting concerned and what to do about it.
+No other exception may leave a public function on purpose. ``fuse`` turns ``errno`` into the reply to the kernel,
+``cli`` turns ``exit_code`` into the status of the process. Both print ``str(error)``, so a message names the file or
+setting concerned and the remedy.
 
-Exit codes: 1 something failed, 2 the call was wrong (click's own), 3 bad input, 4 a thing is missing,
-5 a conflict with what exists, 6 the machine lacks something, 7 a store failed, 8 timed out,
-9 nobody is working (no worker alive).
+Exit codes: 1 something failed, 2 the call was wrong (click's own), 3 bad input, 4 something is missing, 5 a conflict
+with what exists, 6 the machine lacks something, 7 a store failed, 8 timed out, 9 no worker is alive.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from typing import Self
 
 
 class KgfsError(Exception):
-    """Root of the hierarchy. Subclasses set both numbers; a message is one or two sentences."""
+    """The root of the hierarchy. Subclasses set errno and exit code; a message is one or two sentences."""
 
     errno: int = errno.EIO
     exit_code: int = 1
     logged: bool = False
-    """Whether a mount writes it to errors.ndjson, although it is the caller's: its remedy is more than the number tells."""
+    """Whether a mount writes the error to errors.ndjson although the caller caused it: the message says more of the
+    remedy than the errno does."""
 
     def to_be_logged(self) -> Self:
         self.logged = True
@@ -29,7 +30,7 @@ class KgfsError(Exception):
 
 
 class BadInputError(KgfsError):
-    """The caller's data or words cannot be used as they are."""
+    """The caller's data or arguments cannot be used as they are."""
 
     errno = errno.EINVAL
     exit_code = 3
@@ -40,26 +41,27 @@ class NameTooLongError(BadInputError):
 
 
 class MissingError(KgfsError):
-    """The thing named does not exist (any more)."""
+    """The named thing does not exist, or does not exist any more."""
 
     errno = errno.ENOENT
     exit_code = 4
 
 
 class GoneError(MissingError):
-    """What the kernel found a moment ago is gone. It looks the name up again, and finds what stands there now."""
+    """A node that the kernel just looked up is gone. The kernel then looks the name up again and finds its present
+    node."""
 
     errno = errno.ESTALE
 
 
 class FileTooLargeError(BadInputError):
-    """A file would get longer than the setting ``tree.max_file``."""
+    """A write would make a file longer than the setting ``tree.max_file``."""
 
     errno = errno.EFBIG
 
 
 class NoSuchAttributeError(MissingError):
-    """No such extended attribute."""
+    """The extended attribute does not exist."""
 
     errno = errno.ENODATA
 
@@ -72,7 +74,7 @@ class ExistsError(KgfsError):
 
 
 class DuplicateError(ExistsError):
-    """The ontology has these bytes under another path, and is to have each content once."""
+    """The ontology has these bytes under another path and is configured to have each content once."""
 
 
 class NotEmptyError(KgfsError):
@@ -91,47 +93,47 @@ class IsAFolderError(KgfsError):
 
 
 class BusyError(KgfsError):
-    """Somebody else holds it; trying later can succeed."""
+    """Another process or thread holds the resource; a later retry can succeed."""
 
     errno = errno.EBUSY
     exit_code = 5
 
 
 class CrowdedError(BusyError):
-    """As much is being asked as is worked out at one time; asking again later can succeed."""
+    """The limit of concurrent requests is reached; a later retry can succeed."""
 
     errno = errno.EAGAIN
 
 
 class GivenUpError(KgfsError):
-    """Whoever asked does not wait for the answer any more."""
+    """The caller does not wait for the answer any more."""
 
     errno = errno.EINTR
 
 
 class DerivedError(KgfsError):
-    """A derived view was asked to change; change the documents instead."""
+    """A write was attempted on a derived, read-only view; the documents can be changed instead."""
 
     errno = errno.EROFS
     exit_code = 5
 
 
 class RefusedError(KgfsError):
-    """A rule of the tree forbids it (folders at an ontology's root, hard links, taken names)."""
+    """A rule of the tree forbids the operation (folders at an ontology's root, hard links, taken names)."""
 
     errno = errno.EPERM
     exit_code = 5
 
 
 class UnsupportedError(KgfsError):
-    """kgfs does not do this, and says so instead of pretending."""
+    """kgfs does not implement the operation, and says so instead of pretending."""
 
     errno = errno.EOPNOTSUPP
     exit_code = 3
 
 
 class MachineError(KgfsError):
-    """This machine lacks something kgfs needs; ``kgfs doctor`` tells what and how to get it."""
+    """This machine lacks something that kgfs needs; ``kgfs doctor`` tells what it is and how to get it."""
 
     errno = errno.ENODEV
     exit_code = 6
@@ -142,36 +144,39 @@ class ModelMissingError(MachineError):
 
 
 class StoreError(KgfsError):
-    """A store failed: the disk, a database, later a server. Nothing acknowledged is lost."""
+    """A store failed: the disk, a database or a server. Nothing acknowledged is lost."""
 
     exit_code = 7
 
 
 class RotError(StoreError):
-    """Kept bytes are not the bytes that were put. The reader gets EIO, never wrong bytes."""
+    """Stored bytes differ from the bytes that were put. The reader gets EIO, never wrong bytes."""
 
 
 class FullError(StoreError):
-    """No space is left where the home stands; what was acknowledged is safe."""
+    """No space is left on the home's filesystem. What was acknowledged is safe."""
 
     errno = errno.ENOSPC
 
 
 class AwayError(StoreError):
-    """A server of the home cannot be used: it is not reached, is not ready, or takes our keys no more. What is on this machine
-    can be used; trying later, or with other keys, can succeed."""
+    """A server of the home cannot be used: it is unreachable, not ready, or rejects this home's keys.
+
+    What is on this machine can be used. A retry later, or with other keys, can succeed.
+    """
 
 
 class OlderCopyError(StoreError):
-    """The names here are an older copy of what the ledger knows: what would be written now would get numbers a second time."""
+    """The names database here is an older copy than the ledger. A write now would reuse numbers that the ledger has
+    assigned."""
 
 
 class OvertakenError(StoreError):
-    """Others have written under the numbers that were to be written; what they wrote comes first."""
+    """Other homes have written entries under the numbers that were to be written. Their entries come first."""
 
 
 class LostLeaseError(StoreError):
-    """A worker's lease ran out and somebody else took the job; the result must not be committed."""
+    """A worker's lease expired and another worker took the job. The result must not be committed."""
 
     errno = errno.ESTALE
 
@@ -182,29 +187,32 @@ class TimedOutError(KgfsError):
 
 
 AWAY = (AwayError, TimedOutError)
-"""How a server that cannot be used now is told of: trying later can succeed."""
+"""The errors that mean a server cannot be used now: a later retry can succeed."""
 
 
 class StoppingError(KgfsError):
-    """The mount is being taken down; what was asked was not done."""
+    """The mount is stopping; the requested operation was not done."""
 
     errno = errno.ENOTCONN
     exit_code = 5
 
 
 class NoWorkerError(KgfsError):
-    """Work is owed and no worker is alive to do it."""
+    """Work is pending and no worker is alive to do it."""
 
     errno = errno.EAGAIN
     exit_code = 9
 
 
 class UnreadableTextError(BadInputError):
-    """The parser cannot make a Text of these bytes; the document's state becomes ``unsupported``."""
+    """The parser cannot make a Text of these bytes. The document's state becomes ``unsupported``."""
 
 
 def from_os_error(error: OSError, what: str) -> KgfsError:
-    """The typed error for an OSError met while doing ``what`` (a phrase with the file's name)."""
+    """Return the typed error for an OSError that occurred while doing ``what`` (a phrase with the file's name).
+
+    A full disk or an exceeded quota gives FullError; anything else gives StoreError with the OSError's errno.
+    """
     full = (errno.ENOSPC, errno.EDQUOT)
     if error.errno in full:
         return FullError(f"{what}: no space left on the device. Free space, then try again.")

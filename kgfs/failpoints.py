@@ -1,6 +1,6 @@
-"""Fail points: with ``KGFS_FAIL_AT=name[:n]`` the process is killed (SIGKILL) when it passes ``name`` the n-th time.
+"""Fail points: with ``KGFS_FAIL_AT=name[:n]`` the process kills itself (SIGKILL) when it passes ``name`` the n-th time.
 
-For tests of durability. Costs one comparison where nothing is set. Names are those of the stage borders, by alphabet:
+They are for tests of durability. A border costs one lookup where nothing is set. Names of stage borders, by alphabet:
 ``built-aside``, ``chunked``, ``confirmed``, ``decided``, ``delivered``, ``embedded-again``, ``erased``, ``followed``,
 ``followed-in-graph``, ``forgetting-committed``, ``forgetting-done``, ``forgetting-owed``, ``forgotten``,
 ``garage-put``, ``gated``, ``indexed``, ``kept``, ``ledger-merged``, ``ledger-piece-removed``, ``mended``,
@@ -15,10 +15,10 @@ For tests of durability. Costs one comparison where nothing is set. Names are th
 ``survivors-planned``, ``trash-emptied``, ``trash-restored``, ``upload-noted``, ``validated``, ``vectors-derived``,
 ``waiting-put``, ``waits-too``, ``word-carried-out``, ``word-kept``, ``word-recorded``.
 
-With ``KGFS_STOP_AT=name[:n]`` it is stopped there (SIGSTOP), until somebody has it go on.
+With ``KGFS_STOP_AT=name[:n]`` the process stops there (SIGSTOP) until it gets SIGCONT.
 
-With ``KGFS_SLOW_AT=name:seconds`` whoever passes ``name`` takes so much longer, each time: for tests of what is slow.
-Names are ``searching`` (a question in ``search/``, in the mount or ``kgfs search``) and ``answering`` (a question to the
+With ``KGFS_SLOW_AT=name:seconds`` a thread that passes ``name`` is delayed by that many seconds, each time, for tests of
+slow operations. Names are ``searching`` (a question in ``search/``, in the mount or ``kgfs search``) and ``answering`` (a question to the
 worker's models).
 """
 
@@ -49,22 +49,23 @@ def _ways_told() -> dict[str, list[_Way]]:
 
 _ways = _ways_told()
 _counting = threading.Lock()
-"""Threads that pass a border together are counted one by one, so that one of them is the n-th."""
+"""Serializes the counting of threads that pass a border at the same time, so that exactly one of them is the n-th."""
 _slow, _, _seconds = os.environ.get("KGFS_SLOW_AT", "").partition(":")
 
 
 def border(name: str) -> None:
-    """The process has just passed this border of a stage."""
+    """Mark that the process has just passed this border of a stage. Kill or stop the process if its configured pass
+    is reached."""
     for way in _ways.get(name, ()):
         with _counting:
             way.left -= 1
             reached = way.left == 0
         if reached:
-            # To this thread, which else goes on for a moment where it is another that the signal reaches.
+            # The signal goes to this thread. If another thread received it, this thread would run on for a moment.
             signal.pthread_kill(threading.get_ident(), way.sent)
 
 
 def slowly(name: str, wait: Callable[[float], object] = time.sleep) -> None:
-    """This takes its time where a test wants it to; ``wait`` does the waiting."""
+    """Delay the caller where ``KGFS_SLOW_AT`` configures it. ``wait`` does the waiting, given the seconds."""
     if name == _slow:
         wait(float(_seconds))

@@ -1,1 +1,1 @@
-"""Compute: where heavy stages run: this process, or a Ray cluster."""
+"""The engines that run the heavy stages: this process, or a Ray cluster."""

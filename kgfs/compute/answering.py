@@ -1,6 +1,6 @@
-"""List the questions that a worker answers, and answer one.
+"""The table of the questions that a worker answers, and the function that dispatches to it.
 
-To add a question: a module that asks it and answers it, like ``nearest``, and a row of QUESTIONS.
+To add a question, write a module that asks and answers it, as ``nearest`` does, and add a row to QUESTIONS.
 """
 
 from __future__ import annotations
@@ -15,11 +15,15 @@ from kgfs.errors import BadInputError
 QUESTIONS: Mapping[str, Callable[[Materials, Message], Any]] = {
     nearest.NAME: nearest.answer,
 }
-"""The value of a question's ``question`` field → what answers it with plain data. BadInputError refuses it."""
+"""The value of a question's ``question`` field → the function that answers it with plain data. The function raises
+BadInputError to refuse a question."""
 
 
 def answering(materials: Materials) -> Callable[[Message], Any]:
-    """Return what answers every question of the table with these materials. BadInputError for a question it does not have."""
+    """Return a function that answers every question of QUESTIONS with these materials.
+
+    The function raises BadInputError for a question that QUESTIONS does not list.
+    """
 
     def answer(question: Message) -> Any:
         name = question.get("question")

@@ -1,4 +1,4 @@
-"""An engine that somebody looks after: heavy work in small portions, with a look between them."""
+"""An engine that calls a heartbeat between small batches of heavy work."""
 
 from __future__ import annotations
 
@@ -13,15 +13,18 @@ from kgfs.models.contract import Extraction, Passage, Tokens
 from kgfs.stores.portions import portions
 
 PASSAGES = 16
-"""Texts or passages that a model is given at once: less than a second's work on two cores."""
+"""Texts or passages in one call of a model: less than a second's work on two cores."""
 COUNTED = 256
-"""Texts whose tokens are counted at once."""
+"""Texts in one call of the token counter."""
 
 T = TypeVar("T")
 
 
 class Attended:
-    """The same engine, which calls ``look`` before each portion; what that raises ends the call."""
+    """A Compute that delegates to another engine in batches, and calls ``look`` before each batch.
+
+    An exception that ``look`` raises ends the call.
+    """
 
     def __init__(self, compute: Compute, look: Callable[[], None]) -> None:
         self._compute = compute

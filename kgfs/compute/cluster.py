@@ -1,7 +1,8 @@
-"""The engine on a Ray cluster: each place is an actor with models of its own.
+"""The engine on a Ray cluster. Each place is a Ray actor with its own models.
 
-Ray spreads the places and starts a lost one again on another node; nothing here keeps a document's state. Its usage
-reports are off and its token authentication is on; without an address the cluster is this machine's, on loopback.
+Ray distributes the places over the nodes and restarts a lost place on another node. No state of a document is stored
+here. Ray's usage reports are off and its token authentication is on. Without an address the cluster runs on this
+machine, on loopback.
 """
 
 from __future__ import annotations
@@ -30,17 +31,20 @@ T = TypeVar("T")
 log = logging.getLogger("kgfs.worker")
 
 LOOK = 0.25
-"""Seconds between looks at how far a place is."""
+"""Seconds between two polls of a place's progress."""
 PATIENCE = 3
-"""How often a work is started whose place was lost: it may be what ends the place, by its memory say."""
+"""How many times a work is started whose place was lost. The work itself may end the place, by its use of memory for
+example."""
 ROUNDED = 1e-6
-"""Of a place: a node with 0.3 CPUs has room for three of 0.1."""
+"""Tolerance for rounding when CPUs are divided by a place's share: a node with 0.3 CPUs has room for three places of
+0.1."""
 LOOPBACK = "127.0.0.1"
 STORE_BYTES = 128 << 20
-"""Of Ray's shared memory, on a cluster started here. Works and Readings are small, and go through the garage."""
+"""Size in bytes of Ray's shared memory on a cluster that is started here. It is small because works are small, and
+Readings go through the garage."""
 
 About = tuple[int, str, str, str]
-"""What must agree: ingest version; extractor, its model; embedding model."""
+"""What all nodes must agree on: ingest version; extractor and its model; embedding model."""
 
 
 def about(place: Place) -> About:
@@ -49,10 +53,13 @@ def about(place: Place) -> About:
 
 
 class _Actor:
-    """A place in a process of its own. ``run`` is called by one at a time; the others beside it.
+    """A place in a process of its own.
 
-    A node that cannot read, or reads otherwise than ``expected``, makes an actor that says so whenever it is asked:
-    one whose constructor raises Ray never starts again."""
+    One thread at a time calls ``run``. The other methods may be called while ``run`` works.
+
+    A node that cannot read, or whose versions differ from ``expected``, still makes an actor, which raises the reason
+    in every call. Ray would never restart an actor whose constructor raised.
+    """
 
     def __init__(self, make: Callable[[], Place], expected: About) -> None:
         self._unfit: Exception | None = None
@@ -64,7 +71,7 @@ class _Actor:
         self._ended = threading.Event()
 
     def assert_fit(self) -> None:
-        """Raises what keeps it from reading."""
+        """Raise the error that keeps this place from reading, if there is one."""
         if self._unfit is not None:
             raise self._unfit
 
@@ -88,7 +95,7 @@ class _Actor:
 
 
 class _UnfitError(Exception):
-    """The place cannot read; the work has not begun."""
+    """Raised where the place cannot read. The work has not begun."""
 
 
 def _fitting(place: Place, expected: About) -> Place:
@@ -101,13 +108,20 @@ def _fitting(place: Place, expected: About) -> Place:
 
 
 class RayEngine:
-    """See ``Engine``. Loads nothing here: ``make`` is sent to each actor, and makes its place. The width is that of the
-    places that were ready within the time-out."""
+    """An Engine whose places are actors of a Ray cluster. See ``Engine``.
+
+    This process loads no models. ``make`` is sent to each actor and makes its place there. ``width`` is the number of
+    places that were ready within the timeout.
+    """
 
     def __init__(self, settings: Cluster, make: Callable[[], Place], expected: About) -> None:
-        """MachineError where Ray is not installed, no cluster can be had or no place found its CPUs within the time-out;
-        BadInputError where a node would read otherwise than ``expected``; what ``make`` raises at a node, MachineError where
-        kgfs has no name for it."""
+        """Connect to the cluster, or start one, and make its places.
+
+        Raises MachineError where Ray is not installed, where no cluster is available, where no place found its CPUs
+        within the timeout, and where ``make`` failed at a node with an error that is no KgfsError. Raises
+        BadInputError where a node's versions differ from ``expected``. A KgfsError of ``make`` at a node is raised as
+        it is.
+        """
         self._ray = _connected(settings)
         ray = self._ray
         self._timeout = settings.timeout
@@ -117,7 +131,8 @@ class RayEngine:
             fit = _fit(ray, cpus)
             wanted = settings.places or fit
             kind = ray.remote(num_cpus=cpus, max_restarts=-1, max_task_retries=0, max_concurrency=2)(_Actor)
-            # Nodes may yet join a cluster of others, who start them for what waits; none joins this machine's own.
+            # Nodes may still join a remote cluster, which may start them for the actors that wait. No node ever joins
+            # the cluster of this machine.
             count = wanted if settings.address else min(wanted, fit)
             ready = self._ready([kind.remote(make, expected) for _ in range(count)], settings)
             stack.pop_all()
@@ -137,8 +152,10 @@ class RayEngine:
             self._idle.put(actor)
 
     def _ready(self, actors: list[Any], settings: Cluster) -> list[Any]:
-        """Those that can read within the time-out; the rest are ended, for whoever was given one of them would wait
-        without end."""
+        """Return the actors that can read within the timeout, and kill the rest.
+
+        A work that was given to an actor without a node would wait without end.
+        """
         ray, until = self._ray, time.monotonic() + settings.timeout
         asked = {actor.assert_fit.remote(): actor for actor in actors}
         ready: list[Any] = []
@@ -156,7 +173,7 @@ class RayEngine:
                 cause = _cause(error)
                 raise (cause if isinstance(cause, KgfsError) else _unfit(_told(cause))) from error
             except ray.exceptions.RayActorError as error:
-                if error.actor_init_failed:  # before this module could be loaded there
+                if error.actor_init_failed:  # Ray could not load this module at the node
                     raise _unfit(_last_line(error)) from error
                 lost = error
                 log.warning("compute: Ray lost a place before it was ready: %s", _last_line(error))
@@ -187,7 +204,7 @@ class RayEngine:
                 except (ray.exceptions.RayActorError, ray.exceptions.NodeDiedError) as error:
                     lost = _last_line(error)
                 except _UnfitError as error:
-                    ray.kill(actor, no_restart=False)  # next it may be another node, or this one can read by then
+                    ray.kill(actor, no_restart=False)  # the next node may be fit, or this one by then
                     raise AwayError(f"Ray started a lost place again on a node that cannot read: {error}") from None
             said = f"Ray lost the process that read this document, {PATIENCE} times: {lost}"
             raise MachineError(said) if came_back else AwayError(said)
@@ -195,8 +212,11 @@ class RayEngine:
             self._idle.put(actor)
 
     def _wait_for(self, actor: Any, progress: Progress) -> bool:
-        """Until a place that was lost is started again: whatever it is given before is refused. No longer than the
-        time-out; then it shows what is given next. Whether it was."""
+        """Wait until Ray has restarted a lost place, and return whether it has.
+
+        A work that is sent to the place before that is refused. The wait lasts at most the timeout; after that the
+        next call to the place shows its state.
+        """
         ray, until = self._ray, time.monotonic() + self._timeout
         while time.monotonic() < until:
             progress("waiting for a place", 0.0)
@@ -225,14 +245,14 @@ class RayEngine:
             raise _cause(error) from None
         except ray.exceptions.RayError:
             raise
-        except BaseException:  # of ``progress``, or an interruption: the place is to be free again
+        except BaseException:  # raised by ``progress``, or an interruption: the place must be free for other works
             actor.end.remote()
-            if not ray.wait([running], timeout=self._timeout)[0]:  # it does not hear that it is to end
+            if not ray.wait([running], timeout=self._timeout)[0]:  # the actor did not react to ``end``
                 ray.kill(actor, no_restart=False)
             raise
 
     def close(self) -> None:
-        """Works that run are lost, what they kept is not."""
+        """Disconnect from Ray. Works that run are lost; what they stored in the garage is not."""
         self._ray.shutdown()
 
 
@@ -249,19 +269,19 @@ def _unfit(said: str) -> MachineError:
 
 
 def _told(error: Exception) -> str:
-    """In one line; with its kind where kgfs has no words of its own for it."""
+    """Return an error's message in one line, with its type where it is no KgfsError."""
     said = _last_line(error)
     return said if isinstance(error, KgfsError) else f"{type(error).__name__}: {said}"
 
 
 def _last_line(error: Exception) -> str:
-    """Of what it says, which Ray puts the cause at the end of."""
+    """Return the last line of an error's message, where Ray puts the cause."""
     lines = str(error).strip().splitlines()
     return lines[-1].strip() if lines else type(error).__name__
 
 
 def _fit(ray: Any, cpus_each: float) -> int:
-    """How many places the nodes that are there have CPUs for, each of them on one node; at least one."""
+    """Return how many places the living nodes have CPUs for, at least one. A place needs all its CPUs on one node."""
     nodes = [node["Resources"].get("CPU", 0.0) for node in ray.nodes() if node["Alive"]]
     return max(1, sum(int(cpus / cpus_each + ROUNDED) for cpus in nodes))
 
@@ -271,9 +291,10 @@ def _connected(settings: Cluster) -> Any:
     os.environ["RAY_AUTH_MODE"] = "token"
     if settings.token_file:
         os.environ["RAY_AUTH_TOKEN_PATH"] = str(Path(settings.token_file).expanduser())
-        os.environ.pop("RAY_AUTH_TOKEN", None)  # which Ray would take instead
+        os.environ.pop("RAY_AUTH_TOKEN", None)  # Ray would use it instead of the file
     if not settings.address:
-        # Ray looks up another address of the machine for loopback, unless it takes itself for a cluster of one node.
+        # Without this, Ray replaces loopback by another address of the machine, unless it runs as a cluster of one
+        # node.
         os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
     look_for(settings)
     import ray
@@ -283,10 +304,10 @@ def _connected(settings: Cluster) -> Any:
         del options["include_dashboard"]
         options["address"] = settings.address
     else:
-        # By itself Ray would join a cluster of somebody else that it finds on this machine.
+        # By default Ray would join a foreign cluster that it finds on this machine.
         options |= {"address": "local", "num_cpus": os.cpu_count(), "_node_ip_address": LOOPBACK}
         options["object_store_memory"] = STORE_BYTES
-        # Without its head nothing of such a cluster can go on: what is left of it ends soon.
+        # Without its head node such a cluster cannot continue, so its processes shall end soon.
         options["_system_config"] = {"gcs_rpc_server_reconnect_timeout_s": 5}
     try:
         with _signals_kept():
@@ -295,7 +316,7 @@ def _connected(settings: Cluster) -> Any:
         raise _none(settings.address or "this machine", error.message) from error
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         raise _none(settings.address or "this machine", error) from error
-    connected: Any = ray  # which has types for only some of its functions
+    connected: Any = ray  # Any, because ray has types for only some of its functions
     if not settings.address and (found := connected.util.get_node_ip_address()) != LOOPBACK:
         connected.shutdown()
         raise MachineError(f"compute: Ray listens at {found}, not on loopback alone. Give compute.address a cluster.")
@@ -303,8 +324,10 @@ def _connected(settings: Cluster) -> Any:
 
 
 def look_for(settings: Cluster) -> None:
-    """MachineError where Ray is not installed, or nobody listens at the address within the time-out: Ray itself tries for
-    minutes. Says nothing to it, and loads nothing."""
+    """Raise MachineError where Ray is not installed, or where the address accepts no connection within the timeout.
+
+    Ray itself would retry for minutes. This function sends nothing to the cluster and imports no Ray.
+    """
     if find_spec("ray") is None:
         raise MachineError("compute.engine is 'ray', and Ray is not installed. Install kgfs[ray].")
     if not settings.address:
@@ -322,7 +345,10 @@ def _none(where: str, error: Exception | str) -> MachineError:
 
 @contextmanager
 def _signals_kept() -> Iterator[None]:
-    """Ray takes SIGTERM for itself; here it means to give documents back first."""
+    """Restore this process's handlers of SIGTERM and SIGINT, which Ray replaces.
+
+    Here SIGTERM means that the worker returns its documents first. Outside the main thread nothing is changed.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""What an engine for heavy work promises."""
+"""The interface of an engine that runs the models."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from kgfs.models.contract import Extraction, Passage, Tokens
 
 
 class Compute(Protocol):
-    """Models behind calls that take and return plain data, in batches. Any number of threads may call; calls block for
-    as long as the models need. Results depend on the arguments alone."""
+    """The models behind calls that take and return plain data, in batches.
+
+    Any number of threads may call. A call blocks for as long as the models need. Results depend on the arguments
+    alone.
+    """
 
     @property
     def tokens(self) -> Tokens: ...
 
     @property
     def extractor(self) -> str:
-        """Name and version."""
+        """The name and version of the extractor, as ``name/version``."""
         ...
 
     @property
@@ -31,41 +34,45 @@ class Compute(Protocol):
 
     @property
     def billed(self) -> bool:
-        """Whether the extractor costs money by the token."""
+        """Whether a provider charges for each token that the extractor uses."""
         ...
 
     @property
     def takes_known(self) -> bool:
-        """Whether the extractor looks at the ``known`` concepts it is shown."""
+        """Whether the extractor reads the ``known`` concepts that it is given."""
         ...
 
     @property
     def embedding_model(self) -> str:
-        """Empty where no embedder is to be had; then ``embed`` must not be called."""
+        """The name and hash of the embedding model. Empty where no embedder is available; then ``embed`` must not be
+        called."""
         ...
 
     @property
     def verbs(self) -> Callable[[str], bool] | None:
-        """Whether a block of words has a verb; None where no grammar is loaded."""
+        """A function that tells whether a block of text contains a verb. None where no grammar is loaded."""
         ...
 
     def extract(self, passages: Sequence[Passage], known: Sequence[str]) -> list[str]:
-        """The raw output for each passage."""
+        """Return the raw output for each passage, in the order of the passages."""
         ...
 
     def parse(self, raw: str) -> Extraction:
-        """BadInputError for an output that does not have its form."""
+        """Parse a raw output. Raise BadInputError for an output that does not have the expected form."""
         ...
 
     def embed(self, texts: Sequence[str]) -> list[npt.NDArray[np.float32]]:
-        """(windows, dimensions) for each text, rows of length 1."""
+        """Return an array of shape (windows, dimensions) for each text, with rows of length 1."""
         ...
 
     def using(self, extractor: str) -> Compute:
-        """The same engine with another extractor, one of those that ``[models] extractor`` may name; the models they
-        share are loaded once. BadInputError for an unknown one, ModelMissingError if its model is not there."""
+        """Return the same engine with another extractor, which shares the loaded models with this one.
+
+        ``extractor`` is a value that ``[models] extractor`` may have. Raises BadInputError for an unknown extractor
+        and ModelMissingError where its model is not installed.
+        """
         ...
 
     def notes(self) -> Sequence[str]:
-        """What people should know: which models were found, what is missing and what that means."""
+        """Return messages for people: which models were found, which are missing, and what the absence means."""
         ...

@@ -1,7 +1,8 @@
-"""What reads documents side by side: this process by default, a cluster where one is configured.
+"""The interface of an engine that reads documents in parallel, and the engine of this process.
 
-A *place* holds what reading needs: models, loaded once, and the objects of the garage. Work is sent to a place and keeps
-in the garage what it makes, so that a place that is lost loses nothing that was kept.
+The default is this process; a cluster is used where one is configured. A *place* holds what reading needs: models,
+loaded once, and the objects of the garage. Work is sent to a place and stores its results in the garage, so that a
+lost place loses nothing that was stored.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 Progress = Callable[[str, float], None]
-"""(stage, share of the document done). Called between batches; raises LostLeaseError when the work is not ours now."""
+"""(stage, share of the document done, 0 to 1). Called between batches. Raises LostLeaseError when this worker no
+longer holds the job's lease."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,36 +29,48 @@ class Place:
 
 
 class Work(Protocol[T_co]):
-    """What is sent: plain data with a call. Running it again, wholly or in part, gives the same and keeps it once."""
+    """A callable that is sent to a place with plain data.
+
+    It is idempotent: running it again, wholly or in part, gives the same result and stores it once.
+    """
 
     def __call__(self, place: Place, progress: Progress) -> T_co: ...
 
 
 class Engine(Protocol):
-    """Any number of threads may call."""
+    """Runs works at its places. Any number of threads may call."""
 
     @property
     def width(self) -> int:
-        """How many works run at once; more only wait."""
+        """The number of works that run at the same time. More works only wait."""
         ...
 
     @property
     def held(self) -> int:
-        """How many documents are worth holding at once: more than run, where one that takes long would stop others from
-        being begun, since all are published in order."""
+        """The number of documents worth holding at the same time.
+
+        It is more than the number that run: all documents are published in order, so one document that takes long
+        would otherwise keep others from being started.
+        """
         ...
 
     def run(self, work: Work[T], progress: Progress) -> T:
-        """Blocks until the work is done, at one of the places. Raises what it raises, and what ``progress`` raises, which
-        ends it. What runs at a place that is lost is run again at another: AwayError where none is to be had, MachineError
-        where each is lost, too, for then it may be the work that ends them."""
+        """Run a work at one of the places and return its result. Blocks until the work is done.
+
+        Raises what the work raises, and what ``progress`` raises, which ends the work. A work whose place is lost
+        runs again at another place. Raises AwayError where no other place is available, and MachineError where every
+        place is lost in turn, because then the work itself may end them.
+        """
         ...
 
     def close(self) -> None: ...
 
 
 class LocalEngine:
-    """One place, in this process. Two works at once: while one waits for the embedder the next one is parsed."""
+    """An Engine with one place, in this process.
+
+    Two works run at the same time, so that one document is parsed while another waits for the embedder.
+    """
 
     width = 2
     held = 2

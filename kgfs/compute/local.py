@@ -1,4 +1,4 @@
-"""The engine in this process."""
+"""The Compute of this process."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ from kgfs.settings import Models
 
 
 class LocalCompute:
-    """See ``Compute``. Loads its models when it is made. They take turns where they must, so one document's grammar and
-    another's embeddings are worked out at the same time."""
+    """Models that run in this process. See ``Compute``.
+
+    The constructor loads the models. Each model serializes its calls where it must, so one document's grammar and
+    another document's embeddings are computed at the same time.
+    """
 
     def __init__(self, settings: Models, selection: Selection | None = None) -> None:
         self._settings = settings

@@ -1,5 +1,7 @@
-"""The question ``nearest``: which Sources are closest in meaning to some words. Asked by whoever has no model, answered
-by the worker, which has the model and its vectors."""
+"""The question ``nearest``: which Sources are closest in meaning to some words.
+
+A process without a model asks it. The worker, which has the model and its vectors, answers it.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +14,21 @@ from kgfs.errors import BadInputError, StoreError
 
 NAME = "nearest"
 ALSO = 1000
-"""Sources that can be asked about by name in one question."""
+"""The number of Sources that one question may name in ``also``."""
 LONGEST_WORDS = 10_000
 
 Place = tuple[str, int]
-"""doc_id and chunk index of a Source."""
+"""The doc_id and chunk index of a Source."""
 
 
 def nearest(
     run: Path, words: str, ontology: str, limit: int, also: Sequence[Place], patience: Patience
 ) -> dict[Place, float]:
-    """Cosines of the ``limit`` Sources closest to the words, and of those in ``also`` that have a vector. Errors are
-    those of :func:`kgfs.compute.questions.ask`."""
+    """Return the cosines of the ``limit`` Sources closest to the words, and of those in ``also`` that have a vector.
+
+    ``run`` is the home's run folder, ``ontology`` an ontology's id. Raises the errors of
+    :func:`kgfs.compute.questions.ask`, and StoreError where the answer does not have the expected form.
+    """
     question = {
         "question": NAME,
         "words": words,
@@ -39,8 +44,11 @@ def nearest(
 
 
 def answer(materials: Materials, question: Message) -> list[tuple[str, int, float]]:
-    """Return (doc_id, chunk index, cosine) of the Sources asked for. BadInputError refuses what is too large, has another form, or
-    finds no embedding model."""
+    """Return (doc_id, chunk index, cosine) of the Sources that the question asks for.
+
+    Raises BadInputError where the question is too large or has another form, and where no embedding model is
+    available.
+    """
     from kgfs.stores.vectors.contract import Filter
 
     words, ontology, limit, also = (question.get(name) for name in ("words", "ontology", "limit", "also"))

@@ -1,4 +1,4 @@
-"""How long somebody waits for an answer: until a deadline, and until it goes away."""
+"""How long a caller waits for an answer: until a deadline passes or the caller cancels."""
 
 from __future__ import annotations
 
@@ -9,25 +9,30 @@ from collections.abc import Callable
 from kgfs.errors import GivenUpError, TimedOutError
 
 SLICE = 0.05
-"""Seconds between looks whether the answer is still wanted."""
+"""Seconds between two checks whether the answer is still wanted."""
 
 
 class Patience:
-    """Whoever works an answer out asks it often, and stops when it says so. Any number of threads."""
+    """A deadline with cancellation. Code that computes an answer calls ``check`` often. Any number of threads may use
+    it."""
 
     def __init__(self, seconds: float, gone: Callable[[], bool] = lambda: False) -> None:
-        """``gone`` tells whether the asker went away; quick, called every now and then by who works."""
+        """Start the deadline, ``seconds`` from now.
+
+        ``gone`` tells whether the caller has left. It must be quick: the working thread calls it often.
+        """
         self._seconds = seconds
         self._deadline = time.monotonic() + seconds
         self._gone = gone
         self._given_up = threading.Event()
 
     def give_up(self) -> None:
-        """The answer is not wanted any more."""
+        """Cancel: the answer is not wanted any more."""
         self._given_up.set()
 
     def within(self, seconds: float) -> Patience:
-        """The same, for a part that may take no longer than this."""
+        """Return a Patience for a part of the work that may take no longer than ``seconds``, nor longer than this
+        one."""
         return Patience(min(seconds, self.left), self._over)
 
     def _over(self) -> bool:
@@ -35,18 +40,18 @@ class Patience:
 
     @property
     def left(self) -> float:
-        """Seconds; 0 when it is over."""
+        """The seconds until the deadline; 0 once it has passed."""
         return max(0.0, self._deadline - time.monotonic())
 
     def check(self) -> None:
-        """GivenUpError, or TimedOutError once the deadline has passed."""
+        """Raise GivenUpError where the answer was cancelled, and TimedOutError once the deadline has passed."""
         if self._over():
             raise GivenUpError("The answer is not waited for any more.")
         if not self.left:
             raise TimedOutError(f"No answer within {self._seconds:g} seconds. Ask again, or with fewer words.")
 
     def wait(self, seconds: float) -> None:
-        """Sleep, but no longer than anybody waits: then the errors of :meth:`check`."""
+        """Sleep for ``seconds``. Raise the errors of :meth:`check` as soon as they apply."""
         end = time.monotonic() + seconds
         while (rest := end - time.monotonic()) > 0:
             self.check()

@@ -1,8 +1,8 @@
-"""Questions to the worker's models, over a Unix socket in the home: whoever asks loads no model and waits for none.
+"""Questions to the worker's models over a Unix socket in the home. The asking process loads no model.
 
-A question and its answer are one JSON object each on a line of its own; one question a connection. An answer has
-``answer``, or ``refused`` with the reason. The socket is 0600 and stands where its worker is; what a killed worker left
-behind is replaced by the next.
+A question and its answer are one JSON object each, on a line of its own. A connection carries one question. An answer
+has ``answer``, or ``refused`` with the reason. The socket has mode 0600 and is on the machine of its worker. A socket
+that a killed worker left behind is replaced by the next worker.
 """
 
 from __future__ import annotations
@@ -32,39 +32,43 @@ if TYPE_CHECKING:  # numpy, which a mount does not need
 
 NAME = "questions.sock"
 LONGEST = 1 << 20
-"""Bytes of a question, or of an answer."""
+"""The largest size of a question, or of an answer, in bytes."""
 AT_ONCE = 4
-"""Questions worked on at one time; others are refused at once."""
+"""The number of questions that are answered at the same time. Further questions are refused immediately."""
 LISTENING = 64
 UNHURRIED = 10.0
-"""Seconds an asker has to say its question and to take its answer."""
+"""The seconds that a client has to send its question and to read its answer."""
 
 Message = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Materials:
-    """What a worker answers with."""
+    """What a worker needs in order to answer."""
 
     embed: Callable[[Sequence[str]], list[npt.NDArray[np.float32]]] | None
-    """The embedding model, if there is one."""
+    """The embedding model; None where the worker has none."""
     vectors: Vectors | None
 
 
 Answering = Callable[[Message], Any]
-"""What answers one question with plain data; KgfsError refuses it. Called by several threads."""
+"""A function that answers one question with plain data, and raises KgfsError to refuse it. Several threads call it."""
 
 
 def ask(run: Path, question: Message, patience: Patience) -> Any:
-    """The answer of the home's worker. NoWorkerError where none listens, StoreError where it refuses or breaks off,
-    TimedOutError and GivenUpError as ``patience`` says."""
+    """Ask the home's worker a question and return its answer.
+
+    Blocks until the answer comes. Raises NoWorkerError where no worker listens, StoreError where the worker refuses
+    or breaks off, BadInputError where the question is too long, TimedOutError where the worker accepts no connection
+    in time, and TimedOutError and GivenUpError as ``patience`` says.
+    """
     line = _line(question)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as asker:
         try:
             with _addressed(run, NAME) as address:
                 asker.settimeout(patience.left or SLICE)
                 asker.connect(address)
-            with suppress(BrokenPipeError):  # it says why
+            with suppress(BrokenPipeError):  # the worker closed its end, and its answer says why
                 asker.sendall(line)
             said = _heard(asker, patience)
         except (FileNotFoundError, ConnectionRefusedError) as error:
@@ -84,7 +88,7 @@ def ask(run: Path, question: Message, patience: Patience) -> Any:
 
 
 def _heard(asker: socket.socket, patience: Patience) -> bytes:
-    """A line without its end; b"" where the other side ended before one did."""
+    """Return one line without its line end; empty bytes where the other side closed before a line ended."""
     asker.setblocking(False)
     said = bytearray()
     while not said.endswith(b"\n"):
@@ -102,7 +106,10 @@ def _heard(asker: socket.socket, patience: Patience) -> bytes:
 
 @contextmanager
 def _addressed(run: Path, name: str) -> Iterator[str]:
-    """The address of a socket, through a descriptor of its folder: a path may be longer than the 107 bytes of one."""
+    """Yield an address of the socket ``name`` in ``run`` through a descriptor of the folder.
+
+    A path may be longer than the 107 bytes that an address has room for.
+    """
     folder = os.open(run, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         yield f"/proc/self/fd/{folder}/{name}"
@@ -128,7 +135,10 @@ def _message(line: bytes) -> dict[str, Any]:
 
 
 class QuestionServer:
-    """Listens while the object is open. The caller holds the worker's lock, so that there is one a home."""
+    """A server of questions, which listens while the object is open.
+
+    The caller holds the worker's lock, so a home has one server.
+    """
 
     def __init__(self, run: Path, answering: Answering) -> None:
         self._path = run / NAME
@@ -143,7 +153,7 @@ class QuestionServer:
                 self._socket.bind(address)
             fresh.chmod(0o600)
             self._socket.listen(LISTENING)
-            fresh.replace(self._path)  # whoever finds it is heard
+            fresh.replace(self._path)  # from here on every client that finds the socket is accepted
         except OSError as error:
             self._socket.close()
             raise from_os_error(error, f"{self._path}: cannot listen") from error
@@ -184,8 +194,12 @@ class QuestionServer:
             return {"refused": f"{type(error).__name__}: {error}"}
 
     def _refuse(self, asker: socket.socket, reason: str) -> None:
-        """Without hearing what it asks. Closing with something unheard would take the reason away from the asker."""
-        with asker, suppress(OSError):  # it did not wait
+        """Refuse a question without reading it.
+
+        The client's data is drained first: closing a socket with unread data would discard the reason before the
+        client reads it.
+        """
+        with asker, suppress(OSError):  # the client did not wait
             asker.shutdown(socket.SHUT_RD)
             asker.setblocking(False)
             with suppress(BlockingIOError):
@@ -196,12 +210,12 @@ class QuestionServer:
     @staticmethod
     def _tell(asker: socket.socket, message: Message) -> None:
         asker.settimeout(UNHURRIED)
-        with suppress(OSError):  # it did not wait
+        with suppress(OSError):  # the client did not wait
             asker.sendall(_line(message))
 
     def close(self) -> None:
         self._closed.set()
-        with suppress(OSError):  # nobody is connected to what only listens, yet this wakes accept()
+        with suppress(OSError):  # a listening socket is not connected, but shutdown still wakes accept()
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
         self._path.unlink(missing_ok=True)

@@ -1,6 +1,6 @@
-"""The words of the project as types, and the pure functions that define identity. Nothing here does I/O or keeps state.
+"""The domain's types, and the pure functions that define identity. Nothing here does I/O or keeps state.
 
-``documents``: what is kept, under which names and versions, and where each Document stands. ``text``: what a document's
-bytes say, and how that is cut. ``knowledge``: what is found in it. ``identity``: the ids of all of these. ``names``: which
-names files may have, and how they are held.
+``documents``: stored content, its names and versions, and the state of each Document. ``text``: the Text of a
+document's bytes, and how it is cut into Sources. ``knowledge``: concepts and relationships found in a Text.
+``identity``: the ids of all of these. ``names``: which names files may have, and how names are encoded.
 """

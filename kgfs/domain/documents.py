@@ -1,6 +1,7 @@
-"""What is kept, under which names and versions, and where each Document stands. Times are Unix times in nanoseconds.
+"""Ontologies, names, versions and Documents, with their states. Times are Unix times in nanoseconds.
 
-Names of files are ``str`` in the encoding of :func:`kgfs.domain.names.encode_name`, so that any bytes survive JSON and SQL.
+Names of files are ``str`` in the encoding of :func:`kgfs.domain.names.encode_name`, so that any bytes survive JSON
+and SQL.
 """
 
 from __future__ import annotations
@@ -13,33 +14,36 @@ from enum import StrEnum
 @dataclass(frozen=True, slots=True)
 class IngestVersion:
     description: str
-    """What changed, for people."""
+    """What changed, in words for people."""
     breaking: bool = False
-    """Whether citations of earlier versions may not be found again (chunk ids, offsets of the Text)."""
+    """Whether citations that earlier versions issued may no longer resolve (chunk ids, offsets of the Text)."""
 
 
 INGEST_VERSIONS: Mapping[int, IngestVersion] = {
     1: IngestVersion("The first: structured chunks, citations, offline extraction"),
     2: IngestVersion("Evidence has the section of its quote, not that of its Source's first line"),
 }
-"""The written history of the ingest logic: a change after which a document would be read otherwise gets the next
-number, and what is read by an older one is read again by ``kgfs reprocess``."""
+"""The versions of the ingest logic, by number.
+
+A change that makes documents be read differently gets the next number. ``kgfs reprocess`` reads again what an older
+version read.
+"""
 
 INGEST_VERSION = max(INGEST_VERSIONS)
-"""The current one."""
+"""The current version of the ingest logic."""
 
 
 class State(StrEnum):
-    """Where a Document stands."""
+    """The state of a Document."""
 
-    KEPT = "kept"  # durable, not (yet) a Document's current content
+    KEPT = "kept"  # durable, but not (yet) the current content of a Document
     QUEUED = "queued"
     WORKING = "working"
     DONE = "done"
-    GATED = "gated"  # read, but every Source was judged to carry no knowledge
+    GATED = "gated"  # read, but the gate judged that no Source carries knowledge
     UNSUPPORTED = "unsupported"
     FAILED = "failed"
-    STALE = "stale"  # no name has it any more, its successor is not published yet
+    STALE = "stale"  # no name has it any more, and its successor is not published yet
     TRASHED = "trashed"
 
 
@@ -50,37 +54,40 @@ class NameKind(StrEnum):
 
 
 class Place(StrEnum):
-    """Where the bytes of a file stand."""
+    """Where the bytes of a file are stored."""
 
-    NONE = "none"  # empty file: a name without content
-    INBOX = "inbox"  # a row beside the names (small files, until the garage has them)
-    SPOOL = "spool"  # a working copy under the home's spool folder
+    NONE = "none"  # an empty file: a name without content
+    INBOX = "inbox"  # a row in the database of names (small files, until the garage has them)
+    SPOOL = "spool"  # a working copy in the home's spool folder
     GARAGE = "garage"  # the object ``Name.key``
 
 
 @dataclass(frozen=True, slots=True)
 class Ontology:
     id: str
-    """Immutable, 12 hex digits."""
+    """Immutable, 12 hexadecimal digits."""
     name: str
     prefix: str
-    """The part of garage keys that is this ontology's, fixed when it is made."""
+    """The part of garage keys that belongs to this ontology. It is fixed when the ontology is made."""
     root: int
-    """The name id of its ``documents/`` folder."""
+    """The name id of the ontology's ``documents/`` folder."""
     made_at: int
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True, unsafe_hash=True)
 class Name:
-    """One entry below some ontology's ``documents/``: a folder, a file or a symbolic link. Never changed once it is made;
-    it is not frozen because that takes three times as long to make, and every request makes one."""
+    """One entry below an ontology's ``documents/``: a folder, a file or a symbolic link.
+
+    A Name is never changed after it is made. It is not frozen because that would take three times as long to make,
+    and every request makes one.
+    """
 
     id: int
-    """Random, 62 bits, never reused; the inode number."""
+    """Random, 62 bits, never reused. It is the inode number."""
     ontology: str
     parent: int
-    """The folder's name id; 0 for an ontology's ``documents/`` itself."""
+    """The name id of the folder; 0 for an ontology's ``documents/`` itself."""
     name: str
     kind: NameKind
     mode: int
@@ -92,29 +99,29 @@ class Name:
     ctime: int
     size: int = 0
     target: str = ""
-    """Of a link: where it points, encoded as names are."""
+    """The target of a symbolic link, encoded as names are."""
     place: Place = Place.NONE
     sha256: str = ""
-    """Of the current content; empty for an empty file."""
+    """SHA-256 of the current content; empty for an empty file."""
     key: str = ""
-    """With Place.GARAGE the object's key; with Place.SPOOL the spool file's name; else empty."""
+    """With Place.GARAGE the object's key, with Place.SPOOL the spool file's name, else empty."""
     doc_id: str = ""
-    """The Document of the newest version, if the path has one."""
+    """The Document of the newest version; empty if the path has none."""
     version: int = 0
-    """The newest version's number; 0 while the path has none."""
+    """The number of the newest version; 0 while the path has none."""
     settled: bool = True
-    """False between a change of content or name and the decision what it means."""
+    """False from a change of content or name until that change is settled."""
     arrived_at: int = 0
-    """When it came to this folder and name; 0 where a store does not say."""
+    """When the entry got this folder and name; 0 where a store does not record it."""
     decision: str = ""
-    """What was decided last about its content (``ingest.keeping.identify.Action``); empty before."""
+    """The last decision about the content (``ingest.keeping.identify.Action``); empty before the first."""
     reason: str = ""
-    """Why, in one clause for people."""
+    """The reason of the decision, in one clause for people."""
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """(path, n) → Document. History follows the path a person edits, not the inode."""
+    """(path, n) → Document. The history follows the path that a person edits, not the inode."""
 
     lineage: int
     n: int
@@ -123,22 +130,22 @@ class Version:
     size: int
     key: str
     path: str
-    """The path when it was minted, below documents/, encoded."""
+    """The path below documents/ when the version was minted, encoded."""
     minted_at: int
     decision: str = ""
-    """Why there is this version: insert, update, reprocess, revive, alias or in_progress."""
+    """Why the version exists: insert, update, reprocess, revive, alias or in_progress."""
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Succession:
-    """A version of a path, and what its path held before and afterwards."""
+    """A version of a path, with the Documents of the versions before and after it."""
 
     version: Version
     supersedes: str
     """The doc_id of the version before; '' for the first."""
     superseded_by: str
-    """The doc_id of the version behind; '' for the newest."""
+    """The doc_id of the version after; '' for the newest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +156,7 @@ class Document:
     ontology: str
     sha256: str
     source_id: str
-    """``<ontology id>/<path at first deposit>``, never changed."""
+    """``<ontology id>/<path at first deposit>``. It never changes."""
     key: str
     """Garage key of the original."""
     size: int
@@ -157,17 +164,17 @@ class Document:
     reason: str = ""
     ingest_version: int = INGEST_VERSION
     reading: str = ""
-    """Id of the Reading the graph shows; empty before the first is published."""
+    """Id of the Reading that the graph shows; empty before the first is published."""
     decisions: str = ""
     """Garage key of the match decisions of that publication."""
     commit_id: str = ""
     deposited_at: int = 0
     deposit: int = 0
-    """Order of deposit: documents are matched in this order."""
+    """The order of deposit. Documents are matched in this order."""
     removed_at: int = 0
-    """When the last live name that had it went; 0 while one has it."""
+    """When the last live name of the document was removed; 0 while a live name has it."""
     former_reading: str = ""
-    """Id of the Reading that was published before ``reading``; empty if none was."""
+    """Id of the Reading that was published before ``reading``; empty if there was none."""
     former_decisions: str = ""
     named_at: int = 0
-    """When a live name last came to it or left it, as far as their number tells."""
+    """When a live name last gained or lost the document, as far as the number of its names tells."""

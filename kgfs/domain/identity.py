@@ -1,6 +1,7 @@
-"""What makes two things the same: the ids of names, Documents, Sources, concepts and evidence, and the keys of originals.
+"""Identity: the ids of names, Documents, Sources, concepts and evidence, and the keys of originals.
 
-But for the two random ones each is a pure function of what it identifies, the same on every machine and in every rebuild.
+Except for the two random ids, each is a pure function of what it identifies, equal on every machine and in every
+rebuild.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ import secrets
 import unicodedata
 
 CHUNK_ID_LENGTHS = (12, 16, 24, 64)
-"""Digits that a ``chunk_id`` has: the first, or the next where another Source has these digits."""
+"""The lengths that a ``chunk_id`` may have, in hexadecimal digits. The next length is used where another Source has
+the same digits."""
 
 
 def new_id() -> int:
-    """A fresh name id: random, 62 bits, above the numbers the tree reserves for fixed nodes."""
+    """Return a new random name id of 62 bits, above the numbers that the tree reserves for fixed nodes."""
     return secrets.randbits(62) | (1 << 61)
 
 
@@ -24,17 +26,26 @@ def new_ontology_id() -> str:
 
 
 def doc_id_of(source_id: str, content_hash: str) -> str:
-    """The same bytes of the same source are the same Document: 16 hexadecimal digits of SHA-256, as of all ids here."""
+    """Return the id of a Document, 16 hexadecimal digits of SHA-256 as all ids here.
+
+    The same bytes of the same source give the same id.
+    """
     return hashlib.sha256(f"{source_id}:{content_hash}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def chunk_id_of(doc_id: str, start: int, end: int, length: int = 12) -> str:
-    """A Source by its place in the Text, in characters: twelve digits, and a longer ``length`` where twelve collide."""
+    """Return the id of the Source at ``start:end`` of the Text, in characters.
+
+    ``length`` is the number of hexadecimal digits: 12, or a longer one of CHUNK_ID_LENGTHS where 12 collide.
+    """
     return hashlib.sha256(f"{doc_id}:{start}:{end}".encode()).hexdigest()[:length]
 
 
 def garage_key_of(prefix: str, content_hash: str, extension: str) -> str:
-    """Of an original: by its content, with the extension of the file, so that it can be opened as it is."""
+    """Return the garage key of an original, from its content hash.
+
+    The key ends with the file's extension, so that the object can be opened as it is.
+    """
     return f"sources/{prefix}/{content_hash[:32]}.{extension}"
 
 
@@ -43,8 +54,11 @@ def concept_id_of(ontology: str, norm: str) -> str:
 
 
 def norm_hash(norm: str) -> str:
-    """Return 16 hexadecimal digits that order concepts by the label that founded them: at random, and alike in all homes and ontologies.
-    Ids of concepts differ between two ontologies of the same documents."""
+    """Return 16 hexadecimal digits that order concepts by their founding label.
+
+    The order is pseudo-random, and the same in all homes and ontologies. Ids of concepts would not do: they differ
+    between two ontologies of the same documents.
+    """
     return hashlib.sha256(norm.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
@@ -53,7 +67,7 @@ def relationship_id_of(subject: str, type_: str, object_: str) -> str:
 
 
 def instance_id_of(owner: str, doc_id: str, start: int, end: int) -> str:
-    """``owner`` is the concept or relationship that the quote is evidence for."""
+    """Return the id of an Instance. ``owner`` is the concept or relationship that the quote is evidence for."""
     return hashlib.sha256(f"{owner}:{doc_id}:{start}:{end}".encode()).hexdigest()[:16]
 
 
@@ -61,6 +75,6 @@ _SPACE = re.compile(r"\s+")
 
 
 def normalise_label(label: str) -> str:
-    """The form under which labels are the same: NFKC, case-folded, inner space single, outer punctuation gone."""
+    """Return the form under which labels are equal: NFKC, case-folded, inner space single, outer punctuation removed."""
     folded = unicodedata.normalize("NFKC", label).casefold()
     return _SPACE.sub(" ", folded).strip(" \t\n.,;:!?\"'`*_()[]{}<>-–—")

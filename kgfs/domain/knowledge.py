@@ -1,5 +1,6 @@
-"""What is found in a Text: concepts and relationships, each with the quotes that are its evidence. Offsets count characters
-of the Text (code points), from 0, end exclusive.
+"""Concepts and relationships found in a Text, each with the quotes that are its evidence.
+
+Offsets count characters of the Text (code points), from 0, end exclusive.
 """
 
 from __future__ import annotations
@@ -15,29 +16,29 @@ class Quote:
     start: int
     end: int
     chunk: int
-    """Index of the Source that holds ``start``."""
+    """Index of the Source that contains ``start``."""
     defines: bool = False
     score: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class FoundConcept:
-    """A concept as one document speaks of it."""
+    """A concept as one document mentions it."""
 
     label: str
     """The best surface form."""
     norm: str
     """:func:`kgfs.domain.identity.normalise_label` of the label; unique within a document."""
     forms: tuple[str, ...]
-    """All surface forms, the label among them, most frequent first."""
+    """All surface forms, the label included, most frequent first."""
     kind: str
     """``term`` or an entity type in lower case (person, org, product, …)."""
     score: float
     """Salience in this document, 0 to 1."""
     definition: str
-    """The words of the best defining quote, without what surrounds them; empty if the text defines nothing."""
+    """The words of the best defining quote, without the words around them; empty if the text defines nothing."""
     quotes: tuple[Quote, ...]
-    """In order of the Text; at least one."""
+    """The quotes in the order of the Text; at least one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ RELATIONSHIP_TYPES: Mapping[str, str] = {
     "CONTRASTS_WITH": "CONTRASTS_WITH",
     "RELATED_TO": "RELATED_TO",
 }
-"""The vocabulary of relationship types, each with the name of its inverse (how the object's folder calls it)."""
+"""The relationship types, each with the name of its inverse (as the object's folder names it)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Names of files: how any bytes are held, which names may be a Document's, and how a label becomes one."""
+"""File names: their encoding as text, which names a Document may have, and how a label becomes a file name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ MAX_NAME_BYTES = 255
 
 
 def encode_name(raw: bytes) -> str:
-    """Any file name as printable text, reversibly: bytes that are no UTF-8, controls and ``%`` become ``%XX``."""
+    """Return any file name as printable text, reversibly.
+
+    Bytes that are not UTF-8, control characters and ``%`` become ``%XX``.
+    """
     out: list[str] = []
     for char in raw.decode("utf-8", "surrogateescape"):
         if "\udc80" <= char <= "\udcff":
@@ -22,13 +25,13 @@ def encode_name(raw: bytes) -> str:
 
 
 def decode_name(name: str) -> bytes:
-    """The bytes that :func:`encode_name` was given."""
+    """Return the bytes that :func:`encode_name` was given."""
     raw = name.encode("utf-8")
     return re.sub(rb"%([0-9A-F]{2})", lambda found: bytes([int(found[1], 16)]), raw)
 
 
 def extension_of(name: str) -> str:
-    """The lower-case extension of a file name if it is a plain one, else ``bin``."""
+    """Return the lower-case extension of a file name if it is 1 to 16 ASCII letters and digits, else ``bin``."""
     stem, dot, extension = name.rpartition(".")
     if dot and stem and re.fullmatch(r"[A-Za-z0-9]{1,16}", extension):
         return extension.lower()
@@ -36,7 +39,7 @@ def extension_of(name: str) -> str:
 
 
 def safe_stem(label: str, max_bytes: int = 200) -> str:
-    """A label as a derived file name: UTF-8, safe unquoted in a shell, never empty, at most ``max_bytes``."""
+    """Return a label as a file name: UTF-8, safe unquoted in a shell, never empty, about ``max_bytes`` bytes at most."""
     words = re.sub(r"[^\w.+#]+", "-", unicodedata.normalize("NFC", label).casefold()).strip("-._+#")
     words = re.sub(r"#(?=$|-)", "-sharp", words).replace("#", "-")
     words = re.sub(r"-{2,}", "-", words)
@@ -44,8 +47,11 @@ def safe_stem(label: str, max_bytes: int = 200) -> str:
 
 
 def is_document_name(path: str) -> bool:
-    """Whether a file at this path may become a Document: no part of it is a dot-name, and its own name is
-    not one that editors and downloaders use for files in passing."""
+    """Tell whether a file at this path may become a Document.
+
+    No part of the path may start with a dot, and the last part may not be a name that editors and downloaders use for
+    temporary files.
+    """
     parts = path.split("/")
     return not any(part.startswith(".") for part in parts) and not TEMPORARY_NAME.search(parts[-1])
 
@@ -55,4 +61,5 @@ TEMPORARY_NAME = re.compile(
     r"|^(?:~\$.*|#.*#|4913|\.#.*|__[^/]*__\.tmp)$",
     re.IGNORECASE,
 )
-"""Names that editors and downloaders give to files in passing: hints, used only to keep such files out of the graph."""
+"""Names that editors and downloaders give to temporary files. They are hints, used only to keep such files out of the
+graph."""

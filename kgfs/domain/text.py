@@ -1,5 +1,7 @@
-"""What a document's bytes say, and how that is cut into Sources. Offsets count characters of the Text (code points), from
-0, end exclusive; ``line_*`` count from 1 and a line ends at LF only.
+"""The Text of a document's bytes, and how it is cut into Sources.
+
+Offsets count characters of the Text (code points), from 0, end exclusive. ``line_*`` count from 1, and a line ends at
+LF only.
 """
 
 from __future__ import annotations
@@ -9,38 +11,40 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A structural unit of a Text. Blocks are ordered, do not overlap and, with the white space
-    between them attached to the one before, cover the Text."""
+    """A structural unit of a Text.
+
+    Blocks are ordered and do not overlap. With the white space after each block added to it, they cover the Text.
+    """
 
     kind: str
-    """heading, paragraph, list, code, table, quote, meta (field lists, front matter), rule."""
+    """heading, paragraph, list, code, table, quote, meta (field lists, front matter) or rule."""
     start: int
     end: int
     level: int = 0
-    """Of a heading, from 1."""
+    """The level of a heading, from 1."""
     title: str = ""
-    """Of a heading: its words without markup."""
+    """The words of a heading, without markup."""
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """What the parser made of a document's bytes."""
+    """The result of parsing a document's bytes."""
 
     text: str
     sha256: str
-    """Of ``text`` encoded as UTF-8 (surrogates passed through)."""
+    """SHA-256 of ``text`` encoded as UTF-8 (surrogates passed through)."""
     parser: str
-    """Name and version, ``plain/1``."""
+    """Name and version of the parser, such as ``plain/1``."""
     media_type: str
     encoding: str
-    """Codec whose exact decoding of the original ``text`` is; empty when the parser made the text itself."""
+    """The codec whose exact decoding of the original is ``text``; empty where the parser made the text itself."""
     title: str
     blocks: tuple[Block, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """The span of one Source. Spans of consecutive chunks meet: joined they are the Text."""
+    """The span of one Source. Spans of consecutive chunks are adjacent: concatenated they are the Text."""
 
     index: int
     start: int
@@ -50,17 +54,17 @@ class Chunk:
     """The line of the last character."""
     byte_start: int
     byte_end: int
-    """Of the Text as UTF-8."""
+    """Byte offset in the Text as UTF-8."""
     section_path: tuple[str, ...]
     tokens: int
     context_start: int
-    """``context_start:start`` is the overlap shown to models as context; never part of the Source."""
+    """``context_start:start`` is the overlap that models get as context. It is never part of the Source."""
     page: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The gate's word on one Source; ``reason`` is empty when it passes."""
+    """The gate's decision on one Source. ``reason`` is empty when the Source passes."""
 
     passed: bool
     reason: str = ""

@@ -1,4 +1,4 @@
-"""Declare what a format is."""
+"""The declaration of a format."""
 
 from __future__ import annotations
 
@@ -25,16 +25,17 @@ class Format:
     """One row of ``FORMATS``."""
 
     parser: str
-    """Name and version, ``markdown/1``: a change of what the parser finds needs a new version."""
+    """Name and version, such as ``markdown/1``. A change of what the parser finds needs a new version."""
     media_type: str
     extensions: Collection[str]
-    """Of files in this format: lower case, without the dot."""
+    """The extensions of files in this format: lower case, without the dot."""
     read: Callable[[str, bytes], Text]
-    """Parse a file, given its name and its bytes. Time is linear in the size. Raises UnreadableTextError."""
+    """Parses a file, given its name and its bytes. Takes time linear in the size. Raises UnreadableTextError."""
     signature: Callable[[bytes], bool] = _no_signature
-    """Tell whether the bytes are in this format, whatever the file is called. Asked first, in the order of the table."""
+    """Tells whether the bytes are in this format, whatever the file's name. Signatures are checked first, in the
+    order of FORMATS."""
     signs: Callable[[str], int] = _no_signs
-    """Count the signs of this format in the beginning of a text whose name tells nothing."""
+    """Counts the signs of this format in the beginning of a text whose name tells nothing."""
 
 
 def text_format(
@@ -44,7 +45,8 @@ def text_format(
     blocks: Callable[[list[Line]], list[Block]],
     signs: Callable[[str], int] = _no_signs,
 ) -> Format:
-    """Return a format whose Text is the exact decoding of the bytes, with the structure that ``blocks`` finds in its lines."""
+    """Return a format whose Text is the exact decoding of the bytes, with the structure that ``blocks`` finds in its
+    lines."""
 
     def read(name: str, content: bytes) -> Text:
         text, encoding = decode(name, content)

@@ -15,20 +15,21 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le", "UTF-16"),
     (codecs.BOM_UTF16_BE, "utf-16-be", "UTF-16"),
 )
-"""The longer mark first: that of UTF-32-LE starts with that of UTF-16-LE."""
+"""Byte-order marks. The longer mark stands first: the mark of UTF-32-LE starts with that of UTF-16-LE."""
 
 _NOT_TEXT = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f\x7f]")
-"""NUL and the other controls but tab, LF, CR and FF."""
+"""NUL and the other control characters except tab, LF, CR and FF."""
 
 _C1 = re.compile(rb"[\x80-\x9f]")
-"""Latin-1's second row of controls; in real files these bytes are letters and quotes of another encoding."""
+"""The second row of control characters in Latin-1. In real files these bytes are letters and quotes of another
+encoding."""
 
 
 def decode(name: str, content: bytes) -> tuple[str, str]:
-    """(text, encoding) with the byte-order mark kept as the text's first character and line ends as they are.
+    """Return (text, encoding). The byte-order mark is kept as the text's first character, and line ends as they are.
 
-    In this order: known binary formats are refused; a byte-order mark decides; else strict UTF-8; else Latin-1, the
-    last resort, if nothing speaks against it. UnreadableTextError says what the file seems to be.
+    The order is: known binary formats are refused; a byte-order mark decides; else strict UTF-8; else Latin-1 as the
+    last resort, if no byte contradicts it. Raises UnreadableTextError, which says what the file seems to be.
     """
     if found := known_format(content):
         raise UnreadableTextError(f"{name}: this is {found}, which kgfs cannot read as text yet. The original is kept.")
@@ -47,7 +48,7 @@ def decode(name: str, content: bytes) -> tuple[str, str]:
 
 
 def decode_start(content: bytes, length: int) -> str:
-    """Return about ``length`` characters at the beginning, to be looked at: what cannot be decoded is replaced."""
+    """Return about ``length`` characters at the beginning, for inspection only: what cannot be decoded is replaced."""
     encoding = next((encoding for mark, encoding, _ in _MARKS if content.startswith(mark)), "utf-8")
     return content[: 4 * length].decode(encoding, "replace")[:length]
 
@@ -77,7 +78,10 @@ def _latin_1(name: str, content: bytes, utf8_stops: int) -> str:
 
 
 def _refuse_binary(name: str, content: bytes, at: int) -> None:
-    """Valid UTF-8 with controls: terminal logs with escapes and the like are text, a file full of controls is not."""
+    """Raise UnreadableTextError for valid UTF-8 of which more than a tenth is control characters.
+
+    Terminal logs with escapes and the like are text. At most the first 64 KiB are counted.
+    """
     sample = content[: 1 << 16]
     controls = sum(len(found) for found in _NOT_TEXT.findall(sample))
     if controls * 10 > len(sample):

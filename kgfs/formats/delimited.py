@@ -1,4 +1,4 @@
-"""Tables in text form: values separated by commas or tabs, a row a line."""
+"""Tables in text form: values separated by commas or tabs, one row a line."""
 
 from __future__ import annotations
 

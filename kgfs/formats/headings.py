@@ -1,4 +1,4 @@
-"""Words of headings, and the path of headings above a place."""
+"""The words of headings, and the path of headings above a place."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ _SPACE = re.compile(r"\s+")
 
 
 def words_of(markup: str) -> str:
-    """A heading's words without inline markup of Markdown or reStructuredText. ``markup`` is a short string."""
+    """Return a heading's words without the inline markup of Markdown or reStructuredText.
+
+    ``markup`` is a short string.
+    """
     plain = _ROLE.sub(lambda found: _TARGET.sub("", found[1]), markup)
     plain = _LINK.sub(r"\1", plain)
     plain = _EMPHASIS.sub("", plain.replace("`", ""))
@@ -23,12 +26,12 @@ def words_of(markup: str) -> str:
 
 
 def is_adornment(body: str, at_least: int = 3) -> bool:
-    """Whether a line is one punctuation character again and again, as under a heading."""
+    """Return whether a line is one punctuation character repeated, as under a heading."""
     return len(body) >= at_least and body[0] in "=-~^\"'`*+#<>:._!$%&,/;?@\\|" and body.count(body[0]) == len(body)
 
 
 def section_paths(blocks: Iterable[Block]) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """(start, path of titles) for each heading in order: the section that begins there."""
+    """Yield (start, path of titles) for each heading in order: the section that begins there."""
     stack: list[Block] = []
     for block in blocks:
         if block.kind == "heading":

@@ -1,4 +1,4 @@
-"""A text as lines, the way scanners of structure see them."""
+"""A text split into lines, as the scanners of structure need it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ SHORT = 300
 """Headings, rules and table borders are looked for only in lines of at most this many characters."""
 
 _LINE = re.compile(r"[^\r\n]+(?:\r\n|[\r\n])?|\r\n|[\r\n]")
-"""CRLF, LF and lone CR end a line here: structure follows what an editor shows, line numbers (LF only) do not."""
+"""CRLF, LF and a lone CR end a line here, because structure follows what an editor shows. Line numbers count LF only.
+"""
 
 
 class Line(NamedTuple):
     start: int
     stop: int
-    """Behind the last character that is not white space."""
+    """The offset after the last character that is not white space."""
     indent: int
     """Columns of white space before ``body``; a tab goes to the next multiple of 8."""
     body: str
@@ -45,8 +46,10 @@ def _line(start: int, raw: str) -> Line:
 
 
 def end_of_indented(lines: list[Line], at: int, indent: int) -> int:
-    """The first line from ``at`` that is neither blank nor indented by ``indent``; blank lines before it are not
-    taken along."""
+    """Return the index of the first line from ``at`` that is neither blank nor indented by ``indent``.
+
+    Blank lines before that line are not included: the index is that of the first of them.
+    """
     last = at
     for i in range(at, len(lines)):
         if lines[i].body:
@@ -57,7 +60,7 @@ def end_of_indented(lines: list[Line], at: int, indent: int) -> int:
 
 
 def end_of_paragraph(lines: list[Line], at: int) -> int:
-    """The next blank line."""
+    """Return the index of the next blank line from ``at``, or the number of lines."""
     while at < len(lines) and lines[at].body:
         at += 1
     return at

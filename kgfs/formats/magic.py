@@ -1,4 +1,4 @@
-"""Binary formats by their first bytes. A match is no proof that the file is whole, only that it is no text."""
+"""Binary formats by their first bytes. A match does not prove that the file is whole, only that it is not text."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _RIFF = {b"WEBP": "a WebP image", b"WAVE": "a WAV recording", b"AVI ": "an AVI v
 
 
 def known_format(content: bytes) -> str:
-    """The name of the binary format that ``content`` starts like, with its article; '' if none is known."""
+    """Return the name of the binary format that ``content`` starts like, with its article; '' if none is known."""
     for offset, signature, name in _SIGNATURES:
         if content.startswith(signature, offset):
             return name

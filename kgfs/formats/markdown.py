@@ -62,7 +62,7 @@ def markdown_blocks(lines: list[Line]) -> list[Block]:
 
 
 def _front_matter(lines: list[Line]) -> int:
-    """The line behind a front matter that opens the text; 0 without one."""
+    """Return the line after a front matter that opens the text; 0 without one."""
     if not lines or lines[0].body not in ("---", "+++") or lines[0].indent:
         return 0
     closing = ("---", "...") if lines[0].body == "---" else ("+++",)
@@ -82,7 +82,7 @@ def _fence(line: Line) -> str:
 
 
 def _end_of_fence(lines: list[Line], at: int) -> int:
-    """Behind the closing fence, or the end of the text if it is never closed."""
+    """Return the line after the closing fence, or the end of the text if the fence is never closed."""
     fence = _fence(lines[at])
     for i in range(at + 1, len(lines)):
         body = lines[i].body
@@ -113,7 +113,10 @@ def _end_of_table(lines: list[Line], at: int) -> int:
 
 
 def _end_of_list(lines: list[Line], at: int) -> int:
-    """All items and what is indented below them; blank lines between are part, as are fences with all they hold."""
+    """Return the line after all items of a list, with what is indented below them.
+
+    Blank lines between items are included, and fences with all their content.
+    """
     i = last = at
     blank = False
     while i < len(lines):
@@ -133,12 +136,12 @@ def _end_of_list(lines: list[Line], at: int) -> int:
 
 
 def _interrupts(line: Line) -> bool:
-    """Whether a line ends a paragraph without a blank line between."""
+    """Return whether a line ends the paragraph before it although no blank line is between them."""
     return bool(_ATX.match(line.body) or _fence(line) or _is_rule(line) or line.body[0] == ">")
 
 
 def _end_of_text(lines: list[Line], at: int) -> tuple[int, int]:
-    """(behind a paragraph, 0), or (behind its underline, level) if it is a setext heading."""
+    """Return (line after a paragraph, 0), or (line after its underline, level) if it is a setext heading."""
     i = at + 1
     while i < len(lines) and lines[i].body:
         line = lines[i]

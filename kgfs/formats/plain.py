@@ -46,14 +46,14 @@ def plain_blocks(lines: list[Line]) -> list[Block]:
 
 
 def _add_list_item(blocks: list[Block], start: int, stop: int) -> None:
-    """Items with blank lines between them are one list."""
+    """Add a list item. Items with blank lines between them are one list."""
     if blocks and blocks[-1].kind == "list":
         start = blocks.pop().start
     blocks.append(Block("list", start, stop))
 
 
 def _underlined(lines: list[Line], at: int) -> int:
-    """The level of a heading that starts at this line with an underline below it; 0 if none does."""
+    """Return the level of a heading that starts at this line with an underline below it; 0 if none does."""
     title = lines[at].body
     if at + 1 >= len(lines) or len(title) > _LONGEST_HEADING or is_adornment(title):
         return 0
@@ -64,7 +64,7 @@ def _underlined(lines: list[Line], at: int) -> int:
 
 
 def _lone_heading(body: str) -> int:
-    """The level of a line that stands alone and reads like a heading; 0 if it does not."""
+    """Return the level of a single line that looks like a heading; 0 if it does not."""
     if len(body) > _LONGEST_HEADING or body[-1] in ".,;:!?":
         return 0
     if numbered := _NUMBERED.match(body):

@@ -1,4 +1,4 @@
-"""reStructuredText, and of the plainer texts that follow its conventions (PEPs with their mail-like header)."""
+"""reStructuredText, and the plainer texts that follow its conventions (PEPs with their mail-like header)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _CERTAIN = 1 << 30
 
 
 def signs(start: str) -> int:
-    """Count directives, targets, fields and roles; a header of a PEP is certain."""
+    """Count directives, targets, fields and roles. The header of a PEP counts as certain."""
     return _CERTAIN if _PEP.match(start) else sum(1 for _ in _SIGNS.finditer(start))
 
 
@@ -39,7 +39,7 @@ def rst_blocks(lines: list[Line]) -> list[Block]:
 
 
 class _Scan:
-    """One pass over the lines; levels of headings are given by their style's first appearance."""
+    """One pass over the lines. The level of a heading is the order in which its style first appeared."""
 
     def __init__(self, lines: list[Line]) -> None:
         self.lines = lines
@@ -63,7 +63,11 @@ class _Scan:
         return behind
 
     def _header(self) -> int:
-        """The mail-like header of a PEP: at least two fields, to the first blank line."""
+        """Add the mail-like header of a PEP, at least two fields up to the first blank line, and return the line
+        after it.
+
+        Returns 0 where there is none.
+        """
         behind = end_of_paragraph(self.lines, 0)
         fields = [line for line in self.lines[:behind] if not line.indent]
         if len(fields) < 2 or not all(_HEADER.match(line.body) for line in fields):
@@ -98,11 +102,11 @@ class _Scan:
         return self._add("quote" if line.indent else "paragraph", i, behind)
 
     def _announce(self, behind: int) -> None:
-        """Note whether the text before line ``behind`` ends with ``::``, so that a literal block follows."""
+        """Record whether the text before line ``behind`` ends with ``::``, so that a literal block follows."""
         self.literal_follows = self.lines[behind - 1].body.endswith("::")
 
     def _heading(self, i: int) -> int:
-        """Behind the heading that begins at line ``i``; 0 if none does."""
+        """Add the heading that begins at line ``i`` and return the line after it; 0 if none begins there."""
         lines = self.lines
         first = lines[i]
         if i + 1 >= len(lines) or len(first.body) > SHORT:
@@ -129,7 +133,8 @@ class _Scan:
         return (i == 0 or not self.lines[i - 1].body) and (i + 1 >= len(self.lines) or not self.lines[i + 1].body)
 
     def _explicit(self, i: int) -> int:
-        """A directive, footnote, link target or comment, with what is indented below it."""
+        """Add a directive, footnote, link target or comment, with what is indented below it. Return the line after
+        it."""
         line = self.lines[i]
         behind = max(i + 1, end_of_indented(self.lines, i + 1, line.indent + 1))
         if found := _DIRECTIVE.match(line.body):
@@ -137,7 +142,7 @@ class _Scan:
         return self._add("list" if _NOTE.match(line.body) else "meta", i, behind)
 
     def _definition(self, i: int) -> int:
-        """A term with its definition indented below, or a paragraph that only hangs."""
+        """Add a term with its indented definition, or a paragraph with a hanging indent. Return the line after it."""
         behind = end_of_paragraph(self.lines, i)
         if all(self.lines[k].indent for k in range(i + 1, behind)):
             self._announce(behind)
@@ -148,7 +153,8 @@ class _Scan:
         return self._add("paragraph", i, behind)
 
     def _end_of_items(self, i: int, marker: re.Pattern[str]) -> int:
-        """All items at this indent, with blank lines between them and what is indented below them."""
+        """Return the line after all items at this indent, with the blank lines between them and what is indented
+        below them."""
         lines = self.lines
         indent = lines[i].indent
         last = i
@@ -165,7 +171,7 @@ class _Scan:
         return last
 
     def _table(self, i: int) -> int:
-        """Behind the grid or simple table that begins at line ``i``; 0 if none does."""
+        """Return the line after the grid or simple table that begins at line ``i``; 0 if none does."""
         lines = self.lines
         body = lines[i].body
         if body[0] == "+":
@@ -177,7 +183,7 @@ class _Scan:
                 border = lines[k].body[:1] == "=" and _BORDER.match(lines[k].body[:SHORT])
                 if border and (k + 1 == len(lines) or not lines[k + 1].body):
                     return k + 1
-            self.tables_end = False  # no table ends below this line, so none is looked for again: linear time
+            self.tables_end = False  # no table ends below this line, so later searches are skipped: linear time
         return end_of_paragraph(lines, i)
 
 

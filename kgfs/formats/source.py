@@ -1,4 +1,4 @@
-"""Program source and data in lines: stretches without a blank line, all code."""
+"""Program source and data in lines: each run of lines without a blank one is a code block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""List the formats that are read, and find the one of a file."""
+"""The table of formats, and the function that parses a file in its format."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ FORMATS: tuple[Format, ...] = (
     source.FORMAT,
     plain.FORMAT,
 )
-"""Every format that is read. Of formats with equally many signs the first one is taken, and the last one takes the rest."""
+"""Every format that is read. Among formats with equally many signs the first wins. The last format takes everything
+else."""
 
 SNIFFED = 1 << 16
-"""Characters at the beginning of a text that are looked at where its name tells nothing."""
+"""Characters at the beginning of a text that are inspected where its name tells nothing."""
 ENOUGH_SIGNS = 2
-"""One sign may be chance."""
+"""The number of signs that decide for a format. One sign may be chance."""
 
 
 def parse(name: str, content: bytes) -> Text:
     """Return the Text of a file.
 
-    ``name`` is its path or the last part of that; the extension helps to know the format. For text formats the decoding is exact:
-    ``text.encode(encoding) == content``, with byte-order mark and line ends. Time is linear in the size. UnreadableTextError
-    names what the file seems to be and what can be done.
+    ``name`` is its path or the last part of that; the extension helps to find the format. For text formats the
+    decoding is exact: ``text.encode(encoding) == content``, with byte-order mark and line ends. Takes time linear in
+    the size. Raises UnreadableTextError, which names what the file seems to be and the remedy.
     """
     return format_of(name, content).read(name, content)
 
@@ -36,7 +37,8 @@ def parse(name: str, content: bytes) -> Text:
 def format_of(name: str, content: bytes) -> Format:
     """Return the format of a file: by its signature, else by its extension, else by the signs in its beginning.
 
-    ``.txt``, unknown extensions and none say nothing; such a text is plain unless its beginning shows ENOUGH_SIGNS of one format.
+    ``.txt``, unknown extensions and a missing extension say nothing. Such a text is plain unless its beginning shows
+    ENOUGH_SIGNS of one format.
     """
     for candidate in FORMATS:
         if candidate.signature(content):

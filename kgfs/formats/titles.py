@@ -16,8 +16,11 @@ _HEAD = 1 << 14
 
 
 def title_of(name: str, text: str, blocks: Sequence[Block]) -> str:
-    """A ``title`` field of the front matter or header; else the first heading; else the first line if it is short;
-    else the file's name without folders and extension. One line, never empty for a file that has a name."""
+    """Return the title of a document, on one line. It is never empty for a file that has a name.
+
+    The title is a ``title`` field of the front matter or header; else the first heading; else the first line if it is
+    short; else the file's name without folders and extension.
+    """
     for block in blocks[:3]:
         if block.kind == "meta" and (
             found := _TITLE_FIELD.search(text[block.start : min(block.end, block.start + _HEAD)])
@@ -32,7 +35,7 @@ def title_of(name: str, text: str, blocks: Sequence[Block]) -> str:
 
 
 def _first_short_line(text: str) -> str:
-    """The first line, if it is a short one with words in it."""
+    """Return the first line if it has at most 100 characters and letters in it, else ''."""
     head = text[:_HEAD].removeprefix(MARK).lstrip()
     first = re.split(r"[\r\n]", head, maxsplit=1)[0].strip()
     return words_of(first) if len(first) <= 100 and any(char.isalpha() for char in first) else ""

@@ -1,6 +1,7 @@
-"""Models guess: embedder, grammar, tokenizer, extractors. They keep nothing; what they say is kept by others.
+"""The models: embedder, grammar, token counter and extractors. Their output is a proposal, which other rooms store.
 
-Called by ``ingest`` in the worker process only; the mount never imports this room's runtimes. Runtimes (onnxruntime,
-spaCy, tokenizers, tiktoken) are imported when first used. Objects are safe for one thread at a time unless they say
-otherwise. Missing or wrong model files raise ModelMissingError naming the package that carries them.
+Only ``ingest`` calls this room, in the worker process. The mount never imports the runtimes of this room. Runtimes
+(onnxruntime, spaCy, tokenizers, tiktoken) are imported at their first use. An object may be used by one thread at a
+time unless its docstring says otherwise. A missing or wrong model file raises ModelMissingError, which names the
+package that carries the file.
 """

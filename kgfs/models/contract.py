@@ -1,4 +1,4 @@
-"""What models promise."""
+"""The interfaces of the models (Embedder, Tokens, Extractor) and the values that an extractor takes and returns."""
 
 from __future__ import annotations
 
@@ -11,28 +11,34 @@ import numpy.typing as npt
 
 
 class Embedder(Protocol):
-    """Any number of threads. The same text gives the same vectors, whatever it is embedded with."""
+    """A model that turns texts into vectors.
+
+    Any number of threads may call. The same text gives the same vectors, whichever texts are in the same batch.
+    """
 
     @property
     def model(self) -> str:
-        """Name and hash, as it stands in Readings and vector rows."""
+        """The name and hash of the model, as Readings and vector rows record them."""
         ...
 
     @property
     def dimensions(self) -> int: ...
 
     def embed(self, texts: Sequence[str]) -> list[npt.NDArray[np.float32]]:
-        """For each text its windows, shape (windows, dimensions), rows of length 1. A text longer than the model's
-        window becomes several that cover it to its last token; an empty text is one window."""
+        """Return the windows of each text as one array of shape (windows, dimensions), with rows of length 1.
+
+        A text that is longer than the model's window gives several windows, which cover the text to its last token.
+        An empty text gives one window.
+        """
         ...
 
 
 class Tokens(Protocol):
-    """Counts what a passage is to a language model. Any number of threads."""
+    """A counter of the tokens that a language model sees in a text. Any number of threads may call."""
 
     @property
     def name(self) -> str:
-        """``cl100k_base``, or what stands in for it where the vocabulary is missing."""
+        """``cl100k_base``, or the name of the estimate that replaces it where the vocabulary is missing."""
         ...
 
     def count(self, text: str) -> int: ...
@@ -42,19 +48,22 @@ class Tokens(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """What an extractor sees of one Source."""
+    """The input of an extractor for one Source."""
 
     title: str
     section_path: tuple[str, ...]
     text: str
     context: str = ""
-    """The overlap before the Source: to understand by, never to quote from."""
+    """The overlap before the Source. An extractor may use it to understand the text, and must not quote from it."""
 
 
 @dataclass(frozen=True, slots=True)
 class RawQuote:
-    """A quote as an extractor gives it. Offsets count characters of the passage's text; a model may be wrong about
-    them or paraphrase, validation finds out. -1 for unknown."""
+    """A quote as an extractor returns it, not yet validated.
+
+    Offsets count characters of the passage's text; -1 means unknown. A model may return wrong offsets or paraphrase
+    the text: validation detects both.
+    """
 
     text: str
     start: int = -1
@@ -69,7 +78,7 @@ class RawConcept:
     label: str
     kind: str
     relevance: float
-    """How much the passage is about it, 0 to 1."""
+    """How much of the passage's meaning is about the concept, 0 to 1."""
     frequency: int
     quotes: tuple[RawQuote, ...]
 
@@ -85,14 +94,18 @@ class RawRelationship:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """An extractor's word on one passage, understood but not yet validated."""
+    """The parsed output of an extractor for one passage, not yet validated."""
 
     concepts: tuple[RawConcept, ...]
     relationships: tuple[RawRelationship, ...]
 
 
 class Extractor(Protocol):
-    """Two steps, so that the exact output is kept before anything looks at it."""
+    """A model or a set of rules that finds concepts and relationships in passages.
+
+    Extraction has two steps, ``extract`` and ``parse``, so that the exact output is stored before anything interprets
+    it.
+    """
 
     @property
     def name(self) -> str: ...
@@ -102,28 +115,31 @@ class Extractor(Protocol):
 
     @property
     def model(self) -> str:
-        """What did the work, with versions or hashes."""
+        """The models that made the output, with their versions or hashes."""
         ...
 
     @property
     def prompt_hash(self) -> str:
-        """Of everything but the passage that shapes the output (a prompt, the rules' version)."""
+        """A hash of everything except the passage that shapes the output (a prompt, the version of the rules)."""
         ...
 
     @property
     def billed(self) -> bool:
-        """Whether somebody takes money for each token; then a plan states the cost."""
+        """Whether a provider charges for each token. If so, a plan states the cost."""
         ...
 
     @property
     def takes_known(self) -> bool:
-        """Whether it looks at ``known``; else none are looked for."""
+        """Whether the extractor reads ``known``. If not, callers do not look up known concepts."""
         ...
 
     def extract(self, passages: Sequence[Passage], known: Sequence[str]) -> list[str]:
-        """The raw output (JSON text) for each passage, in order. ``known`` are labels of existing concepts."""
+        """Return the raw output (JSON text) for each passage, in the order of the passages.
+
+        ``known`` are labels of existing concepts.
+        """
         ...
 
     def parse(self, raw: str) -> Extraction:
-        """BadInputError where the output does not have the form it should have."""
+        """Parse a raw output. Raise BadInputError where the output does not have the expected form."""
         ...

@@ -1,1 +1,1 @@
-"""Extractors: what each passage says of concepts and relationships. ``table`` lists them, a module each."""
+"""The extractors, one module each, which find concepts and relationships in passages. ``table`` lists them."""
