@@ -1,1 +1,1 @@
-"""Working: what is owed is claimed, read and published, in order."""
+"""Work: claim jobs from the queue, read documents, publish the Readings in order."""

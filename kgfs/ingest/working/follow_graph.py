@@ -1,9 +1,10 @@
-"""Follow the ledger: carry out in this home's graph what homes that share the ledger published, this home among them.
+"""Bring this home's graph up to the ledger: carry out the publications of all homes that share it, this home
+included.
 
-The ledger has one order, and every home's graph is what a rebuild makes of it. The graph notes in its own file up to which fact
-it has followed. Nothing else changes a graph of a home that shares its ledger: a publication of this home's own is carried out
-here too, once the ledger has it (``shared_commits``). So nothing ever has to be taken back, and each fact may be carried out
-twice, since its commits are known by their ids.
+The ledger has one order, and every home's graph is what a rebuild makes of it. The graph stores in its own file the
+number of the last fact that it has followed. Nothing else changes the graph of a home that shares its ledger: a
+publication of this home is carried out here too, once the ledger has it (``shared_commits``). So no change ever has
+to be rolled back. Each fact may be carried out twice, since its commits are recognised by their ids.
 """
 
 from __future__ import annotations
@@ -22,27 +23,30 @@ from kgfs.stores.locks import locked_within
 from kgfs.stores.stores import Stores
 
 NOTED_EVERY = 1000
-"""Facts that change no graph after which the position is noted all the same: the journal may soon not tell them any more."""
+"""Facts without effect on the graph after which the position is stored all the same. The journal may soon drop them."""
 PATIENCE = 60.0
-"""Seconds to wait for another process of this home that follows."""
+"""Seconds to wait for another process of this home that follows the ledger."""
 
 
 class GraphFollower:
-    """Follows the ledger again and again for one process; one thread at a time. Looks at no fact twice."""
+    """Follow the ledger repeatedly for one process. One thread at a time. No fact is looked at twice."""
 
     def __init__(self, config: Config, stores: Stores) -> None:
         self._config = config
         self._stores = stores
         self._passed = -1
-        """Up to this fact nothing is left to be carried out in this graph."""
+        """The number of the fact up to which this graph has nothing left to carry out; -1 if not known."""
         self._clears = -1
-        """Which graph that was: another process may put one in its place that was derived up to an earlier fact."""
+        """Identifies the graph that ``_passed`` is about: another process may replace the graph by one that was
+        derived up to an earlier fact."""
 
     def follow(self) -> None:
-        """Do what :func:`follow_graph` does, unless another process of the home is at it: then the next call does. Quick where nothing
-        is new."""
+        """Follow the ledger as :func:`follow_graph` does; do nothing while another process of the home follows it.
+
+        Then the next call does the work. Quick where nothing is new.
+        """
         with suppress(BusyError):
-            for _ in range(2):  # the first may put a graph that it derives in place of what was there
+            for _ in range(2):  # the first call may replace the graph by one that it derives
                 if not self.is_behind:
                     return
                 clears = self._stores.graph.clears()
@@ -52,23 +56,26 @@ class GraphFollower:
 
     @property
     def is_behind(self) -> bool:
-        """Whether there may be something to carry out. Quick."""
+        """Whether there may be facts to carry out. Quick."""
         graph = self._stores.graph
         return self._stores.journal.confirmed() != self._passed or graph.clears() != self._clears
 
 
 def follow_graph(config: Config, stores: Stores, patience: float = PATIENCE, *, passed: int = -1) -> int:
-    """Carry out every fact that the ledger is known to have and the graph has not followed; return the number of the last.
+    """Carry out every fact that the ledger is known to have and the graph has not followed; return the number of the
+    last.
 
-    Derives the graph anew where it does not know its position: its file was lost, or is of a home that shared no ledger.
-    One process of the home follows at a time; BusyError where another does for longer than ``patience`` seconds. May be called
-    by any thread, and again after any error or kill. ``passed`` is what an earlier call has returned, if this is the same
-    graph: facts up to there are not looked at again. MissingError where what the garage kept of a document is lost."""
+    Derive the graph anew where it does not know its position: its file was lost, or comes from a home that shared no
+    ledger. One process of the home follows at a time; raise BusyError where another one does for longer than
+    ``patience`` seconds. Any thread may call this, and again after any error or kill. ``passed`` is the result of an
+    earlier call for the same graph: facts up to there are not looked at again. Raise MissingError where the garage
+    has lost objects of a document.
+    """
     with locked_within(config.run / "follow.lock", patience) as ours:
         if not ours:
             raise BusyError(f"{config.home}: another process is bringing the graph up to date. Try again.")
         graph = stores.graph
-        for commit_id in graph.staged():  # by a process that was killed
+        for commit_id in graph.staged():  # staged by a process that was killed
             graph.abandon(commit_id)
         position = graph.followed()
         if position is None:
@@ -107,7 +114,11 @@ def _facts(stores: Stores, after: int, upto: int) -> Iterator[tuple[int, GraphFa
 
 
 def _position_of_former_version(config: Config, stores: Stores) -> int | None:
-    """Return the position that a former version noted in the run folder, where the graph has nothing but what it tells of."""
+    """Return the position that a former version stored in the run folder, if the graph holds exactly the facts up to
+    it.
+
+    Remove that note. None where there is no note or the graph has changed since.
+    """
     note = graph_note(config)
     noted = read_note(note)
     note.unlink(missing_ok=True)

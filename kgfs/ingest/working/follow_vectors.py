@@ -1,4 +1,4 @@
-"""Follow the ledger with vectors that a home keeps in a file: they are those of its graph."""
+"""Bring vectors up to the graph of a home that shares its ledger."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ AT_ONCE = 1000
 
 
 def has_own_vectors(config: Config, stores: Stores) -> bool:
-    """Return whether this home keeps vectors in a file that has to follow a shared ledger. Vectors on a server are written by the home
-    that has its turn."""
+    """Return whether this home keeps vectors in a file that has to follow a shared ledger.
+
+    Vectors on a server are written by the home that has the publishing turn.
+    """
     return stores.journal.sharing and stores.vectors is not None and config.vectors.store == "sqlite"
 
 
@@ -31,9 +33,12 @@ def are_behind(stores: Stores, position: Position) -> bool:
 
 
 def follow_vectors(stores: Stores, position: Position) -> None:
-    """Bring the vectors to the fact that the graph has followed. They are made anew, without asking a model, where their position is not
-    known, or where a server has lost them. Each fact may be carried out twice. MissingError or RotError, once, where what is kept
-    of a document is lost, when all else is done: it gets its rows when it is read again, or ``kgfs check`` misses them."""
+    """Bring the vectors up to the fact that the graph has followed.
+
+    Rebuild them, without asking a model, where their position is not known or a server has lost them. Each fact may
+    be carried out twice. Raise MissingError or RotError, once, where objects of a document are lost, after everything
+    else is done: the document gets its rows when it is read again, and until then ``kgfs check`` reports them.
+    """
     assert stores.vectors is not None
     bound, upto = stores.graph.followed() or 0, position.read()
     lost: KgfsError | None = None
@@ -48,14 +53,14 @@ def follow_vectors(stores: Stores, position: Position) -> None:
             rebuild_vectors(stores)
         except (MissingError, RotError) as error:
             lost = error
-        stores.vectors.erase([], [])  # no trace of what was purged elsewhere
+        stores.vectors.erase([], [])  # leave no trace of what other homes purged
         position.write(bound)
     if lost is not None:
         raise lost
 
 
 def _follow(stores: Stores, vectors: Vectors, facts: list[Fact]) -> MissingError | RotError | None:
-    """What was needed for one of them and is lost."""
+    """Carry out the facts; return the last error about an object that one of them needs and that is lost, else None."""
     replayed = ReplayedVectors(stores, vectors)
     perhaps_gone: set[str] = set()
     for fact in facts:
@@ -69,7 +74,7 @@ def _follow(stores: Stores, vectors: Vectors, facts: list[Fact]) -> MissingError
             perhaps_gone |= set(fact.others)
         elif isinstance(fact, ForgettingDone):
             perhaps_gone |= set(fact.concepts)
-            if fact.purge:  # nothing says any more which concepts it had to do with
+            if fact.purge:  # nothing says any more which concepts the purged documents had
                 perhaps_gone |= {row.item for row in vectors.fetch(Filter(kind="concept"))}
     replayed.carry_out()
     perhaps_gone |= replayed.founded
@@ -81,7 +86,7 @@ def _follow(stores: Stores, vectors: Vectors, facts: list[Fact]) -> MissingError
 
 
 def _left(fact: Fact) -> tuple[str, ...]:
-    """Documents whose concepts may have left with them."""
+    """Return the documents whose concepts may have left the graph with them."""
     match fact:
         case DocumentRead():
             return (*fact.superseded, fact.doc_id) if fact.superseded else ()

@@ -1,12 +1,12 @@
-"""The pipeline of one job: read → match → commit → index, and forgetting.
+"""The pipeline of one job: read → match → commit → index; and forgetting.
 
-``read`` may run for several documents at once; ``publish`` and ``forget`` run one at a time and in order of deposit, so
-that killed, resumed, parallel and rebuilt runs make the same graph. Each step may run twice with the same result:
+``read`` may run for several documents at once. ``publish`` and ``forget`` run one at a time and in order of deposit,
+so that killed, resumed, parallel and rebuilt runs make the same graph. Each step is idempotent:
 
 - a finished Reading is found again by its key;
-- Decisions are kept before they are carried out, and found again if the graph shows them carried out;
+- Decisions are stored before they are carried out, and found again if the graph shows that they were carried out;
 - publishing is idempotent by commit id, vectors by row key, and the fact that ends the job comes last;
-- where homes share the ledger that fact comes first (``Stores.publish``), and graph and vectors follow it.
+- where homes share the ledger, that fact comes first (``Stores.publish``), and graph and vectors follow it.
 """
 
 from __future__ import annotations
@@ -57,15 +57,19 @@ class Pipeline:
     config: Config
     stores: Stores
     compute: Compute
-    """What is known of the models here."""
+    """The models that are configured, as far as this process knows them."""
     clock: StageClock
     engine: Engine
-    """Where documents are read, with the same models."""
+    """Reads documents with the same models."""
 
     def read(self, document: Document, job: Job, progress: Progress) -> Reading:
-        """Any thread. See ``Reader.read`` for errors. What comes back to the graph does so with the Reading it had;
-        what the graph shows is to be read again, and has that Reading only if nothing would read it otherwise now. What
-        was asked for (a job with a run) has a Reading of its own, by the extractor and strategy that were asked for."""
+        """Return the Reading of the document that the job asks for. Any thread may call this.
+
+        Raises the errors of ``Reader.read``. A document that comes back to the graph gets its earlier Reading, if the
+        current ingest version made it and the garage has it. A document that the graph shows is read again, and keeps
+        its Reading only if a new one would be the same. A job with a run has a Reading of its own, by the extractor
+        and strategy of the job.
+        """
         shown = self.stores.graph.document(document.doc_id) is not None
         if document.reading and document.ingest_version == INGEST_VERSION and not shown and not job.run:
             objects = self.stores.garage.objects
@@ -93,9 +97,12 @@ class Pipeline:
     def publish(
         self, document: Document, reading: Reading, still_ours: Callable[[], None], job: Job | None = None
     ) -> None:
-        """Make a Reading visible and end its ``job``. ``still_ours`` raises LostLeaseError when the job is not ours now;
-        it is asked last before the graph changes. In order of deposit, one at a time. Without a job only what the graph
-        shows already is made complete."""
+        """Make a Reading visible and end its ``job``. Call for one document at a time, in order of deposit.
+
+        ``still_ours`` raises LostLeaseError when this worker does not hold the job any more; it is called last before
+        the graph changes. Without a job, only complete a publication that the graph shows already. When this returns,
+        the publication is durable in graph and journal, or, where homes share the ledger, in the ledger.
+        """
         journal, graph = self.stores.journal, self.stores.graph
         vectors_of_reading = self._embedded(document, reading)
         decisions = self._carried_out(document, reading)
@@ -104,7 +111,7 @@ class Pipeline:
         else:
             superseded = tuple(doc_id for doc_id in decisions.supersedes if graph.document(doc_id) is None)
         touched = {c.concept_id for doc in (*superseded, document.doc_id) for c in graph.concepts_of(doc)}
-        if decisions is not None:  # killed after the commit: what they had is not shown any more
+        if decisions is not None:  # killed after the commit: the graph does not show their concepts any more
             touched |= self._ever_had(*superseded, document.doc_id)
         if decisions is None:
             decisions = self._decide(document, reading, vectors_of_reading, superseded, job)
@@ -151,7 +158,8 @@ class Pipeline:
         superseded: tuple[str, ...],
         job: Job | None,
     ) -> Decisions:
-        """Kept in the garage before the graph shows anything of them."""
+        """Match the Reading, store the Decisions in the garage and return them. The graph shows nothing of them
+        before that."""
         names = self.stores.journal.names
         with self.clock.stage("match"):
             decisions = match(
@@ -166,7 +174,7 @@ class Pipeline:
             )
             decisions = without_suppressed(names, document, reading, decisions)
             decisions = replace(decisions, supersedes=superseded)
-            if self.stores.publish is not None:  # homes count epochs each for itself, and their decisions are to differ
+            if self.stores.publish is not None:  # each home counts epochs for itself, and their decisions must differ
                 decisions = replace(decisions, epoch=self.stores.graph.followed() or 0)
             self.stores.garage.objects.put(decisions.key, decisions.encode())
         return decisions
@@ -185,7 +193,7 @@ class Pipeline:
             )
 
     def forget(self, document: Document, commit_id: str) -> None:
-        """Take a document nobody names any more out of graph and index (cascade=orphans). May use the disk reserve."""
+        """Remove a document that has no name left from graph and index (cascade=orphans). May use the disk reserve."""
         DiskReserve(self.config.home).run(lambda: self._forget(document, commit_id))
 
     def _forget(self, document: Document, commit_id: str) -> None:
@@ -194,7 +202,8 @@ class Pipeline:
             self.stores.publish(DocumentForgotten(document.doc_id, "orphans", commit_id, time.time_ns()))
             return
         touched = {concept.concept_id for concept in graph.concepts_of(document.doc_id)}
-        if graph.published(commit_id) is not None:  # killed after the commit: what it had is not shown any more
+        # killed after the commit: the graph does not show its concepts any more
+        if graph.published(commit_id) is not None:
             touched |= self._ever_had(document.doc_id)
         at = time.time_ns()
         graph.forget(commit_id, [document.doc_id], at)
@@ -203,8 +212,11 @@ class Pipeline:
         self.stores.journal.record(DocumentForgotten(document.doc_id, "orphans", commit_id, at))
 
     def _ever_had(self, *doc_ids: str) -> set[str]:
-        """Concepts that were decided about in any of their Readings. What is lost of that leaves rows that ``kgfs check`` finds,
-        and is to keep nobody from going on."""
+        """Return the concepts in any Decisions about these documents.
+
+        Lost Decisions or Readings are skipped. They may leave rows that ``kgfs check`` finds, which must not stop the
+        work.
+        """
         found: set[str] = set()
         for doc_id in doc_ids:
             with suppress(MissingError, RotError):
@@ -212,19 +224,22 @@ class Pipeline:
         return found
 
     def fail(self, document: Document, state: State, reason: str) -> None:
-        """End a job that cannot succeed; the original and its name stay."""
+        """End a job that cannot succeed. The original and its name stay."""
         failed = DocumentFailed(document.doc_id, state.value, reason, time.time_ns(), INGEST_VERSION)
         self.stores.journal.record(failed)
 
     def finish_forgetting(self) -> None:
-        """What was ordered and not carried out to its end: its process was killed. For the one worker."""
+        """Carry out the orders to forget that a killed process left incomplete. Only the one worker may call this."""
         carry_out_forgetting(self.config, self.stores)
 
     def recover(self) -> None:
-        """After a worker that died between a commit to the graph and the note of it: make up for the note, whatever
-        became of the names and the job meanwhile. For the one worker of a home that is alone, before it claims. What lacks its note is the last
-        commit, or came just before those of verbs; what a purge needs to know of is looked for behind them. MissingError
-        or RotError where what is kept of one of them is lost, when all is done that can be."""
+        """Complete the publications of a worker that died between a commit to the graph and its fact in the journal.
+
+        Names and job of the document may have changed meanwhile. For the one worker of a home that shares its ledger
+        with no other, before it claims jobs. A publication without its fact is the last commit, or came just before
+        commits of commands; where a purge is due, all documents with jobs are looked at too. Raise MissingError or
+        RotError where objects of one of them are lost, after everything else is done.
+        """
         graph, names = self.stores.graph, self.stores.journal.names
         for commit_id in graph.staged():
             graph.abandon(commit_id)
@@ -241,7 +256,8 @@ class Pipeline:
         for doc_id in concerned:
             document = names.document(doc_id)
             left = document is not None and document.commit_id and graph.document(doc_id) is None
-            if document is not None and left and names.names_of(doc_id):  # without a name its job does this
+            # the job of a document without a name does this
+            if document is not None and left and names.names_of(doc_id):
                 unindex(self.stores, [doc_id], self._ever_had(doc_id))
                 commit_id = f"forget-{doc_id}-{document.deposit}"
                 self.stores.journal.record(DocumentForgotten(doc_id, "orphans", commit_id, time.time_ns()))
@@ -255,15 +271,19 @@ class Pipeline:
         if document is None or shown is None:
             return
         if document.commit_id and graph.published(document.commit_id) == graph.epoch():
-            return  # the newest commit has its note, and nothing was published of the document after it
+            return  # the newest commit has its fact, and the document was not published after it
         reading = load_reading(self.stores.garage.objects, doc_id, shown.reading)
         decisions = self._carried_out(document, reading)
         if decisions is not None and decisions.commit_id != document.commit_id:
             self.publish(document, reading, lambda: None)
 
     def _carried_out(self, document: Document, reading: Reading) -> Decisions | None:
-        """The Decisions about this Reading that the graph shows already: a kill came before the job was ended. A
-        Document that left and came back has several; what is shown was published last."""
+        """Return the Decisions about this Reading that the graph shows already, since a kill came before the end of
+        the job.
+
+        None where the graph does not show this Reading. A Document that left and came back has several Decisions; the
+        graph shows those that were published last. Raise MissingError where they are not in the garage.
+        """
         shown = self.stores.graph.document(document.doc_id)
         if shown is None or shown.reading != reading.id:
             return None
@@ -281,7 +301,10 @@ class Pipeline:
         return published[max(published)]
 
     def _embedded(self, document: Document, reading: Reading) -> embeddings.Embeddings | None:
-        """By the model of the vectors, which is asked where the Reading was made with another."""
+        """Return the Reading's vectors by the model of the vector store; None without any.
+
+        The model is asked where the Reading was made with another one.
+        """
         objects, vectors = self.stores.garage.objects, self.stores.vectors
         if vectors is not None and vectors.model == self.compute.embedding_model:
             give(objects, self.compute, document, reading, windows=True)
@@ -312,7 +335,10 @@ def _publication(
 
 
 def _scope(job: Job | None) -> Scope:
-    """What the document of a job is compared with. One that is read again because somebody asked is not compared with
-    what it said before: it would only say it again. Where the whole ontology is read anew, it is compared only with what
-    was read since that was asked for, as if for the first time."""
+    """Return what the document of a job is matched with.
+
+    A document that is read again on request is not matched with its own former mentions, since they would only repeat
+    themselves. Where the whole ontology is read anew, the document is matched only with what was read since the
+    request, as if for the first time.
+    """
     return Scope(job.since, job.doc_id) if job and job.run else EVERYTHING

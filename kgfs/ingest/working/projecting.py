@@ -1,7 +1,7 @@
 """Keep the projection to Neo4j up to the graph, in threads of the worker. Nothing in the home waits for them.
 
-Homes that share a garage have one projection: the one that holds the lease ``project`` writes it, takes that lease when its graph has
-moved, and gives it back when nothing has moved for a while.
+Homes that share a garage have one projection. The home that holds the lease ``project`` writes it. A home takes the
+lease when its graph has changed, and releases it when nothing has changed for RELEASED_AFTER seconds.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ from kgfs.stores.projection.progress import note, noted
 from kgfs.stores.projection.source import Catalog, State, VersionLinks, state_of
 from kgfs.stores.stores import Stores
 
-if TYPE_CHECKING:  # the driver, which is loaded in the thread that asks
+if TYPE_CHECKING:  # the driver, which is loaded in the thread that uses it
     from kgfs.stores.projection.projection import Compared, Projection
 
 Answer = TypeVar("Answer")
 
 LEASE = "project"
 LOOK = 1.0
-"""Seconds between looks at the home's own graph. The server is not asked while that stands still."""
+"""Seconds between polls of the home's own graph. The server is not asked while the graph does not change."""
 RETRY = 5.0
-"""Seconds until a server that was away is asked again, at first; then twice as many each time, RETRY_AT_MOST at most."""
+"""Seconds until a server that was away is asked again. The pause doubles after each failure, up to RETRY_AT_MOST."""
 RETRY_AT_MOST = 60.0
 RELEASED_AFTER = 30.0
-"""Seconds after which the lease is given back while the graph stands still."""
+"""Seconds without a change of the graph after which the lease is released."""
 NOTED_EVERY = 1.0
-"""Seconds between notes of how many rows are written, while all are."""
+"""Seconds between progress notes while all rows are written."""
 
 log = logging.getLogger("kgfs.projection")
 
 
 def catalog_of(names: Names) -> Catalog:
-    """Return what the projection takes from the names of a home."""
+    """Return what the projection needs of a home's names."""
 
     def ontologies() -> dict[str, str]:
         return {ontology.id: ontology.name for ontology in names.ontologies()}
@@ -77,14 +77,14 @@ def catalog_of(names: Names) -> Catalog:
 
 
 def origin_of(config: Config) -> str:
-    """Return what the homes have in common whose graphs are the same: the garage that they share, or the home itself."""
+    """Return what identifies homes with equal graphs: the garage that they share, or the home itself."""
     garage = config.garage_store
     return f"{garage.bucket}/{garage.prefix.strip('/')}" if garage.shared else host_id(config)
 
 
 @contextmanager
 def projecting(config: Config, stores: Stores) -> Iterator[Projecting | None]:
-    """Keep the projection up to the graph while this lasts; nothing where none is configured."""
+    """Keep the projection up to the graph while the context lasts; yield None where none is configured."""
     if config.graph.store != "neo4j":
         yield None
         return
@@ -97,7 +97,8 @@ def projecting(config: Config, stores: Stores) -> Iterator[Projecting | None]:
 
 
 class Projecting:
-    """:meth:`start` once, :meth:`stop` once, from any thread."""
+    """The thread that keeps the projection up to the graph. Any thread may call :meth:`start` once and :meth:`stop`
+    once."""
 
     def __init__(self, config: Config, stores: Stores) -> None:
         assert isinstance(stores.graph, SqliteGraph)
@@ -109,7 +110,7 @@ class Projecting:
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="kgfs-projecting", daemon=True)
         self._done: tuple[State, dict[str, str]] | None = None
-        """The graph and the names as they are on the server, as far as this process knows."""
+        """State of graph and names on the server, as far as this process knows; None if not known."""
         self._pause = RETRY
         self._not_before = 0.0
         self._holding: Holding | None = None
@@ -122,12 +123,13 @@ class Projecting:
         self._thread.start()
 
     def stop(self) -> None:
-        """Return within a few seconds, whatever the server does. What was begun is gone on from by the next worker."""
+        """Stop the thread; return within a few seconds, whatever the server does. The next worker continues an
+        interrupted pass."""
         self._stopping.set()
         self._thread.join(3.0)
 
     def finish(self, seconds: float) -> None:
-        """Wait until the server is where the graph is, it is away, or so many seconds have passed."""
+        """Wait until the server has the state of the graph, the server is away, or ``seconds`` have passed."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline and noted(self._config).away_since is None and self._done != self._now():
             self._stopping.wait(0.1)
@@ -140,7 +142,7 @@ class Projecting:
     def _run(self) -> None:
         try:
             while True:
-                with suppress(KgfsError):  # of a disk that does not take the note: it is looked at again
+                with suppress(KgfsError):  # the disk did not take the note: the next round looks again
                     self._look()
                 if self._stopping.wait(LOOK):
                     return
@@ -183,7 +185,7 @@ class Projecting:
     # --------------------------------------------------------------------------------------- whose turn it is
 
     def _may_write(self) -> bool:
-        """Whether no other home writes the projection. Asks the bucket where homes share it."""
+        """Return whether no other home writes the projection. Asks the bucket where homes share it."""
         if not self._stores.journal.sharing:
             return True
         if self._holding is None:
@@ -202,11 +204,11 @@ class Projecting:
     def _release(self) -> None:
         if self._holding is not None:
             holding, self._holding = self._holding, None
-            with suppress(KgfsError):  # it runs out
+            with suppress(KgfsError):  # the lease expires
                 holding.close()
 
     def _look_at_another(self, now: tuple[State, dict[str, str]]) -> None:
-        """Note how far the home is that writes the projection."""
+        """Note how far the home has come that writes the projection."""
         self._not_before = time.monotonic() + RETRY
         position = self._in_thread(lambda projection: projection.position())
         told: dict[str, Any] = {
@@ -252,8 +254,12 @@ class Projecting:
             self._done = now
 
     def _in_thread(self, work: Callable[[Projection], Answer]) -> Answer:
-        """Return what ``work`` returns or raises. LostLeaseError when it is to end, TimedOutError when the server was cut off without
-        a word: then it is left to its thread, whose writes are refused once another home, or the next pass, took over."""
+        """Run ``work`` in a thread of its own; return what it returns or raise what it raises.
+
+        Raise LostLeaseError when the lease is lost or the worker stops, and TimedOutError when the server stopped
+        answering. Then the thread is abandoned, and the server refuses its writes once another home, or the next
+        pass, has taken over.
+        """
         if self._projection is None:
             from kgfs.stores.projection.projection import Projection
 
@@ -279,7 +285,7 @@ class Projecting:
                 return answered.result(LOOK / 4)
             except TimeoutError:
                 if answered.done():
-                    raise  # its own
+                    raise  # the error of the work itself
             overdue = projection.connection.is_overdue
             if overdue or not self._holds():
                 cancelled.set()
@@ -293,8 +299,10 @@ class Projecting:
 
 
 def write_anew(config: Config, stores: Stores, progress: Callable[[int, int], None]) -> None:
-    """Make the projection anew, for a verb that has its home's worker's place. BusyError where another home writes it now, and does not
-    let go within a minute."""
+    """Write the projection anew, for a command that holds its home's worker lock.
+
+    Raise BusyError where another home writes it and does not release the lease within a minute.
+    """
     assert isinstance(stores.graph, SqliteGraph)
     from kgfs.stores.projection.projection import Projection
 
@@ -330,7 +338,10 @@ def _only_writer(config: Config, stores: Stores, patience: float = 60.0) -> Iter
 
 
 def tell_of_comparison(config: Config, compared: Compared) -> str:
-    """Tell, in the home's log, how the projection of a former kgfs differs from the graph of the home."""
+    """Log how the projection of a former kgfs differs from the graph of the home, and return the message.
+
+    A difference is added to the home's error log, agreement to the ordinary log.
+    """
     where = f"{config.graph.uri}: the graph '{config.graph.namespace}' there is of a former kgfs"
     if not compared.counts:
         said = f"{where}, and has the same documents, concepts and relationships. It is written anew in today's form."

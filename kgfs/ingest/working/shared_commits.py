@@ -1,4 +1,4 @@
-"""Change the graphs of all homes that share a ledger: the ledger takes the change first, then each home carries it out."""
+"""Change the graphs of all homes that share a ledger: append the change to the ledger first, then carry it out."""
 
 from __future__ import annotations
 
@@ -15,22 +15,25 @@ from kgfs.stores.journal.facts import GraphFact
 from kgfs.stores.stores import Stores
 
 Exchange = Callable[[Stores], object]
-"""Delivers what this home has recorded, and learns what the others have."""
+"""Delivers what this home has recorded, and fetches what the others have."""
 
 
 class SharedCommits:
-    """For the home that has its turn; one thread. The lease of the turn only saves others work: what holds is that a fact says up to
-    which of the others' facts its home had followed (``GraphFact``), and that the ledger takes none that is too late."""
+    """Publish facts for the home that has the publishing turn. One thread.
+
+    The lease of the turn only prevents wasted work. Correctness comes from the ledger: a fact names the last fact of
+    other homes that its home had followed (``GraphFact``), and the ledger refuses a fact that is too late.
+    """
 
     def __init__(self, config: Config, stores: Stores, exchange: Exchange) -> None:
-        """Brings the graph to where the ledger is; errors as of :func:`.follow_graph`."""
+        """Bring the graph up to the ledger; raises the errors of :func:`.follow_graph`."""
         self._config = config
         self._stores = stores
         self._exchange = exchange
         self._follows = follow_graph(config, stores)
         self._position = position_of(config, stores) if stores.vectors is not None else None
         self.stores = replace(stores, publish=self._publish)
-        """The same, to change the graph with."""
+        """The same stores, with ``publish`` set, to change the graph with."""
 
     @property
     def is_overtaken(self) -> bool:
@@ -38,13 +41,15 @@ class SharedCommits:
         return self._stores.journal.changed_elsewhere() > self._follows
 
     def follow_vectors(self) -> None:
-        """Bring the vectors to where the graph is, in a file of this home or on a server that all share; errors as of
-        :func:`.follow_vectors`."""
+        """Bring the vectors up to the graph, in a file of this home or on a server that all homes share.
+
+        Raises the errors of :func:`.follow_vectors`.
+        """
         if self._position is not None:
             follow_vectors(self._stores, self._position)
 
     def conclude(self) -> None:
-        """Before the turn ends: let the next home know how far the vectors are."""
+        """Store the position of the vectors for the next home. Call before the turn ends."""
         if self._position is not None:
             self._position.conclude()
 

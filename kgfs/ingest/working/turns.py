@@ -1,9 +1,10 @@
-"""Whose turn it is: to read a document, and to change the graph.
+"""Coordinate which worker reads a document and which worker changes the graph.
 
-The graph of a home that shares its ledger with no other is its worker's (``stores.worker_lock``). Of homes that share a ledger
-each document is read by one, under a lease of its own, and one at a time publishes, under the lease ``publish``, so that
-documents are matched in order of deposit whoever read them. What is published is carried out by all of them alike
-(``follow_graph``), once the ledger has it (``shared_commits``).
+The graph of a home that shares its ledger with no other home belongs to the home's worker (``stores.worker_lock``).
+Among homes that share a ledger, each document is read by one worker, under a lease of its own. One worker at a time
+publishes, under the lease ``publish``, so that documents are matched in order of deposit whichever worker read them.
+Each home carries out every publication in the same way (``follow_graph``), once the ledger has it
+(``shared_commits``).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from kgfs.stores.leases.contract import Lease
 from kgfs.stores.leases.holding import Holding
 from kgfs.stores.stores import Stores
 
-if TYPE_CHECKING:  # models, which a verb that changes the graph may not need
+if TYPE_CHECKING:  # models, which a command that changes the graph may not need
     from kgfs.ingest.working.follow_graph import GraphFollower
     from kgfs.ingest.working.pipeline import Pipeline
     from kgfs.ingest.working.shared_commits import Exchange, SharedCommits
@@ -32,17 +33,17 @@ OVERTAKEN = (
     "Another machine changed its graph meanwhile. If it was first, this was not carried out: look, and try again."
 )
 LOOK = 0.5
-"""Seconds between looks whether another has let go."""
+"""Seconds between polls of a lease that another worker holds."""
 KEEP_UP_EVERY = 0.1
-"""Seconds between looks at what others did, while they have their turns. Asks no server."""
+"""Seconds between polls for facts of other homes while they publish. A poll asks no server."""
 SERVER_EVERY = 30.0
-"""Seconds between looks whether vectors on a server, which homes share, hold what was published."""
+"""Seconds between polls whether vectors on a shared server contain everything that was published."""
 KEEP_UP_AGAIN = 5.0
-"""The same after one that failed."""
+"""Seconds until facts of other homes are polled again after a failure."""
 
 
 class Turns(Protocol):
-    """For the one worker of a home; ``holds`` may be asked by any thread."""
+    """Leases to read and to publish, for the one worker of a home. Any thread may call ``holds``."""
 
     @property
     def shared(self) -> bool:
@@ -50,45 +51,54 @@ class Turns(Protocol):
         ...
 
     def prepare(self) -> bool:
-        """Before anything is claimed. What was ordered is carried out, which keeps nothing waiting that another does: False while
-        another has its turn, and this is to be called again when there is nothing else to do."""
+        """Carry out recorded orders to forget, before anything is claimed.
+
+        Return False while another worker has the publishing turn: then call this again when there is nothing else to
+        do. Work that another worker does keeps nothing waiting here.
+        """
         ...
 
     def publisher(self) -> Pipeline | None:
-        """The pipeline to publish with; None while another machine publishes. What was done before is seen by it."""
+        """Return the pipeline to publish with; None while another machine publishes. The pipeline sees all earlier
+        publications."""
         ...
 
     def pass_on(self) -> None:
-        """Another may publish now. Harmless where it is not this one's turn."""
+        """Give the publishing turn back, so that another worker may publish. No effect without the turn."""
         ...
 
     def step_aside(self, seconds: float) -> None:
-        """What is tried here fails by what another may not suffer from, a full disk or a server that only this one does not
-        reach: who can publishes, and this one does not ask for its turn again for so long. Errors as of :meth:`pass_on`;
-        the turn is another's all the same. Where who gives turns is not reached it stays, and runs out by itself."""
+        """Give the publishing turn back and do not ask for it for ``seconds``.
+
+        For failures that other machines may not have: a full disk, or a server that only this machine does not reach.
+        Raises the errors of :meth:`pass_on`; the turn is given back all the same. Where the lease store is not
+        reached, the turn stays here until its lease expires.
+        """
         ...
 
     def keep_up(self, *, now: bool = False) -> None:
-        """To be called often while it is not this one's turn, which may never come: what others did is done to what only this
-        home has, some seconds later or ``now``. Quick where they did nothing; while a server is away, that is made up for
-        later."""
+        """Apply publications of other homes to the stores that only this home has, some seconds late or ``now``.
+
+        Call this often while another worker has the publishing turn, since this worker may never get it. Quick where
+        nothing was published. While a server is away, the work is postponed.
+        """
         ...
 
     def begin(self, doc_id: str) -> Lease | None:
-        """To read that document; None while another reads it."""
+        """Take the lease to read this document; None while another machine reads it."""
         ...
 
     def holds(self, lease: Lease) -> bool:
-        """Whether it is still this one's, as far as is known here."""
+        """Return whether this worker still holds the lease, as far as is known here."""
         ...
 
     def end(self, lease: Lease) -> None:
-        """It is read, or given up."""
+        """Release the lease of a document that was read or given up."""
         ...
 
 
 class Alone:
-    """Always ours."""
+    """Turns of a home that shares its ledger with no other home: every lease is granted."""
 
     shared = False
 
@@ -133,16 +143,22 @@ class Together:
         self._follower: GraphFollower | None = None
         self._server_next = 0.0
         self._told: set[str] = set()
-        """What could not be done for something that is lost."""
+        """Errors about lost objects that are logged already."""
 
     shared = True
 
     def prepare(self) -> bool:
-        """What was ordered is carried out even where no document waits for its turn. Who has it did that when it began."""
+        """Take the publishing turn where orders are due, even if no document waits for it.
+
+        The orders are carried out when the turn begins, so nothing is left to do while this worker holds it.
+        """
         return not self._pipeline.stores.journal.names.forgettings_count() or self.publisher() is not None
 
     def _is_server_behind(self) -> bool:
-        """Whether vectors on a server lack what is published, since the home that published it was killed. Looked at seldom."""
+        """Return whether vectors on a shared server lack publications, since the home that published them was killed.
+
+        Looks at most every SERVER_EVERY seconds.
+        """
         if time.monotonic() < self._server_next:
             return False
         self._server_next = time.monotonic() + SERVER_EVERY
@@ -162,12 +178,12 @@ class Together:
             if self._holding.holds(lease) and not self._holding.wanted(lease) and not commits.is_overtaken:
                 return publisher
             self.pass_on()
-            # Longer than the others' looks, so that it is one of them who has it next.
+            # Longer than the pause between the polls of other workers, so that one of them takes the lease next.
             self._not_before = time.monotonic() + 2 * LOOK
         if time.monotonic() < self._not_before:
             return None
         self._not_before = time.monotonic() + LOOK
-        self.keep_up()  # what takes long, while others may go on
+        self.keep_up()  # do the slow part before the lease is taken, while other workers may publish
         if self._follower is None or self._follower.is_behind:
             return None
         lease_now = self._holding.take(PUBLISH)
@@ -201,7 +217,7 @@ class Together:
             self._holding.release(lease)
 
     def step_aside(self, seconds: float) -> None:
-        # One that could not be given back would keep this machine, too, from going on when the server is there again.
+        # Without a turn that can surely be given back, this machine could not go on when the server is back.
         if self._ours is None or not self._holding.surely_holds(self._ours[0]):
             return
         try:
@@ -232,8 +248,11 @@ class Together:
 
     @contextmanager
     def _as_far_as_possible(self) -> Iterator[None]:
-        """What one document or one order has lost in the garage ends no turn, else it would end everybody's for good: it is said once,
-        and tried again at the next."""
+        """Log errors about what one document or one order has lost in the garage, each once, and go on.
+
+        Such an error must not end the turn, since it would end the turn of every worker for good. The work is tried
+        again at the next turn. LostLeaseError, FullError and errors of servers that are away are raised.
+        """
         try:
             yield
         except (LostLeaseError, FullError, *AWAY):
@@ -255,7 +274,7 @@ class Together:
 
 @contextmanager
 def taking_turns(pipeline: Pipeline, exchange: Exchange) -> Iterator[Turns]:
-    """For a worker: those that its graph, and its ledger, ask for."""
+    """Yield the turns that a worker needs for this graph and ledger."""
     stores = pipeline.stores
     if _is_alone(stores):
         yield Alone(pipeline)
@@ -265,15 +284,18 @@ def taking_turns(pipeline: Pipeline, exchange: Exchange) -> Iterator[Turns]:
         try:
             yield together
         finally:
-            with suppress(KgfsError):  # who is next makes up for what was not delivered
+            with suppress(KgfsError):  # the next publisher makes up for facts that were not delivered
                 together.pass_on()
 
 
 @contextmanager
 def only_changer(config: Config, stores: Stores, exchange: Exchange, patience: float = 120.0) -> Iterator[Stores]:
-    """For a verb that has its home's worker's place: the stores to change the graph with, while no other machine does.
-    BusyError if that is not to be had within ``patience`` seconds, or where another did all the same: then what was done may
-    have to be done anew by the next worker, and what was decided to be said again."""
+    """Yield the stores to change the graph with, while no other machine changes it.
+
+    For a command that holds its home's worker lock. Raise BusyError if the publishing turn is not free within
+    ``patience`` seconds. Raise BusyError too where another machine changed the graph all the same: then the next worker
+    may have to repeat the work, and a person may have to repeat a decision.
+    """
     if _is_alone(stores):
         yield stores
         return
@@ -299,8 +321,10 @@ def only_changer(config: Config, stores: Stores, exchange: Exchange, patience: f
 
 @contextmanager
 def only_deriver(config: Config, stores: Stores, exchange: Exchange, *, whole: bool) -> Iterator[Stores]:
-    """The same for a verb that derives the graph anew, ``whole`` or in part, which concerns nobody else where it is the home's
-    own: no turn is waited for then."""
+    """Yield the stores for a command that derives the graph anew, ``whole`` or in part.
+
+    Where the graph is the home's own, this concerns no other home, and no turn is waited for.
+    """
     if _is_alone(stores):
         yield stores
         return
@@ -313,7 +337,7 @@ def only_deriver(config: Config, stores: Stores, exchange: Exchange, *, whole: b
 
 
 def _is_alone(stores: Stores) -> bool:
-    """Whether no other machine has to do with the graph."""
+    """Return whether no other machine shares the graph."""
     return not stores.journal.sharing
 
 

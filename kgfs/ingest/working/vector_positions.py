@@ -1,4 +1,5 @@
-"""Up to which fact of the ledger vectors hold what was published: vectors in a file of this home, or on a server that homes share."""
+"""Position of vectors in the ledger: the last fact that vectors in a file of this home, or on a shared server,
+contain."""
 
 from __future__ import annotations
 
@@ -13,30 +14,30 @@ from kgfs.stores.positions import POSITIONS
 from kgfs.stores.stores import Stores
 
 WRITTEN_EVERY = 100
-"""Facts after which the position on a server is written anew. Facts behind it are carried out again by the next home that writes
-there, which is harmless."""
+"""Facts after which the position on a server is written again. The next publisher repeats later facts, which is
+harmless."""
 
 
 class Position(Protocol):
     def read(self) -> int | None:
-        """Return the number of the last fact that the vectors hold; None where that is not known."""
+        """Return the number of the last fact that the vectors contain; None where that is not known."""
         ...
 
     def write(self, fact: int) -> None:
-        """Note it. May be late: see :meth:`conclude`."""
+        """Store the position. It may be visible to others only after :meth:`conclude`."""
         ...
 
     def conclude(self) -> None:
-        """See to it that others read what was written last."""
+        """Make the last position that was written visible to others."""
         ...
 
     def forget(self) -> None:
-        """Let nobody know any more, before the vectors are made anew."""
+        """Remove the position, before the vectors are made anew."""
         ...
 
 
 def position_of(config: Config, stores: Stores) -> Position:
-    """Return that of the vectors of these stores, which must have some."""
+    """Return the position of the vectors of these stores, which must have vectors."""
     assert stores.vectors is not None
     if config.vectors.store == "sqlite":
         return NotedPosition(config, stores.vectors.model)
@@ -64,8 +65,12 @@ class NotedPosition:
 
 
 class SharedPosition:
-    """An object of the bucket, ``positions/vectors-<place and model>/<fact>``, for vectors on a server. The highest fact counts, since
-    the home that has its turn writes there; each one removes those before."""
+    """An object of the bucket, ``positions/vectors-<hash of server, prefix and model>/<fact>``, for vectors on a
+    server.
+
+    The highest fact counts, since only the home that has the publishing turn writes there. Each write removes the
+    earlier objects.
+    """
 
     def __init__(self, config: Config, objects: Objects, model: str) -> None:
         place = f"{config.vectors.url.rstrip('/')} {config.vectors.prefix} {model}"

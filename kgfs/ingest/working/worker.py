@@ -1,10 +1,11 @@
-"""The worker: claims what is owed, reads documents side by side, publishes them in order of deposit.
+"""The worker: claims jobs, reads documents in parallel and publishes them in order of deposit.
 
-While it works it also settles what dead mounts left behind and ships the ledger, so nothing waits for a mount to come
-back. A worker that is killed loses nothing: its leases run out, its Readings and Records are found again.
+While it works, it also settles files that dead mounts left behind and ships the ledger, so neither waits for a mount
+to come back. A worker that is killed loses nothing: its leases expire, and the next worker finds its Readings and
+Records.
 
-Where several machines share the graph one of their workers publishes, in the same order, what any of them has read; the
-others read ahead of it (``turns``).
+Where several machines share the graph, one of their workers at a time publishes, in the same order, what any of them
+has read. The others read ahead (``turns``).
 """
 
 from __future__ import annotations
@@ -28,17 +29,18 @@ from kgfs.stores.leases.contract import Lease
 from kgfs.stores.readings import Reading
 
 IDLE = 0.1
-"""Seconds between looks at the journal when nothing is owed."""
+"""Seconds between polls of the journal when no job is due."""
 ARRIVING = 0.5
-"""Seconds between looks at a document that is to be forgotten while its bytes may be about to get another name."""
+"""Seconds between polls for a document that is to be forgotten while the same bytes wait to be settled under another
+name."""
 RETRY = 5.0
 """Seconds before a failed attempt is repeated, times the number of attempts."""
 FAR_AHEAD = 16
-"""Documents held at once while another machine publishes, those among them that are read already."""
+"""Limit of claimed documents while another machine publishes, including those that are read already."""
 ORDERED_AGAIN = 600.0
-"""Seconds between attempts at what is ordered to be forgotten and failed, after the first."""
+"""Seconds between attempts at orders to forget that failed, after the first attempt."""
 FATAL = 12
-"""Attempts after which a document that keeps ending its worker (by memory, say) is given up."""
+"""Number of attempts after which a document that keeps killing its worker (by memory use, for example) is given up."""
 
 log = logging.getLogger("kgfs.worker")
 
@@ -48,26 +50,33 @@ class _Claim:
     job: Job
     document: Document
     renewed: float
-    """When its lease was last renewed from here (monotonic seconds)."""
+    """When this worker last renewed the lease of the job (monotonic seconds)."""
     reading: Future[Reading] | None = None
-    """None for a ``forget``, and while another machine reads it."""
+    """The reading that runs here; None for a ``forget`` job, and while another machine reads the document."""
     lease: Lease | None = None
-    """Over the machines, while it is read here."""
+    """Lease over all machines while the document is read here."""
     look_at: float = 0.0
-    """When it is worth trying again to read it here."""
+    """When to try again to read the document here (monotonic seconds)."""
     failures: int = 0
     resting_until: float = 0.0
-    """After a failure it is tried again here, holding its place: later documents are published after it."""
+    """When to retry after a failure (monotonic seconds). The claim keeps its place: later documents are published
+    after it."""
 
 
 class Worker:
-    """One a home (see ``stores.worker_lock``). ``run`` is called by one thread; ``stop`` by any."""
+    """The worker of a home. Only one runs per home (see ``stores.worker_lock``).
+
+    One thread calls ``run``; any thread may call ``stop``.
+    """
 
     def __init__(
         self, pipeline: Pipeline, errors: ErrorLog, chores: Callable[[], None], turns: Turns | None = None
     ) -> None:
-        """``chores`` is called between documents and while idle: settling and shipping. Quick when nothing is due. Without
-        ``turns`` nobody else works on the graph."""
+        """Create a worker that calls ``chores`` between documents and while idle.
+
+        ``chores`` settles and ships, and must be quick when nothing is due. Without ``turns`` no other machine works
+        on the graph.
+        """
         self._pipeline = pipeline
         self._errors = errors
         self._chores = chores
@@ -78,18 +87,19 @@ class Worker:
         self._engine = pipeline.engine
         self.finished = 0
         self._away: KgfsError | None = None
-        """What a server that is waited for said last."""
+        """The last error of a server that this worker waits for; None while no server is waited for."""
         self._tried = 0
-        """How often it has been asked since."""
+        """How often the server has been tried since it went away."""
         self._ordered: dict[str, float] = {}
-        """When what is ordered to be forgotten is taken for left by who ordered it, or is tried again."""
+        """Order id → when to carry the order out here (monotonic seconds): the process that recorded it has abandoned
+        it by then, or a failed attempt is due again."""
         self._waits_for_turn = False
-        """Whether what was ordered waits until another machine has let go."""
+        """Whether orders wait until another machine gives the publishing turn back."""
         self._told: set[str] = set()
-        """What could not be done before the documents."""
+        """Errors of the preparation that are logged already."""
 
     def stop(self) -> None:
-        """Let the documents in work go (their leases are given back) and return from ``run``."""
+        """Make ``run`` return, and give back the leases of the documents in work."""
         self._stopping.set()
 
     def run(
@@ -101,10 +111,13 @@ class Worker:
         prepare: Callable[[], None] = lambda: None,
         begin: Callable[[], None] = lambda: None,
     ) -> bool:
-        """Work until stopped; with ``until_idle`` until nothing is owed, or until a server has been away for too long: what
-        it says is raised then, and the work stays owed. ``watch`` is called after each look, also in vain. Whether it ended because
-        ``give_way`` asked for that, which is asked before each look. ``prepare`` is called before anything is claimed,
-        again and again while a server that it needs is away, and ``begin`` when that is over, also where it failed."""
+        """Work until stopped, or with ``until_idle`` until no job is due; return whether ``give_way`` ended the work.
+
+        With ``until_idle``, raise the error of a server that has been away for too many attempts; the jobs stay due.
+        ``watch`` is called after each round, also after a failed one. ``give_way`` is asked before each round.
+        ``prepare`` is called before anything is claimed, and is repeated while a server that it needs is away.
+        ``begin`` is called when the preparation is over, even where it failed.
+        """
         claims: list[_Claim] = []
         self._pipeline.stores.journal.jobs.free()
         prepared = False
@@ -126,10 +139,10 @@ class Worker:
                     except AWAY as error:
                         self._waits_for(error)
                         self._stopping.wait(RETRY)
-                    except LostLeaseError as error:  # while a turn began: it had waited for as long as that lasts
+                    except LostLeaseError as error:  # while a turn began: that had taken longer than its lease
                         log.info("the turn is another's by now: %s", error)
                         self._stopping.wait(LOOK)
-                    except KgfsError as error:  # the journal itself, by a full disk: what is held waits here
+                    except KgfsError as error:  # the journal itself failed, by a full disk: claims wait here
                         self._errors.add("worker", error)
                         if self._turns.shared:
                             self._let_go_of_read(claims)
@@ -139,7 +152,7 @@ class Worker:
                     left = self._left_ordered() if idle else []
                     if idle and (left or self._waits_for_turn):
                         prepared = self._prepare(lambda: None)
-                        # From now on, since an attempt that is refused may take long.
+                        # Set the time before the attempt, since an attempt that is refused may take long.
                         self._ordered |= dict.fromkeys(left, time.monotonic() + ORDERED_AGAIN)
                         if self._waits_for_turn:
                             self._stopping.wait(LOOK)
@@ -154,20 +167,26 @@ class Worker:
         return False
 
     def _left_ordered(self) -> list[str]:
-        """Forgettings that wait, since their verb noted them and does not carry them out: it was killed, a server was away, or
-        has not the memory. What failed is tried again now and then."""
+        """Return the orders to forget that the recording process does not carry out.
+
+        The process was killed, a server was away, or memory was short. An order that failed is returned again every
+        ORDERED_AGAIN seconds.
+        """
         now, names = time.monotonic(), self._pipeline.stores.journal.names
         orders = [owed.order for owed in names.forgettings()] if names.forgettings_count() else []
         self._ordered = {order: self._ordered.get(order, now + RETRY) for order in orders}
         return [order for order, at in self._ordered.items() if at <= now]
 
     def _prepare(self, prepare: Callable[[], None]) -> bool:
-        """Do what comes before all documents; whether nothing of it waits for a server. What fails is said once, however often it
-        is tried."""
+        """Run the steps that come before all documents; return whether they are complete.
+
+        False means that a server is away or that the publishing turn was lost. Other errors do not stop the worker;
+        each is logged once, however often it occurs.
+        """
         for step in (prepare, self._prepare_turns):
             try:
                 step()
-            except LostLeaseError:  # somebody wants the place, or it ends
+            except LostLeaseError:  # another machine wants the turn, or its lease expires
                 return False
             except AWAY as error:
                 self._waits_for(error)
@@ -184,7 +203,7 @@ class Worker:
         self._waits_for_turn = not self._turns.prepare()
 
     def _waits_for(self, error: KgfsError, **about: str | int) -> None:
-        """Note that a server is away, once while it is."""
+        """Keep the error of a server that is away, and log it once per absence."""
         if self._away is None:
             self._tried = 0
             self._errors.add("worker", error, **about)
@@ -192,9 +211,10 @@ class Worker:
         self._tried += 1
 
     def _look(self, claims: list[_Claim], pool: ThreadPoolExecutor) -> bool:
-        """Take what there is room for and finish the oldest claim if it is ready; whether anything is held."""
-        for held in claims:  # first: publishing the one before may have taken longer than their leases last
-            with suppress(LostLeaseError):  # found out when its turn comes
+        """Claim jobs while there is room, and finish the oldest claim if it is ready; return whether there are
+        claims."""
+        for held in claims:  # first, since publishing may have taken longer than leases last
+            with suppress(LostLeaseError):  # noticed when the claim is published
                 self._keep_lease(held)
         while self._has_room(claims) and (claim := self._claim()):
             claims.append(claim)
@@ -214,14 +234,18 @@ class Worker:
         return True
 
     def _has_room(self, claims: list[_Claim]) -> bool:
-        """What another machine reads, or what waits for another to publish it, takes none."""
+        """Return whether another job may be claimed.
+
+        Documents that another machine reads, or that wait for another machine to publish them, take no room up to
+        FAR_AHEAD.
+        """
         return self._in_work(claims) < self._engine.held and len(claims) < max(self._engine.held, FAR_AHEAD)
 
     def _in_work(self, claims: list[_Claim]) -> int:
         return sum(claim.reading is not None or claim.job.kind == "forget" for claim in claims)
 
     def _still_owed(self, claims: list[_Claim]) -> list[_Claim]:
-        """Without those that another machine has finished."""
+        """Return the claims that are still due, without those that another machine has finished."""
         owed = {(job.kind, job.doc_id) for job in self._pipeline.stores.journal.jobs.working()}
         for claim in claims:
             if (claim.job.kind, claim.job.doc_id) not in owed:
@@ -229,7 +253,7 @@ class Worker:
         return [claim for claim in claims if (claim.job.kind, claim.job.doc_id) in owed]
 
     def _begin(self, claim: _Claim, pool: ThreadPoolExecutor) -> None:
-        """Read it here unless another machine does."""
+        """Start to read the document of a claim here, unless another machine reads it."""
         if claim.job.kind == "read" and claim.reading is None and time.monotonic() >= claim.look_at:
             claim.lease = self._turns.begin(claim.document.doc_id)
             claim.look_at = time.monotonic() + LOOK
@@ -237,8 +261,11 @@ class Worker:
                 claim.reading = self._read(pool, claim, claim.lease)
 
     def _read_ahead(self, claims: list[_Claim]) -> None:
-        """Another machine publishes. What is read here is in the garage, where it finds it; what fails, fails there again,
-        and is told there."""
+        """Go on while another machine publishes.
+
+        A Reading that is finished here is in the garage, where the publisher finds it. A reading that fails here
+        fails again at the publisher, which reports it.
+        """
         self._let_go_of_read(claims)
         self._turns.keep_up()
         self._stopping.wait(IDLE)
@@ -249,8 +276,11 @@ class Worker:
                 self._let_go(claim)
 
     def _step_aside(self) -> None:
-        """What fails here is no document's fault, and may be this machine's alone: who can publishes what waits, also what is
-        held here."""
+        """Give the publishing turn to another machine for RETRY seconds.
+
+        An error of this kind is not the fault of a document and may concern this machine alone. A machine that can
+        publish does so, also for documents that are claimed here.
+        """
         try:
             self._turns.step_aside(RETRY)
         except KgfsError as error:
@@ -263,7 +293,7 @@ class Worker:
             claim.lease = None
 
     def _claim(self) -> _Claim | None:
-        """The next job that is really owed."""
+        """Claim the next job that is still valid; None if there is none. Invalid jobs are dropped."""
         jobs, names = self._pipeline.stores.journal.jobs, self._pipeline.stores.journal.names
         while job := jobs.claim(self._name, self._lease):
             document = names.document(job.doc_id)
@@ -271,7 +301,8 @@ class Worker:
             if document is None or not wanted:
                 jobs.drop(job)
             elif job.kind == "forget" and names.arriving(document.ontology, document.sha256):
-                # Moved over another file: what would be forgotten now would come back under new numbers.
+                # The file was moved over another one: its knowledge, forgotten now, would come back under new
+                # numbers.
                 jobs.put_back(job, "the same bytes wait to be settled", ARRIVING, counted=False)
             elif job.kind == "read" and job.attempts > FATAL:
                 self._pipeline.fail(document, State.FAILED, f"reading it ended the worker {FATAL} times")
@@ -290,7 +321,7 @@ class Worker:
         return pool.submit(self._pipeline.read, claim.document, claim.job, progress)
 
     def _finish(self, claims: list[_Claim], pool: ThreadPoolExecutor, publisher: Pipeline) -> bool:
-        """Wait a moment for the oldest claim and publish it when it is read; whether it is done with."""
+        """Wait IDLE seconds for the oldest claim and publish it when it is read; return whether the claim is finished."""
         claim = claims[0]
         try:
             if time.monotonic() < claim.resting_until:
@@ -305,7 +336,7 @@ class Worker:
                 and claim.resting_until
             ):
                 claim.reading, claim.resting_until = self._read(pool, claim, claim.lease), 0.0
-            for waiting in claims:  # the oldest in any case: the others wait for it
+            for waiting in claims:  # begin the oldest in any case, since the others wait for it
                 if waiting is claim or self._in_work(claims) < self._engine.held:
                     self._begin(waiting, pool)
             if claim.job.kind == "forget":
@@ -327,7 +358,7 @@ class Worker:
             if self._stopping.is_set():
                 return False
             log.info("%s: somebody else has it now", claim.document.doc_id)
-            with suppress(FullError, *AWAY):  # perhaps its turn, too: it would be refused the same again and again
+            with suppress(FullError, *AWAY):  # the turn may be lost too, and without it each attempt would be refused
                 self._turns.pass_on()
             self._pipeline.stores.journal.jobs.put_back(claim.job, "another had it", 0.0, counted=False)
             return True
@@ -351,8 +382,11 @@ class Worker:
         self._pipeline.stores.journal.jobs.renew(claim.job, self._lease, "commit", 0.95)
 
     def _failed(self, claim: _Claim, error: Exception) -> bool:
-        """Whether it is given up. A full disk and a server that is away are not the document's fault: it is tried until
-        there is room, and until the server answers."""
+        """Log the failure of a claim; return whether the document is given up, after ``max_attempts`` failures.
+
+        A full disk and a server that is away do not count, since they are not the document's fault: the claim is retried
+        until there is room, and until the server answers.
+        """
         if isinstance(error, AWAY):
             self._waits_for(error, doc_id=claim.document.doc_id)
         else:

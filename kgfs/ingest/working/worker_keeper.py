@@ -1,4 +1,4 @@
-"""Keeps a worker running beside a mount: a process of its own, so a busy model never makes ``ls`` wait."""
+"""Keep a worker running beside a mount, in a process of its own, so that a busy model never makes ``ls`` wait."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from kgfs.stores.worker_lock import worker_alive
 
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
-"""Seconds before a worker that died is started again; doubled each time, and short again for one that lived that long."""
+"""Longest pause in seconds before a worker that died is started again. The pause doubles each time, and is
+FIRST_PAUSE again after a worker that lived longer than this."""
 PATIENCE = 0.7
-"""Seconds a worker has to put its work away before it is killed, which loses nothing: a mount ends within a second, while
-the parser, splitter or model that the worker is in may not look up for several."""
+"""Seconds that a worker has to end before it is killed. A kill loses nothing. A mount ends within a second, while the
+parser, splitter or model that the worker runs may not check for a stop for several seconds."""
 
 
 class WorkerKeeper:
-    """One thread. Starts nothing while another process works on the home."""
+    """Starts and restarts the worker process. One thread. Starts nothing while another process works on the home."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -45,7 +46,7 @@ class WorkerKeeper:
             self._started = time.monotonic()
 
     def stop(self) -> bool:
-        """End the worker; whether it had to be killed, with work in its hands."""
+        """End the worker; return whether it had to be killed while it had work."""
         if self._process is None or self._process.poll() is not None:
             return False
         self._process.terminate()
@@ -58,7 +59,8 @@ class WorkerKeeper:
         return False
 
     def _start(self) -> subprocess.Popen[bytes]:
-        # Exec'd with all descriptors closed: a forked child holding /dev/fuse would hang every client of a dead mount.
+        # Exec'd with all descriptors closed: a forked child holding /dev/fuse would hang every client of a dead
+        # mount.
         with os.fdopen(open_log(self._config.logs / "worker.log"), "ab") as log:
             return subprocess.Popen(
                 [sys.executable, "-m", "kgfs", "worker", "--while-in-use", *self._config.words()],
