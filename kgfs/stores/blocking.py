@@ -1,7 +1,6 @@
-"""One way to answer: a call answers, or raises WouldBlock on the event loop and is made again in a thread.
+"""Call a function without blocking: it returns its result, or raises WouldBlock and is then repeated in a thread.
 
-What may have to wait calls :func:`blocks` before it does, and before it has changed anything.
-"""
+A function that may have to wait calls :func:`blocks` before it waits and before it changes anything."""
 
 from __future__ import annotations
 
@@ -12,8 +11,8 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-class WouldBlock(Exception):  # noqa: N818  # no error: it asks for a thread
-    """The answer would have to be waited for, and nothing was done."""
+class WouldBlock(Exception):  # noqa: N818  # not an error: the caller repeats the call in a thread
+    """The call would have to wait. Nothing was done."""
 
 
 class _Here(threading.local):
@@ -24,7 +23,7 @@ _HERE = _Here()
 
 
 def inline(call: Callable[[], T]) -> T:
-    """What ``call`` returns where nothing is waited for; else WouldBlock."""
+    """Return the result of ``call`` if it does not have to wait; else raise WouldBlock."""
     _HERE.inline = True
     try:
         return call()
@@ -37,6 +36,6 @@ def is_inline() -> bool:
 
 
 def blocks() -> None:
-    """To be called by whatever is about to wait. WouldBlock where its caller may not."""
+    """Raise WouldBlock if the caller must not wait. Call this before waiting for anything."""
     if _HERE.inline:
         raise WouldBlock

@@ -1,8 +1,8 @@
-"""One SQLite file shared by threads and processes: readers never wait, writers take turns.
+"""One SQLite file shared by threads and processes. Readers never wait; writers run one at a time.
 
-WAL, so each reader sees one whole commit. Reads go through a connection of the calling thread, writes through one of the
-object, serialised by a lock here and by SQLite between processes. Every error of the driver leaves as a StoreError.
-"""
+The file is in WAL mode, so each reader sees a whole commit. Each thread reads through a connection of its own. All
+threads write through one connection of the object, serialised by a lock within the process and by SQLite between
+processes. Every error of the driver is raised as a StoreError or another error of ``kgfs.errors``."""
 
 from __future__ import annotations
 
@@ -26,16 +26,18 @@ from kgfs.stores.wal import BUSY_SECONDS, use_wal
 
 T = TypeVar("T")
 _DRIVER_ERRORS = (sqlite3.Error, UnicodeEncodeError, UnicodeDecodeError)
-"""UnicodeDecodeError: damaged text that SQLite quotes when it complains."""
+"""UnicodeDecodeError: from damaged text that SQLite quotes in its message."""
 
 
 class Database:
-    """``schema`` is run when the file is new and makes format ``version``; then the ``migrations`` that the file lacks
-    (see ``kgfs.stores.migrations``). The format stands in its header; a file with an unknown one is refused.
+    """One SQLite file. ``schema`` creates the tables of a new file, in format ``version``; then the ``migrations``
+    that the file lacks are run (see ``kgfs.stores.migrations``). The format is stored in the file's header. A file
+    with an unknown format is refused with a StoreError. ``remedy`` ends the messages about damage and about
+    unknown formats.
 
-    Committed transactions survive ``kill -9``. Those marked ``durable`` survive power loss with everything committed
-    before them; the others may be lost together, as if they had never been.
-    """
+    Committed transactions survive ``kill -9``. A transaction marked ``durable`` survives a power failure, with
+    everything committed before it. A power failure may undo the other transactions, together, as if they had never
+    been."""
 
     def __init__(self, path: Path, schema: str, version: int, remedy: str, migrations: Sequence[str] = ()) -> None:
         self._path = path
@@ -45,7 +47,7 @@ class Database:
         self._readers: weakref.WeakSet[_Reader] = weakref.WeakSet()
         self._lock = threading.Lock()
         self._rehearsing = 0
-        """The thread that rehearses; 0 for none."""
+        """The identifier of the thread inside :meth:`rehearse`; 0 if there is none."""
         self._closed = False
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -61,7 +63,7 @@ class Database:
             raise
 
     def _connect(self) -> sqlite3.Connection:
-        # Connections are closed by whoever closes the store, so they may not be bound to their thread.
+        # check_same_thread is off because the thread that closes the store closes the connections of all threads.
         connection = sqlite3.connect(
             self._path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
         )
@@ -79,7 +81,7 @@ class Database:
             found = format_of(self._writer)
         self._writer.set_progress_handler(self._pacing.step, STEPS)
         wanted = newest(base, migrations)
-        # Only a new or an older file is written to, so that opening never waits for a writer and works on a full disk.
+        # Only a new or an older file is written, so that opening never waits for a writer and works on a full disk.
         if found == 0 or base <= found < wanted:
             with self.write(durable=True) as connection:
                 found = bring_up(connection, schema, base, migrations)
@@ -88,7 +90,7 @@ class Database:
 
     @contextmanager
     def translated(self) -> Iterator[None]:
-        """Turns errors of the driver into those of ``kgfs.errors``."""
+        """Return a context in which errors of the driver become those of ``kgfs.errors``."""
         try:
             yield
         except _DRIVER_ERRORS as error:
@@ -99,7 +101,7 @@ class Database:
 
     @property
     def reader(self) -> sqlite3.Connection:
-        """The calling thread's connection. It must only read."""
+        """The calling thread's connection. Use it only for reading."""
         return self._mine().connection
 
     def _mine(self) -> _Reader:
@@ -120,13 +122,13 @@ class Database:
             raise self._typed(error) from error
 
     def row(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
-        """The first row, or None; ``sql`` asks for few."""
+        """Return the first row of a query, or None. All rows are fetched, so ``sql`` should select few."""
         found = self.rows(sql, parameters)
         return found[0] if found else None
 
     @contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
-        """Several reads that see one commit."""
+        """Return a context in which all reads of the calling thread see the same commit."""
         with self.translated():
             connection = self.reader
             if connection.in_transaction:
@@ -140,7 +142,8 @@ class Database:
 
     @contextmanager
     def write(self, *, durable: bool) -> Iterator[sqlite3.Connection]:
-        """One transaction: all of the block or, if it raises, nothing. Waits for other writers."""
+        """Return a context that is one write transaction: it commits when the block ends, and rolls back if the
+        block raises. Waits for other writers; BusyError if another process writes for longer than BUSY_SECONDS."""
         if self.rehearses:
             with self.translated():
                 yield self._writer
@@ -156,7 +159,7 @@ class Database:
                 yield connection
                 connection.execute("COMMIT")
             except BaseException as error:
-                # SQLite has rolled back by itself after some errors (a full disk).
+                # After some errors (a full disk) SQLite has rolled back already.
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 if _is_full(error):
@@ -164,26 +167,27 @@ class Database:
                 raise
 
     def removing(self, work: Callable[[], T]) -> T:
-        """Return what ``work`` returns, which writes to this database and may be done twice: it removes, and may use the disk
-        reserve of the folder."""
+        """Return the result of ``work``, a function that deletes rows. On a full disk, ``work`` runs again with
+        space from the folder's disk reserve, so ``work`` must be safe to run twice."""
         if self.rehearses:
             return work()
         return self._reserve.run(work, self._copy_log)
 
     def _copy_log(self) -> None:
-        """Copy the log to the file, so that the next transaction uses its pages again, in place of new ones."""
-        with self._lock, suppress(sqlite3.Error):  # the transaction that follows tells what the disk refuses
+        """Checkpoint the log into the file, so that the next transaction reuses the log's pages instead of
+        appending."""
+        with self._lock, suppress(sqlite3.Error):  # a full disk makes the next transaction fail, which reports it
             self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     @property
     def rehearses(self) -> bool:
-        """Whether the calling thread is in :meth:`rehearse`."""
+        """Whether the calling thread is inside :meth:`rehearse`."""
         return self._rehearsing == threading.get_ident()
 
     @contextmanager
     def rehearse(self) -> Iterator[None]:
-        """Undo at the end of the block everything that the calling thread writes in it. Only that thread reads it meanwhile;
-        other writers wait. Not to be nested."""
+        """Return a context at whose end everything that the calling thread writes in it is rolled back. Meanwhile
+        only that thread reads these writes, and other writers wait. Do not nest."""
         with self.write(durable=False) as connection:
             before = self._mine()
             self._local.reader, self._local.before = _Reader(connection, owned=False), before
@@ -195,11 +199,11 @@ class Database:
                 self._local.reader, self._local.before = before, None
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
-                connection.execute("BEGIN")  # what write() is to end
+                connection.execute("BEGIN")  # write() ends a transaction
 
     @contextmanager
     def before_rehearsal(self) -> Iterator[None]:
-        """Let the calling thread read what others read."""
+        """Return a context in which the calling thread reads the committed state, also inside :meth:`rehearse`."""
         if not self.rehearses:
             yield
             return
@@ -212,7 +216,8 @@ class Database:
 
     @contextmanager
     def attached(self, path: Path, name: str) -> Iterator[None]:
-        """Another database under a name of its own, for the transactions of the block."""
+        """Return a context in which another database file is attached to the writing connection under the schema
+        ``name``."""
         with self._lock, self.translated():
             self._writer.execute(f"ATTACH DATABASE ? AS {name}", (str(path),))
         try:
@@ -222,8 +227,9 @@ class Database:
                 self._writer.execute(f"DETACH DATABASE {name}")
 
     def shorten_log(self) -> None:
-        """Give back the room that a large transaction took beside the file, unless a reader needs it just now. To be called before
-        one, too: what was committed before and is not in the file yet keeps the log of one that fills the disk."""
+        """Truncate the log to free the space that a large transaction took. Does nothing while a reader needs the
+        log. Call it before a large transaction too: commits that are still only in the log would otherwise keep a
+        log that filled the disk from being truncated."""
         with self._lock, self.translated():
             self._shorten()
 
@@ -235,19 +241,19 @@ class Database:
             self._writer.execute(f"PRAGMA busy_timeout={int(BUSY_SECONDS * 1000)}")
 
     def _give_back(self) -> None:
-        """What a transaction took beside the file that filled the disk: SQLite would keep it for the next one, and nobody could
-        write anything meanwhile."""
-        with suppress(sqlite3.Error):  # what is full is told by who met it; what was committed before stays in the log
+        """Truncate the log after a transaction that filled the disk. SQLite would keep the space for the next
+        transaction, and nothing could be written meanwhile."""
+        with suppress(sqlite3.Error):  # the caller reports the full disk; earlier commits stay in the log
             self._shorten()
 
     def empty_log(self) -> None:
-        """All that was committed is in the file itself, which may be renamed once it is closed. BusyError if readers of other
-        processes keep the log in use for BUSY_SECONDS."""
+        """Checkpoint all commits into the file itself, which may then be renamed once it is closed. Raises
+        BusyError if readers of other processes use the log for BUSY_SECONDS."""
         with self._lock, self.translated():
             empty_log(self._writer, self._path)
 
     def scrub(self) -> None:
-        """Nothing of what was removed is left in the file, nor in the log beside it. See :func:`scrub`."""
+        """Erase everything that was deleted from the file and from its log. See :func:`scrub`."""
         self.removing(self._scrub)
 
     def _scrub(self) -> None:
@@ -261,12 +267,12 @@ class Database:
                 raise
 
     def sizes(self) -> tuple[int, int]:
-        """Bytes of the file, and of the log beside it, which the file may grow by."""
+        """Return the bytes of the file and the bytes of its log, by which the file may grow."""
         log = self._path.with_name(f"{self._path.name}-wal")
         return self._path.stat().st_size, log.stat().st_size if log.exists() else 0
 
     def close(self) -> None:
-        """Idempotent. No other thread may be reading."""
+        """Close all connections. Idempotent. No other thread may be reading."""
         with self._lock:
             self._closed = True
             for reader in list(self._readers):
@@ -277,7 +283,7 @@ class Database:
 
 
 def typed(error: sqlite3.Error | UnicodeEncodeError | UnicodeDecodeError, path: Path, remedy: str) -> KgfsError:
-    """What the driver says of a database, as one of ``kgfs.errors``."""
+    """Return the error of ``kgfs.errors`` for an error of the driver."""
     if isinstance(error, UnicodeEncodeError):
         return BadInputError(f"{path}: text with a lone surrogate is neither kept nor found: {error}.")
     if isinstance(error, UnicodeDecodeError):
@@ -304,8 +310,8 @@ def _is(error: BaseException, *names: str) -> bool:
 
 
 def fault_of(path: Path, *, deep: bool = False) -> str:
-    """What is wrong with the pages of a database, '' if nothing. Looks at its structure, with ``deep`` at every index
-    entry too; either way it reads the whole file."""
+    """Return what is wrong with a database file, '' if nothing. Checks the structure of the pages; with ``deep``,
+    every index entry too. Reads the whole file in either case."""
     try:
         with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=BUSY_SECONDS)) as connection:
             rows = connection.execute(f"PRAGMA {'integrity' if deep else 'quick'}_check({1 << 30})")
@@ -316,13 +322,13 @@ def fault_of(path: Path, *, deep: bool = False) -> str:
 
 
 _NO_FAULT = "NULL value in "
-"""SQLite 3.40 takes the columns of tables without rowid for others here, where the key is not in front of the rest."""
+"""SQLite 3.40 confuses columns here for tables WITHOUT ROWID whose key columns are not the first ones."""
 
 
 def scrub(connection: sqlite3.Connection, path: Path) -> None:
-    """Write a database anew without what was removed from it, and empty its log; where the disk has not the room for two more of
-    it, overwrite what was removed in its place. BusyError if readers of other processes keep the log in use for
-    BUSY_SECONDS. The blocks of the disk that are given back are not overwritten."""
+    """Erase everything that was deleted from a database, and empty its log. The database is rewritten by VACUUM;
+    if the disk has no space for two more copies of it, deleted data is overwritten in place. Raises BusyError if
+    readers of other processes use the log for BUSY_SECONDS. Disk blocks that the file frees are not overwritten."""
     if _may_be_copied(path):
         try:
             connection.execute("VACUUM")
@@ -336,7 +342,8 @@ def scrub(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _may_be_copied(path: Path) -> bool:
-    """Whether the disk has room for the database, and as much for its log, and leaves others a quarter of that."""
+    """Return whether the disk has space for a second copy of the database and for a log of the same size, with
+    half the database's size to spare."""
     disk = os.statvfs(path.parent)
     return disk.f_bavail * disk.f_frsize > path.stat().st_size * 5 // 2
 
@@ -350,7 +357,8 @@ def empty_log(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def copy_database(source: Path, target: Path) -> None:
-    """A durable copy, as of one moment, in one file of 0600; others may read and write the source meanwhile."""
+    """Copy a database as of one commit to one file of mode 0600. The copy is durable when this returns. Other
+    connections may read and write the source meanwhile."""
     os.close(os.open(target, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
     try:
         with (
@@ -365,20 +373,21 @@ def copy_database(source: Path, target: Path) -> None:
 
 
 def remove_database(path: Path) -> None:
-    """With the files that SQLite keeps beside it. Harmless if there is none."""
+    """Delete a database file and the files that SQLite keeps beside it. Harmless if there are none."""
     for suffix in ("", "-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
 class _Reader:
-    """Closes its connection when its thread ends and takes the thread's last reference with it."""
+    """A reading connection of one thread. It is closed when its thread ends, which drops the last reference to it."""
 
     def __init__(self, connection: sqlite3.Connection, *, owned: bool = True) -> None:
         self.connection = connection
         self._owned = owned
         self.cursor = connection.cursor()
-        """For all reads that are finished at once. The driver keeps a note of each of the last 200 cursors: made anew for
-        every page of a long listing, they would hold a page of memory each, long after the listing."""
+        """The cursor for all reads that fetch their rows at once. The driver remembers each of the last 200
+        cursors. New cursors for each page of a long listing would each hold a page of memory long after the
+        listing."""
 
     def __del__(self) -> None:
         if self._owned:

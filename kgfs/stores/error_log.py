@@ -1,4 +1,4 @@
-"""The log people read at ``.kgfs/errors.ndjson``: one JSON object a line, appended whole by any process."""
+"""The log at ``.kgfs/errors.ndjson`` for people: one JSON object a line, appended atomically by any process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from kgfs.stores.log_files import open_log
 
 
 class ErrorLog:
-    """Appending is atomic for lines of ordinary length (O_APPEND); never raises, a log must not hide an error by its own."""
+    """Append to and read the error log. An append is atomic for lines of ordinary length (O_APPEND). Appending
+    never raises, so that an error of the log never hides the error that is logged."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -37,8 +38,8 @@ class ErrorLog:
 
 
 class Trouble:
-    """Of what is tried again and again: a failure is logged once while it lasts, and again when it is of another kind. A server
-    that is away is of one, whichever way it says so."""
+    """Log the failures of a repeated operation without repetition: a failure is logged once while it lasts, and
+    again if its kind changes. All errors of an unreachable server are of one kind."""
 
     def __init__(self, log: ErrorLog, where: str) -> None:
         self._log = log

@@ -1,4 +1,4 @@
-"""What words can name in a home, and how it is put together from the stores."""
+"""The result of resolving a user's words in a home, and functions that build it from the stores."""
 
 from __future__ import annotations
 
@@ -18,26 +18,29 @@ _PAGE = 1000
 
 class FoundKind(StrEnum):
     DOCUMENT = "document"
-    """A file of documents/, read or not, or a Document that no file has any more."""
+    """A file of documents/, read or not, or a Document that no live file has."""
     FOLDER = "folder"
     ONTOLOGY = "ontology"
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
+    """What words were resolved to."""
+
     kind: FoundKind
     ontology: Ontology
-    """Of what a removed one left: without a name, its root 0."""
+    """The ontology. A removed one has root 0, and its key prefix for a name if its name was not kept."""
     name: Name | None = None
-    """The live file, link or folder; None for an ontology and for a Document that no file has."""
+    """The live file, link or folder; None for an ontology and for a Document that no live file has."""
     path: str = ""
-    """Below documents/, encoded; of a Document that no file has, the path of its newest version."""
+    """The path below documents/, encoded. For a Document that no live file has, the path of its newest version."""
     document: Document | None = None
-    """Of the version that was named, else the newest; None while there is none (empty, temporary or not settled yet)."""
+    """The Document of the version that was named, else of the newest version. None while there is none (the file
+    is empty, temporary or not settled yet)."""
     version: int = 0
-    """The number, where the words named one version of the path."""
+    """The version number, if the words named one version of the path; else 0."""
     trashed: Trashed | None = None
-    """The removed file, where one was asked for."""
+    """The removed file, if one was asked for."""
 
     @property
     def doc_id(self) -> str:
@@ -51,7 +54,7 @@ class Found:
 
 
 def of_path(names: Names, ontology: Ontology, path: str) -> Iterator[Found]:
-    """What stands live at a path below documents/, encoded; the ontology itself for the empty one."""
+    """Yield the live name at a path below documents/, encoded; for the empty path, the ontology itself."""
     path = path.strip("/")
     if not path:
         yield Found(FoundKind.ONTOLOGY, ontology)
@@ -60,7 +63,7 @@ def of_path(names: Names, ontology: Ontology, path: str) -> Iterator[Found]:
 
 
 def of_name(names: Names, ontology: Ontology, name: Name, path: str) -> Found:
-    """A live name with the Document of its newest version."""
+    """Return a live name with the Document of its newest version."""
     if name.kind is NameKind.FOLDER:
         return Found(FoundKind.FOLDER, ontology, name, path)
     document = names.document(name.doc_id) if name.doc_id else None
@@ -68,7 +71,7 @@ def of_name(names: Names, ontology: Ontology, name: Name, path: str) -> Found:
 
 
 def of_document(stores: Stores, document: Document, called: str = "") -> Iterator[Found]:
-    """A Document with the first of its names, or the first that is ``called`` so."""
+    """Yield a Document with the first of its live names; a name equal to ``called`` comes first."""
     names = stores.journal.names
     ontology = ontology_of(names, document.ontology, document.key)
     live = sorted(names.names_of(document.doc_id), key=lambda name: name.name != encode_name(os.fsencode(called)))
@@ -81,8 +84,9 @@ def of_document(stores: Stores, document: Document, called: str = "") -> Iterato
 
 
 def ontology_of(names: Names, ontology_id: str, key: str) -> Ontology:
-    """That of a document or a removed file with this garage key, also once it was removed; of one that was removed before
-    names were kept, the prefix of its keys for its name. Of a removed one the root is 0."""
+    """Return the ontology of a document or a removed file with this garage key, also after the ontology was
+    removed. A removed ontology has root 0. If it was removed before names of removed ontologies were kept, its
+    name is its key prefix."""
     if living := names.ontology(ontology_id):
         return living
     removed = next((known for known in names.removed_ontologies() if known.id == ontology_id), None)
@@ -91,7 +95,7 @@ def ontology_of(names: Names, ontology_id: str, key: str) -> Ontology:
 
 
 def of_key(stores: Stores, key: str) -> Iterator[Found]:
-    """The Document whose original has this garage key, also where the garage has lost it."""
+    """Resolve the garage key of an original to its Document, also if the garage has lost the original."""
     parts = key.split("/")
     if len(parts) != 3 or parts[0] != "sources":
         return
@@ -107,7 +111,7 @@ def _with_key(stores: Stores, ontology: Ontology, key: str) -> Document | None:
         found = names.document_with(ontology.id, objects.stat(key).sha256)
         if found is not None and found.key == key:
             return found
-    except (MissingError, BadInputError):  # the garage has lost it, or never had a key like that
+    except (MissingError, BadInputError):  # the garage has lost the object, or the key is not a valid one
         pass
     page = names.documents(ontology.id, limit=_PAGE)
     while page:

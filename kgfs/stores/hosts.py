@@ -1,10 +1,9 @@
-"""The homes that share a garage, and how far each has followed the ledger that they share.
+"""The homes that share a garage, and the position of each in the ledger that they share.
 
-Each home says so in the garage: the object ``hosts/<id>/<fact>-<seconds>``, whose content is the home's name, says that it
-has all facts up to that one and has obeyed the purges among them, and when that was said by the home's clock. A home's
-newest word counts. What was read of that last stands in ``hosts.json`` of the home's run folder, so that nobody who asks how
-things stand waits for a server.
-"""
+Each home publishes its position in the garage. The object ``hosts/<id>/<fact>-<seconds>``, whose content is the
+home's name, states that the home has all facts up to that number, has carried out the purges among them, and when
+this was written by the home's clock. The newest object of a home counts. The last state read is cached in
+``hosts.json`` of the home's run folder, so that status queries ask no server."""
 
 from __future__ import annotations
 
@@ -36,11 +35,11 @@ _KEY = re.compile(r"hosts/([0-9a-f]{12})/([0-9]+)-([0-9]+)")
 class Host:
     id: str
     followed: int
-    """The last fact it has followed, all purges up to it obeyed."""
+    """The number of the last fact that the home has followed. All purges up to it are carried out."""
     said_at: int
-    """Seconds, by its own clock."""
+    """Unix time in seconds, by the home's own clock."""
     name: str
-    """Where it is, for people."""
+    """Host name and path of the home, for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,31 +47,32 @@ class Purge:
     fact: int
     documents: int
     at: int
-    """Seconds, by the clock of the home that carried it out."""
+    """Unix time in seconds, by the clock of the home that carried out the purge first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Roll:
-    """All hosts, in order of id, and the purges that not all of them have obeyed, in order."""
+    """All hosts, ordered by id, and the purges that not all of them have carried out, in order."""
 
     upto: int
-    """Purges up to this fact are looked at."""
+    """The number of the last fact up to which purges were searched."""
     read_at: float
     hosts: tuple[Host, ...] = ()
     purges: tuple[Purge, ...] = ()
 
     @property
     def slowest(self) -> int:
-        """Up to which fact all have followed."""
+        """The number of the fact up to which all hosts have followed the ledger."""
         return min((host.followed for host in self.hosts), default=self.upto)
 
     def waits_for(self, purge: Purge) -> list[Host]:
+        """Return the hosts that have not carried out a purge."""
         return [host for host in self.hosts if host.followed < purge.fact]
 
 
 def host_id(config: Config) -> str:
-    """This home's: made when it is first asked for. It stays with the home's folder, so a copy of that folder is to be
-    given another (remove ``host`` in it)."""
+    """Return this home's id, creating it on the first call. The id is stored in the home's folder, so a copy of
+    the folder needs another one (delete the file ``host`` in it)."""
     path = config.home / "host"
     if not path.exists():
         fresh = path.with_name(f"host.{secrets.token_hex(4)}")
@@ -81,14 +81,15 @@ def host_id(config: Config) -> str:
         try:
             os.link(fresh, path)
         except FileExistsError:
-            pass  # another process of the home was quicker
+            pass  # another process of the home has made it meanwhile
         finally:
             fresh.unlink()
     return path.read_text()
 
 
 def say(config: Config, objects: Objects, followed: int) -> None:
-    """This home has followed and obeyed so far."""
+    """Publish that this home has followed the ledger, purges included, up to fact ``followed``. Deletes the home's
+    older objects."""
     own = f"{HOSTS}{host_id(config)}/"
     key = f"{own}{followed}-{int(time.time())}"
     objects.put(key, f"{socket.gethostname()}:{config.home}".encode())
@@ -97,20 +98,22 @@ def say(config: Config, objects: Objects, followed: int) -> None:
 
 
 def are_there(objects: Objects) -> bool:
-    """Whether homes share this garage."""
+    """Return whether homes share this garage."""
     return any(True for _ in objects.keys(HOSTS))
 
 
 def strike_off(objects: Objects, host: str) -> bool:
-    """Wait for that host no more; whether it was there. One that comes back all the same follows first what it missed,
-    obeys it, and stands there again. Snapshots that it left half put are deleted."""
+    """Remove a host from the roll, so that purges do not wait for it; return whether it was there. If that home
+    comes back, it first follows the facts that it missed, carries out their purges, and appears in the roll again.
+    Its incomplete snapshots are deleted."""
     gone = [objects.delete(key) for key, _ in list(objects.keys(f"{HOSTS}{host}/"))]
     delete_of(objects, host)
     return any(gone)
 
 
 def is_left_aside(stores: Stores, key: str) -> bool:
-    """Whether that is a copy below ``leaving/`` of a home that shares the garage no more, which nothing is to be made of."""
+    """Return whether ``key`` is a copy below ``leaving/`` that can be deleted: its home does not share the garage
+    any more, and its original is either not needed or still in the garage."""
     host, _, original = key.removeprefix(LEAVING).partition("/")
     top, _, rest = original.partition("/")
     if any(True for _ in stores.garage.objects.keys(f"{HOSTS}{host}/")):
@@ -123,12 +126,12 @@ def is_left_aside(stores: Stores, key: str) -> bool:
 
 
 def read_roll(config: Config, stores: Stores) -> Roll:
-    """As it is in the garage now. Raises what the garage raises."""
+    """Return the roll as the garage has it now, and cache it. Raises the errors of the garage."""
     followed = stores.journal.confirmed()
     hosts = tuple(_hosts(stores.garage.objects))
     slowest = min((host.followed for host in hosts), default=followed)
     before = known_roll(config)
-    if before and (before.upto > followed or before.slowest > slowest):  # one that was not waited for lacks more
+    if before and (before.upto > followed or before.slowest > slowest):  # a host that came back is behind the cache
         before = None
     known = before.purges if before else ()
     upto = before.upto if before else min(slowest, followed)
@@ -139,7 +142,7 @@ def read_roll(config: Config, stores: Stores) -> Roll:
 
 
 def known_roll(config: Config) -> Roll | None:
-    """As it was read last; None where it never was, or that is lost. Quick, asks no server."""
+    """Return the roll as it was last read; None if it never was or the cache is lost. Quick, asks no server."""
     try:
         found = json.loads(_path(config).read_text())
         hosts = tuple(Host(**host) for host in found["hosts"])
@@ -161,12 +164,12 @@ def _hosts(objects: Objects) -> Iterator[Host]:
     for id_, (when, upto, key) in sorted(newest.items()):
         try:
             yield Host(id_, upto, when, objects.get(key).decode())
-        except MissingError:  # it has just said more
+        except MissingError:  # the host has just replaced it by a newer one
             yield Host(id_, upto, when, "")
 
 
 def purges_between(stores: Stores, after: int, upto: int) -> Iterator[Purge]:
-    """Yield the purges that the ledger tells of behind the fact ``after``, up to the fact ``upto``. Asks the ledger."""
+    """Yield the purges in the ledger after fact ``after``, up to fact ``upto``. Reads the ledger."""
     if after >= upto:
         return
     for seq, entry in stores.garage.ledger.replay(after):

@@ -1,13 +1,14 @@
-"""Locks between processes, and between threads of one: files that are locked while they are open (``flock``).
+"""Locks between processes, and between threads of one process: ``flock`` locks on files.
 
-A lock is of the file as it was opened, not of the process: whoever opens it again, be it the same thread, waits for itself.
-It is given back when the file is closed, or by the kernel when the process ends, however that ends: there are no stale ones.
-A program that is started has it for the moment until it runs (``O_CLOEXEC``), a child that is only forked until both let go.
+A lock belongs to the open file description, not to the process: a thread that opens the file a second time waits
+for itself. Closing the file releases the lock, and the kernel releases it when the process ends for any reason, so
+there are no stale locks. A started program holds the lock until its ``exec`` (``O_CLOEXEC``). A child that is only
+forked shares the lock, which then lasts until both processes close the file.
 
-Lock files are 0600, made where they are missing, and stay: whoever removed one would let two have locks of the same name.
-Only processes of one machine exclude each other. An OSError is passed on as it is; a folder that is not there is one.
-Files whose lock is looked at or taken at once are never shared for long, as folders may be.
-"""
+Lock files have mode 0600, are created if they are missing, and are never deleted: after a deletion two processes
+could hold locks of the same name. Only processes of one machine exclude each other. An OSError is raised
+unchanged, also for a missing folder. Files whose lock is queried or taken without waiting are never locked in
+shared mode for long, unlike folders."""
 
 from __future__ import annotations
 
@@ -21,14 +22,15 @@ from pathlib import Path
 from kgfs.errors import BusyError
 
 GLANCE = 0.001
-"""Seconds after which somebody who only looked is gone."""
+"""Seconds to wait for a process that only queries a lock to release it."""
 LOOK = 0.01
-"""Seconds between attempts of one who waits for so long and no longer."""
+"""Seconds between two attempts when waiting with a limit."""
 
 
 @contextmanager
 def locked(path: Path | str) -> Iterator[int]:
-    """Waits, as long as it takes, until the lock is ours; gives the open file, in which its holder may note something."""
+    """Return a context that holds an exclusive lock on a file, and give its descriptor, to which the holder may
+    write. Waits without a limit."""
     descriptor = _opened(path)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -39,7 +41,8 @@ def locked(path: Path | str) -> Iterator[int]:
 
 @contextmanager
 def locked_folder(folder: Path, *, shared: bool = False) -> Iterator[int]:
-    """As :func:`locked`, of a folder that is there; gives the open folder. Those who share it do not wait for each other."""
+    """Return a context that holds a lock on an existing folder, and give its descriptor. Waits without a limit.
+    Holders of the ``shared`` lock do not exclude each other."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
@@ -50,7 +53,7 @@ def locked_folder(folder: Path, *, shared: bool = False) -> Iterator[int]:
 
 @contextmanager
 def locked_within(path: Path, patience: float) -> Iterator[bool]:
-    """Waits for so many seconds, and says whether the lock is ours."""
+    """Return a context that gives whether the lock was obtained within ``patience`` seconds."""
     descriptor = _opened(path)
     try:
         deadline = time.monotonic() + patience
@@ -63,7 +66,8 @@ def locked_within(path: Path, patience: float) -> Iterator[bool]:
 
 @contextmanager
 def alone(path: Path, refusal: str) -> Iterator[None]:
-    """Does not wait: a BusyError that says ``refusal`` where somebody has the lock."""
+    """Return a context that holds the lock. Raises BusyError with the message ``refusal`` at once if another holds
+    it."""
     with locked_within(path, 0) as ours:
         if not ours:
             raise BusyError(refusal)
@@ -71,7 +75,8 @@ def alone(path: Path, refusal: str) -> Iterator[None]:
 
 
 def take(path: Path) -> int | None:
-    """Does not wait: None where somebody has the lock, else the open file. Closing that gives the lock back."""
+    """Return the descriptor of the locked file, or None if another holds the lock. Does not wait. Closing the
+    descriptor releases the lock."""
     descriptor = _opened(path)
     if lock_at_once(descriptor):
         return descriptor
@@ -80,9 +85,10 @@ def take(path: Path) -> int | None:
 
 
 def lock_at_once(descriptor: int) -> bool:
-    """Whether the lock of this open file could be had at once. Who only looks whether anybody has it is waited for."""
+    """Return whether the open file could be locked without waiting for another holder. A process that only queries
+    the lock is waited for."""
     while not _try(descriptor, fcntl.LOCK_EX):
-        # Whoever looks shares the lock for a moment; nobody shares it with one who has it.
+        # A query holds the shared lock for a moment. If the shared lock can be had, there is no exclusive holder.
         if not _try(descriptor, fcntl.LOCK_SH):
             return False
         fcntl.flock(descriptor, fcntl.LOCK_UN)
@@ -91,7 +97,7 @@ def lock_at_once(descriptor: int) -> bool:
 
 
 def is_locked(path: Path) -> bool:
-    """Whether anybody, this process or another, has the lock; nobody has that of a file which is not there. Quick."""
+    """Return whether this or another process holds the lock. A missing file is not locked. Quick."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:

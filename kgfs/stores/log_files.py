@@ -1,4 +1,5 @@
-"""The files of a home's ``log/``. Any number of processes append to one; what is oldest goes before it grows without bound."""
+"""The log files in a home's ``log/``. Any number of processes append to one file. It is rotated before it grows
+without bound."""
 
 from __future__ import annotations
 
@@ -7,11 +8,12 @@ import os
 from pathlib import Path
 
 ENOUGH = 8 << 20
-"""Bytes of a log that make it the elder at the next opening, in place of the elder there is."""
+"""Bytes of a log file from which the next opening rotates it, replacing the previously rotated file."""
 
 
 def open_log(path: Path) -> int:
-    """A descriptor to append with, for whoever owns the home alone. Raises OSError."""
+    """Open a log file for appending and return its descriptor. The file has mode 0600. Rotates it first if it is
+    too large. Raises OSError."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     while True:
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -19,7 +21,7 @@ def open_log(path: Path) -> int:
             if os.fstat(descriptor).st_size < ENOUGH:
                 return descriptor
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-            if _is_at(path, descriptor) and not _made_elder(path):  # else somebody else has made it that meanwhile
+            if _is_at(path, descriptor) and not _made_elder(path):  # else it has been rotated; open the new file
                 return descriptor
         except BaseException:
             os.close(descriptor)
@@ -42,5 +44,5 @@ def _made_elder(path: Path) -> bool:
     try:
         path.rename(elder(path))
     except OSError:
-        return False  # a large log is better than none
+        return False  # an oversized log is better than none
     return True

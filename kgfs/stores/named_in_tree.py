@@ -1,4 +1,5 @@
-"""Paths of the tree, of either view, down to what they show: asked of the stores alone, mounted or not."""
+"""Resolve paths of the mounted tree, in both views, to what they show. Only the stores are read, so no mount is
+needed."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ _HISTORY = "@"
 
 
 def in_tree(stores: Stores, below: str) -> Iterator[Found]:
-    """A path below a mount point, of either view."""
+    """Resolve a path below a mount point, in either view."""
     head, _, rest = below.partition("/")
     if head == "sources":
         yield from of_key(stores, below)
@@ -86,7 +87,7 @@ def _of_history(names: Names, ontology: Ontology, file: Name, version: str) -> I
 
 
 def _of_evidence(stores: Stores, ontology: Ontology, path: str) -> Iterator[Found]:
-    """``<name>.concept/[related/<type>/<name>/]evidence/<n>[/…]``: the document that the evidence is from."""
+    """Resolve ``<name>.concept/[related/<type>/<name>/]evidence/<n>[/…]`` to the document of the evidence."""
     graph = stores.graph
     parts = path.split("/")
     concept = graph.concept_named(ontology.id, parts[0].removesuffix(_CONCEPT))
@@ -108,7 +109,7 @@ def _of_evidence(stores: Stores, ontology: Ontology, path: str) -> Iterator[Foun
 
 
 def _with_id(names: Names, parent: Name, shown: str, suffix: str) -> Name | None:
-    """The entry of ``parent`` whose shown name has its id added."""
+    """Return the entry of ``parent`` whose shown name has its id appended; None if there is none."""
     name_id = id_in(shown, suffix)
     found = names.name(name_id) if name_id and name_id < 1 << 63 else None
     return found if found is not None and found.parent == parent.id else None
@@ -119,7 +120,7 @@ def _joined(folder: str, name: str) -> str:
 
 
 def encoded(stores: Stores, head: str, rest: str) -> Iterator[tuple[Ontology, str]]:
-    """Ontology and path below it that the words can mean."""
+    """Yield (ontology, path below it) for each way to read the words."""
     for words in readings_of(f"{head}/{rest}"):
         name, _, path = words.partition("/")
         if ontology := stores.journal.names.ontology_named(name):
@@ -127,7 +128,8 @@ def encoded(stores: Stores, head: str, rest: str) -> Iterator[tuple[Ontology, st
 
 
 def readings_of(words: str) -> list[str]:
-    """The words as bytes of a shell and, where that is something else, as kgfs prints names, which is always UTF-8."""
+    """Return the ways to read the words: as bytes from a shell and, if it differs, as kgfs prints names, which is
+    always UTF-8."""
     of_shell = encode_name(os.fsencode(words))
     as_printed = words.encode(errors="replace").decode() == words
     return [of_shell, words] if as_printed and words != of_shell else [of_shell]

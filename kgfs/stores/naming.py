@@ -1,7 +1,8 @@
-"""What a person's words name in a home: a path in a mount, ``Ontology/path``, a doc_id or a garage key.
+"""Resolve what a user enters to something in a home: a path in a mount, ``Ontology/path``, a doc_id or a garage
+key.
 
-Only stores and the notes of mounts are asked, so that it works for a mount of another process, a dead one, and none.
-"""
+Only the stores and the run files of mounts are read, so resolving also works for a mount of another process, for a
+dead mount, and without any mount."""
 
 from __future__ import annotations
 
@@ -24,13 +25,14 @@ _DOC_ID = re.compile(r"[0-9a-f]{16}")
 
 
 def find_document(stores: Stores, run: Path, words: str, *, trashed: bool = False) -> Found:
-    """What ``words`` name: a path in a mount of this home (``run`` has their notes), dead or alive, in any of its views
-    that lead to a document; ``Ontology``, ``Ontology/path`` below documents/ or as in the tree; a doc_id; a garage key.
-    Names may be given as bytes of a shell or as kgfs prints them. With ``trashed`` also the file that was removed last
-    from a path where none stands now.
+    """Resolve ``words`` to a file, folder, ontology or Document. ``words`` may be a path in a mount of this home,
+    dead or alive, in any of its views that lead to a document; ``Ontology``, ``Ontology/path`` below documents/ or
+    as in the tree; a doc_id; or a garage key. Names may be encoded as bytes from a shell or as kgfs prints them.
+    ``run`` is the home's run folder, which lists its mounts. With ``trashed``, a path without a live file also
+    resolves to the file that was last removed from it.
 
-    MissingError says what to try. BadInputError: the words can be read in two ways that mean different things.
-    """
+    Raises MissingError, with advice, if nothing is found, and BadInputError if the words have two different
+    meanings."""
     found: list[Found] = []
     for reading in (_in_a_mount, _in_the_garage, _known_id, _known_key, _named):
         for one in reading(stores, run, words):
@@ -47,13 +49,13 @@ def find_document(stores: Stores, run: Path, words: str, *, trashed: bool = Fals
 
 
 def find_ontology(stores: Stores, name: str) -> Ontology | None:
-    """The ontology of that name, as bytes of a shell or as kgfs prints it."""
+    """Return the ontology with this name, given as bytes from a shell or as kgfs prints it; None if there is none."""
     named = stores.journal.names.ontology_named
     return next((found for reading in readings_of(name) if (found := named(reading))), None)
 
 
 def ontology_called(stores: Stores, name: str) -> Ontology:
-    """As :func:`find_ontology`; MissingError where there is none."""
+    """Return the ontology with this name like :func:`find_ontology`. Raises MissingError if there is none."""
     found = find_ontology(stores, name)
     if found is None:
         raise MissingError(f"There is no ontology '{name}'.")
@@ -61,11 +63,12 @@ def ontology_called(stores: Stores, name: str) -> Ontology:
 
 
 def find_removed(stores: Stores, run: Path, words: str) -> Found | None:
-    """Return the file that was removed last from the path that ``words`` name, also of an ontology that was removed.
+    """Return the file that was last removed from the path ``words``, also if its ontology was removed; None if
+    there is none.
 
-    Within a mount ``Ontology/path`` also means what it means elsewhere, where the folder that the shell stands in had no
-    such file: so every path that ``kgfs trash list`` prints is found from everywhere.
-    """
+    Inside a mount, ``words`` are first read relative to the working directory. If that names no removed file,
+    ``Ontology/path`` is read as it is outside of mounts. So every path that ``kgfs trash list`` prints is found
+    from everywhere."""
     for below in filter(None, (_below_a_mount(run, words), words)):
         wanted = _paths_of(below)
         found = [(gone, ontology) for path, gone, ontology in _removed(stores) if path in wanted]
@@ -77,8 +80,8 @@ def find_removed(stores: Stores, run: Path, words: str) -> Found | None:
 
 
 def removed_below(stores: Stores, run: Path, words: str) -> list[Trashed]:
-    """Return what was removed below the folder or the ontology that ``words`` name: of each path the file that was removed
-    last, the latest removal first. ``words`` are read as by :func:`find_removed`; empty where nothing was removed."""
+    """Return the files that were removed below the folder or ontology ``words``: for each path the file removed
+    last, the latest removal first. ``words`` are read as by :func:`find_removed`. Empty if nothing was removed."""
     for below in filter(None, (_below_a_mount(run, words), words)):
         folders = tuple(f"{path}/" for path in _paths_of(below) if path)
         last: dict[str, Trashed] = {}
@@ -91,7 +94,7 @@ def removed_below(stores: Stores, run: Path, words: str) -> list[Trashed]:
 
 
 def _paths_of(words: str) -> set[str]:
-    """The paths ``Ontology/path`` that words can mean, with ``documents/`` and without."""
+    """Return the paths ``Ontology/path`` that the words can mean, with ``documents/`` and without."""
     return {
         path
         for reading in readings_of(words.strip("/"))
@@ -100,7 +103,7 @@ def _paths_of(words: str) -> set[str]:
 
 
 def _removed(stores: Stores) -> Iterator[tuple[str, Trashed, Ontology]]:
-    """All that the trash holds, as ``Ontology/path``, with the ontology that each was in."""
+    """Yield (``Ontology/path``, removed file, its ontology) for everything in the trash."""
     names = stores.journal.names
     ontologies: dict[str, Ontology] = {}
     page = names.trash()
@@ -139,8 +142,8 @@ def _in_a_mount(stores: Stores, run: Path, words: str) -> Iterator[Found]:
 
 
 def _below_a_mount(run: Path, words: str) -> str:
-    """The path from a mount point on; empty for one outside of all mounts."""
-    # A link in the way is followed, but not the last one: evidence/<n>/document says more than where it leads.
+    """Return the path relative to the mount point; empty if it is outside of all mounts."""
+    # Links are resolved except in the last component: evidence/<n>/document tells more than its target.
     absolute = Path(os.path.normpath(Path(words).absolute()))
     points = [point for note in mount_notes(run) for point in (note.mountpoint, note.mountpoint.resolve())]
     for path in (absolute, absolute.parent.resolve() / absolute.name, absolute.resolve()):
@@ -151,7 +154,7 @@ def _below_a_mount(run: Path, words: str) -> str:
 
 
 def _in_the_garage(stores: Stores, run: Path, words: str) -> Iterator[Found]:
-    """The file of an original in the home itself."""
+    """Resolve the file of an original in the garage folder of the home."""
     objects, path = run.resolve().parent / "garage" / "objects", Path(words).resolve()
     if path.is_relative_to(objects):
         parts = [part for part in path.relative_to(objects).parts if not part.startswith("@")]
@@ -159,10 +162,11 @@ def _in_the_garage(stores: Stores, run: Path, words: str) -> Iterator[Found]:
 
 
 def _by_attribute(stores: Stores, path: Path) -> Iterator[Found]:
-    """A mount that stands under another path, too: a bind mount, a container's."""
+    """Resolve a file by its extended attribute, for a mount that is visible at another path too, as a bind mount
+    or in a container."""
     try:
         doc_id = os.getxattr(path, "user.kgfs.doc_id").decode()
-    except OSError:  # no file, or none of kgfs
+    except OSError:  # no such file, or not a file of kgfs
         return
     if document := stores.journal.names.document(doc_id):
         yield from of_document(stores, document, path.name)
@@ -179,7 +183,7 @@ def _known_key(stores: Stores, run: Path, words: str) -> Iterator[Found]:
 
 
 def _named(stores: Stores, run: Path, words: str) -> Iterator[Found]:
-    """``Ontology/path``: as in the tree, and below documents/."""
+    """Resolve ``Ontology/path``, as in the tree and below documents/."""
     relative = words.strip("/") if not words.startswith("/") else ""
     if not relative:
         return

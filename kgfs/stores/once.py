@@ -1,4 +1,4 @@
-"""What is made when it is first wanted: clients of servers, which cost much to load."""
+"""Create an object on first use, for clients of servers that take long to load."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ T = TypeVar("T")
 
 
 class Once(Generic[T]):
-    """Gives what ``make`` makes, once, for whichever thread asks first. Where that fails the next one tries again."""
+    """A callable that returns the result of ``make``, which runs once, on the first call by any thread. If
+    ``make`` raises, the next call runs it again."""
 
     __slots__ = ("_make", "_making", "made")
 
@@ -18,7 +19,7 @@ class Once(Generic[T]):
         self._make = make
         self._making = threading.Lock()
         self.made: T | None = None
-        """None until it is wanted."""
+        """The result; None until the first successful call."""
 
     def __call__(self) -> T:
         with self._making:

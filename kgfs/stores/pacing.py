@@ -1,8 +1,7 @@
-"""Writing much without keeping the disk from those who write little and wait for it.
+"""Sync long writes piece by piece, so that they do not delay small synced writes.
 
-What a process writes stays in the kernel's memory until somebody syncs it, and then goes to the disk in one piece: the
-sync of a small file that comes meanwhile waits for all of it. So who writes much syncs it as it goes.
-"""
+The kernel keeps written data in memory until it is synced, and a sync then writes all of it. A sync of a small
+file would wait for a large unsynced file of another writer. So a long write is synced as it goes."""
 
 from __future__ import annotations
 
@@ -12,36 +11,37 @@ from contextlib import suppress
 from pathlib import Path
 
 PIECE = 8 << 20
-"""Bytes of a file that are written before they are synced."""
+"""Bytes of a file that are written between two syncs."""
 SLICE = 0.03
-"""Seconds for which a database is written to before what was written is synced."""
+"""Seconds of continuous writing to a database after which the written data is synced."""
 STEPS = 10_000
-"""Of SQLite's machine, between looks at the clock."""
+"""Steps of SQLite's virtual machine between two calls of :meth:`Pacing.step`."""
 
 
 class Pacing:
-    """Of the one connection that writes to a database: what a long streak of writing left in the WAL is synced bit by
-    bit, by who writes it. One thread at a time."""
+    """Sync the WAL of a database during long writes, in the thread that writes. Belongs to the one connection that
+    writes. One thread at a time may call it."""
 
     def __init__(self, wal: Path) -> None:
-        """``wal`` exists while something is written."""
+        """``wal`` is the path of the log, which exists while something is written."""
         self._wal = wal
         self._descriptor = -1
         self._since = self._last = 0.0
 
     def go_on(self) -> None:
-        """A transaction begins."""
+        """Record that a transaction begins. A pause longer than SLICE starts a new stretch of writing."""
         now = time.monotonic()
         if now - self._last > SLICE:
             self._since = now
         self._last = now
 
     def step(self) -> None:
-        """Called often while statements run: for SQLite's progress handler."""
+        """Sync the WAL if writing has lasted longer than SLICE. SQLite's progress handler calls this often while
+        statements run."""
         self._last = now = time.monotonic()
         if now - self._since < SLICE:
             return
-        # What fails here SQLite is told too, when it syncs the WAL itself: the kernel tells each descriptor.
+        # An error is ignored here, because the kernel reports it to SQLite's descriptor too when SQLite syncs the WAL.
         with suppress(OSError):
             if self._descriptor < 0:
                 self._descriptor = os.open(self._wal, os.O_RDONLY | os.O_CLOEXEC)

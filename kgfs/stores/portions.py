@@ -1,4 +1,4 @@
-"""Much in small pieces."""
+"""Split an iterable into batches of bounded size."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ T = TypeVar("T")
 def portions(
     items: Iterable[T], most: int, weight: Callable[[T], int] | None = None, heaviest: int = 0
 ) -> Iterator[list[T]]:
-    """The items in order, ``most`` at once; with a ``weight`` each, fewer where they would weigh more than ``heaviest``
-    together. One that is heavier goes alone. No item is asked for before its portion is."""
+    """Yield the items in order, in lists of at most ``most``. With ``weight``, a list is shorter if its items
+    would weigh more than ``heaviest`` together; an item above that weight is yielded alone. The iterable is read
+    lazily: at most one item of the next list is read before a list is yielded."""
     portion: list[T] = []
     heavy = 0
     for item in items:

@@ -1,18 +1,18 @@
-"""Processes of this machine, as ``/proc`` shows them.
+"""Query processes of this machine in ``/proc``.
 
-A process that was killed can stay for as long as one of its threads waits in the kernel. Then its locks stay taken, its files open, and
-neither ``waitpid`` nor a pidfd tells of its end; but its main thread is a zombie. Imports nothing: the watcher of a mount starts with it.
-"""
+A killed process can stay while one of its threads waits in the kernel. Its locks then stay held and its files stay
+open, and neither ``waitpid`` nor a pidfd reports its end; but its main thread is a zombie. This module imports
+nothing, because the watcher process of a mount starts with it."""
 
 from __future__ import annotations
 
 ENDED = ("Z", "X")
-"""States of a thread that runs no more: zombie, dead."""
+"""States of a thread that does not run any more: zombie, dead."""
 
 
 def main_thread(pid: int) -> tuple[str, int] | None:
-    """Return the state of a process's main thread, one letter as in ``ps``, and when the process started, in ticks since
-    the machine did; None if there is no such process. Takes some 20 µs."""
+    """Return the state of a process's main thread, one letter as in ``ps``, and the start time of the process, in
+    clock ticks since boot. None if there is no such process. Takes about 20 µs."""
     try:
         with open(f"/proc/{pid}/stat", "rb", buffering=0) as stat:
             fields = stat.read(4096).rpartition(b")")[2].split()
@@ -28,7 +28,8 @@ def has_ended(pid: int, started: int) -> bool:
 
 
 def is_stuck(pid: int, started: int) -> bool:
-    """Return whether the main thread of that process has ended, and the process is still there. So is, too, a process that
-    ended whole and whose parent has not asked for its exit code: a caller also looks whether it holds something."""
+    """Return whether the main thread of that process has ended while the process is still there. This is also true
+    for a process that has ended as a whole and whose parent has not read its exit code, so a caller also checks
+    whether the process still holds something."""
     found = main_thread(pid)
     return found is not None and found[0] in ENDED and found[1] == started

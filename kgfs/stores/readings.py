@@ -1,8 +1,8 @@
-"""The Reading: one interpretation of one Document, and the match decisions of its publication.
+"""The Reading, one interpretation of one Document, and the match decisions of its publication.
 
-Both are immutable objects of the garage, in JSON with a version of their own, so that ``rebuild`` makes the same graph
-without asking a model. A Reading is complete when its object is there; Records and vectors it names were put before.
-"""
+Both are immutable objects of the garage, stored as JSON with a format number, so that ``rebuild`` makes the same
+graph without asking a model. A Reading is complete once its object exists. The Records and vectors that it names
+are put before it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kgfs.stores.garage.contract import Objects
 FORMAT = 1
 
 FOUNDING = ("new", "named")
-"""How a mention was matched (``MatchedConcept.how``) that a concept has its words and its vector from."""
+"""The values of ``MatchedConcept.how`` for a mention that gives a concept its words and its vector."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,8 @@ class Reading:
     parser: str
     media_type: str
     encoding: str
-    """The original decoded with it is the Text; empty: the Text is the object ``text_key``."""
+    """The encoding by which the original decodes to the Text. Empty if the Text is the object ``text_key``
+    instead."""
     text_key: str
     text_sha256: str
     text_length: int
@@ -50,19 +51,20 @@ class Reading:
     concepts: tuple[FoundConcept, ...]
     relationships: tuple[FoundRelationship, ...]
     dropped: dict[str, int]
-    """What validation refused, by reason."""
+    """The number of items that validation refused, by reason."""
     embedding_model: str
-    """Empty without an embedder."""
+    """Empty if there was no embedder."""
     vectors_key: str
     run: str = ""
-    """What it was made for, where it was asked for (``ReadingOwed.run``): it answers for nothing else."""
+    """The request that the Reading was made for (``ReadingOwed.run``), if it was requested; it answers no other
+    request."""
     sections: tuple[tuple[int, tuple[str, ...]], ...] = ()
-    """For each heading, in order, where it begins and the path of titles of the section that begins there. Empty where the document has no
-    headings, or ingest version 1 read it."""
+    """For each heading, in order: the position at which its section begins, and the section's path of titles.
+    Empty if the document has no headings or was read by ingest version 1."""
 
     @property
     def id(self) -> str:
-        """Of the content: the same interpretation twice is the same Reading."""
+        """A hash of the content: two equal interpretations have the same id."""
         return hashlib.sha256(self.encode()).hexdigest()[:16]
 
     @property
@@ -73,11 +75,12 @@ class Reading:
         body = {"format": FORMAT, **_plain(self)}
         for name in ("run", "sections"):
             if not body[name]:
-                del body[name]  # Readings from before there was that field keep their ids
+                del body[name]  # so Readings that are older than the field keep their ids
         return _json(body)
 
     def section_path(self, quote: Quote) -> tuple[str, ...]:
-        """Return the path of the section in which a quote begins: that of its Source, where no heading stands before the quote."""
+        """Return the path of the section in which a quote begins; if no heading precedes the quote, the section
+        path of its Source."""
         behind = bisect_right(self.sections, quote.start, key=lambda section: section[0])
         return self.sections[behind - 1][1] if behind else self.chunks[quote.chunk].section_path
 
@@ -87,7 +90,8 @@ def _json(body: dict[str, Any]) -> bytes:
 
 
 def _plain(row: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass with slots. Unlike ``asdict`` it copies none of their values, of which a Reading has many thousands."""
+    """Return the fields of a dataclass with slots as a dict. Unlike ``asdict`` it does not copy the values, of
+    which a Reading has many thousands."""
     return {name: getattr(row, name) for name in row.__slots__}
 
 
@@ -96,14 +100,15 @@ def reading_key(doc_id: str, reading: str) -> str:
 
 
 def load_reading(objects: Objects, doc_id: str, reading: str) -> Reading:
-    """MissingError if the garage has none of that id."""
+    """Return the Reading with the id ``reading``. Raises MissingError if the garage has none."""
     key = reading_key(doc_id, reading)
     return decode_reading(objects.get(key), key)
 
 
 def text_of(objects: Objects, document: Document, reading: Reading) -> str:
-    """The Text of a Reading: the exact decoding of the original, or the object the parser made; where the original is
-    gone, what :func:`keep_text` kept. MissingError where neither is there."""
+    """Return the Text of a Reading: the exact decoding of the original, or the object that the parser made. If the
+    original is gone, the copy of :func:`keep_text` is used. Raises MissingError if neither exists, and RotError if
+    the length is not that of the Reading."""
     kept = _kept_text_key(document, reading)
     if reading.text_key:
         text = objects.get(reading.text_key).decode("utf-8", "surrogatepass")
@@ -120,8 +125,8 @@ def text_of(objects: Objects, document: Document, reading: Reading) -> str:
 
 
 def put_text(objects: Objects, doc_id: str, text: Text) -> str:
-    """Keep a Text that is no decoding of the original, before its Reading names it. Return its key; ``""`` where the original
-    decoded gives the Text. Repeating it is harmless."""
+    """Store a Text that is not a decoding of the original, before its Reading names it. Return its key; ``""`` if
+    the decoded original is the Text. Idempotent."""
     if text.encoding:
         return ""
     key = _text_key(doc_id, text.sha256)
@@ -130,14 +135,15 @@ def put_text(objects: Objects, doc_id: str, text: Text) -> str:
 
 
 def keep_text(objects: Objects, document: Document, reading: Reading) -> None:
-    """Keep the Text for when the original is gone."""
+    """Store the Text of a Reading as an object, so that it outlives the original."""
     if not reading.text_key:
         text = text_of(objects, document, reading)
         objects.put(_kept_text_key(document, reading), text.encode("utf-8", "surrogatepass"))
 
 
 def later_vectors(reading: Reading, model: str) -> tuple[str, str]:
-    """Keys of vectors that a Reading was given later, by another model than its own: of its labels, and of its Sources."""
+    """Return the keys of the vectors that a Reading gets later by a model other than its own: of its labels, and
+    of its Sources."""
     stem = f"vectors/{reading.doc_id}/{reading.id}-{hashlib.sha256(model.encode()).hexdigest()[:12]}"
     return f"{stem}-labels.npz", f"{stem}-windows.npz"
 
@@ -179,33 +185,34 @@ def _concept(body: dict[str, Any]) -> FoundConcept:
 @dataclass(frozen=True, slots=True)
 class MatchedConcept:
     norm: str
-    """Of the FoundConcept of the Reading."""
+    """The norm of the FoundConcept in the Reading."""
     concept_id: str
     founded_norm: str
     name: str
-    """Directory name the concept has, or was given now."""
+    """The directory name that the concept has, or was given in this publication."""
     how: str
-    """new, exact, alias, embedding, or decided: a person said so, now or before; named: it is what gave its words to a
-    concept whose founder was purged."""
+    """``new``, ``exact``, ``alias``, ``embedding``; ``decided``: by a person, in this publication or before;
+    ``named``: the mention gives its words to a concept whose founding document was purged."""
     similarity: float
     numbers: tuple[int, ...]
-    """The evidence numbers of its quotes, in their order."""
+    """The evidence numbers of its quotes, in the order of the quotes."""
 
 
 @dataclass(frozen=True, slots=True)
 class MatchedRelationship:
     index: int
-    """In the Reading's relationships."""
+    """The index in the Reading's relationships."""
     relationship_id: str
     subject: str
     object: str
-    """Concept ids."""
+    """``subject`` and ``object`` are concept ids."""
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """mention → concept, with no text of the document but the labels; decided once, replayed by rebuild."""
+    """The concept of each mention of a Reading, decided once and replayed by rebuild. It contains no text of the
+    document but the labels."""
 
     doc_id: str
     reading: str
@@ -213,32 +220,33 @@ class Decisions:
     relationships: tuple[MatchedRelationship, ...]
 
     epoch: int
-    """Of the graph they were decided on."""
+    """The epoch of the graph on which the decisions were made."""
     supersedes: tuple[str, ...] = ()
-    """Documents that leave the graph in the publication that carries these out."""
+    """Documents that leave the graph in the publication that carries these decisions out."""
     carried_out_as: str = ""
-    """Their commit id, where words of others were taken out of them since (:func:`redact_decisions`)."""
+    """The commit id of the publication, if words of other documents were removed from the decisions afterwards
+    (:func:`redact_decisions`); else empty."""
 
     @property
     def key(self) -> str:
-        """What facts call them; see :func:`load_decisions`."""
+        """The key by which facts refer to the decisions; see :func:`load_decisions`."""
         return f"{decisions_prefix(self.doc_id, self.reading)}{self.commit_id}.json"
 
     @property
     def commit_id(self) -> str:
-        """Of the publication that carries them out: the same decisions twice are the same commit. Of all that was
-        decided, since a rebuilt graph may count its epochs otherwise."""
+        """The commit id of the publication that carries the decisions out: equal decisions have the same commit
+        id. It is a hash of all that was decided, since a rebuilt graph may count its epochs differently."""
         return self.carried_out_as or hashlib.sha256(self.encode()).hexdigest()[:24]
 
     def encode(self) -> bytes:
         body = {"format": FORMAT, **_plain(self)}
         if not self.carried_out_as:
-            del body["carried_out_as"]  # they are what their commit id is the hash of
+            del body["carried_out_as"]  # the commit id is the hash of this encoding
         return _json(body)
 
 
 def load_decisions(objects: Objects, key: str) -> Decisions:
-    """Those of this key, as they are or redacted since. MissingError if the garage has neither."""
+    """Return the decisions with this key, or their redacted form. Raises MissingError if the garage has neither."""
     kept = key_of_decisions(objects, key)
     if kept is None:
         raise MissingError(f"The garage has lost {key}. Run kgfs check --repair.")
@@ -246,14 +254,15 @@ def load_decisions(objects: Objects, key: str) -> Decisions:
 
 
 def key_of_decisions(objects: Objects, key: str) -> str | None:
-    """Where they stand: under their key, or beside it where they were redacted."""
+    """Return the key of the object that holds the decisions: ``key`` itself, or the key of their redacted form.
+    None if neither exists."""
     if objects.exists(key):
         return key
     return next((redacted for redacted, _ in objects.keys(_redacted_prefix(key))), None)
 
 
 def redact_decisions(objects: Objects, key: str, redacted: Decisions) -> None:
-    """Put these in place of those that stand under ``key``. Killed in between, both are there."""
+    """Replace the decisions under ``key`` by ``redacted``. After a kill in between, both objects exist."""
     content = redacted.encode()
     objects.put(f"{_redacted_prefix(redacted.key)}{hashlib.sha256(content).hexdigest()[:24]}.json", content)
     objects.delete(key)
@@ -264,7 +273,7 @@ def _redacted_prefix(key: str) -> str:
 
 
 def decisions_prefix(doc_id: str, reading: str) -> str:
-    """Keys of all decisions ever made about that Reading start with it."""
+    """Return the prefix of the keys of all decisions about a Reading."""
     return f"decisions/{doc_id}/{reading}-"
 
 

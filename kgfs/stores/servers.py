@@ -1,4 +1,4 @@
-"""What stores on servers have in common: secrets that stand in files, and nothing said in the clear without a warning."""
+"""Helpers shared by the stores on servers: secrets read from files, and warnings about unencrypted connections."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from kgfs.errors import BadInputError, MachineError
 from kgfs.settings import Cluster, Garage, Graph, Vectors
 from kgfs.stores.error_log import ErrorLog
 
-if TYPE_CHECKING:  # which not every verb needs
+if TYPE_CHECKING:  # not every command needs it
     import ssl
 
 log = logging.getLogger("kgfs.servers")
 _told: set[str] = set()
-"""Servers that this process has warned of."""
+"""URLs of servers that this process has warned about."""
 LOOPBACK = ("localhost", "ip6-localhost", "ip6-loopback")
-"""Names that systems have for it; the last two are Debian's."""
+"""Names of the loopback interface; the last two are Debian's."""
 asked = Counter[str]()
-"""What this process asked of servers, by the store it was for: requests; of the graph sessions, each of one question or
-transaction and what its driver says for that. Of two at the very same moment one may not be counted."""
+"""The number of requests that this process has sent to servers, by store. For the graph: sessions, each with one
+query or transaction and the driver's messages for it. Two requests at the same instant may be counted as one."""
 
 
 def requests_text() -> str:
-    """For ``.kgfs/metrics.prom``."""
+    """Return the metrics of requests for ``.kgfs/metrics.prom``."""
     lines = [
         "# HELP kgfs_server_requests_total Requests to servers by the store they were for; of the graph, questions and transactions.",
         "# TYPE kgfs_server_requests_total counter",
@@ -44,16 +44,17 @@ def requests_text() -> str:
 
 
 def need(setting: str, *packages: str) -> None:
-    """MachineError where one of the packages is not installed that a setting wants for its client. None is loaded, which takes longer than starting
-    the rest of kgfs: who asks the server does that."""
+    """Raise MachineError if one of the packages that the client of ``setting`` needs is not installed. No package
+    is loaded, because loading takes longer than starting the rest of kgfs; the first request to the server loads
+    it."""
     for package in packages:
         if find_spec(package) is None:
             raise MachineError(f"{setting}, and the package {package} is not installed. Install kgfs[servers].")
 
 
 def secret_in(named: str, setting: str) -> str:
-    """What the file that a setting names holds, without white space around it. BadInputError where it cannot be read, or
-    is empty; the file is named, what is in it never."""
+    """Return the content of the file that a setting names, without surrounding white space. Raises BadInputError
+    if the file cannot be read or is empty; the message names the file and never shows its content."""
     path = Path(named).expanduser()
     try:
         found = path.read_text("utf-8").strip()
@@ -66,14 +67,16 @@ def secret_in(named: str, setting: str) -> str:
 
 
 def key_in(named: str, setting: str) -> str:
-    """As :func:`secret_in`, for what is said in the head of a request."""
+    """Return the content of a file like :func:`secret_in`, for use in a request header. Raises BadInputError too
+    if a header cannot hold it."""
     if not is_sayable(found := secret_in(named, setting)):
         raise BadInputError(f"{Path(named).expanduser()}: {what_is_no_key(setting)}")
     return found
 
 
 def is_sayable(key: str) -> bool:
-    """Whether it can stand in the head of a request. Clients refuse others in words that quote them."""
+    """Return whether a key can stand in a request header. HTTP clients refuse other keys with messages that quote
+    them."""
     return key.isascii() and key.isprintable()
 
 
@@ -82,12 +85,13 @@ def what_is_no_key(setting: str) -> str:
 
 
 def file_named(setting: str) -> Path | None:
-    """The file that a setting names; none where it is empty."""
+    """Return the path that a setting names; None if the setting is empty."""
     return Path(setting).expanduser().absolute() if setting else None
 
 
 def warn_of_plain_text(config: Config, url: str, remedy: str) -> None:
-    """A server of another machine is spoken to unencrypted: said once a process, and once a home in its log."""
+    """Warn that the connection to a server on another machine is not encrypted: once a process in the program's
+    log, and once a home in the home's error log."""
     if url in _told:
         return
     _told.add(url)
@@ -96,12 +100,12 @@ def warn_of_plain_text(config: Config, url: str, remedy: str) -> None:
     note = config.run / f"plain-text-{hashlib.sha256(url.encode()).hexdigest()[:12]}"
     if config.run.is_dir() and not note.exists():
         ErrorLog(config.errors_log).add("servers", warning)
-        with suppress(OSError):  # of a full disk: the next process says it in the home's log once more
+        with suppress(OSError):  # on a full disk the next process repeats the warning in the home's log
             note.touch(mode=0o600)
 
 
 def secret_files(config: Config) -> Iterator[tuple[str, Path]]:
-    """Each setting that names a file with a secret, with that file, of the servers that are used."""
+    """Yield (setting, file) for each setting that names a file with a secret, of the servers that are in use."""
     used: dict[str, tuple[bool, Garage | Graph | Vectors | Cluster]] = {
         "garage": (config.garage_store.store != "files", config.garage_store),
         "graph": (config.graph.store != "sqlite", config.graph),
@@ -116,7 +120,8 @@ def secret_files(config: Config) -> Iterator[tuple[str, Path]]:
 
 
 def trusted(file: Path, setting: str) -> ssl.SSLContext:
-    """By which the certificates in that file are trusted, and none besides. BadInputError where there are none that can be read."""
+    """Return a TLS context that trusts the certificates in ``file`` and no others. Raises BadInputError if the
+    file has no readable certificate."""
     import ssl
 
     try:
@@ -127,18 +132,20 @@ def trusted(file: Path, setting: str) -> ssl.SSLContext:
 
 
 def keep_secrets_from_core_dumps(config: Config) -> None:
-    """A process that may hold a secret, be it a cluster's token, leaves no image of its memory behind, nor do those that it starts."""
+    """Disable core dumps for this process and its children if the process may hold a secret, such as the token of
+    a cluster."""
     if config.on_servers or config.cluster.engine == "ray":
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def is_open_to_others(url: str, encrypted: bool) -> bool:
-    """Whether what is said there can be heard by other machines."""
+    """Return whether other machines can read the traffic to ``url``: it is not encrypted and the host is not this
+    machine."""
     return not encrypted and not is_loopback(urlsplit(url).hostname or "")
 
 
 def is_encrypted(url: str) -> bool:
-    """Of one that is spoken to by HTTP."""
+    """Return whether an HTTP URL uses TLS."""
     return urlsplit(url).scheme == "https"
 
 

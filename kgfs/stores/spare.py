@@ -1,4 +1,4 @@
-"""Room on a disk that is left to what people write: what can be had again, caches and copies, comes second."""
+"""Disk space that caches and copies leave free for what users write."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ from pathlib import Path
 from kgfs.errors import FullError
 
 SPARE = 256 << 20
-"""Bytes of the disk that are left to the rest of the home: what it records and writes comes first. Of a small disk a
-quarter."""
+"""Bytes of the disk that are left free for the rest of the home, which records and writes first. On a small disk,
+a quarter of the disk if that is less."""
 
 
 def lacking(folder: str) -> int:
-    """Bytes that the disk should have free and has not; below 0 where it has more."""
+    """Return the bytes by which the free space of the disk is below what is to be left free; negative if more is
+    free."""
     spare, free = _standing(folder)
     return spare - free
 
 
 def leave_spare(path: Path, what: str, size: int, wanted: int = 0) -> None:
-    """FullError where the disk has not so many bytes ``wanted`` at ``path`` for ``what``, and beside them as many more as that
-    has already, its ``size``; at most those that are to be left. So what is small may still take the last of a disk."""
+    """Raise FullError if the disk has too little free space at ``path`` for ``what``. The space needed is
+    ``wanted`` bytes plus the smaller of ``size``, the bytes that ``what`` has already, and the bytes that are to
+    be left free. So something small may still take the last bytes of a disk."""
     spare, free = _standing(str(path.parent))
     more = wanted + min(spare, size) - free
     if more > 0:
@@ -31,6 +33,6 @@ def leave_spare(path: Path, what: str, size: int, wanted: int = 0) -> None:
 
 
 def _standing(folder: str) -> tuple[int, int]:
-    """(bytes that are to be left, bytes that are free)."""
+    """Return (bytes to be left free, bytes that are free)."""
     disk = os.statvfs(folder)
     return min(SPARE, disk.f_blocks * disk.f_frsize // 4), disk.f_bavail * disk.f_frsize

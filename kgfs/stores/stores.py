@@ -1,4 +1,4 @@
-"""The stores of one home, held together."""
+"""The open stores of one home."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ from kgfs.stores.graph.contract import Graph
 from kgfs.stores.journal.contract import Journal
 from kgfs.stores.journal.facts import GraphFact
 
-if TYPE_CHECKING:  # numpy, which a mount does not need
+if TYPE_CHECKING:  # imports numpy, which a mount does not need
     from kgfs.stores.vectors.contract import Vectors
 
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """``vectors`` is opened lazily by the worker for its embedding model; the mount has none."""
+    """The open stores of one home. The worker opens ``vectors`` lazily for its embedding model; a mount has none."""
 
     garage: Garage
     journal: Journal
     graph: Graph
     vectors: Vectors | None = None
     publish: Callable[[GraphFact], None] | None = None
-    """Where homes share the ledger, and this one has its turn: make a fact true that changes the graph. It is recorded, delivered,
-    and only then carried out in graph and vectors. LostLeaseError where another home was first, with nothing changed.
+    """Record, deliver and carry out a fact that changes the graph, where homes share the ledger and this home
+    holds the lease. The fact is recorded and delivered first, then carried out in graph and vectors. Raises
+    LostLeaseError, with nothing changed, if another home was first.
 
-    None where the graph is changed before the fact is recorded, since nobody else has one."""
+    None where the graph is changed before the fact is recorded, because no other home has the same graph."""
 
     def close(self) -> None:
         for store in (self.vectors, self.graph, self.journal, self.garage):

@@ -1,4 +1,4 @@
-"""A database into SQLite's write-ahead log, also where several processes open a new one at once."""
+"""Switch a database to SQLite's write-ahead log, also when several processes open a new file at the same time."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import sqlite3
 import time
 
 BUSY_SECONDS = 30.0
-"""How long other processes are waited for before a BusyError."""
+"""Seconds to wait for other processes before a BusyError."""
 PAUSE = 0.02
 
 
 def use_wal(db: sqlite3.Connection) -> bool:
-    """Whether it has one now; a file system that cannot share memory has none. Who changes a new file while another does is
-    refused at once, whatever the time-out of the connection (sqlite.org/c3ref/busy_handler.html: where waiting could be a
-    dead-lock), and asks again here."""
+    """Switch the database to WAL mode and return whether it is in that mode; a file system without shared memory
+    does not allow it. While another process changes a new file, SQLite refuses the switch at once, whatever the
+    connection's timeout (sqlite.org/c3ref/busy_handler.html: waiting could be a deadlock). The switch is then
+    retried for up to BUSY_SECONDS, after which the driver's error is raised."""
     until = time.monotonic() + BUSY_SECONDS
     while True:
         try:

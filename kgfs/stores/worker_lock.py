@@ -1,4 +1,4 @@
-"""One worker a home: a lock that dies with its process, and a note for people beside it."""
+"""The lock of a home's worker, of which there is at most one, and the run file in which it describes itself."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ LOCK = "worker.lock"
 
 
 class WorkerLock:
-    """Held while the object is open. BusyError if another process holds it."""
+    """The worker's lock, held until :meth:`close` or until the process ends. Raises BusyError if another process
+    holds it."""
 
     def __init__(self, run: Path) -> None:
         run.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -29,7 +30,7 @@ class WorkerLock:
         self._descriptor = descriptor
 
     def note(self, about: Mapping[str, Any]) -> None:
-        """What ``kgfs status`` shows of this worker; replaced whole."""
+        """Replace what ``kgfs status`` shows of this worker. The file is replaced atomically."""
         DiskReserve(self._note.parent.parent).run(lambda: write_note(self._note, {"pid": os.getpid(), **about}))
 
     def close(self) -> None:
@@ -45,12 +46,12 @@ class WorkerLock:
 
 
 def worker_alive(run: Path) -> bool:
-    """Whether some process holds the lock of the worker."""
+    """Return whether some process holds the worker's lock."""
     return is_locked(run / LOCK)
 
 
 def worker_note(run: Path) -> dict[str, Any]:
-    """What the newest worker noted about itself; empty if none ever ran."""
+    """Return what the newest worker wrote about itself; empty if none ever ran."""
     try:
         note: dict[str, Any] = json.loads((run / "worker.json").read_text())
     except FileNotFoundError:
@@ -59,7 +60,7 @@ def worker_note(run: Path) -> dict[str, Any]:
 
 
 def told_of_the_last(run: Path) -> str:
-    """A sentence, after a space, on what kept the newest worker from beginning its work, as long as none has begun since; ''
-    where nothing did. What that was may have passed."""
+    """Return a sentence, beginning with a space, on why the newest worker ended before it could begin its work; ''
+    if it did begin. The cause may be gone by now."""
     reason = worker_note(run).get("reason", "")
     return f" The last one ended before it could begin: {reason}" if reason else ""
