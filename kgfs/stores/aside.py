@@ -1,8 +1,8 @@
-"""Who works in one of a few places gives it to others before waiting for a server: whom this machine can answer is never to
-stand behind one that is silent.
+"""Release a thread's slot before it waits for a server. A request that this machine can answer alone then never
+queues behind requests that wait for an unresponsive server.
 
-So does who waits for somebody that may be waiting for a server. Threads that have no place, as most, are not concerned.
-"""
+A thread also releases its slot before it waits for another thread that may be waiting for a server. Most threads
+have no slot, and nothing changes for them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ _MINE = _Mine()
 
 
 def in_place(call: Callable[[], T], give_back: Callable[[], None]) -> T:
-    """What ``call`` returns. ``give_back`` is called in this thread, once at most, when it steps aside."""
+    """Run ``call`` in this thread, which occupies a slot, and return its result. ``give_back`` releases the slot;
+    it is called in this thread, at most once, when :func:`step_aside` is called."""
     _MINE.give_back = give_back
     try:
         return call()
@@ -32,8 +33,8 @@ def in_place(call: Callable[[], T], give_back: Callable[[], None]) -> T:
 
 
 def step_aside() -> None:
-    """To be called before waiting for a server, or for somebody who may. The thread goes on without a place; the event loop,
-    which is no such thread, gets WouldBlock."""
+    """Release the thread's slot. Call this before waiting for a server, or for a thread that may wait for one. The
+    thread continues without a slot. On the event loop this raises WouldBlock."""
     blocks()
     give_back = _MINE.give_back
     if give_back is not None:
@@ -42,7 +43,8 @@ def step_aside() -> None:
 
 
 class WaitingLock:
-    """A lock whose holder may be waiting for a server: who has to wait for it steps aside. Its holder can take it again."""
+    """A reentrant lock whose holder may be waiting for a server. A thread releases its slot before it waits for
+    the lock."""
 
     __slots__ = ("_lock", "release")
 
@@ -51,7 +53,7 @@ class WaitingLock:
         self.release = self._lock.release
 
     def at_once(self) -> bool:
-        """Whether it could be taken without waiting. *Quick*."""
+        """Take the lock if that needs no waiting, and return whether it was taken. *Quick*."""
         return self._lock.acquire(blocking=False)
 
     def __enter__(self) -> None:

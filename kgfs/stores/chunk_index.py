@@ -1,8 +1,8 @@
-"""Find what each ``chunk_id`` was issued for: a SQLite file of the home, derived from the ledger and the Readings in the garage.
+"""Look up the Sources for which each ``chunk_id`` was issued. The index is a SQLite file of the home, derived from
+the ledger and the Readings in the garage.
 
-It has every Source of every Reading that was ever published, also of documents that have left the graph, and nothing of purged documents.
-It holds no text. Where the file is lost it is derived anew.
-"""
+It holds every Source of every published Reading, also of documents that have left the graph, and nothing of purged
+documents. It holds no text. A lost file is derived again."""
 
 from __future__ import annotations
 
@@ -46,22 +46,22 @@ class ChunkRef:
 
 
 class ChunkIndex:
-    """The index of one home. Any number of threads and processes. What was added may be lost in a power failure, together with the note
-    how far the ledger was followed."""
+    """The index of one home. Any number of threads and processes may use it. A power failure may lose added rows,
+    together with the position in the ledger."""
 
     def __init__(self, path: Path) -> None:
         self._database = Database(path, SCHEMA, FORMAT, REMEDY)
 
     def followed(self) -> int:
-        """Return the number of the last fact of the ledger that the index knows."""
+        """Return the number of the last fact of the ledger that the index covers."""
         found: int = self._database.row("SELECT fact FROM followed")[0]
         return found
 
     def follow(
         self, fact: int, published: Iterable[tuple[str, str, int, Sequence[Chunk]]], purged: Iterable[str]
     ) -> None:
-        """Add the Sources of Readings, each as (doc_id, reading, fact, chunks), drop those of purged documents, and note the fact up to which
-        the ledger is known now. One transaction."""
+        """Add the Sources of Readings, each given as (doc_id, reading, fact, chunks), delete those of purged
+        documents, and record ``fact`` as the position in the ledger. One transaction."""
         with self._database.write(durable=False) as connection:
             for doc_id, reading, number, chunks in published:
                 connection.executemany(
@@ -83,14 +83,14 @@ class ChunkIndex:
             connection.execute("UPDATE followed SET fact = ?", (fact,))
 
     def clear(self) -> None:
-        """Forget everything, the note how far the ledger was followed too."""
+        """Delete all rows and reset the position in the ledger to 0."""
         with self._database.write(durable=False) as connection:
             connection.execute("DELETE FROM chunk")
             connection.execute("UPDATE followed SET fact = 0")
 
     def find(self, chunk_id: str) -> list[ChunkRef]:
-        """Return the Sources that the id was issued for, those that were published last first. There are several where a document was read
-        several times."""
+        """Return the Sources for which ``chunk_id`` was issued, the latest published first. There are several if a
+        document was read several times."""
         rows = self._database.rows(
             "SELECT doc_id, reading, chunk_index, char_start, char_end FROM chunk WHERE id = ? ORDER BY fact DESC",
             (chunk_id[: CHUNK_ID_LENGTHS[0]],),

@@ -1,4 +1,4 @@
-"""Damage of a home: what ``knowledge.check`` finds and ``ingest.mending.repair`` mends."""
+"""The kinds of damage of a home, which ``knowledge.check`` finds and ``ingest.mending.repair`` repairs."""
 
 from __future__ import annotations
 
@@ -67,21 +67,23 @@ REMEDIES: dict[Kind, str] = {
     Kind.LEFT_WAITING: "takes room and nothing else; --repair removes it",
     Kind.BAD_SNAPSHOT: "new homes pass it over; --repair removes it",
 }
-"""What repairing would do, or would have done where it could."""
+"""What a repair would do for each kind, or could not do."""
 
 HARMLESS = frozenset({Kind.LEFT_INBOX, Kind.LEFT_UPLOAD, Kind.LEFT_CACHE, Kind.LEFT_WAITING, Kind.BAD_SNAPSHOT})
-"""Left behind by what was killed: nobody's, and no sign that anything is lost. Of what could be somebody's, an orphan object or
-a spool file, that cannot be said."""
+"""Kinds of leftovers of killed processes that nothing refers to and that are no sign of a loss. Orphan objects and
+spool files are not among them, because they may still belong to something."""
 
 
 @dataclass(frozen=True, slots=True)
 class Damage:
+    """One damaged thing."""
+
     kind: Kind
     what: str
-    """A key, a path, an id: exactly the thing concerned."""
+    """The key, path or id of the damaged thing."""
     detail: str = ""
     doc_id: str = ""
-    """The document concerned, if it is one."""
+    """The document concerned, if there is one."""
 
     @property
     def remedy(self) -> str:

@@ -1,9 +1,9 @@
-"""The disk reserve: bytes of the disk that a home holds, so that removing works where no byte is free.
+"""The disk reserve: space that a home allocates in advance, so that deleting works on a full disk.
 
-The file ``reserve`` of a home is allocated and never read. An operation that removes, and that meets a full disk, gives a part of
-it back to the disk and is repeated. What it leaves free is allocated again when it ends, and the rest as soon as there is room.
-A process that is killed in between leaves the reserve short; the next :meth:`DiskReserve.fill` of any process completes it.
-"""
+The file ``reserve`` of a home is allocated and never read. If a deleting operation meets a full disk, a part of
+the file is freed and the operation is repeated. When the operation ends, free space is allocated to the reserve
+again, and the rest as soon as the disk has space. A process that is killed in between leaves the reserve too
+small; the next :meth:`DiskReserve.fill` of any process restores it."""
 
 from __future__ import annotations
 
@@ -19,24 +19,28 @@ from typing import TypeVar
 from kgfs.errors import FullError, KgfsError
 
 NAME = "reserve"
-"""Of the file, in the folder of the home."""
+"""The name of the file, in the folder of the home."""
 STEP = 1 << 20
-"""Bytes that are given back first; each further attempt of the same operation gives back twice as many."""
+"""Bytes that are freed first; each further attempt of the same operation frees twice as many."""
 SMALLEST = 4 << 20
 LARGEST = 64 << 20
 DATABASE_PARTS = 8
-"""The reserve is an eighth of the home's databases, between SMALLEST and LARGEST: a removal rewrites a part of their pages."""
+"""The reserve is an eighth of the home's databases, between SMALLEST and LARGEST, because a deletion rewrites a
+part of their pages."""
 DISK_PARTS = 8
-"""Of a small disk the reserve takes an eighth at most."""
+"""The reserve is at most an eighth of the disk."""
 REMEDY = "Free space on the disk of the home (kgfs trash empty, kgfs forget --purge); it is made up then by itself."
 SCARCE = 64 << 10
-"""Free bytes below which an error of a database is one of a full disk: SQLite has other names for some of them."""
+"""Bytes of free space below which a database error is treated as a full disk, because SQLite reports a full disk
+by several errors."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class ReserveState:
+    """The state of the reserve, in bytes."""
+
     held: int
     """Bytes that are allocated."""
     wanted: int
@@ -46,22 +50,24 @@ class ReserveState:
         return self.held >= self.wanted
 
     def told(self) -> str:
-        """What of it is held, and what to do where that is not all."""
+        """Return a text on how much of the reserve is allocated and, if it is not whole, on what to do."""
         part = f"{self.held / (1 << 20):.1f} of {self.wanted >> 20} MiB"
         return part if self.is_whole else f"{part}, which removing needs on a full disk. {REMEDY}"
 
 
 class DiskReserve:
-    """The reserve of the home in a folder. Any number of objects, threads and processes may use one file: they lock it.
+    """The reserve of the home in a folder. Any number of objects, threads and processes may use one reserve file;
+    they lock it.
 
-    Where there is no such file, because it could not be made or the folder is no home, :meth:`run` only passes errors on."""
+    If there is no such file, because it could not be created or the folder is not a home, :meth:`run` only passes
+    errors on."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
         self._path = home / NAME
 
     def state(self) -> ReserveState:
-        """Quick. OSError where the folder cannot be looked at."""
+        """Return the state of the reserve. Quick. Raises OSError if the folder cannot be read."""
         try:
             held = _allocated(self._path.stat())
         except FileNotFoundError:
@@ -69,9 +75,9 @@ class DiskReserve:
         return ReserveState(held, self._wanted())
 
     def fill(self) -> None:
-        """Allocate what the reserve lacks, as far as the disk has it, or give back what it has too much. Quick where nothing is to
-        be done. Does nothing where another operation is using the reserve, nor where the file system cannot allocate:
-        :meth:`state` tells."""
+        """Allocate what the reserve lacks, as far as the disk has space, or free what it has too much. Quick if
+        there is nothing to do. Does nothing while another operation uses the reserve, or if the file system cannot
+        allocate; :meth:`state` then shows it."""
         with suppress(OSError):
             state = self.state()
             if state.held == state.wanted:
@@ -82,9 +88,9 @@ class DiskReserve:
                     file.resize(state.wanted)
 
     def run(self, work: Callable[[], T], between: Callable[[], None] = lambda: None) -> T:
-        """Return what ``work`` returns. Where the disk is too full for it, give back a part of the reserve and repeat it, until it
-        succeeds or nothing is left to give back; then its error is raised. ``work`` has changed nothing where it fails, or may be
-        done twice. ``between`` is called before each repetition."""
+        """Return the result of ``work``. If the disk is too full for it, free a part of the reserve and repeat
+        ``work``, until it succeeds or the reserve is empty; then the last error is raised. ``work`` changes
+        nothing when it fails, or is safe to run twice. ``between`` is called before each repetition."""
         try:
             return work()
         except (KgfsError, OSError) as error:
@@ -128,13 +134,13 @@ class DiskReserve:
 
 
 class _Opened:
-    """The open file."""
+    """The open reserve file."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
     def lock(self, kind: int) -> bool:
-        """Whether the lock could be had; nobody is waited for."""
+        """Lock the file without waiting. Return whether that succeeded."""
         try:
             fcntl.flock(self._descriptor, kind | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -142,9 +148,10 @@ class _Opened:
         return True
 
     def resize(self, wanted: int) -> None:
-        """In steps, so that a disk which has not all of it gives what it has. OSError at the first step that it refuses."""
+        """Change the file to ``wanted`` allocated bytes. It grows in steps, so that a disk with too little space
+        gives what it has. Raises OSError at the first step that the disk refuses."""
         found = os.fstat(self._descriptor)
-        # Two processes that gave back at once may have left a hole, which is allocated again from the beginning.
+        # Two processes that freed space at the same time may have left a hole; then all is allocated from the beginning.
         held = found.st_size if _allocated(found) == found.st_size else 0
         if found.st_size > wanted:
             os.ftruncate(self._descriptor, wanted)
@@ -157,7 +164,7 @@ class _Opened:
             held += step
 
     def give_back(self, step: int) -> bool:
-        """Give so many bytes back to the disk, or all that are left; False where none is."""
+        """Free ``step`` bytes of the file, or all that are left. Return False if there were none."""
         found = os.fstat(self._descriptor)
         os.ftruncate(self._descriptor, max(_allocated(found) - step, 0))
         return _allocated(found) > 0

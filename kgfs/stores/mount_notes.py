@@ -1,4 +1,4 @@
-"""Which mounts of a home there are: a note a mount in the home's ``run`` folder, for other verbs to find."""
+"""The mounts of a home: each mount writes a run file into the home's ``run`` folder, for other commands to find."""
 
 from __future__ import annotations
 
@@ -18,40 +18,43 @@ from kgfs.stores.processes import is_stuck, main_thread
 KNOWLEDGE = "knowledge"
 GARAGE = "garage"
 VIEWS = (KNOWLEDGE, GARAGE)
-"""What of a home a mount shows."""
+"""The views of a home that a mount can show."""
 
 
 @dataclass(frozen=True, slots=True)
 class MountNote:
+    """A mount of a home, as described by its run file."""
+
     mountpoint: Path
     pid: int
     path: Path
-    """Of the note itself."""
+    """The run file itself."""
     view: str = KNOWLEDGE
     alive: bool = True
-    """Whether its process serves; not so after a kill, while the mount point waits to be detached."""
+    """Whether the mount's process serves it. False after a kill, while the mount point is still to be detached."""
     stuck: bool = False
-    """Whether its process was killed, but cannot end, and keeps waiting whoever waits for the mount."""
+    """Whether the mount's process was killed but cannot end. Calls on the mount then block."""
     started: int = 0
-    """When its process started, in ticks since the machine did; 0 in notes of older versions."""
+    """The start time of the process, in clock ticks since boot; 0 in files of older versions."""
     connection: int | None = None
-    """The number of its FUSE connection; None until it is mounted, and in notes of older versions."""
+    """The number of its FUSE connection; None until it is mounted, and in files of older versions."""
     file: Path | None = None
-    """Its configuration file, where that is not the home's own."""
+    """Its configuration file, if that is not the home's own."""
 
     def is_stuck(self) -> bool:
-        """Return whether it is stuck now. Nobody else has the connection's number while it is."""
+        """Return whether the mount's process is stuck now. While it is, no other mount can have its FUSE
+        connection's number."""
         return self.connection is not None and is_locked(self.path) and is_stuck(self.pid, self.started)
 
 
 class Noting:
-    """The note of this process's mount, while it stands."""
+    """The run file of this process's mount, while it is mounted."""
 
     def __init__(self, descriptor: int, about: dict[str, Any]) -> None:
         self._descriptor, self._about = descriptor, about
 
     def connected(self, number: int) -> None:
-        """Note the number of the mount's FUSE connection."""
+        """Write the number of the mount's FUSE connection to the file."""
         self._about["connection"] = number
         os.pwrite(self._descriptor, json.dumps(self._about).encode(), 0)
 
@@ -60,8 +63,9 @@ class Noting:
 def mount_note(
     run: Path, session: str, mountpoint: Path, view: str = KNOWLEDGE, file: Path | None = None
 ) -> Iterator[Noting]:
-    """Stands, locked, while the mount does; one that a kill left behind is told by its missing lock, and goes when a mount
-    stands at the same place again."""
+    """Return a context for the time of a mount, in which its run file exists and is locked. A file left by a
+    killed process has no lock. It is deleted when a new mount is made at the same mount point, unless the process
+    is stuck."""
     for left in mount_notes(run):
         if left.mountpoint == mountpoint and not left.stuck:
             left.path.unlink(missing_ok=True)
@@ -85,16 +89,16 @@ def mount_note(
 
 
 def mount_notes(run: Path) -> list[MountNote]:
-    """Return the notes of all mounts of this home that stand, or whose process is there. Notes of mounts that were killed and
-    detached are removed. In a copy of a home's folder there are notes of the other one's mounts, which are not its own: they
-    are told by their inode numbers."""
+    """Return the mounts of this home that are mounted or whose process exists. Files of mounts that were killed
+    and detached are deleted. A copy of a home's folder also contains the files of the other home's mounts; these
+    are recognised by their inode numbers and skipped."""
     found = []
     for path in sorted(run.glob("mount-*.json")):
         try:
             locked = is_locked(path)
             body = json.loads(path.read_text())
             copied = body.get("inode") not in (None, path.stat().st_ino)
-        except (FileNotFoundError, ValueError):  # just taken away, or being written
+        except (FileNotFoundError, ValueError):  # just deleted, or being written
             continue
         if copied:
             continue

@@ -1,4 +1,4 @@
-"""The mounts that the kernel knows. Nothing is asked of a mount itself, so a dead one keeps nobody waiting."""
+"""The kernel's table of mounts. No mount itself is queried, so a dead mount never blocks the caller."""
 
 from __future__ import annotations
 
@@ -10,26 +10,29 @@ from urllib.parse import quote, unquote
 
 TYPE = "fuse.kgfs"
 _SOURCE = "kgfs="
-"""What a mount of kgfs is called begins so, then comes its home. No colon: desktops would take it for a remote one."""
+"""The prefix of the source of a kgfs mount in the table; the home's path follows. Without a colon, because
+desktops take a source with one for a remote mount."""
 _LONGEST = 1500
-"""Characters; the kernel has a page for all options of a mount."""
+"""Characters of a source at most; the kernel has one page for all options of a mount."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mount:
+    """One line of the table."""
+
     path: str
     type: str
     source: str
     device: str
-    """Its numbers, as ``major:minor``."""
+    """The device numbers, as ``major:minor``."""
 
     def may_show(self, home: Path) -> bool:
-        """Return whether this is a mount of kgfs, and not one that is known to be another home's."""
+        """Return whether this is a kgfs mount of ``home`` or one whose home is unknown."""
         return self.type == TYPE and self.source in (source_of(None), source_of(home))
 
 
 def mounts() -> list[Mount]:
-    """Return all mounts this process sees, in the order they were made."""
+    """Return all mounts that this process sees, in the order in which they were made."""
     found = []
     for line in Path("/proc/self/mountinfo").read_text("utf-8", "surrogateescape").splitlines():
         before, _, after = line.partition(" - ")
@@ -40,15 +43,17 @@ def mounts() -> list[Mount]:
 
 
 def source_of(home: Path | None) -> str:
-    """Return what a mount of this home is called in the table of mounts."""
+    """Return the source that a mount of this home has in the table; without a home, or for a path that is too
+    long, the source of a mount whose home is unknown."""
     named = quote(os.fsencode(home), safe="/~") if home is not None else ""
     return f"{_SOURCE}{named}" if 0 < len(named) <= _LONGEST else "kgfs"
 
 
 def home_at(path: Path) -> Path | None:
-    """Return the home whose mount has this absolute path, if one has. The path is taken as it is, no link is followed."""
+    """Return the home of the mount that contains this absolute path; None if the mount is not of kgfs or its home
+    is unknown. The path is taken literally; no link is followed."""
     above = [mount for mount in mounts() if path.is_relative_to(mount.path)]
-    nearest = max(reversed(above), key=lambda mount: len(mount.path), default=None)  # of two at one place the later
+    nearest = max(reversed(above), key=lambda mount: len(mount.path), default=None)  # the later one of two at the same path
     if nearest is None or nearest.type != TYPE or not nearest.source.startswith(_SOURCE):
         return None
     return Path(os.fsdecode(unquote(nearest.source.removeprefix(_SOURCE), errors="surrogateescape")))

@@ -1,4 +1,4 @@
-"""Small files by which processes of a home tell others something."""
+"""Small run files by which the processes of a home inform each other."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from kgfs.stores.garage.durable import os_errors, sync_folder
 
 
 def write_note(note: Path, told: Any, *, durable: bool = False) -> None:
-    """As JSON, for the home's owner alone, and replaced whole: who reads it has the former one or this. Unless it is to be
-    ``durable`` it may be lost, or be empty, after a power loss. FullError or StoreError where the disk does not take it; then the
-    former one stands."""
+    """Replace the file ``note`` atomically by ``told`` as JSON, with mode 0600. Readers see the former content or
+    the new one. If ``durable``, the file is durable when this returns; otherwise a power failure may lose it or
+    leave it empty. Raises FullError or StoreError if the disk refuses it; the former file then stays."""
     fresh = note.with_suffix(f".{secrets.token_hex(4)}.new")
     with os_errors(f"writing {note}"):
         try:

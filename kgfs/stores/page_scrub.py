@@ -1,10 +1,11 @@
-"""Overwrite what was removed from a SQLite database, in its own pages: VACUUM without the room for a second file.
+"""Overwrite deleted data of a SQLite database within its pages: an alternative to VACUUM that needs no space for a
+second file.
 
-``python -m kgfs.stores.page_scrub DATABASE`` is a process of its own, for closing a database file that was opened by hand
-takes SQLite's locks from the process that did it. It holds SQLite's write lock, so nobody writes meanwhile; others may read:
-only bytes change that belong to no row. Killed anywhere, it leaves a whole database, and can be run again. The file keeps its
-length. The format is that of https://www.sqlite.org/fileformat2.html.
-"""
+``python -m kgfs.stores.page_scrub DATABASE`` runs as a process of its own, because a process that opens and closes
+the database file by itself loses SQLite's locks on it. It holds SQLite's write lock, so no other process writes
+meanwhile. Others may read, because only bytes that belong to no row change. A kill at any point leaves an intact
+database, and the command can be run again. The file keeps its length. The format is described at
+https://www.sqlite.org/fileformat2.html."""
 
 from __future__ import annotations
 
@@ -21,21 +22,21 @@ from kgfs.errors import BusyError, FullError, KgfsError, StoreError
 from kgfs.stores.wal import BUSY_SECONDS
 
 HEADER = 100
-"""Bytes of the file before the first page's own."""
+"""Bytes of the file header, which precedes the first page's own content."""
 LOCK_BYTE = 1 << 30
-"""The page with this byte holds nothing."""
+"""The offset of a byte that SQLite uses for locking. The page with this byte holds no data."""
 INTERIOR_INDEX, INTERIOR_TABLE, LEAF_INDEX, LEAF_TABLE = 2, 5, 10, 13
 ATTEMPTS = 100
-"""To find the log empty while others write."""
+"""Attempts to find the log empty while others write."""
 EXIT_FULL, EXIT_BUSY = 3, 4
 
 Span = tuple[int, int]
 
 
 def scrub_pages(path: Path) -> None:
-    """Nothing of what was removed is left in the database file, whose log is empty. For a caller that has no transaction open.
-    BusyError where other processes keep reading or writing for BUSY_SECONDS, FullError where the disk has not the room for one
-    page, StoreError where the file is damaged; then it may be tried again."""
+    """Overwrite all deleted data in a database file whose log is empty. The caller has no transaction open on it.
+    Raises BusyError if other processes read or write for BUSY_SECONDS, FullError if the disk has no space for one
+    page, and StoreError if the file is damaged. After an error the call can be repeated."""
     words = [sys.executable, "-m", __name__, str(path)]
     done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -49,18 +50,19 @@ def _scrub(path: Path) -> None:
     with closing(sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)) as connection:
         _hold_with_empty_log(connection, path)
         roots = [root for (root,) in connection.execute("SELECT rootpage FROM sqlite_schema WHERE rootpage > 0")]
-        # Never closed by hand: see above.
+        # Not closed here: closing it would drop SQLite's locks of this process. The end of the process closes it.
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         _Pages(descriptor).overwrite([1, *roots])
         os.fsync(descriptor)
-        # A commit, for which all others drop the pages that they remember: one of them would write an old page back.
+        # This commit makes other connections drop their cached pages, which they could otherwise write back.
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         connection.execute(f"PRAGMA user_version={version}")
         connection.execute("COMMIT")
 
 
 def _hold_with_empty_log(connection: sqlite3.Connection, path: Path) -> None:
-    """The database is whole in its file, and nobody writes until the transaction that this begins ends."""
+    """Begin a write transaction while the log is empty. The database is then complete in its file, and no other
+    process writes until the transaction ends. Raises BusyError if others keep the log in use."""
     log = path.with_name(f"{path.name}-wal")
     for _ in range(ATTEMPTS):
         busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
@@ -104,7 +106,8 @@ class _Pages:
         return os.pread(self._descriptor, self._size, (number - 1) * self._size)
 
     def _keep(self, number: int, page: bytes, live: list[Span]) -> None:
-        """Overwrite all of a page that is not live with zeros. Bytes behind the usable ones are SQLite's own."""
+        """Overwrite with zeros all bytes of a page outside of the spans ``live``. Bytes after the usable size are
+        SQLite's own and are kept."""
         fresh = bytearray(self._size)
         fresh[self._usable :] = page[self._usable :]
         for start, end in live:
@@ -113,7 +116,7 @@ class _Pages:
             os.pwrite(self._descriptor, fresh, (number - 1) * self._size)
 
     def _tree_page(self, number: int) -> list[int]:
-        """The pages below."""
+        """Scrub a page of a B-tree and return the numbers of its child pages."""
         page = self._read(number)
         top = HEADER if number == 1 else 0
         kind, free, cells = struct.unpack_from(">BHH", page, top)
@@ -134,7 +137,8 @@ class _Pages:
         return below
 
     def _cell(self, page: bytes, at: int, kind: int) -> tuple[int, int, int, int]:
-        """(its end, the page below or 0, its first overflow page or 0, bytes there)."""
+        """Return (end of the cell, its child page or 0, its first overflow page or 0, bytes of the payload on
+        overflow pages)."""
         child = 0
         if kind in (INTERIOR_INDEX, INTERIOR_TABLE):
             child, at = struct.unpack_from(">I", page, at)[0], at + 4
@@ -149,7 +153,7 @@ class _Pages:
         return at + here + 4, child, struct.unpack_from(">I", page, at + here)[0], payload - here
 
     def _local(self, payload: int, kind: int) -> int:
-        """Bytes of a payload that stand in the cell itself."""
+        """Return the bytes of a payload that are stored in the cell itself."""
         usable = self._usable
         most = usable - 35 if kind == LEAF_TABLE else (usable - 12) * 64 // 255 - 23
         least = (usable - 12) * 32 // 255 - 23
@@ -167,7 +171,7 @@ class _Pages:
             number = struct.unpack_from(">I", page)[0]
 
     def _free_page(self, number: int) -> int:
-        """The next trunk of the free list, or 0."""
+        """Scrub a trunk page of the free list and its leaves. Return the number of the next trunk page, or 0."""
         page = self._read(number)
         following, count = struct.unpack_from(">II", page)
         for (leaf,) in struct.iter_unpack(">I", page[8 : 8 + 4 * count]):
@@ -177,14 +181,14 @@ class _Pages:
 
 
 def _free_blocks(page: bytes, at: int) -> Iterator[Span]:
-    """Their first four bytes say where the next one is."""
+    """Yield the first four bytes of each free block of a page as a span; they link to the next block."""
     while at:
         yield at, at + 4
         at = struct.unpack_from(">H", page, at)[0]
 
 
 def _varint(page: bytes, at: int) -> tuple[int, int]:
-    """(the number, where it ends)."""
+    """Return (value of the varint, offset of its end)."""
     value = 0
     for position in range(at, at + 8):
         byte = page[position]

@@ -13,7 +13,8 @@ def portions(
 ) -> Iterator[list[T]]:
     """Yield the items in order, in lists of at most ``most``. With ``weight``, a list is shorter if its items
     would weigh more than ``heaviest`` together; an item above that weight is yielded alone. The iterable is read
-    lazily: at most one item of the next list is read before a list is yielded."""
+    lazily: no item is read before its list is requested, except that with ``weight`` one item of the next list may
+    be."""
     portion: list[T] = []
     heavy = 0
     for item in items:

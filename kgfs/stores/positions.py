@@ -1,3 +1,4 @@
-"""Where a shared bucket tells how far servers beside it have followed the ledger; of this place alone, as leases are."""
+"""The prefix under which a shared bucket records how far servers have followed the ledger. Like leases, these
+records are valid only in this bucket."""
 
 POSITIONS = "positions/"

@@ -1,5 +1,5 @@
-"""Where the garage has bytes before they are settled, as homes that share it do, so that all of them can read what one has written,
-and while they leave."""
+"""The keys of objects in the garage that are not settled yet or are about to be deleted. Homes that share a garage
+upload contents before settling them, so that all homes can read them."""
 
 from __future__ import annotations
 
@@ -16,26 +16,30 @@ from kgfs.stores.stores import Stores
 _KEY = re.compile(r"inbox/([0-7][0-9a-f]{15}|[0-9a-f]{1,15})\.([0-9a-f]{64})")
 WAITING = "inbox/"
 COPY = "copy-"
-"""What the names of copies in the spool begin with that are on their way to the garage."""
+"""The prefix of the names of copies in the spool that are being uploaded."""
 LEAVING = "leaving/"
-"""Below it, and the id of the home that deletes them: originals that nobody promises any more, until it is certain of that."""
+"""The prefix, followed by the id of the home that deletes them, of originals that no fact refers to any more. The
+home keeps them there until it is certain of that."""
 
 
 def waiting_key(name_id: int, sha256: str) -> str:
-    """The object of a content of one name. It goes once the name is settled, unless a version has it."""
+    """Return the key of a content of one name that is not settled yet. The object is deleted once the name is
+    settled, unless a version has it."""
     return f"{WAITING}{name_id:x}.{sha256}"
 
 
 def copies_leaving(objects: Objects, key: str) -> list[str]:
-    """Of an original: those that homes set aside which give it up."""
-    # However much stands aside, what is asked is as many things as there are homes.
+    """Return the copies of an original that homes have set aside to delete it. Costs one listing and one request a
+    home."""
+    # One request a home, however many objects are set aside.
     copies = [f"{LEAVING}{home}{key}" for home in objects.names(LEAVING.removesuffix("/"))]
     return [copy for copy in copies if objects.exists(copy)]
 
 
 def is_awaited(journal: Journal, key: str) -> bool:
-    """Whether a name is to be settled with that content, a version has it, or what is not delivered yet speaks of it. Of what
-    others have not delivered yet nothing is known."""
+    """Return whether the content under ``key`` is needed: its name is still to be settled with that content, a
+    version has it, or a fact that is not shipped yet refers to it. Facts that other homes have not shipped yet are
+    unknown here."""
     found = _KEY.fullmatch(key)
     name = journal.names.name(int(found[1], 16)) if found else None
     if found and name is not None and name.sha256 == found[2] and name.place is not Place.GARAGE:
@@ -46,9 +50,9 @@ def is_awaited(journal: Journal, key: str) -> bool:
 
 
 def is_wanted(stores: Stores, key: str) -> bool:
-    """Whether the object ``key``, an original or made of one, is counted on by what is known here: it is promised, is given up
-    in its turn, is made of a document that is known, or may be all that is left of a file that is to be settled. To be asked while
-    nobody settles."""
+    """Return whether the object ``key``, an original or derived from one, is needed as far as this home knows: a
+    fact promises it, its deletion is pending, its document is known, or it may be the only copy of a file that is
+    to be settled. Call it while nothing is being settled."""
     journal, (top, _, rest) = stores.journal, key.partition("/")
     if top != "sources":
         return journal.names.document(rest.partition("/")[0]) is not None
@@ -62,15 +66,15 @@ def is_wanted(stores: Stores, key: str) -> bool:
 
 
 def key_on_the_way(stores: Stores, name: Name) -> str:
-    """The garage key of bytes that left the spool before the fact was recorded that says so. MissingError if they are
-    not in the garage either."""
+    """Return the garage key of bytes that have left the spool while the fact about that is not recorded yet.
+    Raises MissingError if the garage does not have them either."""
     names = stores.journal.names
     if stores.journal.sharing and stores.garage.objects.exists(key := waiting_key(name.id, name.sha256)):
         return key
     document = names.document_with(name.ontology, name.sha256)
     if document is not None and stores.garage.objects.exists(document.key):
         return document.key
-    # Also those that were removed since: the file may have been moved out of one.
+    # Removed ontologies too: the file may have been moved out of one before it was removed.
     ontologies = [*names.ontologies(), *names.removed_ontologies()]
     for ontology in sorted(ontologies, key=lambda one: one.id != name.ontology):
         for key, size in stores.garage.objects.keys(f"sources/{ontology.prefix}/{name.sha256[:32]}."):

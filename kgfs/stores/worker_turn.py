@@ -1,8 +1,8 @@
-"""Taking the worker's place for a while: for verbs that change graph and index themselves.
+"""Run a command in place of the home's worker, for commands that change graph and index themselves.
 
-Who wants it holds a second lock; a living worker sees that between two documents, gives back what it has in work, lets
-go of the worker's lock and waits until the place is free again. Both locks go with the process that holds them.
-"""
+The command holds a second lock. A running worker checks that lock between two documents. It then returns its jobs
+to the queue, releases the worker's lock, and waits until the second lock is free again. The kernel releases both
+locks when the process that holds them ends."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from kgfs.stores.worker_lock import LOCK
 
 TURN = "worker.turn"
 LOOK = 0.05
-"""Seconds between looks of a worker that let go."""
+"""Seconds between two checks by a worker that has released its lock."""
 PATIENCE = 120.0
-"""Seconds for a worker to come to the end of the step it is in."""
+"""Seconds to wait for a worker to finish its current step."""
 
 
 @contextmanager
 def in_place_of_worker(run: Path, patience: float = PATIENCE) -> Iterator[None]:
-    """No worker works on the home meanwhile, and none begins. BusyError if it is not to be had within ``patience``
-    seconds."""
+    """Return a context in which no worker runs on the home and none starts. Raises BusyError if that is not
+    reached within ``patience`` seconds."""
     run.mkdir(mode=0o700, parents=True, exist_ok=True)
     deadline = time.monotonic() + patience
     with locked_within(run / TURN, patience) as ours:
@@ -38,5 +38,5 @@ def in_place_of_worker(run: Path, patience: float = PATIENCE) -> Iterator[None]:
 
 
 def place_wanted(run: Path) -> bool:
-    """Whether somebody wants, or has, the worker's place. Quick."""
+    """Return whether a command waits for the worker's place or has it. Quick."""
     return is_locked(run / TURN)
