@@ -53,7 +53,9 @@ def home_at(path: Path) -> Path | None:
     """Return the home of the mount that contains this absolute path; None if the mount is not of kgfs or its home
     is unknown. The path is taken literally; no link is followed."""
     above = [mount for mount in mounts() if path.is_relative_to(mount.path)]
-    nearest = max(reversed(above), key=lambda mount: len(mount.path), default=None)  # the later one of two at the same path
+    nearest = max(
+        reversed(above), key=lambda mount: len(mount.path), default=None
+    )  # the later one of two at the same path
     if nearest is None or nearest.type != TYPE or not nearest.source.startswith(_SOURCE):
         return None
     return Path(os.fsdecode(unquote(nearest.source.removeprefix(_SOURCE), errors="surrogateescape")))
