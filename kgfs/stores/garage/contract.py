@@ -178,7 +178,8 @@ class Reader(Protocol):
         ...
 
     def at_hand(self, offset: int, length: int) -> bytes | None:
-        """Return what ``read_at`` would return if it is in memory, else None. Quick. Any thread may call at any time."""
+        """Return what ``read_at`` would return if it is in memory, else None. Quick. Any thread may call at any
+        time."""
         ...
 
     def close(self) -> None:
@@ -199,7 +200,8 @@ class Segment:
 
 
 class SegmentReader(Protocol):
-    """An open segment. Each read shows the segment as it is at that time. Not for several threads at the same time."""
+    """An open segment. Each read shows the segment as it is at that time. Not for several threads at the same
+    time."""
 
     def read_at(self, offset: int, length: int) -> bytes:
         """Return ``length`` bytes from ``offset`` on, fewer at the end of the segment.

@@ -113,7 +113,8 @@ def _bring(source: Objects, target: Objects, key: str, room: Path) -> None:
 
 
 def _sha256(objects: Objects, key: str) -> str:
-    """Return the SHA-256 of the bytes as they are read, or '' if the store itself reports that the bytes are corrupt."""
+    """Return the SHA-256 of the bytes as they are read, or '' if the store itself reports that the bytes are
+    corrupt."""
     summer = Summer()
     try:
         with closing(objects.open(key)) as reader:

@@ -214,7 +214,8 @@ class FileObjects:
         return sums, placed
 
     def _publish(self, path: Path, source: Path, sums: Sums, over: FileIO | None) -> bool:
-        """Rename the durable file ``source`` to ``path``. Return False if another file than ``over`` has that name."""
+        """Rename the durable file ``source`` to ``path``. Return False if another file than ``over`` has that
+        name."""
         self._make_durable(path.parent)
         with staged(self._temporary, encode_sums(sums)) as (sums_copy, _), locked_folder(path.parent) as shard:
             if path.exists() and not (over and _has_name(over, str(path))):
@@ -296,7 +297,8 @@ def _read_sums(path: str) -> Sums | None:
 
 
 def _has_name(file: FileIO, path: str) -> bool:
-    """Return whether the open file is still the one at ``path``. While a file is open its inode number is not reused."""
+    """Return whether the open file is still the one at ``path``. While a file is open its inode number is not
+    reused."""
     try:
         return os.path.samestat(os.fstat(file.fileno()), os.stat(path))  # noqa: PTH116  # a string, for speed
     except FileNotFoundError:

@@ -26,7 +26,8 @@ def object_path(root: Path, key: str) -> Path:
 
 
 def object_file(root: str, key: str) -> str:
-    """Return the file of an object as a string, for callers that read many small objects: making a Path takes long."""
+    """Return the file of an object as a string, for callers that read many small objects: making a Path takes
+    long."""
     *folders, name = check_key(key)
     return "/".join((root, *folders, f"@{name[:2]}", name))
 
@@ -47,7 +48,8 @@ def sums_file(path: str) -> str:
 
 
 def check_folder(folder: str) -> str:
-    """Return the folder of keys as it was given, '' for the top level. Raise BadInputError if the name is not valid."""
+    """Return the folder of keys as it was given, '' for the top level. Raise BadInputError if the name is not
+    valid."""
     if folder:
         check_key(folder)
     return folder

@@ -88,7 +88,8 @@ class FileReader:
         return self._from_buffer(start, stop)
 
     def _in_pages(self, number: int) -> bool:
-        """Return whether block ``number`` was wholly in the page cache and intact. If so, the block is in the buffer."""
+        """Return whether block ``number`` was wholly in the page cache and intact. If so, the block is in the
+        buffer."""
         self._held = -1
         size = min(BLOCK, self._sums.size - number * BLOCK)
         if len(self._buffer) != size:

@@ -65,7 +65,8 @@ def sync_in_place(file: Path, sums: Sums) -> None:
 
 
 def check_size(content: bytes | Path, size: int, sums: Sums) -> None:
-    """Raise BadInputError if ``size`` is not the size that ``sums`` states: the content changed after it was hashed."""
+    """Raise BadInputError if ``size`` is not the size that ``sums`` states: the content changed after it was
+    hashed."""
     if size != sums.size:
         what = content if isinstance(content, Path) else "the content"
         raise BadInputError(f"{what} has {size} bytes, its sums say {sums.size}: it changed after it was hashed.")

@@ -1,4 +1,6 @@
-"""The garage in a bucket of any S3 API. Objects and ledger stand in the bucket; what is read often, in a local cache.
+"""The garage in a bucket of any server with the S3 API: objects and ledger in the bucket, and a local cache of what
+is read often.
 
-Blocking and safe for any number of threads and processes; those who must not wait call it in a thread of their own.
+All calls block, and are safe for any number of threads and processes. Callers that must not block call in a thread of
+their own.
 """

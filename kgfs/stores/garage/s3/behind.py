@@ -1,4 +1,5 @@
-"""The cache, written by a thread of its own: who reads an object has its bytes as they arrive, and does not wait for a disk."""
+"""A write-behind cache: a thread of its own writes the cache, so that readers get bytes as they arrive and wait for
+no disk."""
 
 from __future__ import annotations
 
@@ -11,41 +12,46 @@ from pathlib import Path
 from kgfs.stores.garage.s3.cache import Cache, Fetched, length_before
 
 WAITING = 32 << 20
-"""Bytes of disk that what waits to be written may take."""
+"""The maximal disk space in bytes of all files that are queued for writing."""
 GATHERED = 4 << 20
-"""Bytes that are written at once, but for the last file of them: to wake a thread, to lock the cache and to count takes longer
-than to write a small file."""
+"""The size in bytes of a batch of writes, not counting its last file. Waking a thread, locking the cache and counting
+take longer than writing a small file."""
 LINGER = 0.1
-"""Seconds that fewer are waited with, for more to come, while nobody waits for them."""
+"""The seconds for which the writer waits for a smaller batch to grow while no caller waits for the queue."""
 PATIENCE = 0.02
-"""Seconds that a reader waits for room among them at most; what finds none then is not cached: a disk that cannot keep up, or a
-busy machine, is to hold up nobody who reads."""
+"""The maximal seconds for which a reader waits for space in the queue. A block that finds no space then is not
+cached: a slow disk or a busy machine must not hold up readers."""
 WAITED = 0.1
-"""The part of the time since somebody put something here that a reader waits for room: so much longer reading takes at most."""
+"""The share of the time since the last block was queued for which a reader waits for space. It bounds by how much
+reading slows down."""
 OPENING = 1.0
-"""Seconds that opening an object waits for its own blocks, which are to be held open."""
+"""The seconds for which opening an object waits until its own blocks are written, so that they can be held open."""
 FORGETTING = 1.0
-"""Seconds that forgetting an object waits for those of others to be written."""
+"""The seconds for which forgetting an object waits until the blocks of other objects are written."""
 CLOSING = 5.0
-"""Seconds that closing waits for what is still to be written."""
+"""The seconds for which closing waits until the queue is written."""
 
 
 class CacheBehind(Cache):
-    """What waits to be written is answered from memory, as if it were written: until a forgetting, of any process, says that
-    it is not to be. A kill loses what waits, which is only fetched again."""
+    """A cache that queues writes, and answers queued files from memory as if they were written.
+
+    A queued file is no longer answered once any process has forgotten an object since it was fetched. A kill loses
+    the queue, which costs only fetching it again.
+    """
 
     def __init__(self, folder: Path, limit: int) -> None:
         super().__init__(folder, limit)
         self._changed = threading.Condition()
         self._waiting: dict[str, Fetched] = {}
-        """In order of arrival; the first ones may be about to be written."""
+        """The queued files by path, in order of arrival. The writer may be writing the first ones."""
         self._bytes = 0
+        """The disk space in bytes of the queued files."""
         self._hurried = 0
-        """How many wait for what is to be written."""
+        """The number of callers that wait for the writer."""
         self._stuck = False
-        """Whether somebody has waited for room in vain: until there is some nobody waits again."""
+        """Whether a caller has waited for space in vain. Until there is space no caller waits again."""
         self._kept_at = time.monotonic()
-        """When something was put here last, or found no room."""
+        """The time when a file was last queued, or found no space."""
         self._writer: threading.Thread | None = None
         self._closed = False
 
@@ -77,11 +83,12 @@ class CacheBehind(Cache):
             whole = self._path(key)
             for path in [path for path in self._waiting if path == whole or path.startswith(f"{whole}.")]:
                 self._bytes -= self._waiting.pop(path).room
-            self._wait(lambda: not self._waiting, FORGETTING)  # else it would be told that all of it is not to be kept
+            # else forgetting would discard the rest of the queue, too
+            self._wait(lambda: not self._waiting, FORGETTING)
         super().forget(key)
 
     def flush(self, seconds: float) -> bool:
-        """Wait until all is written that waits now; whether it is."""
+        """Wait until all files that are queued now are written, for ``seconds`` at most. Return whether they are."""
         with self._changed:
             return self._wait(lambda: not self._waiting, seconds)
 
@@ -118,11 +125,13 @@ class CacheBehind(Cache):
         return super()._read(path) if waiting is None else bytes(waiting)
 
     def _unwritten(self, path: str) -> bytes | memoryview | None:
+        """Return the content of a queued file if no object was forgotten since it was fetched, else None."""
         waiting = self._waiting.get(path)
         return waiting.content if waiting is not None and waiting.round == self.round() else None
 
     def _wait(self, until: Callable[[], bool], seconds: float) -> bool:
-        """Until it is so; whether it is. The writer does not linger meanwhile. Holding the condition."""
+        """Wait until the condition holds, for ``seconds`` at most, and return whether it does. The caller holds the
+        lock. The writer does not wait for larger batches meanwhile."""
         self._hurried += 1
         self._changed.notify_all()
         try:
@@ -131,6 +140,7 @@ class CacheBehind(Cache):
             self._hurried -= 1
 
     def _write_on(self) -> None:
+        """Write batches from the queue until the cache is closed and the queue is empty."""
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._waiting or self._closed)
@@ -146,7 +156,7 @@ class CacheBehind(Cache):
                 self._changed.notify_all()
 
     def _gathered(self) -> dict[str, Fetched]:
-        """What is to be written next, in order of arrival."""
+        """Return the next batch to write, in order of arrival."""
         found, taken = {}, 0
         for path, fetched in self._waiting.items():
             if taken >= GATHERED:

@@ -1,4 +1,4 @@
-"""One bucket, spoken to with the ``minio`` client: what the rest of this package asks of an S3 server, and no more."""
+"""One bucket, accessed by the ``minio`` client. It offers what this package needs of an S3 server, and no more."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kgfs.stores.garage.s3.errors import NoBucketError, TakenError
 from kgfs.stores.garage.s3.place import Place
 from kgfs.stores.once import Once
 
-if TYPE_CHECKING:  # loaded when something is asked
+if TYPE_CHECKING:  # loaded with the first request
     from minio import Minio
     from urllib3 import BaseHTTPResponse
 
@@ -27,46 +27,52 @@ T = TypeVar("T")
 META = "x-amz-meta-"
 _UNLESS_THERE = {"If-None-Match": "*"}
 PAGE = 1000
-"""Names of one answer, the most that S3 gives."""
+"""The number of names in one page of a listing, the maximum that S3 returns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An object as the server tells of it; of a folder only the name, which ends with ``/``."""
+    """The metadata of an object as the server reports it. For a folder only the name, which ends with ``/``."""
 
     name: str
     size: int = 0
     changed_at: int = 0
-    """Nanoseconds, whole seconds of the server's clock."""
+    """The time of the last change in nanoseconds, in whole seconds of the server's clock."""
     etag: str = ""
     meta: Mapping[str, str] = field(default_factory=dict)
-    """Without :data:`META`, in lower case. Empty in listings."""
+    """The user metadata without the prefix :data:`META`, in lower case. Empty in listings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A part of an object that the bucket has already."""
+    """A part of an object in the bucket, to be copied on the server."""
 
     name: str
     start: int = 0
     length: int = 0
-    """0 for all of it, the only span that servers copy of what is shorter than 5 MiB."""
+    """The length in bytes, 0 for the whole object. Of an object shorter than 5 MiB servers copy only the whole."""
     etag: str = ""
-    """Of the object, if only that is to be copied and none that took its name meanwhile."""
+    """The ETag that the object must have if it is given, so that no other object that took the name meanwhile is
+    copied."""
 
 
 @dataclass(frozen=True, slots=True)
 class Upload:
+    """A multipart upload that was begun."""
+
     name: str
     id: str
 
 
 class Bucket:
-    """Names are those below the place's prefix. A bucket that is not there is empty, and made by the first put; one that has
-    been there is away, and not made again, for it would lack what was kept. Only :meth:`head` cannot tell that from a name
-    that is not there, since its answer has no words.
+    """A bucket of an S3 server. Names are relative to the place's prefix.
 
-    Errors: StoreError, TimedOutError, MissingError where one name was asked for. Any number of threads.
+    A bucket that does not exist counts as empty, and the first put creates it. If a bucket that this object has seen
+    disappears, calls raise AwayError and do not create it again, for a new bucket would lack the stored objects. Only
+    :meth:`head` cannot tell a missing bucket from a missing name, since the answer to a HEAD request has no body.
+
+    Calls raise StoreError, TimedOutError and, if they ask for one name, MissingError. Any number of threads may call
+    at the same time.
     """
 
     def __init__(self, place: Place) -> None:
@@ -74,24 +80,28 @@ class Bucket:
         self._client = Once(self._load)
         self._top = f"{place.prefix.strip('/')}/" if place.prefix.strip("/") else ""
         self._seen = False
-        """Whether there was a bucket."""
+        """Whether the bucket has been seen."""
         self._left: dict[str, list[Upload]] = {}
-        """Uploads by their names whose parts a server that went away did not get all of."""
+        """Uploads, by object name, that failed because the server went away. Some of their parts may remain on the
+        server."""
         self._server: str | None = None
-        """What it calls itself, once it has; in small letters."""
+        """The server's name for itself, in lower case, once it is known."""
 
     # ------------------------------------------------------------------------------------------- writing
 
     def put(self, name: str, body: bytes, meta: Mapping[str, str], sha256: str = "") -> bool:
-        """Whether the name was free and holds ``body`` now. One request, all or nothing; ``sha256`` (hex) is checked by
-        the server, where it can."""
+        """Put ``body`` under a name unless the name is taken, and return whether the name was free and holds ``body``
+        now.
+
+        One request, all or nothing. The server verifies ``sha256`` (hex) if it can.
+        """
         headers = {**_labels(meta), **_UNLESS_THERE}
         if sha256:
             headers["x-amz-checksum-sha256"] = base64.b64encode(bytes.fromhex(sha256)).decode()
         return self._unless_taken("PUT", name, body, headers)
 
     def replace(self, name: str, body: bytes, meta: Mapping[str, str]) -> None:
-        """Put over what stands there: for notes, and for repairing."""
+        """Put ``body`` under a name, over any object that has the name. For notes, and for repair."""
 
         def send() -> None:
             with self._spoken(name):
@@ -100,10 +110,14 @@ class Bucket:
         self._in_bucket(send)
 
     def put_parts(self, name: str, parts: Iterable[bytes | Span], meta: Mapping[str, str]) -> bool:
-        """As :meth:`put`, of any size: one part in memory at a time, each but the last of 5 MiB or more. Where it fails,
-        or ``parts`` raises, nothing is left behind, unless the server is away, which is not waited for once more: then the
-        parts stay until this bucket puts under that name again. Where it went away while it ended the upload, so that nobody
-        knows whether it did, they stay."""
+        """Put an object of any size in parts, and return whether the name was free and holds the object now.
+
+        One part is in memory at a time. Each part but the last has 5 MiB or more. If a request fails, or ``parts``
+        raises, the upload is aborted and nothing remains. If the server is away, the upload is not aborted at once,
+        which would mean waiting for the server again: its parts stay until this object puts under the same name
+        again. If the server goes away while it completes the upload, or answers that it does not know the upload, the
+        outcome is unknown and the parts stay.
+        """
         for left in self._left.pop(name, ()):
             self.abort_if_there(left)
         upload = Upload(name, self._begin(name, meta))
@@ -125,7 +139,8 @@ class Bucket:
                 "POST", name, body, {"Content-Type": "application/xml", **_UNLESS_THERE}, {"uploadId": upload.id}
             )
         except (*AWAY, MissingError):
-            # It may have been ended, or be so yet. SeaweedFS before 4.48 takes the parts out of the object where it is aborted then.
+            # The upload may be complete, or still become so. SeaweedFS before 4.48 then removes the parts from the
+            # object if the upload is aborted.
             raise
         except KgfsError:
             self.abort_if_there(upload)
@@ -135,7 +150,8 @@ class Bucket:
         return done
 
     def _is_labelled(self, name: str, meta: Mapping[str, str]) -> bool:
-        """Whether what stands there may be this very upload, whose end was asked for twice: the first answer was not heard."""
+        """Return whether the object under this name may be this very upload: the request to complete it was sent
+        twice, and the first answer was lost."""
         try:
             found = self.head(name).meta
         except MissingError:
@@ -143,7 +159,7 @@ class Bucket:
         return all(found.get(key) == value for key, value in meta.items())
 
     def relabel(self, found: Found, meta: Mapping[str, str]) -> None:
-        """Give an object other metadata, if it is still the one that was found."""
+        """Replace the metadata of an object if the object is still the one that was found."""
         source = quote(f"{self.place.bucket}/{self._top}{found.name}")
         headers = {
             **_labels(meta),
@@ -155,7 +171,7 @@ class Bucket:
             self._execute("PUT", found.name, None, headers)
 
     def delete(self, name: str) -> None:
-        """Absent afterwards, whether it was there or not."""
+        """Delete an object. The name is absent afterwards, whether it existed or not."""
         try:
             with self._spoken(name):
                 self._client().remove_object(self.place.bucket, self._top + name)
@@ -165,10 +181,12 @@ class Bucket:
     # ------------------------------------------------------------------------------------------- reading
 
     def head(self, name: str) -> Found:
+        """Return the metadata of an object. Raise MissingError if it is absent."""
         with self._spoken(name):
             return _found(name, self._execute("HEAD", name))
 
     def has(self, name: str) -> bool:
+        """Return whether an object has this name."""
         try:
             self.head(name)
         except MissingError:
@@ -176,22 +194,29 @@ class Bucket:
         return True
 
     def get(self, name: str) -> tuple[Found, bytes]:
-        """A small object whole."""
+        """Return the metadata and the whole content of a small object."""
         with self._spoken(name):
             response = self._execute("GET", name)
             return _found(name, response), response.data
 
     def download(self, name: str, start: int, length: int) -> tuple[Found, Download]:
-        """A part of an object (``length`` at least 1), to be read in pieces and closed. ShortError where the object ends
-        before ``start``."""
+        """Begin to download ``length`` bytes (at least 1) of an object from ``start`` on.
+
+        Return the metadata and a Download, which the caller reads piece by piece and closes. Raise ShortError if the
+        object ends before ``start``.
+        """
         with self._spoken(name):
             headers = {"Range": f"bytes={start}-{start + length - 1}"}
             response = self._execute("GET", name, None, headers, preload=False)
             return _found(name, response), Download(response, lambda: self._spoken(name))
 
     def listed(self, prefix: str, *, after: str = "", flat: bool = True, limit: int = PAGE) -> Iterator[Found]:
-        """Objects whose name starts with ``prefix``, after the name ``after``, a page in memory at a time; not ``flat``:
-        those directly below the prefix, and folders. In the server's order: see :attr:`lists_by_folder`."""
+        """Yield the objects whose name starts with ``prefix`` and comes after ``after``. One page is in memory at a
+        time.
+
+        With ``flat=False`` yield only the objects directly below the prefix, and folders. The order is the server's:
+        see :attr:`lists_by_folder`.
+        """
         top = len(self._top)
         try:
             with self._spoken(f"{prefix}*"):
@@ -206,7 +231,7 @@ class Bucket:
                     self._seen = True
                     name, etag = item.object_name[top:], (item.etag or "").strip('"')
                     if name.endswith("/") and (flat or name == prefix):
-                        continue  # some servers show a folder that is empty
+                        continue  # some servers list empty folders
                     yield Found(name, item.size or 0, _nanoseconds(item.last_modified), etag)
         except NoBucketError:
             return
@@ -218,24 +243,30 @@ class Bucket:
 
     @property
     def looks_before_it_writes(self) -> bool:
-        """Whether what ends an upload may replace what was put after it was looked whether the name is free. SeaweedFS 4.48 does;
-        those are trusted of which it is known that they do not."""
+        """Whether completing an upload may overwrite an object that was put after the server checked that the name is
+        free.
+
+        SeaweedFS 4.48 does so. Only servers that are known not to do so are trusted.
+        """
         return not any(known in self._called() for known in ("amazons3", "minio"))
 
     def _called(self) -> str:
+        """Return the server's name for itself, in lower case, '' if the server gives none or there is no bucket
+        yet."""
         if self._server is None:
             try:
                 with self._spoken("the bucket"):
                     response = self._client()._execute("HEAD", self.place.bucket)
             except MissingError:
-                return ""  # there is no bucket yet, and nothing known of the server
+                return ""  # there is no bucket yet, so the server's name stays unknown
             self._server = str(response.headers.get("server", "")).lower()
         return self._server
 
     # ---------------------------------------------------------------------------------- left-over uploads
 
     def uploads(self, name: str) -> list[Upload]:
-        """Uploads of this very name that were begun and not ended; some servers find them by exact name only."""
+        """Return the unfinished multipart uploads of exactly this name. Some servers find uploads by exact name
+        only."""
         try:
             with self._spoken(name):
                 answer = self._client()._list_multipart_uploads(self.place.bucket, prefix=self._top + name)
@@ -246,6 +277,7 @@ class Bucket:
         ]
 
     def abort(self, upload: Upload) -> None:
+        """Abort an upload. Do nothing if it no longer exists."""
         try:
             with self._spoken(upload.name):
                 self._execute("DELETE", upload.name, query={"uploadId": upload.id})
@@ -253,14 +285,17 @@ class Bucket:
             pass
 
     def abort_if_there(self, upload: Upload) -> None:
-        """After a failure, which is the one to be told: a server that is away keeps the parts, and :meth:`uploads`
-        finds them later."""
+        """Try to abort an upload after a failure. Errors are suppressed, for the caller reports the failure itself.
+
+        A server that is away keeps the parts, and :meth:`uploads` finds them later.
+        """
         try:
             self.abort(upload)
         except (StoreError, TimedOutError):
             pass
 
     def close(self) -> None:
+        """Close the connections."""
         if self._client.made is not None:
             self._client.made._http.clear()
 
@@ -284,7 +319,7 @@ class Bucket:
         return self._in_bucket(begin)
 
     def _put_part(self, upload: Upload, number: int, part: bytes | Span) -> str:
-        """Its tag."""
+        """Upload or copy one part, and return its ETag."""
         query = {"partNumber": str(number), "uploadId": upload.id}
         if not isinstance(part, Span):
             return _tag(self._execute("PUT", upload.name, part, {}, query))
@@ -306,7 +341,7 @@ class Bucket:
         def send() -> None:
             with self._spoken(name):
                 answer = self._execute(method, name, body, headers, query)
-                # Completing many parts may take so long that "200 OK" is said before it is known.
+                # Completing many parts may take so long that the server sends "200 OK" before it knows the outcome.
                 _refuse_with(answer)
                 if method == "PUT":
                     _tag(answer)
@@ -318,7 +353,7 @@ class Bucket:
         return True
 
     def _in_bucket(self, write: Callable[[], T]) -> T:
-        """Write, and make the bucket for it if there is none."""
+        """Call ``write``, and again after creating the bucket if the bucket does not exist."""
         try:
             return write()
         except NoBucketError:
@@ -330,7 +365,7 @@ class Bucket:
             with self._spoken("the bucket"):
                 self._client().make_bucket(self.place.bucket, self.place.region or None)
         except TakenError:
-            pass  # another process was quicker
+            pass  # another process created it first
 
     def _execute(
         self,
@@ -342,7 +377,8 @@ class Bucket:
         *,
         preload: bool = True,
     ) -> BaseHTTPResponse:
-        """The client's own way to the wire: its public methods know neither conditions nor a stream of parts."""
+        """Send a request through the client's internal method. Its public methods offer neither conditional requests
+        nor a stream of parts."""
         answer = self._client()._execute(
             method,
             self.place.bucket,
@@ -357,6 +393,7 @@ class Bucket:
 
     @contextmanager
     def _spoken(self, what: str) -> Iterator[None]:
+        """Translate the client's errors. Raise AwayError if a bucket that was seen is missing."""
         from kgfs.stores.garage.s3.speaking import spoken
 
         step_aside()
@@ -372,7 +409,7 @@ class Bucket:
 
 
 def _refuse_with(answer: BaseHTTPResponse) -> None:
-    """Raise the error that stands in an answer, if one does."""
+    """Raise the error that the body of an answer contains, if it contains one."""
     if b"<Error>" in answer.data[:1000]:
         from minio.error import S3Error
 
@@ -393,8 +430,11 @@ def _found(name: str, response: BaseHTTPResponse) -> Found:
 
 
 def _tag(response: BaseHTTPResponse) -> str:
-    """Of an object that was told of, or taken. Whatever else says "200 OK" on the way, a login page for one, has none, and
-    must not be taken for the server."""
+    """Return the ETag of an answer. Raise ValueError if there is none.
+
+    Every answer about an object has an ETag. A "200 OK" of anything else on the way, for example a login page, has
+    none, and must not be taken for the server's.
+    """
     tag: str = response.headers.get("etag", "").strip('"')
     if not tag:
         raise ValueError("The answer has no ETag.")

@@ -1,8 +1,9 @@
-"""Contents read from or put into the bucket, kept on the local disk for all processes of a home.
+"""A local disk cache of contents that were read from or put into the bucket, shared by all processes of a home.
 
-``<folder>/<first two of h>/<h>`` holds the sums of the object with hash of key ``h`` and behind them its content, if that is
-one block; ``<h>.<n>`` holds block ``n`` of a longer one. What is being written, what a kill or a power cut left half and what rotted is noticed by its sums and counts as absent. Nothing here
-is needed: whatever cannot be written is not cached.
+``<folder>/<first two of h>/<h>`` holds the checksums of the object whose key has the hash ``h``, followed by its
+content if that is one block. ``<h>.<n>`` holds block ``n`` of a longer object. Files that are incomplete, because
+they are being written or because of a kill or power loss, and corrupt files are detected by the checksums and count
+as absent. The cache holds nothing that is needed: a file that cannot be written is not cached.
 """
 
 from __future__ import annotations
@@ -26,34 +27,36 @@ from kgfs.stores.locks import locked
 from kgfs.stores.spare import lacking
 
 PAGE = 4096
-"""What a file takes of the disk is a multiple of it."""
+"""The disk's unit of allocation in bytes: a file takes a multiple of it."""
 LARGE = 256 << 10
-"""Bytes from which on the room of a file is asked for at once, which takes a quarter off what writing a MiB costs on ext4."""
+"""The size in bytes from which the disk space of a file is allocated in one call. That saves a quarter of the time of
+writing a MiB on ext4."""
 FRESH = 60.0
-"""Seconds in which a second use of a file is not noted again."""
+"""The seconds within which a second use of a file is not recorded again."""
 _STATE = struct.Struct("<qq")
 _LENGTH_BUT_SIZE = len(encode_sums(Sums(0, "0" * 64, ("0" * 16,)))) - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What is to be a file of the cache."""
+    """The content of a cache file that is to be written."""
 
     content: bytes | memoryview
     round: int
-    """Of the cache, before it was fetched."""
+    """The cache's round before the content was fetched (see :meth:`Cache.round`)."""
 
     @property
     def room(self) -> int:
-        """Bytes that it takes of the disk."""
+        """The disk space of the file in bytes."""
         return room(len(self.content))
 
 
 class Cache:
-    """At most ``limit`` bytes of disk; the files used longest ago go first. 0 keeps nothing.
+    """A cache of at most ``limit`` bytes of disk space. The least recently used files are removed first. A limit of 0
+    disables it.
 
-    Any number of threads and processes: one lock guards the count of bytes. Bytes are counted before they are written;
-    a count that a kill left too high is put right by the next sweep.
+    Any number of threads and processes may use it: one lock guards the count of bytes. Bytes are counted before they
+    are written. A kill may leave the count too high; the next sweep corrects it.
     """
 
     def __init__(self, folder: Path, limit: int) -> None:
@@ -64,29 +67,35 @@ class Cache:
             with os_errors(f"opening the cache {folder}"):
                 if not folder.parent.is_dir():
                     make_folder(folder.parent)
-                folder.mkdir(mode=0o700, exist_ok=True)  # not durable, as nothing here is
+                folder.mkdir(mode=0o700, exist_ok=True)  # not durable, for nothing in the cache is
                 descriptor = os.open(f"{self._top}/state", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
                 os.close(descriptor)
 
     @property
     def keeps(self) -> bool:
+        """Whether the cache stores anything: its limit is not 0."""
         return self._limit > 0
 
     def round(self) -> int:
-        """To be asked before bytes are fetched, and given to :meth:`keep`: what was deleted meanwhile is not kept."""
+        """Return the current round of the cache, a number that grows whenever an object is forgotten.
+
+        Ask for it before fetching bytes, and pass it to the ``keep_…`` methods: they store nothing if an object was
+        forgotten meanwhile. The round is 0 if the cache is disabled, and -1 if its files were removed.
+        """
         if not self._limit:
             return 0
         try:
             descriptor = os.open(f"{self._top}/state", os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
-            return -1  # somebody removed the cache: then nothing is kept
+            return -1  # the cache was removed: store nothing
         try:
             return _read_state(descriptor)[1]
         finally:
             os.close(descriptor)
 
     def kept(self, key: str) -> tuple[Sums, bytes | None] | None:
-        """The sums of an object and, if it has only one block, that."""
+        """Return the checksums of an object and, if it has exactly one block, the verified content. None if they are
+        not cached."""
         path = self._path(key)
         raw = self._read(path)
         if raw is None:
@@ -98,6 +107,7 @@ class Cache:
         return sums, content or None
 
     def block(self, key: str, number: int, sums: Sums) -> bytes | None:
+        """Return a verified block of an object, or None if it is not cached."""
         path = self._path(key, number)
         raw = self._read(path)
         if raw is None or xxhash.xxh3_64_hexdigest(raw) == sums.blocks[number]:
@@ -106,8 +116,10 @@ class Cache:
         return None
 
     def at_hand(self, key: str, size: int) -> bytes | None:
-        """The content of an object of one block, if it is in the kernel's pages and has ``size`` bytes; verified by nobody
-        yet."""
+        """Return the content of an object of one block if it is in the page cache and has ``size`` bytes, else None.
+
+        The content is not verified.
+        """
         if not self._limit:
             return None
         try:
@@ -115,19 +127,22 @@ class Cache:
         except OSError:
             return None
         start = length_before(size)
-        # One byte more shows what was appended.
+        # One byte more detects appended bytes.
         buffer = bytearray(start + size + 1)
         try:
             found = os.preadv(descriptor, [buffer], 0, os.RWF_NOWAIT)
-        except OSError:  # it would wait, or cannot tell
+        except OSError:  # the read would block, or the kernel cannot tell
             return None
         finally:
             os.close(descriptor)
         return bytes(buffer[start:-1]) if found == start + size else None
 
     def block_at_hand(self, key: str, number: int, buffer: memoryview) -> bool:
-        """Whether ``buffer`` was filled with a block of that size, which was in the kernel's pages; verified by nobody yet.
-        That it was used is not noted, which might wait for the disk."""
+        """Fill ``buffer`` with a block of that size if the block is in the page cache, and return whether it was
+        filled.
+
+        The block is not verified. The use is not recorded, since recording might wait for the disk.
+        """
         file = self.open_block(key, number)
         if file is None:
             return False
@@ -135,30 +150,37 @@ class Cache:
             return is_at_hand(file, buffer)
 
     def open_block(self, key: str, number: int) -> FileIO | None:
-        """If it is cached, verified by nobody yet; the caller closes it."""
+        """Return the open file of a cached block, or None. The block is not verified. The caller closes the file."""
         if self._limit:
             with suppress(OSError):
                 return FileIO(self._path(key, number))
         return None
 
     def open_blocks(self, key: str, count: int) -> dict[int, FileIO]:
-        """Those of the first ``count`` blocks that are cached, as :meth:`open_block`."""
+        """Return the open files, by number, of those of the first ``count`` blocks that are cached. See
+        :meth:`open_block`."""
         found = ((number, self.open_block(key, number)) for number in range(count))
         return {number: file for number, file in found if file is not None}
 
     def keep_sums(self, key: str, sums: Sums, round_: int) -> None:
+        """Cache the checksums of an object."""
         self._keep(self._path(key), encode_sums(sums), round_)
 
     def keep_whole(self, key: str, sums: Sums, content: bytes, round_: int) -> None:
-        """An object of one block: in one file, for most of what it costs to keep is to make a file."""
+        """Cache an object of one block with its checksums in one file, for most of the cost is creating a file."""
         self._keep(self._path(key), encode_sums(sums) + content, round_)
 
     def keep_block(self, key: str, number: int, block: bytes | memoryview, round_: int) -> None:
+        """Cache one block of an object."""
         self._keep(self._path(key, number), block, round_)
 
     def forget(self, key: str) -> None:
-        """Nothing of the object is cached when this returns, nor will be by who is fetching it now; not by others either,
-        where this one keeps nothing itself."""
+        """Remove an object from the cache, and invalidate fetches that are under way.
+
+        When this returns nothing of the object is cached, and no thread or process that is fetching it now will cache
+        it. If this cache is disabled, the call still does so for the other processes of the home. Raise StoreError if
+        the cache's disk fails.
+        """
         if not self._is_there():
             return
         path = Path(self._path(key))
@@ -171,7 +193,8 @@ class Cache:
             _write_state(state, max(0, used), round_ + 1)
 
     def clear(self) -> None:
-        """As :meth:`forget`, of all objects: which of the files here is whose is not told by their names."""
+        """Remove all objects from the cache, as :meth:`forget` removes one. File names do not tell to which object a
+        file belongs."""
         if not self._is_there():
             return
         with os_errors(f"clearing the cache {self._folder}"), self._locked() as state:
@@ -180,10 +203,10 @@ class Cache:
             _write_state(state, 0, _read_state(state)[1] + 1)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: the cache holds nothing open."""
 
     def leave_room(self) -> None:
-        """Keep as much less as the disk is fuller than it should be."""
+        """Remove as many bytes of the cache as the disk lacks of its free reserve."""
         if not self._limit:
             return
         with suppress(OSError):
@@ -194,11 +217,11 @@ class Cache:
                         _write_state(state, self._sweep(max(0, used - missing)), now)
 
     def used(self) -> int:
-        """Bytes of disk that count."""
+        """Return the disk space of all cache files in bytes."""
         return sum(room(size) for _, size, _ in self._files())
 
     def _path(self, key: str, number: int | None = None) -> str:
-        """A plain string: making paths would take longer than looking for them."""
+        """Return the path of a cache file as a string, for making a Path takes longer than looking the file up."""
         name = key_hash(key)
         return f"{self._top}/{name[:2]}/{name}" if number is None else f"{self._top}/{name[:2]}/{name}.{number}"
 
@@ -210,15 +233,18 @@ class Cache:
                 _note_use(file)
                 return file.readall()
         except OSError:
-            return None  # not cached, or not readable any more: the bucket has it
+            return None  # not cached, or no longer readable: the bucket has the content
 
     def _keep(self, path: str, content: bytes | memoryview, round_: int) -> None:
         self._write({path: Fetched(content, round_)})
 
     def _write(self, files: Mapping[str, Fetched]) -> None:
-        """Of those whose round it still is as many as there is room for. Written in their places while nobody can forget
-        them: half of one is as good as nothing to who reads it."""
-        with suppress(OSError), self._locked() as state:  # a full disk, most likely: the cache does without
+        """Write those files whose round is still current, as many as there is space for.
+
+        The files are written under their final names while the lock keeps other processes from forgetting. A reader
+        treats an incomplete file as absent.
+        """
+        with suppress(OSError), self._locked() as state:  # most likely a full disk: skip caching
             used, now = _read_state(state)
             files = {path: file for path, file in files.items() if file.round == now and file.room <= self._limit}
             if not files:
@@ -234,7 +260,8 @@ class Cache:
             _write_state(state, used, now)
 
     def _sweep(self, wanted: int) -> int:
-        """Remove what was used longest ago until ``wanted`` bytes are left; how many are. Holding the lock."""
+        """Remove the least recently used files until at most ``wanted`` bytes are left, and return how many are left.
+        The caller holds the lock."""
         found = sorted(self._files())
         used = sum(room(size) for _, size, _ in found)
         for _, size, path in found:
@@ -261,34 +288,37 @@ class Cache:
 
 
 def is_at_hand(file: FileIO, buffer: memoryview) -> bool:
-    """Whether ``buffer`` was filled from the start of a file by what is in the kernel's pages."""
+    """Fill ``buffer`` from the start of a file if the bytes are in the page cache, and return whether it was
+    filled."""
     try:
         return os.preadv(file.fileno(), [buffer], 0, os.RWF_NOWAIT) == len(buffer)
-    except (OSError, ValueError):  # it would wait, cannot tell, or was closed meanwhile
+    except (OSError, ValueError):  # the read would block, the kernel cannot tell, or the file was closed meanwhile
         return False
 
 
 def length_before(size: int) -> int:
-    """Bytes of the sums that stand before a content of one block of this size."""
+    """Return the length in bytes of the checksums that precede a content of ``size`` bytes that is one block."""
     return _LENGTH_BUT_SIZE + len(str(size))
 
 
 def _parted(raw: bytes) -> tuple[Sums | None, bytes]:
-    """Sums and, of an object of one block, what stands behind them: its content, verified by nobody yet."""
+    """Return the checksums in a cache file and, for an object of one block, the content after them. The content is
+    not verified."""
     *head, content = raw.split(b"\n", 3)
     sums = decode_sums(b"\n".join((*head, b""))) if len(head) == 3 else None
     return (sums, content) if sums and len(sums.blocks) == 1 else (decode_sums(raw), b"")
 
 
 def _made(path: str, content: bytes | memoryview) -> bool:
-    """Whether there is a new file with that content; not where one is kept already, or where it cannot be written."""
+    """Create a file with this content, and return whether it was created. False if the file exists, or if it cannot
+    be written."""
     try:
         descriptor = _new(path)
     except OSError:
         return False
     try:
         if len(content) >= LARGE:
-            with suppress(OSError):  # where there is none of it to be had at once; a full disk tells the writing too
+            with suppress(OSError):  # not every filesystem supports it; a full disk fails the write as well
                 os.posix_fallocate(descriptor, 0, len(content))
         if os.write(descriptor, content) == len(content):
             return True
@@ -304,7 +334,7 @@ def _new(path: str) -> int:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
         return os.open(path, flags, 0o600)
-    except FileNotFoundError:  # the first one in its folder
+    except FileNotFoundError:  # the first file in its folder
         Path(path).parent.mkdir(0o700, exist_ok=True)
         return os.open(path, flags, 0o600)
 
@@ -319,12 +349,12 @@ def _note_use(file: FileIO) -> None:
 
 
 def room(size: int) -> int:
-    """Bytes that a file of this size takes of the disk."""
+    """Return the disk space in bytes of a file of ``size`` bytes."""
     return -(-size // PAGE) * PAGE
 
 
 def _read_state(descriptor: int) -> tuple[int, int]:
-    """(bytes counted, rounds of forgetting)."""
+    """Return (bytes counted, round)."""
     raw = os.pread(descriptor, _STATE.size, 0)
     return _STATE.unpack(raw) if len(raw) == _STATE.size else (0, 0)
 

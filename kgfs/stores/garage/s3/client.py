@@ -1,6 +1,6 @@
-"""The client of a bucket: how long it waits, how often it tries, and where it finds its keys.
+"""The client of a bucket: its timeouts, its retries and its credentials.
 
-Loading it takes longer than starting the rest of kgfs, so it is loaded by who is about to ask something.
+Importing this module takes longer than starting the rest of kgfs, so callers import it with the first request.
 """
 
 from __future__ import annotations
@@ -33,21 +33,22 @@ _NOT_OF_INSTANCES = (
     "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
     "AWS_CONTAINER_CREDENTIALS_FULL_URI",
 )
-"""Variables that name another giver of keys, who is asked instead."""
+"""Environment variables that name another source of credentials. That source is asked instead."""
 _VARIABLES = (("AWS_ACCESS_KEY_ID", "AWS_ACCESS_KEY"), ("AWS_SECRET_ACCESS_KEY", "AWS_SECRET_KEY"))
-"""The two halves of a key, each by the name that comes first."""
+"""The environment variables of the two halves of a key pair. Of each pair of names the first takes precedence."""
 CONNECTIONS = 32
-"""Kept open to the server; more may be open for a while."""
+"""The number of connections that are kept open to the server. More may be open for a while."""
 BRIEFLY = 1.0
-"""Seconds that a request waits for one of them at most. While the server is silent all are taken for long: it is waited for by
-everybody at once then, not by some after the others."""
+"""The maximal seconds for which a request waits for one of these connections. If the server is silent, all of them
+are in use for long; then all requests wait for the server at the same time instead of one after the other."""
 PIECE = 128 << 10
-"""Bytes of a body that are sent at once. Each piece has a third of the time-out for itself; a body that is handed over whole has no
-more, and by a slow line would never be there."""
+"""The number of bytes of a body that are sent at a time. Each piece may take a third of the timeout. A body that is
+sent as a whole may take no longer, and would never arrive over a slow line."""
 
 
 class KeyFiles(Provider):
-    """Keys from two files, read each time: who changes a key changes the files."""
+    """Credentials from two files. The files are read for every request, so changing a key means changing the
+    files."""
 
     def __init__(self, access: Path, secret: Path) -> None:
         self._access = access
@@ -66,12 +67,12 @@ class KeyFiles(Provider):
 
 
 class _Instance(IamAwsProvider):
-    """What this machine's instance may do, or the container; elsewhere there is nobody to ask."""
+    """Credentials of this machine's cloud instance or container. On other machines there is no server to ask."""
 
     def __init__(self) -> None:
         asking = urllib3.PoolManager(timeout=Timeout(2.0), retries=False)
         endpoint = os.environ.get("AWS_EC2_METADATA_SERVICE_ENDPOINT", "").rstrip("/")
-        # To the client it would be the address of whatever gives keys.
+        # The client would take this address for that of any source of credentials.
         otherwise = any(os.environ.get(name) for name in _NOT_OF_INSTANCES)
         super().__init__(custom_endpoint=None if otherwise else endpoint or None, http_client=asking)
 
@@ -83,8 +84,11 @@ class _Instance(IamAwsProvider):
 
 
 class _Anywhere(Provider):
-    """Where keys may stand that no setting names, the first place that has some. Looked for each time, for the same reason;
-    those of the instance are kept until they expire."""
+    """Credentials from the first source that has some, if no setting names files.
+
+    The sources are asked for every request, so that a change takes effect at once. Credentials of the instance are
+    cached until they expire.
+    """
 
     def __init__(self) -> None:
         self._places = {
@@ -95,12 +99,12 @@ class _Anywhere(Provider):
 
     def retrieve(self) -> Credentials:
         given = [any(os.environ.get(name) for name in names) for names in _VARIABLES]
-        if any(given) and not all(given):  # else somebody else's keys would be taken
+        if any(given) and not all(given):  # else the keys of another source would be used
             missing = _VARIABLES[given.index(False)][0]
             raise NoKeysError(f"{missing} is not set, and the other half of the key is")
         for what, place in self._places.items():
             found = None
-            with suppress(ValueError, configparser.Error):  # it has none, or is being written
+            with suppress(ValueError, configparser.Error):  # the source has none, or its file is being written
                 found = place.retrieve()
             if found:
                 return _keys(found, what)
@@ -108,7 +112,8 @@ class _Anywhere(Provider):
 
 
 def _keys(found: Credentials, what: str) -> Credentials:
-    """NoKeysError where they cannot stand in the head of a request, by two in one file say: who sends it quotes it then."""
+    """Return the credentials, or raise NoKeysError if they cannot stand in a request header, for example because a
+    file holds two. An HTTP library would quote them in its error message."""
     heads = (found.access_key, found.session_token or "")
     if not all(map(is_sayable, heads)) or len(found.secret_key.splitlines()) > 1:
         raise NoKeysError(f"{what} has more than one line, or other characters than keys have")
@@ -116,8 +121,8 @@ def _keys(found: Credentials, what: str) -> Credentials:
 
 
 class _Patience(Retry):
-    """Retries what failed at once (a refused or broken connection, a server that is starting), so that a restart goes
-    unnoticed; never what failed by silence, which has used up the time already."""
+    """Retry what failed at once (a refused or broken connection, a server that is starting), so that a restart goes
+    unnoticed. Do not retry a read timeout, which has used up the time already."""
 
     def increment(self, method=None, url=None, response=None, error=None, _pool=None, _stacktrace=None):  # type: ignore[no-untyped-def]
         if isinstance(error, ReadTimeoutError):
@@ -126,8 +131,11 @@ class _Patience(Retry):
 
 
 class _Pool(urllib3.PoolManager):
-    """Counts what is asked; its retries once. Has as many asked at once as connections are kept, while they are answered soon: a
-    connection of one more would be opened for its request alone."""
+    """A connection pool that counts requests; a request and its retries count once.
+
+    It lets as many requests run at the same time as connections are kept, as long as the server answers soon. A
+    request more would open a connection for itself alone.
+    """
 
     def __init__(self, **words: Any) -> None:
         super().__init__(**words)
@@ -146,9 +154,12 @@ class _Pool(urllib3.PoolManager):
 
 
 def client_of(place: Place) -> Minio:
-    """Speaks to nobody yet. BadInputError for an endpoint that cannot be. Certificates are verified, always."""
+    """Return the client of a place. No request is sent yet.
+
+    Raise BadInputError for an endpoint that is not valid. Certificates are always verified.
+    """
     parts = urlsplit(place.endpoint)
-    # Each retry would be a warning of its own; who asked is told how it ended.
+    # Each retry would log a warning of its own. The caller learns the outcome.
     logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)
     pool = _Pool(
         timeout=Timeout(connect=place.timeout / 3, read=place.timeout),
@@ -166,7 +177,7 @@ def client_of(place: Place) -> Minio:
             backoff_factor=0.2,
             status_forcelist=(500, 502, 503, 504),
             allowed_methods=None,
-            respect_retry_after_header=False,  # a server that starts asks for a minute
+            respect_retry_after_header=False,  # a starting server asks for a minute
             raise_on_status=False,
         ),
     )

@@ -1,4 +1,4 @@
-"""What goes wrong between this package and a bucket, besides what everybody is told. Needs no client to be named."""
+"""Errors between this package and a bucket, besides those that all callers know. Importing them needs no client."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ from kgfs.errors import AwayError, KgfsError, MissingError
 
 
 class NoKeysError(ValueError):
-    """There is nothing to sign with; what is said names files, no key. Never leaves this package."""
+    """There are no credentials to sign a request with. The message names files, never a key. Never leaves this
+    package."""
 
 
 class NoBucketError(MissingError):
-    """The bucket itself is not there."""
+    """The bucket itself does not exist."""
 
 
 class NotAllowedError(AwayError):
-    """The keys may not do what was asked."""
+    """The credentials do not permit the request."""
 
 
 class TakenError(KgfsError):
-    """Something stands under the name already. Never leaves this package."""
+    """The name is taken by another object. Never leaves this package."""
 
 
 class ChangedError(KgfsError):
@@ -26,4 +27,4 @@ class ChangedError(KgfsError):
 
 
 class ShortError(KgfsError):
-    """The object ends before what was asked for. Never leaves this package."""
+    """The object ends before the requested range. Never leaves this package."""

@@ -13,7 +13,10 @@ from kgfs.stores.garage.s3.place import Place
 
 
 class S3Garage:
-    """Opening it asks the server nothing. ``cache`` is a local folder of ``cache_bytes`` at most, 0 for none."""
+    """A garage in the bucket ``place``. Opening it sends no request.
+
+    ``cache`` is the local folder of a cache of at most ``cache_bytes`` bytes, 0 for none.
+    """
 
     def __init__(self, place: Place, cache: Path, cache_bytes: int) -> None:
         self._bucket = Bucket(place)
@@ -30,6 +33,7 @@ class S3Garage:
         return self._ledger
 
     def close(self) -> None:
-        """Connections, and what is not cached yet: whatever was acknowledged is durable already."""
+        """Write the queued part of the cache, for some seconds at most, and close the connections. All acknowledged
+        data is durable already."""
         self._cache.close()
         self._bucket.close()

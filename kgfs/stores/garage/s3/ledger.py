@@ -1,4 +1,4 @@
-"""The ledger in a bucket. What it consists of is said in :mod:`.pieces`."""
+"""The ledger in a bucket. See :mod:`.pieces` for its objects."""
 
 from __future__ import annotations
 
@@ -26,18 +26,22 @@ from kgfs.stores.garage.s3.survey import mended, survey
 from kgfs.stores.garage.segments import check_entries, encode_line
 
 MERGE_EVERY = 64
-"""Appends of one object after which it merges what is loose."""
+"""The number of appends of one ledger object after which it merges small pieces."""
 LOOK_EVERY = 1.0
-"""Seconds between two listings of segments: a mount asks ten times a second."""
+"""The seconds between two listings of segments: a mount asks ten times a second."""
 LIST_AFTER = 8
-"""Looks by name alone at what follows an entry until one lists: in between it cannot be merged, unless that was long ago."""
+"""The number of polls of :meth:`S3Ledger.beyond` of which one lists the pieces. The others only look for the name of
+the next piece, which is not found after that piece was merged."""
 PAUSE = 5.0
-"""Seconds without one after the server did not answer."""
+"""The seconds without a listing after the server did not answer."""
 
 
 class S3Ledger:
-    """An append is one conditional put: all of it is kept or nothing, so there are no torn tails. Writers do not wait for
-    one another; one who finds its number taken looks again, and where other entries have it that is a StoreError.
+    """A ledger in a bucket. An append is one conditional put per segment, stored wholly or not at all, so there are
+    no torn tails.
+
+    Writers do not wait for one another. A writer that finds its number taken reads the end of the ledger again. If
+    other entries are stored under its numbers, it raises OvertakenError, a StoreError.
     """
 
     def __init__(self, bucket: Bucket, segment: int = SEGMENT, merge_every: int = MERGE_EVERY) -> None:
@@ -45,9 +49,9 @@ class S3Ledger:
         self._segment = segment
         self._merge_every = merge_every
         self._lock = Lock()
-        """One append of this object at a time."""
+        """Serialises the appends of this object."""
         self._known = 0
-        """An entry that is kept; there may be more."""
+        """The number of an entry that is stored. There may be later ones."""
         self._loose = 0
         self._looks = 0
         self._segments: list[Segment] = []
@@ -83,12 +87,14 @@ class S3Ledger:
                     last = self.last_seq()
 
     def _put(self, first: int, entries: Sequence[bytes]) -> bool:
-        """Whether these entries are the ones kept under their numbers now; if not, somebody else was quicker."""
+        """Put the entries, and return whether they are the ones that are stored under their numbers now. If not,
+        another writer was quicker."""
         raw = b"".join(encode_line(seq, entry) for seq, entry in enumerate(entries, first))
         name = entries_name(first)
         if not self._bucket.put(name, raw, {LAST: str(first + len(entries) - 1)}):
             return False
-        # The name may be free because who took it was merged since; then the entries count for nothing.
+        # The name may be free because the piece that had it was merged meanwhile. Then the merged piece takes
+        # precedence over these entries.
         merged = listed_merged(self._bucket, first - 1, self._segment)
         if any(piece.first <= first <= piece.last for piece in merged):
             self._bucket.delete(name)
@@ -96,8 +102,8 @@ class S3Ledger:
         return True
 
     def _same(self, first_seq: int, entries: Sequence[bytes]) -> None:
-        """OvertakenError where other entries are kept under these numbers."""
-        if not entries:  # the usual case: else the piece before would be read to its end for nothing
+        """Raise OvertakenError if other entries are stored under these numbers."""
+        if not entries:  # the usual case: else the previous piece would be read to its end for nothing
             return
         kept = self.replay(first_seq - 1)
         for (seq, found), entry in zip(kept, entries, strict=False):
@@ -108,6 +114,8 @@ class S3Ledger:
                 )
 
     def _merge_sometimes(self, last: int) -> None:
+        """Merge pieces after every :data:`MERGE_EVERY` appends, and when a segment is full. Failures are left to the
+        next merge."""
         self._loose += 1
         full = last % self._segment == 0
         if self._loose < self._merge_every and not full:
@@ -116,7 +124,7 @@ class S3Ledger:
         try:
             merge(self._bucket, (last - 1) // self._segment * self._segment, self._segment)
         except (MissingError, StoreError, TimedOutError):
-            pass  # what was to be appended is kept; the next one merges
+            pass  # the append itself succeeded; the next one merges
 
     # ------------------------------------------------------------------------------------------- reading
 
@@ -138,7 +146,7 @@ class S3Ledger:
     def beyond(self, seq: int) -> bool:
         try:
             self._bucket.head(entries_name(seq + 1))
-        except MissingError:  # nothing there, or merged already
+        except MissingError:  # no such piece, or merged already
             self._looks += 1
             return self._looks % LIST_AFTER == 0 and self.last_seq() > seq
         return True
@@ -154,13 +162,14 @@ class S3Ledger:
                             after = line.seq
                             patience = PATIENCE
                 return
-            except MissingError:  # merged since it was listed
+            except MissingError:  # merged after it was listed
                 patience -= 1
                 if not patience:
                     raise
 
     def segments(self) -> list[Segment]:
-        """What others append is seen within a second; while the server is away, what was known before."""
+        """Return the segments. What other writers append is visible within a second. While the server is away, return
+        the last known segments."""
         now = time.monotonic()
         if now >= self._look_again:
             known = self._segments
@@ -207,12 +216,13 @@ class S3Ledger:
 
 
 class S3Segment:
-    """A SegmentReader. Keeps what it has read of the segment, and asks for more where more is wanted."""
+    """A SegmentReader of one segment of a bucket's ledger. It keeps the part of the segment that it has read, and
+    reads more from the bucket when a read goes beyond that."""
 
     def __init__(self, ledger: S3Ledger, first: int, count: int) -> None:
         self._ledger = ledger
         self._seq = first
-        """The entry that is read next."""
+        """The number of the entry that is read next."""
         self._end = first + count
         self._content = bytearray()
 

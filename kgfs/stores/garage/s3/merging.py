@@ -1,4 +1,4 @@
-"""Making one object of many small ones of a ledger. A kill anywhere leaves the same ledger."""
+"""Merge many small pieces of a ledger into one object. A kill at any point leaves the same ledger."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from kgfs.stores.garage.segments import encode_line
 
 
 def merge(bucket: Bucket, after: int, segment: int) -> None:
-    """Merge the newest pieces of the segment that starts behind entry ``after``: all that are loose, and of those merged
-    before each that is not much longer than what it is merged with, so that an entry is copied few times. A full
-    segment becomes one object. MissingError or RotError where others merge, or pieces are damaged: nothing is changed."""
+    """Merge the newest pieces of the segment that starts after entry ``after``.
+
+    The merge takes all loose pieces, and earlier merged pieces as long as each is at most twice as long as the pieces
+    after it together, so that an entry is copied few times. A full segment becomes one object. Raise MissingError or
+    RotError if another process merges at the same time, or if pieces are damaged; then nothing is changed.
+    """
     entries, merged = listed(bucket, after, segment)
     entries = [piece for piece in entries if piece.first <= after + segment]
     merged = [piece for piece in merged if piece.first <= after + segment]
@@ -20,7 +23,7 @@ def merge(bucket: Bucket, after: int, segment: int) -> None:
     if len(inputs) > 1 and not inputs[-1].merged:
         raw = [line for piece in inputs for line in read(bucket, piece)]
         first, last = raw[0].seq, raw[-1].seq
-        # What is read under a name that was merged and taken anew since is not what was kept there.
+        # If a piece was merged meanwhile and its name was taken again, the bytes read are not the ones that count.
         now = listed_merged(bucket, first - 1, segment)
         if [p for p in now if p.first <= last and p.last >= first] != [p for p in merged if p.last >= first]:
             return
@@ -34,6 +37,7 @@ def merge(bucket: Bucket, after: int, segment: int) -> None:
 
 
 def _chosen(pieces: list[Piece], segment: int, after: int) -> list[Piece]:
+    """Return the newest pieces that are to be merged, in order."""
     full = pieces[-1].last == after + segment if pieces else False
     chosen: list[Piece] = []
     size = 0
@@ -46,7 +50,7 @@ def _chosen(pieces: list[Piece], segment: int, after: int) -> list[Piece]:
 
 
 def _covered(entries: list[Piece], merged: list[Piece]) -> list[Piece]:
-    """Pieces whose entries all stand in a merged one."""
+    """Return the pieces whose entries are all in a merged piece."""
     loose = [piece for piece in entries if any(m.first <= piece.first <= m.last for m in merged)]
     narrow = [p for p in merged if any(m is not p and m.first <= p.first and p.last <= m.last for m in merged)]
     return [*loose, *narrow]

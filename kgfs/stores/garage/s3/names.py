@@ -1,9 +1,9 @@
-"""Which names objects of the garage have in the bucket, and what stands with them.
+"""The names of the garage's objects in the bucket, and their metadata.
 
 ::
 
     objects/<key>                     the object, byte for byte
-    sums/<sha256>/<hash of the key>   sums of blocks, of an object that has too many for its metadata
+    sums/<sha256>/<hash of the key>   block checksums of an object that has too many for its metadata
     uploads/<hash of the key>         names an object that is being put in parts
     ledger/…                          see :mod:`.pieces`
 """
@@ -26,15 +26,18 @@ if TYPE_CHECKING:  # a home without a bucket sweeps its cache, and needs no clie
 OBJECTS = "objects/"
 UPLOADS = "uploads/"
 _MARK = "!"
-"""Ends an object's name that a folder could have too, for some servers cannot keep both. It is lower than every
-character of a key, so the order of names is that of keys."""
+"""The end of an object's name that a folder could have, too, for some servers cannot store both. It sorts before
+every character of a key, so the order of names is the order of keys."""
 _NO_FOLDER = re.compile(r"[0-9a-f]{16,64}\.[A-Za-z0-9]+")
-"""Parts that no folder may be called: as originals and Readings are. Their names need no mark."""
+"""Parts of keys that no folder may be called: the names of originals and Readings. Objects of such a name need no
+mark."""
 BLOCKS_IN_META = 64
-"""Sums of so many blocks fit into the 2 KB that S3 gives for metadata."""
+"""The number of block checksums that fit into the 2 KB of metadata that S3 allows."""
 
 
 def object_name(key: str) -> str:
+    """Return the name of an object in the bucket. Raise BadInputError for a key that is not valid or has a reserved
+    folder name, NameTooLongError for one that is too long."""
     *folders, last = check_key(key)
     for folder in folders:
         if _NO_FOLDER.fullmatch(folder):
@@ -48,22 +51,28 @@ def object_name(key: str) -> str:
 
 
 def key_of(name: str) -> str:
+    """Return the key of the object with this name."""
     return name.removeprefix(OBJECTS).removesuffix(_MARK)
 
 
 def sums_name(key: str, sha256: str) -> str:
+    """Return the name of the sidecar with the block checksums of an object."""
     return f"sums/{sha256}/{key_hash(key)}"
 
 
 def upload_name(key: str) -> str:
+    """Return the name of the note of an object's upload in parts."""
     return f"{UPLOADS}{key_hash(key)}"
 
 
 def key_hash(key: str) -> str:
+    """Return the hash of a key, 32 hex digits."""
     return hashlib.sha256(key.encode()).hexdigest()[:32]
 
 
 def encode_meta(sums: Sums, kept_at: int) -> dict[str, str]:
+    """Return the metadata of an object: its SHA-256, the time when it was put and, if they fit, its block
+    checksums."""
     meta = {"kgfs-sha256": sums.sha256, "kgfs-kept-at": str(kept_at)}
     if len(sums.blocks) <= BLOCKS_IN_META:
         meta["kgfs-sums"] = encode_sums(sums).decode().rstrip("\n").replace("\n", ",")
@@ -71,16 +80,20 @@ def encode_meta(sums: Sums, kept_at: int) -> dict[str, str]:
 
 
 def decode_meta(found: Found) -> Sums | None:
-    """None where the metadata lacks sums, or is not what was put."""
+    """Return the checksums in the metadata, or None if it has none or they are damaged."""
     raw = found.meta.get("kgfs-sums", "").replace(",", "\n") + "\n"
     return decode_sums(raw.encode()) if raw.isascii() else None
 
 
 def kept_at(found: Found) -> int:
-    """When it was put, by its writer's clock: the server's tells whole seconds, and changes when it is mended."""
+    """Return the time in nanoseconds when an object was put, by the writer's clock.
+
+    The server's clock is the fallback: it counts whole seconds, and its time changes when the object is repaired.
+    """
     told = found.meta.get("kgfs-kept-at", "")
     return int(told) if told.isdecimal() else found.changed_at
 
 
 def sha256_in(meta: Mapping[str, str]) -> str:
+    """Return the SHA-256 in an object's metadata, '' if it has none."""
     return meta.get("kgfs-sha256", "")

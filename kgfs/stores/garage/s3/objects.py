@@ -1,4 +1,4 @@
-"""Objects in a bucket. Their names there are said in :mod:`.names`."""
+"""Objects in a bucket. See :mod:`.names` for their names there."""
 
 from __future__ import annotations
 
@@ -39,27 +39,34 @@ from kgfs.stores.garage.staging import check_size
 from kgfs.stores.garage.sums import Summer, sums_of
 
 PART = 16 << 20
-"""Bytes of a part; what is longer than one is put in parts."""
+"""The size in bytes of a part. A longer object is put in parts."""
 MAX_PARTS = 10_000
 COPIED = 128 << 20
-"""Bytes that the server copies at one request."""
+"""The number of bytes that the server copies for one request."""
 SENT = BLOCK
-"""Bytes that are sent sooner than copied: to send them is one request, and to copy seven."""
+"""The size in bytes up to which an object is sent rather than copied on the server: sending takes one request,
+copying seven."""
 TRIES = 10
-"""How often a content is put that is deleted each time, or that a server calls taken and does not show."""
+"""The maximal number of attempts to put a content that is deleted each time, or whose name a server reports as taken
+and then does not find."""
 REPLACED = 1.0
-"""Seconds within which the end of another upload that looked before may replace what was put, on servers that look before they
-write (:attr:`Bucket.looks_before_it_writes`). Milliseconds were seen; a server that hesitates longer breaks the promise."""
+"""The seconds within which another upload that checked the name earlier may overwrite what was put, on servers with
+:attr:`Bucket.looks_before_it_writes`. Milliseconds were observed. A server that takes longer breaks the promise of
+:meth:`S3Objects.put`."""
 CACHED_AT_PUT = 8 << 20
-"""What is this long at most goes into the cache when it is put, for it is mostly read soon."""
+"""The size in bytes up to which an object is cached when it is put, for a new object is mostly read soon."""
 
 
 class S3Objects:
-    """A put is conditional on the server, so of any number of writers one wins and others find what it put. The sums stand
-    in the object's metadata or, where it has too many blocks, in a sidecar that is there before the object is.
+    """Objects in a bucket, with a local cache.
 
-    ``open`` and ``get`` answer from the cache without asking the server, since a key's content never changes while it
-    stands; everything else asks it. See :class:`~.reader.S3Reader` for readers of what is deleted.
+    A put is conditional on the server, so of several writers of one key one wins, and the others find its object. The
+    checksums are in the object's metadata. If the object has too many blocks for that, they are in a sidecar that is
+    put before the object.
+
+    ``open`` and ``get`` answer from the cache without a request, since the content of a key never changes while the
+    object exists. All other calls send requests, except :meth:`at_hand` and :meth:`leave_room`. See
+    :class:`~.reader.S3Reader` for readers of an object that is deleted.
     """
 
     def __init__(self, bucket: Bucket, cache: Cache) -> None:
@@ -76,7 +83,7 @@ class S3Objects:
             sums = sums or sums_of(content)
             check_size(content, content.stat().st_size if isinstance(content, Path) else len(content), sums)
             copied = bool(present) and sums.size > SENT and self.copy(present, key, sums.sha256)
-            # What is deleted between the two is tried again.
+            # Try again if the object is deleted between the two calls.
             placed = (self._place(key, name, content, sums) or self._is_kept(key, sums) for _ in range(TRIES))
             if not (copied or any(placed)):
                 raise AwayError(f"{self._bucket.place.shown}: {key} is called taken and is not there. Try again later.")
@@ -87,8 +94,13 @@ class S3Objects:
         return sums
 
     def copy(self, present: str, key: str, sha256: str = "") -> bool:
-        """In parts, of which one is enough mostly: no request takes the server long then, and only the end of an upload is
-        conditional everywhere. ``sha256`` is what the copy is to have, where the caller knows."""
+        """Copy an object on the server (see :meth:`~kgfs.stores.garage.contract.Objects.copy`). Return False for an
+        object of at most :data:`SENT` bytes.
+
+        The copy is an upload in parts, mostly of one part: no request then takes the server long, and only the
+        completion of an upload is conditional on every server. ``sha256`` is the hash that the copy must have, if the
+        caller knows it.
+        """
         source = object_name(present)
         try:
             found = self._bucket.head(source)
@@ -102,7 +114,8 @@ class S3Objects:
             return self._place_parts(key, object_name(key), spans, sums) or self._is_kept(key, sums)
         except AWAY:
             raise
-        except (MissingError, TakenError, StoreError):  # gone or another meanwhile, or a server that cannot
+        # the source was deleted or replaced meanwhile, or the server cannot copy
+        except (MissingError, TakenError, StoreError):
             return False
 
     def delete(self, key: str) -> bool:
@@ -110,7 +123,7 @@ class S3Objects:
         try:
             found = self._bucket.head(name)
         except MissingError:
-            next(self._bucket.listed(name, limit=1), None)  # AwayError where the bucket itself is gone
+            next(self._bucket.listed(name, limit=1), None)  # raises AwayError if the bucket itself is missing
             self._cache.forget(key)
             return False
         self._bucket.delete(name)
@@ -121,7 +134,7 @@ class S3Objects:
         return True
 
     def _place(self, key: str, name: str, content: bytes | Path, sums: Sums) -> bool:
-        """Whether the content is in its place now; if not, something else is."""
+        """Put the content, and return whether it is in place now. If not, another object has the name."""
         try:
             if sums.size <= PART:
                 body = content.read_bytes() if isinstance(content, Path) else content
@@ -132,16 +145,18 @@ class S3Objects:
             raise BadInputError(f"{key}: the content changed after it was hashed.") from error
 
     def _place_parts(self, key: str, name: str, parts: Iterable[bytes | Span], sums: Sums) -> bool:
+        """Put the parts as one object, and return whether it is in place now."""
         if self._bucket.has(name):
             return False
-        # Noted first, so that parts which a crash leaves are found, on servers too that list uploads by exact name only.
+        # Write the note first, so that parts which a crash leaves are found even on servers that list uploads by
+        # exact name only.
         self._bucket.replace(upload_name(key), key.encode(), {})
         if len(sums.blocks) > BLOCKS_IN_META:
             self._bucket.put(sums_name(key, sums.sha256), encode_sums(sums), {})
         border("upload-noted")
         try:
             done = self._bucket.put_parts(name, parts, encode_meta(sums, time.time_ns()))
-        except MissingError:  # somebody aborted it, or what is copied is gone
+        except MissingError:  # another process aborted the upload, or the source of the copy was deleted
             done = False
         except AWAY:
             raise
@@ -150,33 +165,39 @@ class S3Objects:
                 self._unnote(key, name)
             raise
         stays = done and self._stays(key, name, sums, in_parts=True)
-        with suppress(StoreError, TimedOutError):  # it is in its place, and a note that stays does no harm
-            self._unnote(key, name, ended=True)  # not before: by it the putter of a small content knows of this one
+        with suppress(StoreError, TimedOutError):  # the object is in place, and a note that remains does no harm
+            # not earlier: _stays of a single-request put learns of this upload by the note
+            self._unnote(key, name, ended=True)
         return stays
 
     def _unnote(self, key: str, name: str, *, ended: bool = False) -> None:
+        """Delete the note of an upload in parts unless uploads of the object remain."""
         try:
             left = bool(self._bucket.uploads(name))
         except NotAllowedError:
             left = not ended
-        if not left:  # else the parts that stay, or those of others, are found by it
+        if not left:  # else the remaining parts, or those of other writers, are found by the note
             self._bucket.delete(upload_name(key))
 
     def _stays(self, key: str, name: str, sums: Sums, *, in_parts: bool = False) -> bool:
-        """Whether what was put is not replaced by the end of another upload. Where the key is made of the content's hash, as most
-        are, what replaces it is the same."""
+        """Return whether the object that was put is still there, and was not overwritten by the completion of another
+        upload.
+
+        If the key contains the content's hash, as most keys do, an overwriting object has the same content.
+        """
         if is_named_by(key, sums.sha256) or not self._bucket.looks_before_it_writes:
             return True
-        # Where none is noted, who noted one has ended it: what came of it stands there.
+        # If there is no note, any other upload has ended, and its outcome is visible.
         if in_parts or self._bucket.has(upload_name(key)):
             time.sleep(REPLACED)
         try:
             return sha256_in(self._bucket.head(name).meta) == sums.sha256
         except MissingError:
-            return True  # deleted meanwhile, as it may be
+            return True  # deleted meanwhile, which is allowed
 
     def _is_kept(self, key: str, sums: Sums) -> bool:
-        """Whether this content is kept; ExistsError if another is, False if none."""
+        """Return whether this content is stored under the key. Raise ExistsError if another content is; return False
+        if none is."""
         try:
             kept = self._sums(key, self._bucket.head(object_name(key)), proof=sums.sha256)
         except MissingError:
@@ -219,7 +240,8 @@ class S3Objects:
             try:
                 found, download = self._bucket.download(name, 0, FIRST * BLOCK)
                 stack.callback(download.close)
-                with suppress(AwayError):  # broken off before there is a block of it: the reader asks once more
+                # interrupted before the first block was complete: the reader sends another request
+                with suppress(AwayError):
                     if found.size > BLOCK:
                         block = BUFFERS.take(BLOCK)
                         first = block if download.read_into(block) == BLOCK else b""
@@ -241,7 +263,11 @@ class S3Objects:
             return S3Reader(key, sums, self._bucket, self._cache, first, download, round_)
 
     def at_hand(self, key: str, sha256: str, size: int) -> bytes | None:
-        """What is cached, without a look at when it was used last. An empty one is known by its sums."""
+        """Return the object from the page cache if it is cached and correct, else None.
+
+        The use is not recorded. An empty object is recognised by its cached checksums. Objects of more than one block
+        are never returned.
+        """
         if size == 0:
             kept = self._cache.kept(key)
             return b"" if kept and kept[0].sha256 == sha256 else None
@@ -261,9 +287,10 @@ class S3Objects:
             return self._bucket.get(object_name(key))[1]
 
     def keys(self, prefix: str = "") -> Iterator[tuple[str, int]]:
-        """Lazily, a page at a time; whole at once where the server's order is another than ours."""
+        """Yield (key, size in bytes) in order of key, a page at a time. If the server lists in another order, all are
+        listed first and sorted."""
         folder, _, start = prefix.rpartition("/")
-        # Some servers take a prefix for a path.
+        # Some servers interpret a prefix as a path.
         asked = prefix if start not in (".", "..") else f"{folder}/" if folder else ""
         listed = ((key_of(item.name), item.size) for item in self._bucket.listed(OBJECTS + asked))
         found = (item for item in listed if item[0].startswith(prefix))
@@ -275,7 +302,10 @@ class S3Objects:
         return sorted(key_of(name)[len(top) - len(OBJECTS) :] for name in below)
 
     def look(self, path: str) -> Look:
-        """A folder's time is that of the newest of its first thousand objects, below or directly in it."""
+        """Return the metadata of an object or folder.
+
+        The time of a folder is that of the newest of its first thousand objects, directly or deeper below it.
+        """
         try:
             found = self._bucket.head(object_name(path))
             return Look(False, found.size, kept_at(found))
@@ -288,8 +318,11 @@ class S3Objects:
         return Look(True, 0, max(times))
 
     def _sums(self, key: str, found: Found, proof: str = "") -> Sums:
-        """The sums of an object, made anew where they are lost and a hash proves the bytes: that of its metadata, of its
-        name, or ``proof``."""
+        """Return the checksums of an object.
+
+        If they are lost, recompute and store them if a hash proves the bytes: the hash in the metadata, the one in
+        the name, or ``proof``. Raise RotError if none does.
+        """
         if kept := self._kept_sums(key, found):
             return kept
         sums = proven(self._bucket, key, found, proof)
@@ -297,6 +330,7 @@ class S3Objects:
         return sums
 
     def _kept_sums(self, key: str, found: Found) -> Sums | None:
+        """Return the stored checksums of an object from its metadata or its sidecar, or None."""
         if sums := decode_meta(found):
             return sums
         sha256 = sha256_in(found.meta)
@@ -317,18 +351,20 @@ class S3Objects:
         self.abort_left_over(begun_before)
 
     def left_over(self) -> Iterator[tuple[str, float]]:
-        """Of uploads in parts."""
+        """Yield (key, time of begin in seconds) of unfinished uploads in parts."""
         for note in self._bucket.listed(UPLOADS):
             try:
                 key = self._bucket.get(note.name)[1].decode()
             except MissingError:
-                continue  # ended since it was listed
+                continue  # ended after it was listed
             if self._bucket.uploads(object_name(key)):
                 yield key, note.changed_at / 10**9
 
     def abort_left_over(self, until: float | None = None) -> list[str]:
-        """Abort those begun before ``until`` (all, for None); the keys concerned. A writer that is still at it begins
-        again."""
+        """Abort the uploads that were begun before ``until`` (seconds; all for None), and return their keys.
+
+        A writer that is still at work begins its upload again.
+        """
         gone = []
         for note in list(self._bucket.listed(UPLOADS)):
             if until and note.changed_at / 10**9 >= until:
@@ -336,7 +372,7 @@ class S3Objects:
             try:
                 key = self._bucket.get(note.name)[1].decode()
             except MissingError:
-                continue  # ended since it was listed
+                continue  # ended after it was listed
             for upload in self._bucket.uploads(object_name(key)):
                 self._bucket.abort(upload)
                 gone.append(key)
@@ -345,7 +381,7 @@ class S3Objects:
 
 
 def _parts(content: bytes | Path, sums: Sums) -> Iterator[bytes]:
-    """The parts of a content; ChangedError at its end if they were not what its sums say."""
+    """Yield the parts of a content. After the last part, raise ChangedError if the parts do not match ``sums``."""
     size = max(PART, -(-sums.size // MAX_PARTS // BLOCK) * BLOCK + BLOCK if sums.size > PART * MAX_PARTS else PART)
     summer = Summer()
     if isinstance(content, bytes):

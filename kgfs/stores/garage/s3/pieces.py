@@ -1,14 +1,16 @@
-"""The objects that a ledger in a bucket consists of, each some whole lines (see ``garage.segments``).
+"""The objects that make up a ledger in a bucket. Each holds some whole lines (see
+:mod:`kgfs.stores.garage.segments`).
 
 ``ledger/entries/<first>``
-    what one append put, under the number of its first entry. The name alone is the lock: of two writers who believe the
-    same to be the end, one finds it taken.
+    what one append put, under the number of its first entry. The name is the lock: of two writers that see the same
+    end of the ledger, one finds the name taken.
 ``ledger/merged/<last>-<first>``
-    several of those as one, when they got many. It goes before them: where a merged piece has an entry, others that claim
-    the number are nothing.
+    several pieces merged into one, when they became many. A merged piece takes precedence: pieces that claim a
+    number it has are ignored.
 
-No piece crosses a multiple of :data:`SEGMENT`. Merged names begin with their last entry, so that a merge, which always takes
-the newest pieces along, is listed behind all that it replaces: a listing that goes on while pieces are merged misses nothing.
+No piece crosses a multiple of :data:`SEGMENT`. The name of a merged piece begins with its last entry. A merge always
+includes the newest pieces, so its result is listed after all the merged pieces that it replaces, and a listing that
+runs during a merge misses nothing.
 """
 
 from __future__ import annotations
@@ -24,23 +26,25 @@ from kgfs.stores.garage.segments import Line, lines
 ENTRIES = "ledger/entries/"
 MERGED = "ledger/merged/"
 SEGMENT = 8192
-"""Entries that are shown as one segment, and end as one object."""
+"""The number of entries that are shown as one segment, and are merged into one object in the end."""
 LAST = "kgfs-last"
-"""Metadata: the number of a piece's last entry."""
+"""The metadata field with the number of a piece's last entry."""
 PATIENCE = 20
-"""How often pieces are listed again where they were merged under who reads them."""
+"""The number of times that a reader lists the pieces again because they were merged while it read them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
+    """One object of the ledger."""
+
     name: str
     first: int
     last: int
-    """0 for the newest one, if only reading it can tell."""
+    """The number of the last entry, or 0 for the newest piece if only reading it can tell."""
     size: int
     changed_at: int
     etag: str = ""
-    """As it was listed."""
+    """The ETag in the listing."""
 
     @property
     def merged(self) -> bool:
@@ -48,31 +52,40 @@ class Piece:
 
 
 def entries_name(first: int) -> str:
+    """Return the name of the piece of an append whose first entry is ``first``."""
     return f"{ENTRIES}{first:016d}"
 
 
 def merged_name(first: int, last: int) -> str:
+    """Return the name of the merged piece with the entries ``first`` to ``last``."""
     return f"{MERGED}{last:016d}-{first:016d}"
 
 
 def listed(bucket: Bucket, after: int = 0, segment: int = SEGMENT) -> tuple[list[Piece], list[Piece]]:
-    """(entries, merged) that hold entries behind ``after``; also some before it, of the same segment."""
+    """Return (entries, merged): the pieces that hold entries after ``after``, and some earlier ones of the same
+    segment."""
     start = after // segment * segment
-    # Entries first: those that are merged and removed in between are found in what they were merged to.
+    # List the entries first: pieces that are merged and removed between the two listings are found in the merged
+    # piece.
     entries = [_piece(found) for found in bucket.listed(ENTRIES, after=entries_name(start))]
     return entries, listed_merged(bucket, after, segment)
 
 
 def listed_merged(bucket: Bucket, after: int = 0, segment: int = SEGMENT) -> list[Piece]:
-    """All of the segment of the entry behind ``after``, and later ones: a piece that starts in one of them is nothing, however
-    far beyond it reaches."""
+    """Return the merged pieces of the segment of the entry after ``after``, and of later segments.
+
+    The earlier pieces of the segment are needed, too: a loose piece that begins inside a merged one is ignored,
+    however far it reaches beyond the merged one.
+    """
     start = after // segment * segment
     return [_piece(found) for found in bucket.listed(MERGED, after=f"{MERGED}{start:016d}~")]
 
 
 def chain(entries: Sequence[Piece], merged: Sequence[Piece], after: int = 0) -> Iterator[Piece]:
-    """The pieces to be read one behind the other for what follows entry ``after``; RotError where one is lost. The last
-    of them may hold nothing that follows."""
+    """Yield the pieces to read one after the other for the entries after ``after``.
+
+    The last piece may hold no such entry. Raise RotError if a piece is lost.
+    """
     loose = sorted(entries, key=lambda piece: piece.first)
     firsts = [piece.first for piece in loose]
     wide = sorted(merged, key=lambda piece: piece.first)
@@ -100,8 +113,11 @@ def chain(entries: Sequence[Piece], merged: Sequence[Piece], after: int = 0) -> 
 
 
 def read(bucket: Bucket, piece: Piece) -> Iterator[Line]:
-    """Its lines, verified as they are given. RotError; MissingError where it was merged since it was listed: also where another
-    took its name since, who has not noticed yet that his entries count for nothing."""
+    """Yield the lines of a piece. Each line is verified before it is yielded.
+
+    Raise RotError for a damaged piece. Raise MissingError if the piece was merged after it was listed, even if
+    another writer has taken its name since without knowing that the merged piece takes precedence over its entries.
+    """
     found, raw = bucket.get(piece.name)
     if found.etag != piece.etag and not _stands(bucket, piece):
         raise MissingError(f"{bucket.place.shown}: {piece.name} was merged since it was listed.")
@@ -116,12 +132,13 @@ def read(bucket: Bucket, piece: Piece) -> Iterator[Line]:
 
 
 def last_of(bucket: Bucket, piece: Piece) -> int:
-    """The number of its last entry, told by reading it whole."""
+    """Return the number of the last entry of a piece. Read the whole piece."""
     return max(line.seq for line in read(bucket, piece))
 
 
 def _stands(bucket: Bucket, piece: Piece) -> bool:
-    """Whether it is listed as it was: there may be servers that tag an object otherwise in listings."""
+    """Return whether the piece is still listed with the same ETag. Some servers may give another ETag in listings
+    than in answers."""
     return any(found.name == piece.name and found.etag == piece.etag for found in bucket.listed(piece.name, limit=1))
 
 

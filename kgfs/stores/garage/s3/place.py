@@ -1,4 +1,4 @@
-"""Where a bucket is, and who asks for it."""
+"""The address of a bucket, and the settings of its client."""
 
 from __future__ import annotations
 
@@ -14,29 +14,32 @@ _BUCKET = re.compile(r"(?!.*(\.\.|\.-|-\.))(?!\d+(\.\d+){3}$)[A-Za-z0-9][A-Za-z0
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A bucket, or a part of one. Holds names of files with secrets, never a secret. BadInputError for one that cannot be."""
+    """A bucket or a part of one. It holds the names of files with secrets, never a secret.
+
+    Raise BadInputError for settings that are not valid.
+    """
 
     endpoint: str
     """``http://host:port`` or ``https://host``."""
     bucket: str
     prefix: str = ""
-    """What names of all objects begin with, so that several homes can share a bucket."""
+    """The beginning of all object names, so that several homes can share a bucket."""
     region: str = ""
-    """The server is asked for it when it is empty."""
+    """The region; if it is empty the server is asked for it."""
     path_style: bool = True
-    """``host/bucket/name``; else ``bucket.host/name``."""
+    """Whether addresses are ``host/bucket/name`` instead of ``bucket.host/name``."""
     access_key_file: Path | None = None
     secret_key_file: Path | None = None
-    """Without the two files: ``AWS_ACCESS_KEY_ID`` and ``AWS_SECRET_ACCESS_KEY``, then ``~/.aws/credentials``, then what
-    the machine's instance gives."""
+    """Without the two files the credentials come from ``AWS_ACCESS_KEY_ID`` and ``AWS_SECRET_ACCESS_KEY``, then
+    ``~/.aws/credentials``, then this machine's cloud instance."""
     ca_file: Path | None = None
     """Certificates to trust instead of the usual ones."""
     timeout: float = 30.0
-    """Seconds that the server may be silent."""
+    """The seconds for which the server may be silent."""
 
     @property
     def shown(self) -> str:
-        """For messages."""
+        """The address for messages."""
         return f"{self.endpoint}/{self.bucket}"
 
     def __post_init__(self) -> None:

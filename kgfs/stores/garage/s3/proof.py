@@ -1,4 +1,4 @@
-"""Sums that are lost, made anew where a hash proves the bytes."""
+"""Recompute lost checksums if a hash proves the bytes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _HASH = re.compile(r"[0-9a-f]{32,64}")
 
 
 def proven(bucket: Bucket, key: str, found: Found, proof: str) -> Sums:
-    """The sums of what is there, read whole with flat memory; RotError if no hash proves it."""
+    """Return the checksums of a stored object, which is read whole with constant memory.
+
+    Raise RotError if neither ``proof`` nor the metadata nor the key has the SHA-256 of the bytes.
+    """
     summer = Summer()
     if found.size:
         with closing(bucket.download(object_name(key), 0, found.size)[1]) as download:
@@ -29,13 +32,13 @@ def proven(bucket: Bucket, key: str, found: Found, proof: str) -> Sums:
 
 
 def is_named_by(key: str, sha256: str) -> bool:
-    """Whether the key is made of that hash, or of enough of it, so that nothing else has it."""
+    """Return whether the key contains the hash, or so much of it that no other content has the same name."""
     name = key.rpartition("/")[2].partition(".")[0]
     return sha256 in key or bool(_HASH.fullmatch(name) and sha256.startswith(name))
 
 
 def remake(bucket: Bucket, key: str, found: Found, sums: Sums) -> None:
-    """Keep proven sums with the object again."""
+    """Store proven checksums with the object again."""
     if len(sums.blocks) > BLOCKS_IN_META:
         bucket.replace(sums_name(key, sums.sha256), encode_sums(sums), {})
     if sha256_in(found.meta) != sums.sha256 or len(sums.blocks) <= BLOCKS_IN_META:

@@ -1,4 +1,4 @@
-"""Reading one object of the bucket, block by block: from the cache, else by ranged requests."""
+"""Read one object of the bucket, block by block: from the cache, else by ranged requests."""
 
 from __future__ import annotations
 
@@ -20,26 +20,29 @@ from kgfs.stores.garage.s3.errors import ShortError
 from kgfs.stores.garage.s3.names import object_name, sha256_in
 
 HELD = 8
-"""Cached blocks of an object that stay open while it is read, so that deleting it does not end the reading."""
+"""The number of cached blocks of an object whose files stay open while it is read, so that deleting it does not end
+the reading."""
 FIRST = 4
-"""Blocks of the first request: most objects are no longer, and most readers read all of them."""
+"""The number of blocks in the first request: most objects are no longer, and most readers read all of them."""
 FASTER = 16
-"""How many times more blocks than the one before a request is for, while somebody reads on and on: each is answered when it
-is here, but between two requests nothing comes."""
+"""The factor by which each request is larger than the one before while a reader reads sequentially. The blocks of a
+request arrive while the reader works, but between two requests nothing arrives."""
 AHEAD = 1024
-"""Blocks of one request, at most."""
+"""The maximal number of blocks in one request."""
 UNKEPT = 64
-"""Blocks of one request after which another one is made where something was forgotten meanwhile (a lease that was renewed is
-enough): of what the first still brings nothing would be cached."""
+"""The number of blocks of a request after which the reader sends another request if any object was forgotten
+meanwhile (a renewed lease is enough). The blocks of the old request would no longer be cached."""
 BUFFERS = Buffers(BLOCK, 16)
-"""For blocks that arrive: held while they are read and until they are in the cache."""
+"""Buffers for arriving blocks. A buffer is in use while its block is read, and until the block is cached."""
 
 
 class S3Reader:
-    """A block is verified each time it comes from the cache or the bucket; the one touched last stays in memory.
+    """A Reader of an object in the bucket. It verifies a block each time the block comes from the cache or the
+    bucket, and keeps the last touched block in memory.
 
-    When the object is deleted meanwhile, what was cached when it was opened can still be read, and of what was on its way here
-    the next blocks, up to :data:`UNKEPT` of its request; the rest is MissingError. Another content that takes its key is never shown.
+    If the object is deleted while it is read, the blocks that were cached when it was opened can still be read. So
+    can the next blocks of a download that is under way, up to :data:`UNKEPT` of its request. All other reads raise
+    MissingError. Another content that takes the key is never shown.
     """
 
     def __init__(
@@ -52,35 +55,38 @@ class S3Reader:
         following: Download | None = None,
         round_: int = 0,
     ) -> None:
-        """``first`` is the first block, verified; ``following`` the rest of the first :data:`FIRST`, on their way here from
-        the bucket since that round of the cache."""
+        """Make a reader of the object with these checksums.
+
+        ``first`` is the first block, verified. ``following`` is the download of the rest of the first :data:`FIRST`
+        blocks, and ``round_`` the round of the cache before that download began.
+        """
         self._key = key
         self._sums = sums
         self._bucket = bucket
         self._cache = cache
         self._files = {} if first is not None else cache.open_blocks(key, min(HELD, len(sums.blocks)))
         self._lock = Lock()
-        """Held by who uses the block."""
+        """Protects the block."""
         self._block: bytes | memoryview = first or b""
         self._held = -1 if first is None else 0
-        """The number of that block."""
+        """The number of the block in memory, -1 for none."""
         self._buffer = memoryview(b"")
-        """For blocks at hand: getting a MiB anew costs as much as reading it."""
+        """A buffer for blocks from the page cache: allocating a new MiB costs as much as reading it."""
         self._prefetched = 0
-        """The last block that the kernel was asked to read ahead."""
+        """The number of the last block that the kernel was asked to read ahead."""
         self._following: FileIO | None = None
-        """That block, where it is cached and none of those that stay open."""
+        """The open file of that block, if it is cached and not among those that stay open."""
         self._closed = False
         self._ahead = FIRST if following else 1
         self._next = 0 if first is None else 1
-        """The block behind the last one that came from the bucket."""
+        """The number after that of the last block that came from the bucket."""
         self._download = following
-        """Blocks from ``_next`` on, on their way here."""
+        """The download of the blocks from ``_next`` on, if one is under way."""
         self._last = min(FIRST, len(sums.blocks)) - 1
-        """The last block of it."""
+        """The number of the last block of the download."""
         self._round = round_
         self._asked = 0
-        """The first block of that download."""
+        """The number of the first block of the download."""
 
     @property
     def sums(self) -> Sums:
@@ -122,7 +128,7 @@ class S3Reader:
                 file.close()
 
     def _piece(self, start: int, stop: int) -> bytes:
-        """``start:stop`` of the block that is held. Once its second half is asked for the next one is fetched."""
+        """Return ``start:stop`` of the block in memory. Prefetch the next block once the second half is read."""
         base, following = self._held * BLOCK, self._held + 1
         if stop - base > BLOCK // 2 and self._prefetched < following < len(self._sums.blocks):
             self._prefetch(following)
@@ -130,7 +136,7 @@ class S3Reader:
         return bytes(memoryview(block)[start - base : stop - base])
 
     def _prefetch(self, number: int) -> None:
-        """Have the kernel read a block that will be asked for, if it is cached."""
+        """Ask the kernel to read ahead block ``number`` if it is cached."""
         if self._following is not None:
             self._following.close()
         self._prefetched, self._following = number, None
@@ -138,13 +144,15 @@ class S3Reader:
         if file is None:
             file = self._following = self._cache.open_block(self._key, number)
         if file is not None:
-            with suppress(OSError, ValueError):  # the latter where the reader was closed meanwhile
+            with suppress(OSError, ValueError):  # ValueError if the reader was closed meanwhile
                 os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_WILLNEED)
-        if self._closed and self._following is not None:  # meanwhile: then nobody else would close it
+        # closed by another thread meanwhile: close() has not seen this file
+        if self._closed and self._following is not None:
             self._following.close()
 
     def _in_pages(self, number: int) -> bool:
-        """Whether block ``number`` is cached, in the kernel's pages and right; then it is held."""
+        """Return whether block ``number`` is cached, wholly in the page cache and intact. If so, it is the block in
+        memory now."""
         size = min(BLOCK, self._sums.size - number * BLOCK)
         if len(self._buffer) != size:
             self._buffer = buffer_of(size)
@@ -156,14 +164,15 @@ class S3Reader:
         return True
 
     def _was_at_hand(self, number: int) -> bool:
-        """Whether the buffer has what is cached as block ``number`` now."""
+        """Fill the buffer with the cached block ``number`` if it is in the page cache, and return whether it was
+        filled."""
         file = self._files.get(number) or (self._following if number == self._prefetched else None)
         if file is not None:
             return is_at_hand(file, self._buffer)
         return self._cache.block_at_hand(self._key, number, self._buffer)
 
     def _load(self, number: int, last: int) -> None:
-        """Hold block ``number``; ``last`` is the last one that is asked for."""
+        """Make block ``number`` the block in memory. ``last`` is the last block that the caller reads."""
         if number in self._files and self._hold(number, _read(self._files[number])):
             self._is_cached(number)
             return
@@ -177,12 +186,14 @@ class S3Reader:
             self._take(number)
 
     def _is_cached(self, number: int) -> None:
-        """Who reads on from a cached block has no use for what is on its way here from before it, which holds a connection."""
+        """Close the download if the reader has gone on to a cached block at or beyond its position. The download
+        would only hold a connection."""
         if number >= self._next:
             self._hang_up()
 
     def _goes_on(self, number: int) -> bool:
-        """Take the block from what is on its way here; where that broke off, it is to be asked for again."""
+        """Take block ``number`` from the download that is under way, and return whether that succeeded. If not, a new
+        request is needed."""
         if self._download is None or number != self._next:
             return False
         if number - self._asked >= UNKEPT and self._cache.keeps and self._cache.round() != self._round:
@@ -194,6 +205,7 @@ class S3Reader:
         return True
 
     def _ask(self, number: int, last: int) -> None:
+        """Begin a new download from block ``number`` on. ``last`` is the last block that the caller reads."""
         self._hang_up()
         self._ahead = self._more() if number == self._next and number else 1
         count = min(max(self._ahead, min(last - number + 1, AHEAD)), len(self._sums.blocks) - number)
@@ -206,11 +218,14 @@ class S3Reader:
         self._asked, self._last = number, number + count - 1
 
     def _more(self) -> int:
+        """Return the number of blocks of the next request of a sequential reader."""
         return FIRST if self._ahead < FIRST else min(self._ahead * FASTER, AHEAD)
 
     def _take(self, number: int) -> None:
-        """Hold the next block of the download, and have it cached. Where that fails nothing more is read of it: nobody knows
-        which bytes would be next."""
+        """Make the next block of the download the block in memory, and cache it.
+
+        After a failure the download is closed, for the position in the stream is unknown.
+        """
         assert self._download is not None
         with ExitStack() as failing:
             failing.callback(self._hang_up)
@@ -224,18 +239,20 @@ class S3Reader:
             self._hang_up()
 
     def _hang_up(self) -> None:
+        """Close the download."""
         if self._download is not None:
             self._download.close()
             self._download = None
 
     def _hold(self, number: int, block: bytes | memoryview) -> bool:
-        """Whether the bytes are those of the block; if so they are held."""
+        """Return whether the bytes are those of block ``number``. If so, make them the block in memory."""
         if xxhash.xxh3_64_hexdigest(block) != self._sums.blocks[number]:
             return False
         self._block, self._held = block, number
         return True
 
     def _wrong(self, number: int) -> RotError | MissingError:
+        """Return the error for a wrong block: MissingError if another object has the key now, else RotError."""
         found = self._bucket.head(object_name(self._key))
         if sha256_in(found.meta) not in ("", self._sums.sha256):
             return MissingError(f"{self._key}: the object was deleted while it was read.")
@@ -243,7 +260,7 @@ class S3Reader:
 
 
 def _read(file: FileIO) -> bytes:
-    """A cached block; nothing where the disk cannot read it any more: the bucket has it."""
+    """Return a cached block, or empty bytes if the disk cannot read it any more: the bucket has the block."""
     with suppress(OSError):
         return os.pread(file.fileno(), BLOCK, 0)
     return b""

@@ -1,4 +1,5 @@
-"""What the client raises, as our errors: the address and what to do about it, nothing of keys or signatures."""
+"""Translate the client's errors to those of kgfs. Messages have the address and the remedy, and nothing of keys or
+signatures."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ _ELSEWHERE = frozenset(
         "RetryHead",
     )
 )
-"""What is answered where another region is meant; the last is what the client makes of it."""
+"""The error codes for a wrong region. The last is the client's own."""
 _FULL = frozenset(("XMinioStorageFull", "QuotaExceeded", "XMinioAdminBucketQuotaExceeded", "InsufficientCapacity"))
 _TAKEN = frozenset(("PreconditionFailed", "ConditionalRequestConflict", "OperationAborted", "BucketAlreadyOwnedByYou"))
 _NOT_READY = frozenset(
@@ -59,15 +60,16 @@ _NOT_READY = frozenset(
         "XMinioServerNotInitialized",
     )
 )
-"""What a server answers that is starting, has lost a part of itself, or has too much to do."""
+"""The error codes of a server that is starting, has lost a part of itself, or is overloaded."""
 _LATER = frozenset((408, 425, 429, 500, 502, 503, 504))
-"""Numbers of answers that mean as much, by whatever code: each server has its own for being asked too much."""
+"""The HTTP status codes that mean the same, whatever the error code is: each server has its own code for overload."""
 _ABSENT = frozenset(("NoSuchKey", "NoSuchUpload", "NotFound"))
 
 
 @contextmanager
 def spoken(where: str, what: str) -> Iterator[None]:
-    """``where`` is the bucket as people know it, ``what`` the object or listing asked for."""
+    """Translate the errors inside the block. ``where`` is the bucket for messages, ``what`` the object or listing
+    that was asked for."""
     try:
         yield
     except (MinioException, HTTPError, ValueError, ParseError) as error:
@@ -88,19 +90,19 @@ def _ours(where: str, what: str, error: Exception) -> KgfsError:
         case MaxRetryError():
             return _ours(where, what, error.reason) if error.reason else StoreError(f"{where}: does not answer.")
         case SSLError() if "certificate" in str(error).lower():
-            # One that was trusted may have expired: then it is waited for until there is another.
+            # A certificate that was trusted may have expired: AwayError makes callers wait until there is another.
             return AwayError(
                 f"{where}: the certificate is not trusted, or has expired. Set garage.ca_file to its authority's, or have the"
                 " server show another."
             )
         case SSLError():
             return AwayError(f"{where}: what answers there speaks no TLS. Check garage.endpoint.")
-        # A refused connection is a kind of the first to the library.
+        # To the library a refused connection is a kind of ConnectTimeoutError.
         case ConnectTimeoutError() | ReadTimeoutError() if not isinstance(error, NewConnectionError):
             return TimedOutError(f"{where}: no answer in time about {what}.")
         case HTTPError():
             return AwayError(f"{where}: cannot be reached ({type(error).__name__}). Is the server running?")
-        case _:  # an answer that is no XML, or not the one that was to come
+        case _:  # an answer that is no XML, or not the expected one
             return AwayError(f"{where}: what answers there is no S3 server. Check garage.endpoint.")
 
 
@@ -117,12 +119,13 @@ def _refused(where: str, what: str, code: str, status: int) -> KgfsError:
         return ShortError(f"{what}: ends before what was asked for.")
     if code in ("RequestTimeTooSkewed", "RequestExpired"):
         return AwayError(f"{where}: the server refuses what is said by this machine's clock ({code}). Set the clock.")
-    if code == "AccessDenied":  # also what is known of a refused question without an answer's body, whatever the reason
+    # also the code for every refused request whose answer has no body, whatever the reason
+    if code == "AccessDenied":
         return NotAllowedError(
             f"{where}: the server refuses the keys ({code}). Check those that garage.* or AWS_* name, what they may do"
             " with the bucket, and this machine's clock."
         )
-    if code == "BadRequest":  # of a question without an answer's body: some say so of tokens that have expired
+    if code == "BadRequest":  # for an answer without a body: some servers send this for expired tokens
         return AwayError(
             f"{where}: the server refuses the keys, or the region ({code}). Check those that garage.* or AWS_* name, and"
             " garage.region."
@@ -133,7 +136,8 @@ def _refused(where: str, what: str, code: str, status: int) -> KgfsError:
         return FullError(f"{where}: the server has no space left for {what}. Make room there.")
     if code in _ELSEWHERE:
         return AwayError(f"{where}: the server refuses the region ({code}). Set garage.region to the bucket's.")
-    if status in (401, 403) and code != "InvalidObjectState":  # that one is put away where it cannot be read at once
+    # an InvalidObjectState object is archived and cannot be read at once
+    if status in (401, 403) and code != "InvalidObjectState":
         return NotAllowedError(
             f"{where}: the server refuses {what} ({code}). Check the account that the keys are of, and what it may do with the"
             " bucket."

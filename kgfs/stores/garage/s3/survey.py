@@ -1,4 +1,4 @@
-"""What is wrong with a ledger in a bucket, piece by piece, and making it right."""
+"""Find and repair damaged pieces of a ledger in a bucket."""
 
 from __future__ import annotations
 
@@ -13,29 +13,35 @@ from kgfs.stores.garage.segments import decode_line, encode_line
 
 @dataclass(frozen=True, slots=True)
 class Damaged:
-    """A piece that is not what was put, or that is gone."""
+    """A piece that is corrupt or missing."""
 
     name: str
     start: int
     last_of_piece: int
     entries: dict[int, bytes]
-    """Those that are what was kept."""
+    """The intact entries by number."""
 
     @property
     def lost(self) -> tuple[int, ...]:
+        """The numbers of the entries that are corrupt or missing."""
         return tuple(seq for seq in range(self.start, self.last_of_piece + 1) if seq not in self.entries)
 
     @property
     def first(self) -> int:
+        """The first lost number."""
         return self.lost[0]
 
     @property
     def last(self) -> int:
+        """The last lost number."""
         return self.lost[-1]
 
 
 def survey(bucket: Bucket, segment: int) -> Iterator[Damaged]:
-    """Reads everything, a piece in memory at a time. What is merged meanwhile is no damage: it is listed again."""
+    """Yield the damaged pieces of the ledger, in order. Read the whole ledger, a piece in memory at a time.
+
+    Pieces that are merged meanwhile are no damage: the pieces are listed again.
+    """
     after, patience = 0, PATIENCE
     while True:
         entries, merged = listed(bucket, after, segment)
@@ -48,20 +54,21 @@ def survey(bucket: Bucket, segment: int) -> Iterator[Damaged]:
                     if patience:
                         patience -= 1
                         break
-                    after = piece.last or piece.first  # listed again and again, and never to be had
+                    after = piece.last or piece.first  # listed every time, and never readable
                     damaged = Damaged(piece.name, piece.first, after, {})
                 if damaged:
                     yield damaged
             else:
                 return
-        except RotError:  # nothing has the entries up to the next piece
+        except RotError:  # no piece has the entries up to the next piece
             following = min(piece.first for piece in (*entries, *merged) if piece.first > after + 1)
             yield Damaged(entries_name(after + 1), after + 1, following - 1, {})
             after = following - 1
 
 
 def _look(bucket: Bucket, piece: Piece) -> tuple[Damaged | None, int]:
-    """What is wrong with a piece, and its last entry. MissingError where it was merged since it was listed."""
+    """Return the damage of a piece, or None, and the number of its last entry. Raise MissingError if the piece was
+    merged after it was listed."""
     try:
         return None, last_of(bucket, piece)
     except RotError:
@@ -74,7 +81,7 @@ def _look(bucket: Bucket, piece: Piece) -> tuple[Damaged | None, int]:
 
 
 def mended(damaged: Damaged, known: Callable[[int], bytes | None]) -> bytes:
-    """The piece as it was put; every lost entry must be known."""
+    """Return the content of the piece as it was put. ``known`` must return every lost entry."""
     out = dict(damaged.entries)
     for seq in damaged.lost:
         entry = known(seq)
