@@ -1,9 +1,12 @@
-"""Ingest tells: it turns bytes that were written into names, versions, Readings and knowledge. It never answers questions.
+"""The ingest pipeline: it turns written bytes into names, versions, Readings and knowledge. It answers no queries.
 
-Called by ``tree`` (a file is written), ``cli`` (ingest, worker) and ``app``. The stages, in the order of the work:
-spool → keep → settle → identify (``keeping``, in the process that takes the bytes), parse → chunk → gate → extract →
-validate → rank (``reading``) → match → commit (``matching``) → index, by the worker (``working``). Each stage is a
-module; ``working.pipeline`` runs them, ``working.worker`` claims jobs. A crash anywhere is resumed from the journal,
-and each stage may run twice with the same result. ``depositing`` has the use cases of documents/, ``life`` what happens
-to a document afterwards, ``sharing`` what homes with one garage tell each other, ``mending`` what makes lost things again.
+Callers are ``tree`` (a file is written), ``cli`` (the commands ingest and worker) and ``app``. The stages, in the
+order in which they run: spool → keep → settle → identify (package ``keeping``, in the process that takes the bytes),
+then parse → chunk → gate → extract → validate → rank (``reading``) → match → commit (``matching``) → index, by the
+worker (``working``). Each stage is one module. ``working.pipeline`` runs the stages, and ``working.worker`` claims
+jobs. After a crash at any point the work resumes from the journal. Each stage is idempotent: running it twice gives
+the same result.
+
+``depositing`` has the use cases that change documents/. ``life`` has what happens to a document after it was
+published. ``sharing`` replicates facts between homes that share one garage. ``mending`` rebuilds lost data.
 """

@@ -1,1 +1,1 @@
-"""Keeping: bytes that were written become durable, and reach the garage under their hash."""
+"""Keeping: make written bytes durable on this machine, then move them into the garage under their hash."""

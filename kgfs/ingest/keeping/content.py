@@ -1,6 +1,6 @@
-"""The bytes of one file: where they stand (inbox, spool, garage), and the two forms that can still be written.
+"""The bytes of one file: locate them (inbox, spool or garage) and read them; two implementations can be written.
 
-Not for several threads at once; ``spool.WorkingCopy`` serialises the calls.
+The objects are not thread-safe, unless a method says otherwise. ``spool.WorkingCopy`` serialises the calls.
 """
 
 from __future__ import annotations
@@ -24,32 +24,46 @@ from kgfs.stores.stores import Stores
 from kgfs.stores.waiting import key_on_the_way, waiting_key
 
 SMALL = 64 << 10
-"""Up to this size contents stay in memory and become durable as an inbox row."""
+"""Bytes. Contents up to this size stay in memory and become durable as an inbox row."""
 
 EVER = 2**63 - 1
+"""A time in nanoseconds later than any other: a bound that excludes nothing."""
 
 LOOKS = 8
-"""How often a row is read again whose bytes are not where it says; each time they must have moved on."""
+"""How often :func:`open_content` reads a row again when the bytes are not where the row says. Each time the bytes
+must have been moved since the row was read."""
 
 
 class Content(Protocol):
-    """The bytes of a file as they stand now. A read past their end is short; RotError instead of bytes that are not what
-    was kept, StoreError where the store fails or has lost them."""
+    """The bytes of a file as they are now.
+
+    A read past their end returns fewer bytes. Reading raises RotError instead of returning bytes that differ from
+    those that were kept, and StoreError where the store fails or has lost the bytes.
+    """
 
     @property
-    def size(self) -> int: ...
-
-    def read_at(self, offset: int, length: int) -> bytes: ...
-
-    def at_hand(self, offset: int, length: int) -> bytes | None:
-        """What ``read_at`` would return, where it is in memory. Quick, and at any time while nothing is written."""
+    def size(self) -> int:
+        """Return the length in bytes."""
         ...
 
-    def close(self) -> None: ...
+    def read_at(self, offset: int, length: int) -> bytes:
+        """Return up to ``length`` bytes from ``offset`` on; fewer at the end of the content."""
+        ...
+
+    def at_hand(self, offset: int, length: int) -> bytes | None:
+        """Return what ``read_at`` would return if it is in memory, else None.
+
+        Quick. Any thread may call it at any time while nothing is written.
+        """
+        ...
+
+    def close(self) -> None:
+        """Release file handles."""
+        ...
 
 
 class Memory:
-    """A small content. Writable."""
+    """A writable content in memory, for up to :data:`SMALL` bytes."""
 
     def __init__(self, content: bytes = b"") -> None:
         self._bytes = bytearray(content)
@@ -78,9 +92,13 @@ class Memory:
 
 
 class SpoolFile:
-    """A file in the spool folder, 0600. Its first ``fixed`` bytes are kept (a fact speaks of them) and never change
-    again; what follows may be written. SHA-256 and block sums are taken of bytes as they arrive in order. Who made it
-    holds its lock until :meth:`let_go`, so that no other process takes it for an object while it is being written."""
+    """A file of the spool folder, with mode 0600.
+
+    The first ``fixed`` bytes are kept: a fact refers to them, and they never change again. The bytes behind them may
+    be written. SHA-256 and block sums are computed while bytes arrive in order. The process that made the file holds
+    its lock until :meth:`let_go`, so that no other process turns the file into an object of the garage while it is
+    being written.
+    """
 
     def __init__(self, path: Path, descriptor: int, size: int, fixed: int) -> None:
         self.path = path
@@ -91,6 +109,8 @@ class SpoolFile:
 
     @classmethod
     def make(cls, path: Path) -> SpoolFile:
+        """Create an empty spool file at ``path``, and lock it. Raise StoreError (FullError on a full disk) where that
+        fails."""
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -101,7 +121,10 @@ class SpoolFile:
 
     @classmethod
     def kept(cls, path: Path, size: int) -> SpoolFile:
-        """One that a fact speaks of. FileNotFoundError if it is not there (any more)."""
+        """Open a spool file that a fact refers to, read-only; ``size`` is its kept length in bytes.
+
+        Raise FileNotFoundError if it is not there, or not any more.
+        """
         return cls(path, os.open(path, os.O_RDONLY | os.O_CLOEXEC), size, size)
 
     @property
@@ -126,7 +149,10 @@ class SpoolFile:
         return None
 
     def write_at(self, offset: int, data: bytes) -> None:
-        """All of it, or FullError and the file is as long as before."""
+        """Write all of ``data`` at ``offset``, or raise FullError or StoreError and leave the file as long as before.
+
+        The bytes are not durable before :meth:`sync`.
+        """
         self._check_hole(offset)
         if offset < self._summer.size:
             self._summer = Summer()
@@ -142,7 +168,8 @@ class SpoolFile:
         self._size = max(self._size, offset + len(data))
 
     def truncate(self, size: int) -> None:
-        """FullError where it would get longer than there is space."""
+        """Set the length to ``size`` bytes. Raise FullError where the file would grow by more than the free space of
+        the disk."""
         self._check_hole(size)
         try:
             os.ftruncate(self._descriptor, size)
@@ -153,8 +180,11 @@ class SpoolFile:
         self._size = size
 
     def _check_hole(self, end: int) -> None:
-        """Holes cost nothing here, but they are hashed as what they read as, and backed up so. One that no disk of this
-        machine has room for would keep whoever closes the file waiting for hours."""
+        """Raise FullError if a hole up to ``end`` is larger than the free space of the disk.
+
+        A hole takes no space in the file, but it is hashed and backed up as the zeros that it reads as. A hole larger
+        than any disk of this machine would keep the process that closes the file waiting for hours.
+        """
         if end <= self._size:
             return
         try:
@@ -165,13 +195,13 @@ class SpoolFile:
             raise FullError(f"{self.path}: {end} bytes would not fit; holes count in full.")
 
     def sums(self) -> Sums:
-        """Reads only what did not arrive in order."""
+        """Return SHA-256 and block sums of the whole file. Read only those bytes that did not arrive in order."""
         while self._summer.size < self._size:
             self._summer.update(self.read_at(self._summer.size, BLOCK))
         return self._summer.sums()
 
     def sync(self) -> None:
-        """Bytes and directory entry are on the disk."""
+        """Make the bytes durable, and the directory entry too while nothing of the file is kept yet."""
         try:
             os.fsync(self._descriptor)
             if not self.fixed:
@@ -180,12 +210,15 @@ class SpoolFile:
             raise from_os_error(error, f"Keeping the working copy {self.path}") from error
 
     def hold(self) -> int:
-        """What it has now is about to be kept; how much was before, should that come to nothing."""
+        """Declare all present bytes kept, just before a fact that refers to them is recorded.
+
+        Return the former value of ``fixed``, to be restored if recording the fact fails.
+        """
         before, self.fixed = self.fixed, self._size
         return before
 
     def let_go(self) -> None:
-        """It is not written any more."""
+        """Release the file's lock: it is not written any more."""
         fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 
     def close(self) -> None:
@@ -193,7 +226,7 @@ class SpoolFile:
 
 
 def is_held(path: Path) -> bool:
-    """Whether a process, this one or another, may still write to this spool file."""
+    """Return whether a process, this one or another, may still write to this spool file."""
     try:
         return is_locked(path)
     except OSError as error:
@@ -201,9 +234,13 @@ def is_held(path: Path) -> bool:
 
 
 class Kept:
-    """An object of the garage, verified: a small one whole where its SHA-256 is given, else each block. Opened when it
-    is first read: whoever finds all in the kernel's pages never reads it. ``find`` gives its key once it is under
-    another one."""
+    """An object of the garage, verified as it is read.
+
+    An object up to :data:`SMALL` bytes is verified as a whole where its ``sha256`` is given and it can be had from
+    memory; otherwise each block is verified. The object is opened by its first read: a reader that finds all bytes in
+    the kernel's page cache opens nothing. ``find`` returns the key to try next where the object is not under ``key``
+    any more.
+    """
 
     def __init__(
         self, objects: Objects, key: str, size: int, find: Callable[[], str] | None = None, sha256: str = ""
@@ -230,7 +267,7 @@ class Kept:
         if self._whole is not None:
             return self._whole[offset : offset + length]
         if self._reader is None or not self._opening.acquire(blocking=False):
-            return None  # to open it may be to ask a server
+            return None  # the thread that opens the object may be asking a server
         try:
             return self._reader.at_hand(offset, length)
         finally:
@@ -259,9 +296,12 @@ class Kept:
 
 
 def open_content(stores: Stores, spool: Path, name_id: int, known: Name | None = None) -> tuple[Name, Content]:
-    """A live file's row and its bytes, wherever they stand now: they may be on their way from inbox or spool to the
-    garage, so the row (``known`` if it was just read) is read again when they are not where it said. MissingError once
-    the name is gone."""
+    """Return a live file's row and its content, wherever the bytes are now.
+
+    The bytes may be moved from inbox or spool to the garage meanwhile. So the row (``known`` if the caller has just
+    read it) is read again, up to :data:`LOOKS` times, while the bytes are not where the row says. Raise MissingError
+    if the name is gone, and StoreError if the bytes are not found.
+    """
     for _ in range(LOOKS):
         name, known = known or stores.journal.names.name(name_id), None
         if name is None:
@@ -273,9 +313,13 @@ def open_content(stores: Stores, spool: Path, name_id: int, known: Name | None =
 
 
 def open_at(stores: Stores, spool: Path, name: Name) -> Content | None:
-    """The bytes where ``name`` says they are, or on their way from there to the garage; None where the row is another by now.
-    Inbox rows are verified whole, objects of the garage block by block. No server is asked: who reads may have to, and
-    who opens a file may be one for whom all others wait."""
+    """Return the content at the place that ``name`` says, or on its way from there to the garage; None if the row has
+    changed meanwhile.
+
+    Inbox rows are verified as a whole, objects of the garage block by block. Raise RotError for a damaged inbox row.
+    This function asks no server: all other requests may be waiting for the thread that opens a file. Reading the
+    content may ask a server.
+    """
     if name.place is Place.NONE:
         return Memory()
     if name.place is Place.INBOX:
@@ -292,13 +336,19 @@ def open_at(stores: Stores, spool: Path, name: Name) -> Content | None:
 
 
 def _waiting(stores: Stores, name: Name) -> Kept | None:
-    """What another host wrote and has not settled yet; the server is asked only by who reads it."""
+    """Return the pending upload of a name whose bytes are not on this machine; None where no garage is shared.
+
+    Another home wrote it and has not settled it yet. The server is asked when the content is read.
+    """
     return _kept(stores, waiting_key(name.id, name.sha256), name) if stores.journal.sharing else None
 
 
 def _settling(stores: Stores, name: Name) -> Kept | None:
-    """What left the spool before the fact was recorded that says so, which is not while the garage's server is away. Under the
-    key that it is most likely to have there; who reads it looks under others."""
+    """Return a content that has left the spool while no fact says so yet; None if the row of the name has changed.
+
+    Such a state lasts as long as the garage's server is unavailable. The content is opened under the key that it most
+    likely has in the garage; reading it tries the other possible keys.
+    """
     names = stores.journal.names
     now, ontology = names.name(name.id), names.ontology(name.ontology)
     if ontology is None or now is None or (now.sha256, now.place, now.key) != (name.sha256, name.place, name.key):
@@ -313,7 +363,11 @@ def _kept(stores: Stores, key: str, name: Name) -> Kept:
 
 
 def only_in_garage(stores: Stores, spool: Path) -> set[str]:
-    """The contents (SHA-256) of files that left the spool for the garage, and nothing says so yet: who settled them was killed, or
-    met a server that was away, before that could be noted. To be asked while nobody settles."""
+    """Return the contents (SHA-256) of unsettled files that have left the spool for the garage while no fact says so
+    yet.
+
+    The process that settled them was killed, or the server became unavailable, before the fact was recorded. Call it
+    only while the settle lock is held.
+    """
     waiting = stores.journal.names.unsettled(quiet_before=EVER)
     return {name.sha256 for name in waiting if name.place is Place.SPOOL and not (spool / name.key).exists()}

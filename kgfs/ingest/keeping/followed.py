@@ -1,6 +1,7 @@
-"""How far what a home derives for itself has followed a ledger that it shares: notes in its run folder.
+"""Sync cursors: how far the data that a home derives for itself has followed the ledger that it shares, as files of
+the run folder.
 
-A note that is lost, or unreadable after a power loss, costs no more than deriving anew.
+A cursor that is lost, or unreadable after a power loss, costs a full derivation and nothing else.
 """
 
 from __future__ import annotations
@@ -13,16 +14,25 @@ from kgfs.config import Config
 
 
 def graph_note(config: Config) -> Path:
-    """[the last fact that the graph has, its epoch then], as a former version noted it. The graph's file says it now."""
+    """Return the path of the graph's cursor of an earlier version: [the last fact that the graph has, its epoch
+    then].
+
+    The present version stores the graph's cursor in the graph's own file.
+    """
     return config.run / "graph.upto"
 
 
 def vectors_note(config: Config, model: str) -> Path:
-    """[the last fact that was done to vectors of the home's own]. Read and written by ``working.follow_vectors``."""
+    """Return the path of the cursor of the home's own vectors for ``model``: [the last fact that was applied to
+    them].
+
+    ``working.follow_vectors`` reads and writes it.
+    """
     return config.run / f"vectors-{hashlib.sha256(model.encode()).hexdigest()[:12]}.upto"
 
 
 def read_note(note: Path) -> list[int] | None:
+    """Return the numbers of a cursor; None if the file is absent or not valid."""
     try:
         return [int(number) for number in json.loads(note.read_text())]
     except (FileNotFoundError, ValueError, TypeError):

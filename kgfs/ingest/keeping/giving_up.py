@@ -1,6 +1,7 @@
-"""Objects that leave a garage which homes share: another home may count on one of them at any moment.
+"""Two-phase deletion of objects from a shared garage.
 
-A copy of each stands aside until it is certain that nobody does.
+Another home may come to rely on an object at any moment. So a backup copy of each object is kept under ``leaving/``
+until it is certain that no home relies on the object.
 """
 
 from __future__ import annotations
@@ -22,30 +23,39 @@ from kgfs.stores.stores import Stores
 from kgfs.stores.waiting import LEAVING, WAITING, copies_leaving, is_awaited, waiting_key
 
 AT_ONCE = 8
+"""Requests that are under way at the same time."""
 CONCLUDED_AT_ONCE = 64
-"""Objects that stand aside and are put back, or let go of, while nobody settles."""
+"""Backup copies that are restored or deleted in one batch, under one hold of the settle lock."""
 
 
 class GivingUp:
-    """Of one home, whose caller keeps everybody in it from settling, but for :meth:`conclude`, which does so by ``alone``."""
+    """The two-phase deletions of one home.
+
+    The caller holds the settle lock of the home during every call, except for :meth:`conclude`, which takes the lock
+    itself by ``alone``, and :meth:`has_left_some`, which needs none.
+    """
 
     def __init__(self, stores: Stores, config: Config) -> None:
         self._stores = stores
         self._config = config
         self._errors = ErrorLog(config.errors_log)
         self.aside = f"{LEAVING}{host_id(config)}/"
-        """Before the key of an original that is set aside."""
+        """The prefix of this home's backup copies. The key of the original follows it."""
 
     def has_left_some(self) -> bool:
-        """Whether something stands aside."""
+        """Return whether this home has any backup copy left. Asks the garage."""
         return any(True for _ in self._stores.garage.objects.keys(self.aside))
 
     def conclude(
         self, alone: Callable[[], AbstractContextManager[None]], between: Callable[[], None] = lambda: None
     ) -> bool:
-        """Put back what stands aside and is counted on by now, and let go of the rest: what was taken out, and what one had set
-        aside that was killed. While it is not certain yet that a purge holds, nothing is done, and False returned. Whoever wants
-        to settle waits for one portion at most; ``between`` is called before each."""
+        """Restore each object that is relied on by now from its backup copy, and delete the other backup copies.
+
+        This ends what :meth:`take_out` began, and what a killed process left. While the ledger does not have a purge
+        yet that was carried out here, nothing more is done and False is returned; else True. ``alone`` takes the
+        settle lock. It is taken anew for each batch of :data:`CONCLUDED_AT_ONCE` objects, so another process that
+        wants to settle waits for one batch at most. ``between`` is called before each batch, without the lock.
+        """
         left = [key.removeprefix(self.aside) for key, _ in self._stores.garage.objects.keys(self.aside)]
         for keys in portions(left, CONCLUDED_AT_ONCE):
             between()
@@ -65,9 +75,13 @@ class GivingUp:
             list(several.map(objects.delete, [self.aside + key for key in needless]))
 
     def take_out(self, made: Sequence[str], originals: Sequence[str]) -> None:
-        """Delete what is purged: ``originals``, with what other homes have set aside of them, and what was ``made`` of them.
-        :meth:`conclude` ends that once the ledger has the purge, or another home has made it void by depositing the same bytes
-        first. Who does so later finds the originals gone, as :meth:`give_up` tells. What is rotten is not to come back."""
+        """Delete purged objects: ``originals`` and ``made``, the objects that were derived from them.
+
+        A backup copy of each stays, and backup copies of the originals that other homes have are taken over.
+        :meth:`conclude` deletes them once the ledger has the purge, or restores them where another home has made the
+        purge void by depositing the same bytes first. A home that deposits them later finds the originals gone, as
+        :meth:`give_up` describes. A rotten object is deleted without a backup copy, since it must not come back.
+        """
         keys = [*made, *originals]
         with ThreadPoolExecutor(AT_ONCE, "kgfs-giving-up") as several:
             found = dict(zip(keys, several.map(self._set_aside, keys), strict=True))
@@ -75,8 +89,12 @@ class GivingUp:
             list(several.map(self._take_over, originals))
 
     def _take_over(self, key: str) -> None:
-        """What other homes have set aside of an original stands aside here: it may be all that is left. Of two homes that do so at
-        once one lets the other's be, which is its own to conclude."""
+        """Copy the backup copies of an original that other homes have to this home's prefix, since they may be all
+        that is left of it.
+
+        If two homes do so at the same time, only one of them deletes the copy of the other, so one copy is left; its
+        owner concludes it.
+        """
         for copy in self._set_aside_elsewhere(key):
             try:
                 self._copied(copy, self.aside + key)
@@ -89,12 +107,18 @@ class GivingUp:
         return [copy for copy in copies_leaving(self._stores.garage.objects, key) if not copy.startswith(self.aside)]
 
     def give_up(self, keys: Sequence[str], known: int) -> None:
-        """Delete those that nothing promised when the ledger was known up to the fact ``known``. Another home may count on one
-        of them at any moment: it finds the object there, and says so in the ledger. So a copy stands aside until the ledger
-        was read behind the deletion: who had said so by then has the object back from that copy. Who says so later
-        looks for the object after that, so behind the deletion, and has the bytes elsewhere until it has looked
-        (``wait_too``, ``keep_again``). What has no copy is not deleted, for it was absent: if it is there by now, another home
-        has deposited it since. Killed or stopped anywhere, the copy is still there. What is rotten stays, and stays noted."""
+        """Delete the objects ``keys``, which nothing promised when the ledger was known up to the fact ``known``.
+
+        Another home may come to rely on one of them at any moment: it finds the object in the garage, and records
+        that in the ledger. So a backup copy stays until this home has read the ledger once more, after the deletion.
+        If a fact that names the object was there by then, the object is restored from the copy. A home that records
+        such a fact later looks for the object after that, hence after the deletion, and has the bytes elsewhere until
+        it has looked (``wait_too``, ``keep_again``).
+
+        An object without a backup copy is not deleted, for it was absent: if it is there by now, another home has
+        deposited it since. After a kill at any point the copy is still there. A rotten object stays, and stays in the
+        list of unheld originals. Raises what the garage raises.
+        """
         stores, objects = self._stores, self._stores.garage.objects
         wanted = _wanted(stores, keys, known)
         leaving = [key for key in keys if key not in wanted]
@@ -111,7 +135,8 @@ class GivingUp:
         stores.journal.drop_unheld([key for key in keys if key not in wanted and found.get(key) is not None])
 
     def bring_back(self, key: str) -> bool:
-        """Whether the original is there as it was; else it is told as lost."""
+        """Restore an original from a backup copy; return whether it is there. If no sound copy is found, log the loss
+        and return False."""
         lost: KgfsError = MissingError(f"{key}: it is counted on again, and the copy that was set aside is gone.")
         for copy in self._copies_of(key):
             try:
@@ -123,8 +148,10 @@ class GivingUp:
         return False
 
     def _copies_of(self, key: str) -> Iterator[str]:
-        """Where one of an original may stand aside. A purge by another home may have taken over what stood here, and what stands
-        here may have rotted."""
+        """Yield the keys at which a backup copy of an original may be, this home's first.
+
+        Another home that purged it may have taken over this home's copy, and this home's copy may be rotten.
+        """
         yield self.aside + key
         yield from self._set_aside_elsewhere(key)
 
@@ -132,7 +159,8 @@ class GivingUp:
         return duplicate(self._stores, self._config.spool, present, key)
 
     def _set_aside(self, key: str) -> bool | None:
-        """False where it is absent, None where it is rotten, which is told."""
+        """Make a backup copy of an object. Return True if there is one, False if the object is absent, None if it is
+        rotten (then log it)."""
         try:
             return self._copied(key, self.aside + key)
         except RotError as error:
@@ -141,9 +169,12 @@ class GivingUp:
 
 
 def _wanted(stores: Stores, keys: Sequence[str], known: int) -> set[str]:
-    """Those that are promised, or that the ledger speaks of behind the fact ``known``: nothing promises one anew without a
-    fact that names it. What was a conflict may be a file's again, which waits to be settled; such facts name file and
-    content."""
+    """Return those of ``keys`` that are promised here, or that a fact of the ledger behind ``known`` names.
+
+    Nothing promises an object anew without a fact that names its key. Pending uploads are the exception: a content
+    that was a conflict may become a file's again, which waits to be settled. Such facts name file and content, from
+    which the key is derived. Reads the ledger.
+    """
     entries = [entry for _, entry in stores.garage.ledger.replay(known)]
     news = b"\n".join(entries)
     wanted = {key for key in keys if key.encode() in news or stores.journal.promises(key)}
@@ -155,13 +186,14 @@ def _wanted(stores: Stores, keys: Sequence[str], known: int) -> set[str]:
 
 
 def is_purge_unconfirmed(stores: Stores) -> bool:
-    """Whether one was carried out that the ledger has not got yet."""
+    """Return whether this home has carried out a purge that the ledger does not have yet."""
     told = (decode_if(entry, ForgettingDone) for entry in stores.journal.unshipped(1 << 62)[1])
     return any(fact is not None and fact.purge for fact in told)
 
 
 def _may_be_wanted(stores: Stores, left: str, key: str) -> bool:
-    """Where a Document vouches for it: not where that was purged since."""
+    """Return whether a known Document vouches for the object ``key``, whose backup copy is ``left``. It does not
+    after it was purged."""
     top, _, rest = key.partition("/")
     if top != "sources":
         return stores.journal.names.document(rest.partition("/")[0]) is not None

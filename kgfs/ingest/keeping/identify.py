@@ -1,4 +1,5 @@
-"""Identity and dedup, decided once about quiet bytes (VER-1 to VER-6, DUP-1 of docs/semantics.md). Pure: no store is asked here."""
+"""Identity and deduplication, decided once, about quiet bytes (VER-1 to VER-6, DUP-1 of docs/semantics.md). Pure:
+asks no store."""
 
 from __future__ import annotations
 
@@ -13,37 +14,45 @@ DAY = 86_400 * 10**9
 
 
 class Action(StrEnum):
-    """What a deposit means. The values stand in ``VersionMinted.decision`` and ``Settled.decision``."""
+    """What a deposit means. The values are stored in ``VersionMinted.decision`` and ``Settled.decision``."""
 
     NONE = "none"  # not a document
     SKIP = "skip"  # the path has this content already
     REFUSE = "refuse"  # the ontology has these bytes under another path, and wants each once
     INSERT = "insert"  # new bytes under a new path
     UPDATE = "update"  # new bytes under a known path
-    ALIAS = "alias"  # bytes the ontology knows and has read: another name for them
-    IN_PROGRESS = "in_progress"  # bytes whose reading is owed or under way
+    ALIAS = "alias"  # bytes that the ontology knows and has read: another name for them
+    IN_PROGRESS = "in_progress"  # bytes whose reading is queued or under way
     REPROCESS = "reprocess"  # known bytes that must be read again
-    REVIVE = "revive"  # bytes that left; their Reading is still there
+    REVIVE = "revive"  # bytes that were removed; their Reading is still there
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
+    """What is done about the bytes of a name, and why."""
+
     action: Action
     reason: str
-    """One clause for people; ``kgfs ingest`` prints it and the ledger keeps it."""
+    """One clause for people. ``kgfs ingest`` prints it, and the ledger stores it."""
     mints: bool = True
-    """Whether the path gets a new version; not where its newest one is to be read again."""
+    """Whether the path gets a new version. False where its newest version is to be read again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
+    """The ids of a Document, and the garage key of its original."""
+
     doc_id: str
     source_id: str
     key: str
 
 
 def identity(ontology: Ontology, path: str, sha256: str, document: Document | None) -> Identity:
-    """Of bytes deposited at ``path``. Where the ontology has the Document already it keeps its doc_id, source and key."""
+    """Return the identity of bytes deposited at ``path``.
+
+    ``document`` is the Document that the ontology has for these bytes already, or None. If there is one, its doc_id,
+    source and key are kept.
+    """
     if document is not None:
         return Identity(document.doc_id, document.source_id, document.key)
     source_id = f"{ontology.id}/{path}"
@@ -64,12 +73,13 @@ def decide(
     elsewhere: str = "",
     ingest_version: int = INGEST_VERSION,
 ) -> Decision:
-    """What the bytes that ``name`` has at ``path`` mean.
+    """Return what the bytes that ``name`` has at ``path`` mean.
 
-    ``newest`` is the newest version of the name's own history, ``n`` the number its next one would have (higher than 1
-    also where an editor moved the old file aside), ``document`` the Document that the name's ontology has for these
-    bytes. ``force`` reads known bytes again. ``elsewhere`` is another live path that has them, where the ontology is to
-    have each content under one path; else empty. Times in nanoseconds.
+    ``newest`` is the newest version of the name's own history. ``n`` is the number that its next version would have;
+    it is higher than 1 also where an editor moved the old file aside. ``document`` is the Document that the name's
+    ontology has for these bytes. ``force`` requests that known bytes are read again. ``elsewhere`` is another live
+    path that has the same bytes, where the ontology allows each content under one path only; else it is empty.
+    ``now`` is in nanoseconds, ``trash_days`` in days.
     """
     if not_a_document := _why_no_document(name, path):
         return Decision(Action.NONE, not_a_document, mints=False)
@@ -110,7 +120,7 @@ _NAMELESS = (State.STALE, State.TRASHED, State.KEPT)
 
 
 def _returned(document: Document, now: int, trash_days: int) -> Decision:
-    """About bytes that no path had any more."""
+    """Return the decision about bytes that are deposited again after their last path was removed."""
     if document.commit_id:
         return Decision(Action.ALIAS, "no path had it any more, its knowledge is still there")
     if not document.reading:

@@ -16,10 +16,17 @@ from kgfs.stores.journal.facts import ContentKept
 
 
 def keep(copies: WorkingCopies, copy: WorkingCopy, session: str) -> bool:
-    """Whether there was anything to keep: nothing was written since the last flush, or the name is gone, and nothing
-    is recorded. FullError, StoreError or DuplicateError leave the name with the bytes of its last successful flush; the working copy
-    still has the new ones, so a later flush can succeed. Small contents cost one sync, larger ones an
-    fsync of the spool file before it."""
+    """Make the bytes written to a working copy durable, and record a fact of them. Return whether there was anything
+    to keep.
+
+    False means that everything was durable already, or that the name is gone; then nothing is recorded. Where the
+    last fact was recorded by :func:`keep_at_once` and is not durable yet, this waits for it and returns True. When it
+    returns, bytes and fact are durable on this machine, and also where ``copies.elsewhere`` takes them.
+
+    Raises FullError, StoreError, DuplicateError, or what ``copies.elsewhere`` raises. Then the name has the bytes of
+    its last successful flush, and the working copy still has the new ones, so a later flush can succeed. A small
+    content costs one sync, a larger one an fsync of the spool file before it. Any thread may call.
+    """
     journal = copies.stores.journal
     with copy.lock:
         if not copy.dirty:
@@ -48,7 +55,7 @@ def keep(copies: WorkingCopies, copy: WorkingCopy, session: str) -> bool:
                 elsewhere.accept(fact)
         except KgfsError as error:
             now = journal.names.name(copy.name_id)
-            # Where a sync failed the fact may be true all the same, and the spool file is the name's.
+            # After a failed sync the fact may be recorded all the same. Then the spool file belongs to the name.
             if isinstance(kept, SpoolFile) and (now is None or now.key != after.key):
                 kept.fixed = fixed
             if isinstance(error, MissingError):
@@ -64,8 +71,13 @@ def keep(copies: WorkingCopies, copy: WorkingCopy, session: str) -> bool:
 
 
 def keep_at_once(copies: WorkingCopies, copy: WorkingCopy, session: str) -> Pending | None:
-    """As ``keep``, but that it is the caller who waits until what is recorded is durable. None, and nothing was done,
-    where more is to be waited for, as with larger contents. Quick."""
+    """Record the written bytes as :func:`keep` does, without waiting for the disk: the caller waits for the returned
+    Pending.
+
+    Return None, with nothing done, where more than the disk must be waited for: a larger content, a held lock, a
+    check of each flush (``copies.admit``), or a delivery elsewhere (``copies.elsewhere``). Quick, so that an event
+    loop may call it.
+    """
     if copies.admit is not None or copies.elsewhere is not None or not copy.lock.at_once():
         return None
     try:
@@ -76,7 +88,7 @@ def keep_at_once(copies: WorkingCopies, copy: WorkingCopy, session: str) -> Pend
         if before is None:
             return NOTHING
         small = copy.small()
-        # A spool file that is given up must not go before the fact is durable that says so.
+        # The former spool file must not be deleted before the fact that replaces it is durable.
         if small is None or before.place is Place.SPOOL:
             return None
         after, inbox = _told(before, copy, small, copy.sums())
@@ -92,7 +104,7 @@ def keep_at_once(copies: WorkingCopies, copy: WorkingCopy, session: str) -> Pend
 
 
 def _told(before: Name, copy: WorkingCopy, kept: SpoolFile | bytes, sums: Sums) -> tuple[Name, dict[str, bytes]]:
-    """The name with the bytes that are kept, and what of them goes to the inbox."""
+    """Return the name's row with the kept bytes, and what of the bytes becomes an inbox row (by SHA-256)."""
     place, key, inbox = Place.NONE, "", {}
     if isinstance(kept, SpoolFile):
         place, key = Place.SPOOL, kept.path.name
@@ -104,6 +116,7 @@ def _told(before: Name, copy: WorkingCopy, kept: SpoolFile | bytes, sums: Sums) 
 
 
 def _fact(after: Name, before: Name, known: str) -> ContentKept:
-    """``known`` is the content that was written on."""
+    """Return the fact that ``after`` has its bytes. ``known`` is the SHA-256 of the content on which the writer
+    built."""
     base = known if known != before.sha256 else None
     return ContentKept(after.id, after.sha256, after.size, after.place, after.key, after.mtime, after.ctime, base)

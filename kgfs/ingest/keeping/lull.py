@@ -1,4 +1,4 @@
-"""When settling stays out of the way of those who write."""
+"""Postpone settling during write bursts."""
 
 from __future__ import annotations
 
@@ -6,26 +6,31 @@ from collections.abc import Callable
 
 SECOND = 10**9
 HURRY = 20
-"""Contents kept in a second from which writers are in a hurry: programs that copy, not people who save."""
+"""Contents kept per second from which it counts as a write burst: a program that copies, not a person who saves."""
 PATIENCE = 60 * SECOND
-"""How long a quiet name waits at most for the end of such a hurry."""
+"""Nanoseconds that a quiet name waits at most for the end of a write burst."""
 BACKLOG = 20_000
-"""So many names wait at most: what they have written stands in the inbox, up to 64 KiB each, and is to leave it."""
+"""Number of unsettled names above which settling is not postponed. Their contents fill the inbox, with up to 64 KiB
+each."""
 
 
 class Lull:
-    """Settling costs the disk several times what keeping does, and nobody waits for it; so it is put off while many
-    contents are being kept, within bounds. One thread at a time."""
+    """Detect write bursts.
+
+    Settling costs the disk several times what keeping does, and no caller waits for it. So it is postponed, within
+    bounds, while many contents are being kept. One thread at a time may call.
+    """
 
     def __init__(self, kept: Callable[[], int]) -> None:
-        """``kept`` tells how many contents were kept so far."""
+        """``kept`` returns how many contents were kept so far."""
         self._kept = kept
         self._before = kept()
         self._since = 0
         self._hurry = False
 
     def over(self, now: int) -> bool:
-        """Whether writers are in a hurry at ``now`` (nanoseconds): in this second so far, or in the one before."""
+        """Return whether a write burst is under way at ``now`` (monotonic nanoseconds): in this second so far, or in
+        the one before."""
         kept, seconds = self._kept() - self._before, (now - self._since) / SECOND
         if seconds >= 1:
             self._hurry = kept >= HURRY * seconds

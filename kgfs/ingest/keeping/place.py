@@ -1,4 +1,4 @@
-"""Bringing a name's bytes into the garage under their key, from wherever they stand."""
+"""Move a name's bytes into the garage under their key, from inbox, spool or another key."""
 
 from __future__ import annotations
 
@@ -19,19 +19,21 @@ from kgfs.stores.stores import Stores
 from kgfs.stores.waiting import COPY, WAITING, key_on_the_way, waiting_key
 
 AT_ONCE = 8
-"""Small objects put at the same time: with one after the other each waits for the disk three times."""
+"""Small objects that are put at the same time. One after the other, each would wait for the disk three times."""
 
 
 def bring_home(stores: Stores, spool: Path, name: Name, key: str, sums: Sums | None = None) -> None:
-    """The object ``key`` holds the bytes of ``name`` when this returns. May be done twice. No writer may have the
-    file open: its spool file becomes the object. ``sums`` are those of the bytes where the caller hashed them. Memory
-    stays flat.
+    """Put the bytes of ``name`` into the garage: the object ``key`` holds them, durably, when this returns.
+
+    Idempotent. No writer may have the file open, since its spool file becomes the object. ``sums`` are those of the
+    bytes, if the caller has hashed them. Memory stays flat. Raises MissingError where the bytes are gone, RotError
+    where they are damaged, and what the garage raises.
     """
     if name.place is Place.NONE:
         return
     kept = _is_kept(stores, name, key)
-    # Where the source still stands the object is put again, though it exists: who put it may have been killed before
-    # its folder was synced, and the source goes away after this.
+    # While the source is there the object is put again, even if it exists: the process that put it may have been
+    # killed before the object's folder was synced, and the source is deleted after this.
     if name.place is Place.INBOX:
         small = small_of(stores, name, key)
         if small is not None:
@@ -49,9 +51,14 @@ def bring_home(stores: Stores, spool: Path, name: Name, key: str, sums: Sums | N
 
 
 def wait_too(stores: Stores, spool: Path, name: Name, sums: Sums | None = None) -> None:
-    """Before the bytes of ``name`` are given up where they stand, for the garage has them under a key that another home may
-    give up until the ledger has it that this home counts on that key: they wait there as well, for :meth:`keep_again` then.
-    Who has delivered what was written finds them waiting. Conditions as of :meth:`bring_home`."""
+    """Put a copy of the bytes of ``name`` into the garage as a pending upload, before they are deleted where they are
+    now.
+
+    The garage has the bytes under a key that this home relies on. Another home may give up that object until the
+    ledger has the fact that this home relies on it. In that case :meth:`keep_again` restores the object from the
+    copy. If what was written is delivered already, the copy is there already, and nothing is done. The conditions of
+    :meth:`bring_home` apply.
+    """
     objects, waiting = stores.garage.objects, waiting_key(name.id, name.sha256)
     if objects.exists(waiting):
         return
@@ -60,16 +67,20 @@ def wait_too(stores: Stores, spool: Path, name: Name, sums: Sums | None = None) 
         objects.put(waiting, *small)
     elif name.place is Place.SPOOL and (spool / name.key).exists():
         objects.put(waiting, spool / name.key, _whole(spool / name.key, name, sums))
-    else:  # of one who was killed before this could be recorded, or in another ontology
+    else:  # the process that moved them was killed before it recorded that, or they are another ontology's
         present = name.key if name.place is Place.GARAGE else key_on_the_way(stores, name)
         copy_within(stores, spool, present, name, waiting)
     border("waits-too")
 
 
 def keep_again(stores: Stores, spool: Path, name_id: int, sha256: str, key: str) -> bool:
-    """The object ``key``, which another home may have given up just when this one counted on it, is made of what waits in
-    the garage, if that is still there: for this name or, where that became one with another home's, for the name it was.
-    False where nothing is left of it."""
+    """Restore the object ``key`` from a pending upload, if another home gave it up just when this home came to rely
+    on it.
+
+    The pending upload is that of the name ``name_id`` with the content ``sha256``, or that of any other name with the
+    same content, since the name may have been merged with one of another home. Return True if the object is there,
+    False if no upload with these bytes is left.
+    """
     objects, waiting = stores.garage.objects, waiting_key(name_id, sha256)
     if objects.exists(key) or _is_made(stores, spool, waiting, key):
         return True
@@ -78,14 +89,18 @@ def keep_again(stores: Stores, spool: Path, name_id: int, sha256: str, key: str)
 
 
 def _is_made(stores: Stores, spool: Path, left: str, key: str) -> bool:
-    with suppress(RotError):  # as good as gone, and no delivery waits for it
+    """Return whether the object ``key`` is there, copied from ``left`` if need be. A rotten ``left`` counts as
+    absent."""
+    with suppress(RotError):  # it is as good as gone, and no delivery must wait for it
         return duplicate(stores, spool, left, key)
     return False
 
 
 def duplicate(stores: Stores, spool: Path, present: str, key: str) -> bool:
-    """The object ``key`` holds what ``present`` does when this returns, unless that is absent: then False. RotError where it is
-    rotten. May be done twice. Memory stays flat."""
+    """Copy the object ``present`` to ``key``; return False if ``present`` is absent, else True.
+
+    Does nothing where ``key`` exists. Raise RotError where ``present`` is rotten. Idempotent. Memory stays flat.
+    """
     objects = stores.garage.objects
     if objects.exists(key) or objects.copy(present, key):
         return True
@@ -97,19 +112,25 @@ def duplicate(stores: Stores, spool: Path, present: str, key: str) -> bool:
 
 
 def small_here(stores: Stores, name: Name) -> tuple[bytes, Sums] | None:
-    """A content in the inbox; None if it is not there (any more)."""
+    """Return the bytes and sums of a name's inbox row; None if there is no such row (any more). Raise RotError if
+    they are damaged."""
     small = stores.journal.inbox(name.sha256) if name.place is Place.INBOX else None
     return None if small is None else (small, _verified(name, sums_of(small)))
 
 
 def small_of(stores: Stores, name: Name, key: str) -> tuple[bytes, Sums] | None:
-    """A content in the inbox, to be put under ``key``; None if it is not there any more and the garage has it."""
+    """Return the bytes and sums of a small content that is to be put under ``key``; None if the garage has it under
+    that key already.
+
+    The bytes come from the inbox, or else from a pending upload in the garage. Raise MissingError if neither has
+    them, RotError if they are damaged.
+    """
     here = small_here(stores, name)
     if here is not None:
         return here
     if _is_kept(stores, name, key):
         return None
-    try:  # of another host that never came back
+    try:  # another home wrote it and never came back
         small = stores.garage.objects.get(waiting_key(name.id, name.sha256))
     except MissingError as error:
         raise MissingError(f"The kept bytes of '{name.name}' are not in the inbox.") from error
@@ -117,8 +138,12 @@ def small_of(stores: Stores, name: Name, key: str) -> tuple[bytes, Sums] | None:
 
 
 def put_small(stores: Stores, contents: Mapping[str, tuple[bytes, Sums]]) -> None:
-    """Put them at the same time: the disk makes together durable what waits for it together. What waits there already is
-    not sent again."""
+    """Put small contents into the garage, several at the same time, so that one sync of the disk makes several
+    durable.
+
+    ``contents`` maps keys to bytes and sums. A pending upload that exists already is not sent again. Raises what the
+    garage raises.
+    """
     objects = stores.garage.objects
 
     def put(key: str, content: bytes, sums: Sums) -> None:
@@ -130,20 +155,25 @@ def put_small(stores: Stores, contents: Mapping[str, tuple[bytes, Sums]]) -> Non
         put(key, *small)
     elif contents:
         with ThreadPoolExecutor(AT_ONCE, "kgfs-settle") as several:
-            # Where one fails those that have not begun do not: of a server that is silent each would be waited for anew.
+            # After a failure the puts that have not begun are cancelled: each would wait for a silent server anew.
             list(several.map(lambda one: put(one[0], *one[1]), contents.items()))
     border("garage-put")
 
 
 def _is_kept(stores: Stores, name: Name, key: str) -> bool:
+    """Return whether the object ``key`` exists and holds the bytes of ``name``."""
     objects = stores.garage.objects
     return objects.exists(key) and objects.stat(key).sha256 == name.sha256
 
 
 def _whole(kept: Path, name: Name, sums: Sums | None) -> Sums:
-    """A working copy is what was kept, and no more. ``sums`` as of :meth:`bring_home`."""
+    """Cut a working copy to its kept length, and return its sums; ``sums`` are returned if they are those of
+    ``name``.
+
+    Raise RotError if the bytes differ from those that were kept.
+    """
     try:
-        # A writer that was killed, or refused by a full disk, may have left more behind than was kept.
+        # A writer that was killed, or refused by a full disk, may have written more than was kept.
         if kept.stat().st_size > name.size:
             os.truncate(kept, name.size)
         if sums is None or sums.sha256 != name.sha256:
@@ -160,7 +190,11 @@ def _move(stores: Stores, kept: Path, name: Name, key: str, sums: Sums | None) -
 
 
 def copy_within(stores: Stores, spool: Path, present: str, name: Name, key: str) -> None:
-    """The bytes have been in the garage under another key: as a temporary file, or in another ontology."""
+    """Copy the bytes of ``name`` inside the garage from ``present`` to ``key``: they came from a temporary file or
+    another ontology.
+
+    Raise MissingError if ``present`` is absent, RotError if it does not hold the bytes of ``name``.
+    """
     objects = stores.garage.objects
     if objects.stat(present).sha256 == name.sha256 and objects.copy(present, key):
         return
@@ -168,7 +202,11 @@ def copy_within(stores: Stores, spool: Path, present: str, name: Name, key: str)
 
 
 def _pour(stores: Stores, spool: Path, present: str, key: str, sha256: str = "", called: str = "") -> None:
-    """A content of one block, as every one is that no server copies, needs no room on this machine's disk."""
+    """Copy an object by reading and putting it, verified. A content of one block needs no space on this machine's
+    disk.
+
+    The objects that no server copies have one block. Larger ones go through a file of the spool folder.
+    """
     objects = stores.garage.objects
     with closing(objects.open(present)) as source:
         right = sha256 or source.sums.sha256

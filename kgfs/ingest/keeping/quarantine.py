@@ -1,4 +1,4 @@
-"""Quarantine: what is damaged or nobody's leaves its place, and is kept for people to look at."""
+"""Quarantine: move damaged or orphaned data out of the way, and keep it for people to look at."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ from kgfs.stores.stores import Stores
 
 
 def quarantine(config: Config, stores: Stores, key: str, why: str) -> None:
-    """Move an object of the garage, as it is, to the home's quarantine/, with a note beside it."""
+    """Move an object of the garage, unverified, to the home's quarantine/, with a note beside it that says why.
+
+    The copy is durable before the object is deleted. Does nothing where the object is absent.
+    """
     try:
         content = stores.garage.objects.salvage(key)
     except MissingError:
@@ -30,7 +33,7 @@ def quarantine(config: Config, stores: Stores, key: str, why: str) -> None:
 
 
 def quarantine_file(config: Config, path: Path, why: str) -> None:
-    """The same for a file of the home."""
+    """Move a file of the home to quarantine/ in the same way. Does nothing where the file is absent."""
     try:
         content = path.read_bytes()
     except FileNotFoundError:
@@ -41,7 +44,11 @@ def quarantine_file(config: Config, path: Path, why: str) -> None:
 
 
 def erase(config: Config, doc_ids: Sequence[str], sha256s: Sequence[str]) -> None:
-    """What is purged is erased here too; with it every copy of the names database, which may hold contents."""
+    """Delete from quarantine/ what was purged, and every copy of the names database, which may hold purged contents.
+
+    A file is deleted if its name has one of ``doc_ids``, or the first 32 digits of one of ``sha256s``, or if its
+    bytes have one of ``sha256s``.
+    """
     marks = [*doc_ids, *(sha256[:32] for sha256 in sha256s), "-front.sqlite"]
     for path in sorted((config.home / "quarantine").glob("*")):
         try:
@@ -55,11 +62,14 @@ def erase(config: Config, doc_ids: Sequence[str], sha256s: Sequence[str]) -> Non
 
 
 def erase_logged(config: Config, doc_ids: Iterable[str]) -> None:
-    """What the logs of the home say of these documents, which may quote them. In place, since others append to them: words that
-    come while the last bytes are moved, for microseconds, are lost. Harmless when repeated."""
+    """Remove from the home's logs the records about these documents, which may quote them. Idempotent.
+
+    The files are changed in place, since other processes append to them. A record that is appended while the last
+    bytes are being moved, which takes microseconds, is lost.
+    """
     marks = [doc_id.encode() for doc_id in doc_ids]
     logs = (config.errors_log, config.logs / "worker.log", config.logs / "mount.log")
-    # In this order: the one may become the other meanwhile.
+    # In this order, since a log may be rotated meanwhile.
     for path in [file for log in logs for file in (log, elder(log))]:
         try:
             with path.open("r+b") as log:
@@ -80,12 +90,15 @@ def erase_logged(config: Config, doc_ids: Iterable[str]) -> None:
 
 
 _BEGINS = re.compile(rb'\{"|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} ')
-"""The first line of a record: of errors.ndjson, or of a log for people (kgfs.cli.logs)."""
+"""Matches the first line of a record, of errors.ndjson or of a log for people (kgfs.cli.logs)."""
 
 
 def _not_about(marks: Sequence[bytes], lines: Iterable[bytes]) -> Iterator[bytes]:
-    """The first lines of records in which none of the marks stands. What follows one, as a traceback does, may quote any
-    document without saying which: it goes in any case."""
+    """Yield the first line of each record that contains none of ``marks``.
+
+    The further lines of a record, as those of a traceback, may quote any document without naming it. They are dropped
+    in any case.
+    """
     record: list[bytes] = []
     for line in (*lines, b""):
         if not line or _BEGINS.match(line):
@@ -96,7 +109,8 @@ def _not_about(marks: Sequence[bytes], lines: Iterable[bytes]) -> Iterator[bytes
 
 
 def _keep(config: Config, name: str, content: bytes, why: str) -> None:
-    """Durable when it returns: what it is a copy of goes after it."""
+    """Write a copy to quarantine/, with its note. Both are durable when this returns, since the source is deleted
+    afterwards."""
     at = time.time_ns()
     target = config.home / "quarantine" / f"{at}-{name.replace('/', '_')}"
     try:

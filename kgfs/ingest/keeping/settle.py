@@ -1,8 +1,8 @@
-"""Settle: decide what quiet bytes mean, and bring them into the garage.
+"""Settle: decide what quiet bytes mean, and move them into the garage.
 
-A name is settled when no writer has it open and it has been quiet for ``[pipeline] settle`` seconds, or when asked.
-Each process settles what its own session wrote, and any process what dead sessions left; one settles at a time. What another
-home wrote that shares the garage is settled there, and here once that home shows no sign of doing so.
+A name is settled when no writer has it open and it has been quiet for ``[pipeline] settle`` seconds, or on request.
+Each process settles what its own session wrote. Any process settles what dead sessions left. One process at a time
+settles. What another home wrote is settled by that home, or here once that home shows no sign of doing so.
 """
 
 from __future__ import annotations
@@ -35,27 +35,36 @@ from kgfs.stores.stores import Stores
 from kgfs.stores.waiting import waiting_key
 
 BATCH = 64
-"""Decisions that become durable together."""
+"""Decisions that are recorded, and made durable, together."""
 RETRY = 30.0
-"""Seconds until a name that could not be settled is looked at again."""
+"""Seconds until a name is tried again that could not be settled."""
 AWAY_RETRY = 2.0
-"""Seconds until a server is asked again that was away."""
+"""Seconds until an unavailable server is asked again."""
 AHEAD = 60 * 10**9
-"""Nanoseconds by which a name may seem to have been written later than now. One that seems so by more was, by a clock that was set
-back since, as it is where a server refused what was said by it: it is not waited for until that time is come."""
+"""Nanoseconds by which the time of a write may lie in the future.
+
+A write with a later time was stamped by a clock that was set back since, as one is where a server refused requests
+signed with its time. Such a name is settled at once, without waiting for that time.
+"""
 ABSENT = 300.0
-"""Seconds, behind ``[pipeline] settle``, until another home is taken for absent that has delivered what it wrote and neither
-settled nor changed it: it was killed, sleeps, or is lost for good. One that is there settles within seconds, or a minute or two
-where a whole tree is copied. Should it be there all the same, both settle it, which makes one version (SHARE-6): that
-costs work, so this is long."""
+"""Seconds, in addition to ``[pipeline] settle``, until another home counts as absent that has delivered what it wrote
+and has neither settled nor changed it.
+
+Such a home was killed, sleeps, or is lost for good. A home that is present settles within seconds, or within a minute
+or two while a whole tree is copied. If an absent home is present after all, both settle the name, which makes one
+version (SHARE-6). That costs work, so this time is long.
+"""
 LOOK_ELSEWHERE = 10.0
-"""Seconds between looks at what other homes wrote, which may be much."""
+"""Seconds between two queries for unsettled names of other homes, which may be many."""
 
 
 class Settler:
-    """``session`` is this process's own, whose open files ``copies`` knows; without one only what dead sessions left
-    is settled. ``left_waiting`` is told of name and content (SHA-256) where homes share the garage and that may wait there for
-    nobody. Any number of threads."""
+    """Settles the names of a home. Any number of threads may call.
+
+    ``session`` is this process's own session, and ``copies`` knows its open files. Without a session only what dead
+    sessions left is settled. Where homes share the garage, ``left_waiting`` is called with name and content (SHA-256)
+    of a pending upload that may not be needed any more.
+    """
 
     def __init__(
         self,
@@ -72,26 +81,31 @@ class Settler:
         self._left_waiting = left_waiting
         self._errors = ErrorLog(config.errors_log)
         self._failed: dict[int, float] = {}
-        """Until when (monotonic seconds, as whatever waits here: clocks are set) a name is not looked at again."""
+        """By name: until when (monotonic seconds, since wall clocks are set) it is not tried again."""
         self.away: KgfsError | None = None
-        """What a server said that what is due waits for."""
+        """The error of the unavailable server that settling waits for; None if it waits for none."""
         self._resting_until = 0.0
         self._swept = False
         self._elsewhere: dict[tuple[int, str], float] = {}
-        """Since when (monotonic seconds) a name that another home wrote is known here, unsettled, with that content (SHA-256).
-        No clock of another machine is asked."""
+        """By name and content (SHA-256) that another home wrote: since when (monotonic seconds) it is known here
+        unsettled. No clock of another machine is used."""
         self._look_elsewhere = 0.0
         self._lull = Lull(lambda: self._copies.times_kept)
 
     def due(self, now: int) -> list[Name]:
-        """What is to be settled at ``now`` (nanoseconds), oldest first."""
+        """Return the names to be settled at ``now`` (nanoseconds): those written here, oldest first, then those that
+        absent homes left."""
         return self._waiting(now - int(self._config.pipeline.settle * 1e9), now) + self._left_elsewhere()
 
     def run_once(self, now: int, between: Callable[[], None] = lambda: None, *, sweep: bool = True) -> int:
-        """Settle what is due; how many names were. What fails is logged and tried again later. The first call with
-        ``sweep`` also clears the spool. ``between`` is called now and then, since a large folder takes minutes. While writers of this
-        process are in a hurry only what has waited long is settled, and the rest is left for a later call. So is all
-        while the garage's server is away."""
+        """Settle the names that are due; return how many were settled. Errors are logged, and the names are tried
+        again later.
+
+        ``now`` is in nanoseconds. ``between`` is called before each batch of :data:`BATCH` names, since a large
+        folder takes minutes. The first call with ``sweep`` also clears the spool. During a write burst of this
+        process only names that have waited for ``lull.PATIENCE`` are settled, unless more than ``lull.BACKLOG`` wait;
+        the others are left for a later call. While the garage's server is unavailable nothing is settled.
+        """
         if time.monotonic() < self._resting_until:
             return 0
         if self._lull.over(time.monotonic_ns()):
@@ -105,22 +119,28 @@ class Settler:
         return settled
 
     def settle_now(self, between: Callable[[], None] = lambda: None) -> int:
-        """Settle everything that no writer has open, quiet or not. What another home wrote is left to that for its time."""
+        """Settle every name that no writer has open, quiet or not; return how many. Names of other homes keep their
+        waiting time."""
         now = time.time_ns()
         self._failed.clear()
         return self._settle(self._waiting(now, now) + self._left_elsewhere(), between)
 
     def settle(self, names: Sequence[Name], *, again: bool = False, force: bool = False) -> dict[int, Decision]:
-        """Decide about these names and make it durable; the decisions by name id. A name that changed, moved or was
-        opened for writing meanwhile is left for the next time. With ``again`` names that are settled are decided
-        about too, with ``force`` known bytes are read again. Raises what the stores raise."""
+        """Decide about these names, and make the decisions durable; return them by name id.
+
+        A name that was changed, moved or opened for writing meanwhile is left for the next time. With ``again``
+        settled names are decided about, too. With ``force`` known bytes are read again. Waits for the settle lock.
+        Raises what the stores raise.
+        """
         with self.alone():
             return self.decide(names, again=again, force=force)
 
     def settle_at_once(self, name: Name, *, alone: bool) -> bool:
-        """Settle one name, quiet or not; whether it is settled now, with the bytes it has here. It is not where a writer
-        has it open, where it belongs to another living session, nor where that fails: then it is left for its time.
-        ``alone`` tells that the caller is :meth:`alone`."""
+        """Settle one name, quiet or not; return whether it is settled now with the bytes that it has in ``name``.
+
+        It is not if a writer has it open, if it belongs to another living session, or if settling fails (which is
+        logged); then it is settled in its time. ``alone`` says that the caller holds the settle lock (:meth:`alone`).
+        """
         now = time.time_ns()
         if all(waiting.id != name.id for waiting in self._waiting(now, now)):
             return False
@@ -133,7 +153,7 @@ class Settler:
         return name.id in decided and after is not None and after.settled and after.sha256 == name.sha256
 
     def decide(self, names: Sequence[Name], *, again: bool = False, force: bool = False) -> dict[int, Decision]:
-        """As ``settle``, for a caller that is :meth:`alone`."""
+        """Decide as :meth:`settle` does, for a caller that holds the settle lock (:meth:`alone`)."""
         decided: dict[int, Decision] = {}
         batch = _Batch(self._stores, self._copies, self._config.tree.trash_days, self._left_waiting)
         try:
@@ -144,7 +164,7 @@ class Settler:
         except KgfsError as error:
             try:
                 if isinstance(error, FullError):
-                    batch.record()  # what the garage has taken by then: removed before the next attempt it would be nobody's
+                    batch.record()  # else a name removed before the retry would leave its object an orphan
             finally:
                 batch.tell_left()
             raise
@@ -157,22 +177,26 @@ class Settler:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """One process, and one thread in it, decides at a time: two would mint two versions."""
+        """Hold the settle lock of the home: one process, and one thread in it, decides at a time. Two would mint two
+        versions."""
         self._config.run.mkdir(mode=0o700, parents=True, exist_ok=True)
-        step_aside()  # who has the lock may be putting something in a bucket
+        step_aside()  # the holder of the lock may be waiting for a bucket
         with locked(self._config.run / "settle.lock"):
             yield
 
     @contextmanager
     def alone_at_once(self) -> Iterator[None]:
-        """The same for one who does not wait: BusyError where somebody decides."""
+        """Hold the settle lock as :meth:`alone` does, or raise BusyError where another thread or process holds it."""
         self._config.run.mkdir(mode=0o700, parents=True, exist_ok=True)
         with alone(self._config.run / "settle.lock", "Files are being settled. Try again later."):
             yield
 
     def sweep(self) -> int:
-        """Remove what dead sessions left and no fact speaks of: spool files that nobody writes, and inbox rows. How many
-        spool files."""
+        """Delete spool files and inbox rows that dead sessions left and no fact refers to; return the number of spool
+        files.
+
+        A spool file that a process may still write is kept. Waits for the settle lock.
+        """
         journal = self._stores.journal
         with self.alone():
             left = self.nobodys(sorted(self._config.spool.glob("*-*")))
@@ -183,9 +207,10 @@ class Settler:
         return len(left)
 
     def nobodys(self, paths: Sequence[Path]) -> list[Path]:
-        """Those of these spool files, which are there, that no session writes and no fact speaks of. For a caller that is
-        :meth:`alone`."""
-        # In this order: a file seen first is a living session's, or a fact speaks of it already, or it is nobody's.
+        """Return those of these existing spool files that no session writes and no fact refers to. The caller holds
+        the settle lock."""
+        # In this order: a file that was listed before belongs to a living session, or a fact refers to it by now, or
+        # it is an orphan.
         alive = {*alive_sessions(self._config.run), self._session}
         left = [path for path in paths if path.name.partition("-")[0] not in alive and not is_held(path)]
         wanted = {name.key for name in self._stores.journal.names.unsettled(quiet_before=2**63 - 1)}
@@ -204,7 +229,8 @@ class Settler:
         return self._ready(waiting)
 
     def _left_elsewhere(self) -> list[Name]:
-        """What another home wrote, and seems not to settle (:data:`ABSENT`). None between looks."""
+        """Return the names that another home wrote and seems not to settle (:data:`ABSENT`). Empty between two
+        queries."""
         seen = time.monotonic()
         if not self._stores.journal.sharing or seen < self._look_elsewhere:
             return []
@@ -216,7 +242,8 @@ class Settler:
         return self._ready([name for name in names if self._elsewhere[name.id, name.sha256] <= left])
 
     def _ready(self, names: Sequence[Name]) -> list[Name]:
-        """Without those that are being written here, or failed a moment ago."""
+        """Return those of ``names`` that are not open for writing here and did not fail within the last :data:`RETRY`
+        seconds."""
         now = time.monotonic()
         return [
             name for name in names if not self._copies.being_written(name.id) and self._failed.get(name.id, 0.0) <= now
@@ -244,7 +271,7 @@ class Settler:
                 self._failed |= {name.id: time.monotonic() + RETRY for name in names[start:]}
                 break
             except AWAY as error:
-                # What is written later waits too, so that all become versions in the order in which they were written.
+                # Later names wait too, so that all become versions in the order in which they were written.
                 if self.away is None:
                     self._errors.add("settle", error, waiting=len(names) - start)
                 self.away, self._resting_until = error, time.monotonic() + AWAY_RETRY
@@ -258,7 +285,7 @@ class Settler:
         except (FullError, *AWAY):
             raise
         except KgfsError:
-            # One of them is the trouble; each alone shows which, and the others are not held up by it.
+            # One of the names causes the error. Settled one by one, the others are not blocked by it.
             return self._settle_each(names)
 
     def _settle_each(self, names: Sequence[Name]) -> int:
@@ -275,12 +302,16 @@ class Settler:
 
 
 _Small = dict[str, tuple[bytes, Sums]]
-"""By key: contents that are put in the garage together, once it is decided that they are counted on."""
+"""By key: contents that are put into the garage together, just before the decisions that rely on them are
+recorded."""
 
 
 class _Batch:
-    """Decisions on their way to the journal. Two about the same bytes, or about the same history, never share a batch:
-    the second depends on the first being true."""
+    """A batch of decisions that are recorded together.
+
+    Two decisions about the same bytes, or about the same history, are never in one batch, since the second depends on
+    the first being recorded.
+    """
 
     def __init__(
         self, stores: Stores, copies: WorkingCopies, trash_days: int, left_waiting: Callable[[int, str], None]
@@ -297,7 +328,8 @@ class _Batch:
         self._small: _Small = {}
 
     def add(self, seen: Name, *, again: bool, force: bool) -> Decision | None:
-        """None if there is nothing to decide (any more)."""
+        """Decide about a name, and move its bytes to the garage. Return None if there is nothing to decide (any
+        more)."""
         names = self._stores.journal.names
         if seen.sha256 and (seen.ontology, seen.sha256) in self._bytes:
             self.record()
@@ -305,8 +337,9 @@ class _Batch:
         path = names.path(seen.id)
         if name is None or path is None or self._copies.being_written(name.id) or self._copies.held(name):
             return None
-        # Who had the file open may have kept more in it, and closed it, since the row was read. Now that nobody has it open the row
-        # is read again: what it says of that spool file stays true, for nobody writes to it any more.
+        # A writer may have kept more in the spool file, and closed it, since the row was read. Now that no process
+        # has it open the row is read again. Its statement about that spool file stays true, since no process writes
+        # to the file any more.
         if not _same_bytes(names.name(seen.id), name):
             return None
         if name.settled and not again:
@@ -334,7 +367,7 @@ class _Batch:
             self._tell_left(name)
             if _same_bytes(names.name(name.id), name):
                 raise
-            return None  # written or removed meanwhile, and the bytes given up
+            return None  # the name was written or removed meanwhile, and its bytes deleted
         if decision.action is Action.REPROCESS and document is not None and (force or not decision.mints):
             run = secrets.token_hex(8) if force else ""
             facts.append(ReadingOwed(document.doc_id, decision.reason, now, run=run))
@@ -346,7 +379,7 @@ class _Batch:
         return decision
 
     def record(self) -> None:
-        """Make the decisions true, and give up the places where the bytes stood before."""
+        """Put the small contents, record the decisions, and give up the places where the bytes were before."""
         if not self._facts:
             return
         try:
@@ -371,20 +404,28 @@ class _Batch:
             for name_id, together in self._facts.items():
                 try:
                     journal.record(*together)
-                except (BusyError, MissingError):  # written, moved or removed since: the next time
+                except (
+                    BusyError,
+                    MissingError,
+                ):  # it was written, moved or removed since, and is left for the next time
                     self.refused.add(name_id)
 
     def _take_back_small(self) -> None:
-        """Delete what was put for decisions that did not become true: the inbox has it still, and once its names
-        are removed nobody would ever ask for it. Where homes share the garage another may count on it."""
+        """Delete the objects that were put for decisions that were not recorded.
+
+        The inbox has the bytes still. If their names were removed, no process would ever delete these objects. Where
+        homes share the garage nothing is deleted, since another home may rely on an object.
+        """
         if not self._stores.journal.sharing:
             for key in self._small:
                 if not self._stores.journal.promises(key):
                     self._stores.garage.objects.delete(key)
 
     def tell_left(self) -> None:
-        """Of decisions that did not become true, for something failed: what was put to wait for them. They are made anew, unless
-        the names are removed, or written, before that."""
+        """Report the pending uploads of decisions that were not recorded because of an error.
+
+        The decisions are made anew, unless the names are removed or written before that.
+        """
         for name in self._before.values():
             self._tell_left(name)
 
@@ -427,9 +468,13 @@ class _Batch:
         return garage_key_of(ontology.prefix, name.sha256, extension_of(name.name))
 
     def _wait_too(self, name: Name, together: _Small) -> None:
-        """Another home may give up the original that is counted on from now on, until the ledger has it that it is: one
-        that was promised before, or one that nobody has yet, which another deposits, removes, and empties its trash, all
-        before this home has delivered that it counts on it."""
+        """Keep a pending upload of the bytes until the ledger has the decision that relies on the original in the
+        garage.
+
+        Until then another home may give up that original. It may have been promised before; or it may be one that no
+        home has yet, which another home deposits, removes and clears from its trash before this home has delivered
+        its decision.
+        """
         small = small_here(self._stores, name)
         if small is not None:
             together[waiting_key(name.id, name.sha256)] = small
@@ -440,6 +485,7 @@ class _Batch:
             self._copies.remember(sums)
 
     def _tell_left(self, name: Name) -> None:
+        """Report the pending upload of a name that is not settled, where homes share the garage."""
         if name.sha256 and not name.settled and self._stores.journal.sharing:
             self._left_waiting(name.id, name.sha256)
 

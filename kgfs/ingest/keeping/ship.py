@@ -1,4 +1,4 @@
-"""Ship: facts go from the journal, where they became durable, to the ledger's segments in the garage."""
+"""Ship facts from the journal, where they became durable, to the ledger's segments in the garage."""
 
 from __future__ import annotations
 
@@ -16,13 +16,19 @@ from kgfs.stores.stores import Stores
 
 Entries = Iterator[tuple[int, bytes]]
 AT_ONCE = 1000
+"""Facts that are read from the journal in one batch."""
 
 
 def ship_once(journal: Journal, ledger: Ledger) -> int:
-    """Send what was recorded before this was called and the ledger does not have yet; how many facts. Of what is recorded
-    meanwhile perhaps some: beside writers it would never end. Several processes may call: the ledger admits one writer
-    at a time and skips what it has, and a crash in between sends the same facts again. OlderCopyError where the journal is
-    an older copy than the ledger: what it sent under numbers that are taken would be skipped."""
+    """Send the facts to the ledger that were recorded before this call and that the ledger does not have yet; return
+    how many were sent.
+
+    Of the facts that are recorded meanwhile some may be sent; not all, since beside busy writers the call would never
+    end. Several processes may call at the same time: the ledger admits one writer at a time, and skips the facts that
+    it has. After a crash in between the same facts are sent again. Raise OlderCopyError where the journal is an older
+    copy than the ledger: the ledger would skip facts whose numbers are taken. Raise StoreError where the ledger does
+    not take all facts.
+    """
     due, sent, upto = journal.seq(), 0, 0
     while not sent or upto < due:
         first, entries = journal.unshipped()
@@ -40,10 +46,14 @@ def ship_once(journal: Journal, ledger: Ledger) -> int:
 
 
 def restore_journal(journal: Journal, ledger: Ledger, seeing: Callable[[Entries], Entries] = iter) -> int:
-    """Fill an empty journal from a ledger that has facts; how many. Does nothing where there is nothing to restore. ``seeing``
-    passes all of them on, and what it does behind the last is done before the journal has any.
-    OlderCopyError where the journal is an older one than the ledger: it would give numbers a second time. Where homes share
-    the ledger that is nothing unusual, and its exchange brings what is missing."""
+    """Fill an empty journal from a ledger that has facts; return how many were applied, 0 where there is nothing to
+    restore.
+
+    ``seeing`` passes all entries on. What it does after the last entry is done before the journal has any. Raise
+    OlderCopyError where the journal is an older copy than the ledger, since it would assign numbers a second time.
+    Where homes share the ledger a shorter journal is usual, and no error: the exchange of facts brings what is
+    missing.
+    """
     last = ledger.last_seq()
     here = journal.seq()
     if here == 0 and last:
@@ -54,7 +64,7 @@ def restore_journal(journal: Journal, ledger: Ledger, seeing: Callable[[Entries]
 
 
 def refuse_older(journal: Journal, last: int) -> None:
-    """OlderCopyError where the journal does not go up to the ledger's ``last`` fact."""
+    """Raise OlderCopyError where the journal does not reach the ledger's fact ``last``."""
     here = journal.seq()
     if here < last:
         raise OlderCopyError(
@@ -65,19 +75,24 @@ def refuse_older(journal: Journal, last: int) -> None:
 
 
 def entries(journal: Journal, ledger: Ledger, after: int = 0) -> Iterator[bytes]:
-    """All facts in order, encoded: from the ledger, behind its fact ``after``, and those it does not have yet from its front."""
-    # Asked first: what is shipped while the ledger is read could be missed by both otherwise.
+    """Yield all facts in order, encoded: those of the ledger behind its fact ``after``, then the journal's that the
+    ledger lacks."""
+    # The journal is asked first: a fact that is shipped while the ledger is read could be missed in both otherwise.
     first, waiting = journal.unshipped(limit=1 << 62)
     for seq, entry in ledger.replay(after):
-        if seq >= first:  # the same as what waits, or what other homes did that this one does not know yet
+        if seq >= first:  # one of ``waiting``, or another home's fact that is not known here yet
             break
         yield entry
     yield from waiting
 
 
 def facts_since(journal: Journal, ledger: Ledger, after: int) -> Iterator[tuple[int, Fact]]:
-    """``Journal.facts`` above ``after``, which the ledger had when the caller learnt of it, to the end: what the journal does not
-    keep any more, also because this takes long, is read from the ledger. Ends early where it has nothing of that."""
+    """Yield (number, fact) of every fact above ``after``, to the end. The ledger had ``after`` when the caller learnt
+    of it.
+
+    Facts that the journal does not keep any more, also because the caller takes long, are read from the ledger. Ends
+    early where the ledger does not have them.
+    """
     while True:
         page = journal.facts(after, AT_ONCE, confirmed=True)
         before = after
@@ -94,23 +109,27 @@ def _known_in(ledger: Ledger, after: int, upto: int) -> Iterator[tuple[int, Fact
 
 
 def ever_published(journal: Journal, ledger: Ledger) -> bool:
-    """Whether the graph ever showed a document. Reads the ledger up to the first publication."""
+    """Return whether a document was ever shown in the graph. Reads the ledger up to the first publication."""
     return any(decode_if(entry, DocumentRead) for entry in entries(journal, ledger))
 
 
 def is_graph_lost(stores: Stores) -> bool:
-    """Whether the graph is empty, though a document was shown in it. Not where a worker is just publishing the first document: its
-    epoch moves before the publication is noted, so that is asked last."""
+    """Return whether the graph is empty although a document was shown in it.
+
+    False while a worker is publishing the first document: the graph's epoch goes up before the publication is
+    recorded, so the epoch is read once more at the end.
+    """
     if stores.graph.epoch():
         return False
     return ever_published(stores.journal, stores.garage.ledger) and stores.graph.epoch() == 0
 
 
 def embedding_model_of(stores: Stores) -> str:
-    """The embedding model of the document that was read last; '' where none was, or without one."""
+    """Return the embedding model of the document that was read last; '' if there is no such document or it has no
+    model. Reads the ledger."""
     told = (decode_if(entry, DocumentRead) for entry in entries(stores.journal, stores.garage.ledger))
     published = [found for found in told if found is not None]
     for fact in reversed(published):
-        if stores.garage.objects.exists(reading_key(fact.doc_id, fact.reading)):  # of a purged document it is not
+        if stores.garage.objects.exists(reading_key(fact.doc_id, fact.reading)):  # that of a purged document does not
             return load_reading(stores.garage.objects, fact.doc_id, fact.reading).embedding_model
     return ""

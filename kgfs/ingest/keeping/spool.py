@@ -1,8 +1,8 @@
 """Working copies: what open files read and write until a flush keeps it.
 
-One :class:`WorkingCopy` a name with open handles, shared by them, so that all see what any of them wrote, as on ext4.
-Kept content is copied at the first write, never at open; appending to a working copy's own kept spool file goes on in
-place, since the kept bytes before it stay as they are. Memory stays flat whatever the size.
+There is one :class:`WorkingCopy` per name with open handles. The handles share it, so each sees what any of them
+wrote, as on ext4. Kept content is copied at the first write, never at open. Appending to a working copy's own kept
+spool file goes on in place, since the kept bytes before it stay as they are. Memory stays flat whatever the size.
 """
 
 from __future__ import annotations
@@ -29,50 +29,56 @@ from kgfs.stores.journal.pending import Durable
 from kgfs.stores.stores import Stores
 
 NOTHING: Pending = Durable()
-"""Is waited for."""
+"""A Pending that is durable already."""
 SEEN = 20_000
-"""Names whose last opened bytes are remembered."""
+"""Number of names whose last opened content is remembered."""
 
 
 class Elsewhere(Protocol):
-    """Takes contents to where a flush wants them beside this machine. Any number of threads; both wait for a server."""
+    """Takes contents to another place than this machine, where a flush wants them too. Any number of threads; both
+    methods wait for a server."""
 
     def bring(self, fact: ContentKept) -> None:
-        """Before a fact is recorded. Its error ends the flush."""
+        """Upload a content before its fact is recorded. An error ends the flush."""
         ...
 
     def accept(self, fact: ContentKept) -> None:
-        """After it was recorded. Its error ends the flush, and the fact is none."""
+        """Deliver a fact after it was recorded. An error ends the flush, and the fact is withdrawn."""
         ...
 
 
 class WorkingCopy:
-    """The bytes of one open file. Any number of threads; what is quick never waits for a disk or a lock."""
+    """The bytes of one open file. Any number of threads may call. Methods that are marked quick wait for no disk and
+    no lock."""
 
     def __init__(self, copies: WorkingCopies, name_id: int) -> None:
         self.name_id = name_id
         self.handles = 0
         self.writers = 0
         self.lock = WaitingLock()
-        """Held by who reads, too, which may be from the bucket."""
+        """Held by readers, too, and a reader may be waiting for the bucket."""
         self.dirty = False
-        """Whether there is something to keep."""
+        """Whether there are bytes that are not kept yet."""
         self.pending_fact: Pending = NOTHING
-        """What was recorded last of what is kept: a flush that finds nothing to keep waits for it, too."""
+        """The last recorded fact of the kept bytes. A flush that finds nothing to keep waits for it, too."""
         self.refused = False
-        """Whether what is to be kept could not be taken elsewhere, and nothing was written since."""
+        """Whether the unkept bytes could not be taken elsewhere, with no write since."""
         self._copies = copies
         self._row: Name | None = None
         self._content: Content = Memory()
         self._writable = False
-        """Whether ``_content`` is this copy's own, to write in."""
+        """Whether ``_content`` belongs to this copy alone and may be written."""
         self._size = self._mtime = 0
 
     # ------------------------------------------------------------------------------ for open files
 
     def load(self, known: Name | None = None) -> None:
-        """Have the bytes of the name as they are kept now. MissingError once the name is gone. ``known`` is its row, read
-        just now; what was opened before may have been kept anew since it was read."""
+        """Have the bytes of the name as they are kept now. Do nothing while there are unkept bytes.
+
+        ``known`` is the name's row, if the caller has just read it. It is used by the first load only: for a copy
+        that was loaded before, the bytes may have been kept anew since ``known`` was read. Raise MissingError if the
+        name is gone.
+        """
         with self.lock:
             if self.dirty:
                 return
@@ -86,16 +92,21 @@ class WorkingCopy:
             self._row = row
 
     def read(self, offset: int, length: int) -> bytes:
+        """Return up to ``length`` bytes from ``offset`` on. Waits for the lock, and may wait for a server."""
         with self.lock:
             return self._content.read_at(offset, length)
 
     def at_hand(self, offset: int, length: int) -> bytes | None:
-        """What ``read`` would return, where it is in memory and nobody can change it. Quick, and takes no lock."""
+        """Return what ``read`` would return if it is in memory and no writer can change it, else None. Quick; takes
+        no lock."""
         content = self._content
         return None if self._writable else content.at_hand(offset, length)
 
     def write(self, offset: int | None, data: bytes) -> int:
-        """All of ``data`` at ``offset``, or with None at the end; or FullError, or FileTooLargeError. How many bytes."""
+        """Write all of ``data`` at ``offset``, or at the end if that is None; return the number of bytes.
+
+        Raise FullError or FileTooLargeError, with nothing written.
+        """
         with self.lock:
             at = self._content.size if offset is None else offset
             self._copies.check_size(at + len(data))
@@ -105,7 +116,8 @@ class WorkingCopy:
             return len(data)
 
     def write_at_once(self, offset: int | None, data: bytes) -> int | None:
-        """The same where it touches memory only and nobody must be waited for; else None. Quick."""
+        """Write as :meth:`write` does if that touches memory only and no lock must be waited for; else return None.
+        Quick."""
         if not self.lock.at_once():
             return None
         try:
@@ -118,7 +130,11 @@ class WorkingCopy:
             self.lock.release()
 
     def truncate(self, size: int) -> None:
-        """FileTooLargeError at once, and FullError, where it may not get so long; then it is as long as before."""
+        """Set the length to ``size`` bytes.
+
+        Raise FileTooLargeError, before anything else, or FullError where the file may not get so long; then its
+        length stays.
+        """
         self._copies.check_size(size)
         with self.lock:
             carry = min(size, self._content.size)
@@ -127,17 +143,21 @@ class WorkingCopy:
 
     @property
     def pending(self) -> tuple[int, int] | None:
-        """Size and mtime of what is not kept yet. Quick. Whoever shows them together with a row asks for these first:
-        a flush in between then changes nothing, while asked second it would hide the new size from an old row."""
+        """Size (bytes) and mtime (nanoseconds) of the bytes that are not kept yet; None if there are none. Quick.
+
+        A caller that shows them together with a row reads them first. A flush in between then changes nothing. Read
+        second, they would be gone, and the old row would be shown with its old size.
+        """
         return (self._size, self._mtime) if self.dirty else None
 
     @property
     def row(self) -> Name | None:
-        """The name as it was last seen, for those who have the file open when it is gone. Quick."""
+        """The name's row as it was last seen, for handles that stay open when the name is gone. Quick."""
         return self._row
 
     def attributes_set(self, row: Name, *, mtime: bool) -> None:
-        """With ``mtime`` that of ``row`` wins over the times of the writes before."""
+        """Take over the row of a name whose attributes were set. With ``mtime`` its mtime replaces the time of the
+        writes before."""
         self._row = row
         if mtime:
             self._mtime = row.mtime
@@ -145,21 +165,24 @@ class WorkingCopy:
     # -------------------------------------------------------------------------------- for keeping
 
     def sums(self) -> Sums:
+        """Return SHA-256 and block sums of the present bytes. Quick for bytes in memory or those that were written in
+        order."""
         content = self._content
         return content.sums() if isinstance(content, SpoolFile) else sums_of(content.read_at(0, content.size))
 
     @property
     def mtime(self) -> int:
-        """Of the last write, or what it was set to since."""
+        """Time of the last write in nanoseconds, or the time that was set since."""
         return self._mtime
 
     @property
     def sha256(self) -> str:
-        """Of the bytes that are kept."""
+        """SHA-256 of the kept bytes; '' if there are none."""
         return self._row.sha256 if self._row else ""
 
     def settle_down(self) -> SpoolFile | bytes:
-        """What is to be kept, in the form it is kept in: small contents as bytes, others as their spool file, synced."""
+        """Return the bytes in the form in which they are kept: up to 64 KiB as bytes, larger ones as their spool
+        file, synced."""
         content = self._content
         if isinstance(content, SpoolFile) and content.size > SMALL:
             content.sync()
@@ -167,12 +190,13 @@ class WorkingCopy:
         return content.read_at(0, content.size)
 
     def small(self) -> bytes | None:
-        """The same where it is in memory. Quick."""
+        """Return the bytes if they are in memory, else None. Quick."""
         content = self._content
         return content.read_at(0, content.size) if isinstance(content, Memory) else None
 
     def kept(self, row: Name, pending: Pending = NOTHING) -> None:
-        """A fact says that the working copy's bytes are the name's; ``row`` is what it says, ``pending`` how far it is."""
+        """Note that a fact says that this copy's bytes are the name's. ``row`` is the row by that fact, ``pending``
+        its durability."""
         content = self._content
         if isinstance(content, SpoolFile):
             if row.place is Place.SPOOL:
@@ -193,8 +217,11 @@ class WorkingCopy:
         self._copies.moved()
 
     def _own(self, *, lowest: int, carry: int, size: int) -> Memory | SpoolFile:
-        """A content to write in from ``lowest`` on, with the first ``carry`` bytes of the present one; it will be
-        ``size`` bytes long."""
+        """Return a content that may be written from offset ``lowest`` on, with the first ``carry`` bytes of the
+        present content.
+
+        It will be ``size`` bytes long. The present content is reused where that is possible.
+        """
         content = self._content
         if self._writable and isinstance(content, Memory) and size <= SMALL:
             return content
@@ -202,7 +229,9 @@ class WorkingCopy:
             return content
         own: Memory | SpoolFile
         if size <= SMALL:
-            own = Memory(content.read_at(0, carry) if carry else b"")  # what is cut off may be away, or far
+            own = Memory(
+                content.read_at(0, carry) if carry else b""
+            )  # bytes that are cut off are not read, which may need a server
         else:
             own = SpoolFile.make(self._copies.fresh_path())
             try:
@@ -222,8 +251,12 @@ class WorkingCopy:
             old.path.unlink(missing_ok=True)
 
     def _freeze(self) -> None:
-        """The last writer is gone. What it could not keep is given up, unless the name is gone and readers are all
-        that is left of it. What is kept may now go to the garage, so it is not written in place any more."""
+        """End writing, after the last writer has released its handle.
+
+        Bytes that the writer could not keep are dropped, unless the name is gone, so that readers which still have
+        the file open are all that is left of it. The kept bytes may be moved to the garage from now on, so they are
+        not written in place any more.
+        """
         self._writable = False
         if self.dirty and self._copies.stores.journal.names.name(self.name_id) is not None:
             self.dirty = False
@@ -238,7 +271,7 @@ class WorkingCopy:
 
 
 class WorkingCopies:
-    """The working copies of one process."""
+    """The working copies of one process. Any number of threads may call."""
 
     def __init__(
         self,
@@ -248,18 +281,18 @@ class WorkingCopies:
         admit: Callable[[Name, str, int], None] | None = None,
         max_file: int = LARGEST_FILE,
     ) -> None:
-        """``max_file`` is how many bytes a file may have. ``admit``, if any, is asked at each flush whether a name may have bytes of that SHA-256 and size; its error ends
-        the flush."""
+        """``max_file`` is the largest size of a file in bytes. ``admit`` is called at each flush with name, SHA-256
+        and size of the bytes; an error that it raises ends the flush."""
         self.stores = stores
         self.spool = spool
         self.admit = admit
         self._max_file = max_file
         self.elsewhere: Elsewhere | None = None
-        """Where a flush waits for more than this machine's disk."""
+        """Where a flush delivers bytes and fact, beside this machine's disk; None where the disk is enough."""
         self.generation = 0
-        """Moves whenever size or times of an open file may have changed."""
+        """A number that changes whenever size or times of an open file may have changed."""
         self.times_kept = 0
-        """Contents that a fact was recorded of so far."""
+        """How many contents were kept so far."""
         self._generations = count(1)
         self._session = session
         self._lock = threading.Lock()
@@ -269,15 +302,17 @@ class WorkingCopies:
         self._seen: OrderedDict[int, str] = OrderedDict()
 
     def check_size(self, size: int) -> None:
-        """FileTooLargeError where no file may have so many bytes. Quick."""
+        """Raise FileTooLargeError if no file may have ``size`` bytes. Quick."""
         if size > self._max_file:
             raise FileTooLargeError(
                 f"{size} bytes are more than a file may have: {self._max_file} (the setting tree.max_file)."
             )
 
     def acquire(self, name_id: int, *, writing: bool, known: Name | None = None) -> WorkingCopy:
-        """Counts one more handle; every call wants its :meth:`release`. MissingError if there is no such file. ``known`` as
-        with :meth:`WorkingCopy.load`."""
+        """Add a handle to the working copy of a name, and load its bytes. Each call needs a :meth:`release`.
+
+        Raise MissingError if there is no such file. ``known`` is as for :meth:`WorkingCopy.load`.
+        """
         with self._lock:
             copy = self._copies.setdefault(name_id, WorkingCopy(self, name_id))
             copy.handles += 1
@@ -290,7 +325,8 @@ class WorkingCopies:
         return copy
 
     def acquire_at_once(self, name_id: int, known: Name | None = None) -> WorkingCopy | None:
-        """The same for a reader; None where somebody must be waited for. Quick."""
+        """Add a reader's handle as :meth:`acquire` does; return None where a writer or a lock would have to be waited
+        for. Quick."""
         with self._lock:
             copy = self._copies.get(name_id) or WorkingCopy(self, name_id)
             if copy.writers or not copy.lock.at_once():
@@ -307,7 +343,8 @@ class WorkingCopies:
         return copy
 
     def release_at_once(self, copy: WorkingCopy, *, writing: bool) -> bool:
-        """Whether a handle was released without waiting for anybody; a writer's only with nothing left to keep. Quick."""
+        """Release a handle if no lock must be waited for, a writer's only if nothing is left to keep; return whether
+        it was. Quick."""
         if not copy.lock.at_once():
             return False
         try:
@@ -319,6 +356,8 @@ class WorkingCopies:
         return True
 
     def release(self, copy: WorkingCopy, *, writing: bool) -> None:
+        """Release a handle. The last writer's release drops the bytes that are not kept, as
+        :meth:`WorkingCopy._freeze` says."""
         with copy.lock:
             with self._lock:
                 copy.handles -= 1
@@ -333,28 +372,34 @@ class WorkingCopies:
                     copy._take(Memory(), writable=False)
 
     def find(self, name_id: int) -> WorkingCopy | None:
-        """Quick."""
+        """Return the working copy of a name with open handles; None if there is none. Quick."""
         return self._copies.get(name_id)
 
     def being_written(self, name_id: int) -> bool:
-        """Here, by this process. Quick."""
+        """Return whether a handle of this process has the name open for writing. Quick."""
         copy = self._copies.get(name_id)
         return copy is not None and copy.writers > 0
 
     def held(self, name: Name) -> bool:
-        """Whether somebody may still write to the spool file that ``name`` speaks of, here or in another process."""
+        """Return whether a process, this one or another, may still write to the spool file that ``name`` refers
+        to."""
         return name.place is Place.SPOOL and is_held(self.spool / name.key)
 
     def moved(self) -> None:
-        """What an open file shows has changed."""
+        """Note that size or times of an open file may have changed."""
         self.generation = next(self._generations)
 
     def fresh_path(self) -> Path:
-        """A name that tells whose it is, so that what a dead session left over can be told from work under way."""
+        """Return an unused path in the spool folder. It contains the session, so leftovers of a dead session can be
+        told from work under way."""
         return self.spool / f"{self._session}-{secrets.token_hex(8)}"
 
     def seen(self, copy: WorkingCopy) -> bool:
-        """Whether the kept bytes are those of the name's last open file here: what the kernel has read is right still."""
+        """Return whether the kept bytes are those that the name had when this process last opened it, and remember
+        them.
+
+        If so, the pages that the kernel has read are valid still.
+        """
         with self._lock:
             if copy.dirty:
                 return copy.name_id in self._seen
@@ -366,17 +411,23 @@ class WorkingCopies:
             return before == copy.sha256
 
     def note_kept(self, name_id: int, sha256: str) -> None:
+        """Count a kept content, and remember it as what the kernel's pages of the name hold."""
         with self._lock:
             self.times_kept += 1
             if name_id in self._seen:
                 self._seen[name_id] = sha256
 
     def forget_seen(self, name_id: int) -> None:
+        """Forget what the kernel's pages of the name hold."""
         with self._lock:
             self._seen.pop(name_id, None)
 
     def leave(self, before: Name, after: Name | None = None) -> None:
-        """The place where ``before`` had its bytes is not the name's any more. Open files go on reading them."""
+        """Give up the place where ``before`` had its bytes, unless ``after`` has them there too. Open files go on
+        reading them.
+
+        A spool file is deleted at once. An inbox row is noted, and :meth:`drop_left` deletes it.
+        """
         if before.place is Place.SPOOL and (after is None or after.key != before.key):
             (self.spool / before.key).unlink(missing_ok=True)
         elif before.place is Place.INBOX and (after is None or after.sha256 != before.sha256):
@@ -384,20 +435,22 @@ class WorkingCopies:
                 self._left.add(before.sha256)
 
     def drop_left(self) -> None:
-        """Remove the inbox rows that were left: together, since each removal costs a sync."""
+        """Delete the noted inbox rows, all in one transaction, since each costs a sync."""
         with self._lock:
             left, self._left = self._left, set()
         if left:
             self.stores.journal.drop_inbox(sorted(left))
 
     def remember(self, sums: Sums) -> None:
-        """So that the garage need not read again what was hashed on the way in."""
+        """Remember the sums of bytes that were hashed when they arrived, so that the garage need not hash them again.
+        The last 256 are kept."""
         with self._lock:
             self._sums[sums.sha256] = sums
             while len(self._sums) > 256:
                 self._sums.popitem(last=False)
 
     def remembered(self, sha256: str) -> Sums | None:
+        """Return and forget the remembered sums of a content; None if there are none."""
         with self._lock:
             return self._sums.pop(sha256, None)
 
