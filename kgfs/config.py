@@ -196,7 +196,7 @@ def _is_nobodys(variable: str) -> bool:
     rest = variable.removeprefix("KGFS_")
     known = tuple(
         f"{name.upper()}_" for name in _SECTIONS
-    )  # variables of these sections are checked with their section
+    )  # these are checked with their section
     if rest == variable or variable in OTHER_VARIABLES or rest.startswith(known):
         return False
     return any(rest.endswith(f"_{item.name.upper()}") for kind in _SECTIONS.values() for item in fields(kind))

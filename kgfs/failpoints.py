@@ -1,6 +1,7 @@
 """Fail points: with ``KGFS_FAIL_AT=name[:n]`` the process kills itself (SIGKILL) when it passes ``name`` the n-th time.
 
-They are for tests of durability. A border costs one lookup where nothing is set. Names of stage borders, by alphabet:
+They are for tests of durability. A border costs one lookup where nothing is set. Names are those of the stage borders,
+by alphabet:
 ``built-aside``, ``chunked``, ``confirmed``, ``decided``, ``delivered``, ``embedded-again``, ``erased``, ``followed``,
 ``followed-in-graph``, ``forgetting-committed``, ``forgetting-done``, ``forgetting-owed``, ``forgotten``,
 ``garage-put``, ``gated``, ``indexed``, ``kept``, ``ledger-merged``, ``ledger-piece-removed``, ``mended``,
@@ -17,9 +18,9 @@ They are for tests of durability. A border costs one lookup where nothing is set
 
 With ``KGFS_STOP_AT=name[:n]`` the process stops there (SIGSTOP) until it gets SIGCONT.
 
-With ``KGFS_SLOW_AT=name:seconds`` a thread that passes ``name`` is delayed by that many seconds, each time, for tests of
-slow operations. Names are ``searching`` (a question in ``search/``, in the mount or ``kgfs search``) and ``answering`` (a question to the
-worker's models).
+With ``KGFS_SLOW_AT=name:seconds`` a thread that passes ``name`` is delayed by that many seconds each time, for tests
+of slow operations. Names are ``searching`` (a question in ``search/``, in the mount or ``kgfs search``) and ``answering``
+(a question to the worker's models).
 """
 
 from __future__ import annotations
