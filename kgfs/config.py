@@ -194,9 +194,7 @@ def _is_nobodys(variable: str) -> bool:
     Otherwise the setting that was meant would silently keep its default.
     """
     rest = variable.removeprefix("KGFS_")
-    known = tuple(
-        f"{name.upper()}_" for name in _SECTIONS
-    )  # these are checked with their section
+    known = tuple(f"{name.upper()}_" for name in _SECTIONS)  # these are checked with their section
     if rest == variable or variable in OTHER_VARIABLES or rest.startswith(known):
         return False
     return any(rest.endswith(f"_{item.name.upper()}") for kind in _SECTIONS.values() for item in fields(kind))
