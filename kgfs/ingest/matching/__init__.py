@@ -1,1 +1,1 @@
-"""Matching: which concepts of the graph a Reading speaks of, and the rows that come of it."""
+"""Match the concepts of a Reading with concepts of the graph, and make graph rows from the result."""

@@ -1,6 +1,6 @@
-"""What later matching must know of a person's word on concepts; see ``stores.graph.vocabulary.Mark``.
+"""Marks that tell later matching what a person decided about concepts; see ``stores.graph.vocabulary.Mark``.
 
-For each mark at most one concept is joined, and where one is kept apart another one is joined.
+A mark is joined to at most one concept. Where a mark is kept apart from a concept, it is joined to another one.
 """
 
 from __future__ import annotations
@@ -12,15 +12,18 @@ from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.vocabulary import Concept
 
 Moved = Sequence[tuple[str, str]]
-"""(source_id of the document, normalised label) of mentions that go to another concept."""
+"""(``source_id`` of the document, normalised label) of each mention that moves to another concept."""
 
 Written = tuple[tuple[str, ...], tuple[str, ...]]
-"""The marks that are set and those that go, as facts write them."""
+"""The marks to set and the marks to remove, encoded as in facts."""
 
 
 def marks_of_merge(graph: Graph, ontology: str, kept: Concept, gone: Sequence[Concept], moved: Moved) -> Written:
-    """What was said of a concept that goes is said of the one that stays; its labels are that one from now on, but those
-    that mean another concept wherever nothing else was said."""
+    """Return the marks that a merge of the concepts ``gone`` into ``kept`` sets and removes.
+
+    Marks of a concept that goes move to the one that stays. Every moved label is joined to the concept that stays,
+    unless the label means another concept where no mark decides.
+    """
     ids = {kept.concept_id, *(concept.concept_id for concept in gone)}
     set_, dropped = _Marks(), _Marks()
     said = [mark for concept in gone for mark in graph.marks_of(concept.concept_id)]
@@ -44,8 +47,12 @@ def marks_of_merge(graph: Graph, ontology: str, kept: Concept, gone: Sequence[Co
 def marks_of_split(
     graph: Graph, ontology: str, concept_id: str, goal: str, moved: Moved, *, by_label: bool, by_document: bool
 ) -> Written:
-    """Of labels everywhere or, where documents were named, of those documents' mentions alone; where no label was named,
-    of all labels that they will ever have."""
+    """Return the marks that a split of mentions from a concept sets and removes.
+
+    The moved labels are joined to ``goal`` and kept apart from ``concept_id``: in the whole ontology or,
+    ``by_document``, in the mentions of these documents only. Where documents but no labels were named, all labels
+    that these documents will ever have are kept apart from ``concept_id``.
+    """
     set_, dropped = _Marks(), _Marks()
     joined_here = {mark.mark for mark in graph.marks_of(concept_id) if mark.joined}
     chosen: set[str] = set()
@@ -64,7 +71,7 @@ def marks_of_split(
 
 
 class _Marks:
-    """As facts write them; of two about one mark and concept a joined one stands."""
+    """Marks as facts encode them. Of two entries for one mark and concept, a joined one wins."""
 
     def __init__(self) -> None:
         self._said: dict[tuple[str, str], bool] = {}

@@ -1,4 +1,4 @@
-"""What merging or splitting concepts would come to, worked out on the graph as it stands. Changes nothing."""
+"""Plan merges and splits of concepts on the graph as it stands. Changes nothing."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from kgfs.stores.stores import Stores
 
 @dataclass(frozen=True, slots=True)
 class Speaker:
-    """A shown document and what it says of concepts that are shown."""
+    """A document that the graph shows, and its mentions of concepts that the graph shows."""
 
     document: Document
     reading: Reading
     decisions: Decisions
     found: Mapping[str, FoundConcept]
     source: str
-    """What words on its mentions alone are kept under."""
+    """The ``source_id`` under which marks on this document's mentions alone are stored."""
 
     def labels_of(self, concept_id: str) -> list[FoundConcept]:
         return [self.found[matched.norm] for matched in self.decisions.concepts if matched.concept_id == concept_id]
@@ -46,7 +46,12 @@ class _Goal:
 
 
 def plan_merge(stores: Stores, ontology: Ontology, into: str, others: Sequence[str]) -> Plan:
-    """All mentions of ``others`` become mentions of ``into``; names are those of directories, without ``.concept``."""
+    """Plan that all mentions of ``others`` become mentions of ``into``.
+
+    Names are those of directories, with or without ``.concept``. Raise MissingError for a name that no concept has,
+    and BadInputError where a concept would be merged into itself. Raise BusyError where a document concerned is being
+    published.
+    """
     kept = _named(stores.graph, ontology, into)
     gone = [_named(stores.graph, ontology, name) for name in dict.fromkeys(others)]
     if kept in gone:
@@ -79,10 +84,16 @@ def plan_split(
     doc_ids: Sequence[str] = (),
     name: str = "",
 ) -> Plan:
-    """Mentions of ``concept`` under one of these labels, in these documents (where given), become another concept: the
-    one that their label founds by itself, under its former name if it had one, or a new one called ``name``.
+    """Plan that mentions of ``concept`` under one of these labels, in these documents, become another concept.
 
-    MissingError where there are none, BadInputError where nothing would stay."""
+    Without ``doc_ids`` the mentions of all documents are meant, without ``labels`` those under all labels. The other
+    concept is the one that the moved label founds by itself, under its former directory name if it had one, or a new
+    one called ``name``.
+
+    Raise MissingError where there is no such concept, label or mention, BadInputError where nothing would stay, where
+    neither labels nor documents are given or ``name`` cannot be a directory name, and ExistsError where another
+    concept has or had ``name``. Raise BusyError where a document concerned is being published.
+    """
     graph = stores.graph
     split = _named(graph, ontology, concept)
     norms = {normalise_label(label) for label in labels}
@@ -127,7 +138,7 @@ def plan_split(
 
 
 def speaking_of(stores: Stores, ontology: Ontology, name: str) -> list[tuple[str, str, int]]:
-    """(doc_id, label, number of quotes) of each mention of a concept, in order of deposit."""
+    """Return (``doc_id``, label, number of quotes) of each mention of a concept, in order of deposit."""
     concept = _named(stores.graph, ontology, name)
     speakers = speakers_of(stores, {concept.concept_id})
     return [
@@ -138,7 +149,7 @@ def speaking_of(stores: Stores, ontology: Ontology, name: str) -> list[tuple[str
 
 
 class _Rewriting:
-    """New Decisions of documents, in which what is chosen is the goal."""
+    """Make new Decisions of documents, in which the chosen mentions belong to the goal."""
 
     def __init__(
         self, graph: Graph, goal: _Goal, chosen: Callable[[Speaker, MatchedConcept], bool], *, founds: bool = False
@@ -187,7 +198,10 @@ def _named(graph: Graph, ontology: Ontology, name: str) -> Concept:
 
 
 def speakers_of(stores: Stores, concept_ids: set[str]) -> list[Speaker]:
-    """In order of deposit. BusyError where one is being published just now."""
+    """Return the shown documents that mention these concepts, in order of deposit.
+
+    Raise BusyError where one of them is being published just now.
+    """
     graph = stores.graph
     found = {doc_id for doc_ids in graph.documents_of(concept_ids).values() for doc_id in doc_ids}
     rows = (graph.document(doc_id) for doc_id in found)
@@ -201,7 +215,7 @@ def _speaker(stores: Stores, doc_id: str) -> Speaker:
         raise BusyError(f"Document {doc_id} is being published just now. Try again, with a worker alive (kgfs worker).")
     decisions = load_decisions(stores.garage.objects, document.decisions)
     reading = load_reading(stores.garage.objects, doc_id, row.reading)
-    # Concepts may have left the graph alone (kgfs forget --cascade all): what is not said any more stays unsaid.
+    # Concepts may have left the graph alone (kgfs forget --cascade all): mentions of them must not come back.
     shown = {concept.concept_id for concept in stores.graph.concepts_of(doc_id)}
     still = tuple(matched for matched in decisions.concepts if matched.concept_id in shown)
     found = {concept.norm: concept for concept in reading.concepts}
@@ -210,7 +224,10 @@ def _speaker(stores: Stores, doc_id: str) -> Speaker:
 
 
 def _goal(graph: Graph, ontology: Ontology, split: Concept, found: FoundConcept, name: str) -> _Goal:
-    """What is split off becomes: the concept that its label founds, or another where that is the very one it leaves."""
+    """Return the concept that the split-off mentions become.
+
+    It is the concept that their label founds, or another one where the label founds the very concept that is split.
+    """
     concept_id = concept_id_of(ontology.id, found.norm)
     if name and safe_stem(name) != name:
         raise BadInputError(f"'{name}' is no name for a concept's directory; '{safe_stem(name)}' would be one.")

@@ -1,8 +1,9 @@
-"""Merging and splitting concepts: a person's word on what matching decided.
+"""Merge and split concepts: a person's decision overrides what matching decided.
 
-Each is worked out as new Decisions of the documents concerned (``concept_plans``), which are kept in the garage; then it
-is recorded as one fact, and carried out in one commit to the graph. Killed between, it is carried out by the next worker.
-Later matching knows the word by its marks. The caller has the worker's place.
+The result is worked out as new Decisions of the documents concerned (``concept_plans``), which are stored in the
+garage. Then it is recorded as one fact and carried out in one commit to the graph. If the process is killed between
+these steps, the next worker carries the fact out. Later matching follows the decision by its marks. The caller holds
+the worker lock.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from kgfs.stores.vectors.unindexing import unindex
 
 Word = ConceptsMerged | ConceptSplit
 LOOKED_BACK = 10_000
-"""Facts among which one that was not carried out is looked for: the journal keeps at least so many."""
+"""Number of the newest facts that are searched for one that was not carried out. The journal keeps at least so many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +34,20 @@ class Plan:
     word: Word
     decisions: tuple[Decisions, ...]
     name: str
-    """The directory's name of the concept that mentions go to."""
+    """The directory name of the concept that the mentions go to."""
     labels: tuple[str, ...]
-    """The labels that go there."""
+    """The labels of the mentions that move."""
     documents: int
     evidence: int
-    """How many quotes go there."""
+    """The number of quotes that move."""
 
 
 def decide(stores: Stores, plan: Plan) -> None:
-    """Keep the plan for good and carry it out. What was planned must be as things stand."""
+    """Store the plan and carry it out. The plan must fit the present graph.
+
+    The Decisions and the fact are durable before the graph changes. Where homes share the ledger, the fact is
+    published there first.
+    """
     for decisions in plan.decisions:
         stores.garage.objects.put(decisions.key, decisions.encode())
     border("word-kept")
@@ -56,7 +61,7 @@ def decide(stores: Stores, plan: Plan) -> None:
 
 
 def carry_out_word(stores: Stores, word: Word) -> None:
-    """Idempotent."""
+    """Carry out a merge or split in graph and vectors. Idempotent."""
     say_in_graph(stores, word)
     _index(stores, word)
 
@@ -70,14 +75,17 @@ def _index(stores: Stores, word: Word) -> None:
 
 
 def say_in_graph(stores: Stores, word: Word) -> int:
-    """Documents that are not shown (any more) are passed over."""
+    """Carry out a merge or split in the graph, without documents that the graph does not show (any more).
+
+    Return what ``Graph.reassign`` returns.
+    """
     marks, unmarked = ([_mark(word.ontology, written) for written in some] for some in (word.marks, word.unmarked))
     said_anew = spoken(stores, word.decisions, word.at)
     return stores.graph.reassign(word.commit_id, said_anew, word.at, marks, unmarked)
 
 
 def spoken(stores: Stores, keys: Sequence[str], at: int) -> list[Said]:
-    """What documents say by the Decisions of these keys, but for those that are not shown (any more)."""
+    """Return the content of the Decisions under these keys, without those of documents that are not shown (any more)."""
     found: list[Said] = []
     for key in keys:
         document = stores.journal.names.document(key.split("/")[1])
@@ -95,8 +103,11 @@ def spoken(stores: Stores, keys: Sequence[str], at: int) -> list[Said]:
 
 
 def _text(stores: Stores, document: Document, reading: Reading, key: str) -> str:
-    """The Text or, where its original is gone for good and something else is shown in the end, as many spaces, as a
-    rebuild publishes it."""
+    """Return the Text, or as many spaces where the original is gone for good and other Decisions are shown in the
+    end.
+
+    A rebuild publishes the same spaces.
+    """
     try:
         return text_of(stores.garage.objects, document, reading)
     except MissingError:
@@ -106,7 +117,7 @@ def _text(stores: Stores, document: Document, reading: Reading, key: str) -> str
 
 
 def founded_rows(stores: Stores, word: Word, model: str) -> list[Row]:
-    """The vector of a concept that was founded by splitting."""
+    """Return the vector row of the concept that a split founded; nothing for a merge."""
     if isinstance(word, ConceptsMerged):
         return []
     for key in word.decisions:
@@ -126,8 +137,10 @@ def founded_rows(stores: Stores, word: Word, model: str) -> list[Row]:
 
 
 def catch_up(stores: Stores) -> None:
-    """Carry out a word that was recorded by a process that was killed before it had done so in graph and index: only the
-    last can be. Nothing where homes share the ledger, which their graphs follow."""
+    """Carry out the merge or split that a killed process recorded but did not complete in graph and vectors.
+
+    Only the last one can be incomplete. Do nothing where homes share the ledger, which their graphs follow.
+    """
     if stores.journal.sharing:
         return
     word = last_word(stores.journal)
@@ -141,7 +154,7 @@ def catch_up(stores: Stores) -> None:
 
 
 def last_word(journal: Journal) -> Word | None:
-    """The one that may not be carried out yet."""
+    """Return the newest merge or split, the only one that may not be carried out yet; None if there is none."""
     facts = journal.facts(max(journal.seq() - LOOKED_BACK, 0), LOOKED_BACK) or []
     return next((fact for _, fact in reversed(facts) if isinstance(fact, ConceptsMerged | ConceptSplit)), None)
 

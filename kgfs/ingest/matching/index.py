@@ -22,8 +22,8 @@ def index(
 ) -> None:
     """Put the vectors of Sources and of founded concepts in place of those of ``superseded`` documents.
 
-    ``touched`` are concepts that may have left the graph, whose vectors leave then. The graph shows the document already. May be
-    repeated. Full text is written by the commit itself.
+    ``touched`` are concepts that may have left the graph; their vectors are removed if they have. The graph must show
+    the document already. Idempotent. The commit to the graph writes the full-text index itself.
     """
     unindex(stores, (*superseded, document.doc_id), touched)
     if found is None or stores.vectors is None:
@@ -31,7 +31,7 @@ def index(
     payloads = embeddings.payloads(stores.graph, stores.vectors, document.doc_id)
     rows = embeddings.source_rows(found, document.ontology, document.doc_id, payloads)
     founded = embeddings.concept_rows(document.ontology, reading, decisions, found)
-    # Done again, what was founded then may have been merged into another since.
+    # In a repeated run, a founded concept may have been merged into another one since.
     living = stores.graph.concepts_by_id([row.item for row in founded])
     rows += [row for row in founded if row.item in living]
     stores.vectors.upsert(rows)

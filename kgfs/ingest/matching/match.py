@@ -1,8 +1,9 @@
-"""Match: which concept of the graph each concept of a Reading is, or that it is new; and the numbers of its evidence.
+"""Match: decide which concept of the graph each concept of a Reading is, or that it is new, and number its evidence.
 
-Where a person has said what a label is (``kgfs concept``) that holds. Else a new mention joins by normalised label, then by alias, then by likeness of label embeddings (cosine at least
-``match_threshold``) among what the strategy offers. Labels whose digits differ never join by likeness: to an embedding
-"Python 2" and "Python 3" are nearly the same, to a reader they are not. What is decided is written down as Decisions.
+A person's decision about a label (``kgfs concept``) comes first. Otherwise a new mention joins by normalised label,
+then by alias, then by similarity of label embeddings (cosine of at least ``match_threshold``) among the concepts that
+the strategy offers. Labels whose digits differ never join by similarity: to an embedding "Python 2" and "Python 3"
+are nearly the same, to a reader they are not. The result is stored as Decisions.
 """
 
 from __future__ import annotations
@@ -35,13 +36,14 @@ def match(
     scope: Scope = EVERYTHING,
     source_id: str = "",
 ) -> Decisions:
-    """Deterministic for a given graph. The caller sees to it that no other publication comes between this and its own.
+    """Return the Decisions about a Reading. Deterministic for a given graph.
 
-    What is asked is asked of all concepts at once, so the number of questions does not grow with theirs.
+    The caller makes sure that no other publication comes between this match and its own publication. Each store is
+    queried for all concepts at once, so the number of queries does not grow with the number of concepts.
 
-    Only mentions in ``scope`` make a concept known; one that they do not is new as far as matching goes, though the
-    graph may have it: then it is that one, under its name, and its evidence is numbered on. With its ``source_id``
-    (``kin.first_source``) also what was said of this document's mentions alone is known.
+    Only mentions in ``scope`` make a concept known. A concept without such mentions is new to matching, even if the
+    graph has it: then the id, the name and the numbering of evidence of the existing concept go on. With a
+    ``source_id`` (``kin.first_source``), marks on this document's mentions alone count too.
     """
     epoch = graph.epoch()
     norms = {norm for concept in reading.concepts for norm in _norms(concept)}
@@ -84,14 +86,14 @@ class _Decided:
     concept_id: str
     norm: str
     name: str
-    """'' where it has none yet."""
+    """The directory name; '' where the concept has none yet."""
     how: str
     similarity: float
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What the graph has that a Reading's concepts may be."""
+    """Concepts of the graph that a Reading's concepts may be."""
 
     ontology: str
     source_id: str
@@ -102,7 +104,8 @@ class _Known:
     likeness: _Likeness
 
     def decide(self, index: int, found: FoundConcept) -> _Decided:
-        """A person's word counts first, then the same words, then likeness; else it is a new one."""
+        """Return the decision for one concept: by a person's mark, else by the same words, else by similarity, else
+        as new."""
         word, apart = self.words.joined(found.norm), self.words.apart(found.norm)
         if word is not None:
             said = self.living.get(word.concept_id)
@@ -129,7 +132,7 @@ class _Known:
 
 
 def _names(graph: Graph, ontology: str, reading: Reading, decided: Sequence[_Decided]) -> list[str]:
-    """Those of the concepts' directories; who has none is given one."""
+    """Return the directory names of the decided concepts, in order. A concept without a name is given one."""
     nameless = [found.label for found, one in zip(reading.concepts, decided, strict=True) if not one.name]
     taken = graph.names_taken(ontology, {safe_stem(label) for label in nameless}) if nameless else {}
     given: dict[str, str] = {}
@@ -143,12 +146,12 @@ def _names(graph: Graph, ontology: str, reading: Reading, decided: Sequence[_Dec
 
 
 def _norms(found: FoundConcept) -> list[str]:
-    """Its label first, then its other forms."""
+    """Return the normalised label, then the normalised other forms, each once."""
     return list(dict.fromkeys([found.norm, *(normalise_label(form) for form in found.forms)]))
 
 
 def name_for(graph: Graph, ontology: str, concept_id: str, found: FoundConcept, given: Mapping[str, str]) -> str:
-    """A directory name nobody else has or ever had; the later of two that want one gets a suffix."""
+    """Return a directory name that no other concept has or ever had. If the plain name is taken, it gets a suffix."""
     return _free_name(found.label, concept_id, graph.names_taken(ontology, [safe_stem(found.label)]), given)
 
 
@@ -161,7 +164,7 @@ def _free_name(label: str, concept_id: str, taken: Mapping[str, str], given: Map
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A relationship of a Reading between the concepts that its own were matched to."""
+    """A relationship of a Reading, between the concepts that its ends were matched to."""
 
     index: int
     relationship_id: str
@@ -170,14 +173,17 @@ class Joined:
 
 
 def joined_of(reading: Reading, ids: Mapping[str, str]) -> list[Joined]:
-    """``ids``: normalised label → concept id, of what is said of the Reading's concepts."""
+    """Return the relationships of a Reading between different matched concepts.
+
+    ``ids`` maps the normalised label of each remaining concept of the Reading to its concept id.
+    """
     found: list[Joined] = []
     for index, relationship in enumerate(reading.relationships):
         subject, object_ = ids.get(relationship.subject), ids.get(relationship.object)
         if subject is None or object_ is None or subject == object_:
-            continue  # one is not said any more, or two labels of this document turned out to be one concept
+            continue  # an end is not mentioned any more, or two labels of this document turned out to be one concept
         if RELATIONSHIP_TYPES[relationship.type] == relationship.type and object_ < subject:
-            subject, object_ = object_, subject  # the same said from either end is one relationship
+            subject, object_ = object_, subject  # the same statement from either end is one relationship
         found.append(Joined(index, relationship_id_of(subject, relationship.type, object_), subject, object_))
     return found
 
@@ -197,8 +203,12 @@ def numbered(reading: Reading, joined: Sequence[Joined], numbers: Numbers) -> tu
 
 
 class Numbers:
-    """Numbers of evidence folders: a span that is evidence already keeps its number, a new one gets one never used.
-    ``owners`` are all that are given any; ``following`` is shared by documents that are decided about together."""
+    """Assign numbers to evidence folders: a span that is evidence already keeps its number, a new one gets an unused
+    number.
+
+    ``owners`` are all concepts and relationships that get numbers. ``following`` is shared by documents that are
+    decided together.
+    """
 
     def __init__(
         self, graph: Graph, doc_id: str, owners: Iterable[str], following: dict[str, int] | None = None
@@ -217,7 +227,7 @@ class Numbers:
 
 
 class _Words:
-    """What persons said of the labels of a Reading."""
+    """Marks that persons have set on the labels of a Reading."""
 
     def __init__(self, graph: Graph, ontology: str, source_id: str, reading: Reading) -> None:
         self._ontology = ontology
@@ -231,11 +241,14 @@ class _Words:
             self._said.setdefault(mark.mark, []).append(mark)
 
     def concepts(self) -> set[str]:
-        """All that anything was said of."""
+        """Return the ids of all concepts that any of these marks names."""
         return {mark.concept_id for said in self._said.values() for mark in said}
 
     def joined(self, norm: str) -> Mark | None:
-        """The concept that mentions under this label are: what was said of this document's alone comes first."""
+        """Return the mark that joins mentions under this label to a concept, or None.
+
+        A mark on this document's mentions alone comes before one on the ontology.
+        """
         here = self._under(self._source_id, norm)
         apart = {mark.concept_id for mark in (*here, *self._under(self._source_id, "")) if not mark.joined}
         for mark in (*here, *self._under(self._ontology, norm)):
@@ -244,7 +257,7 @@ class _Words:
         return None
 
     def apart(self, norm: str) -> frozenset[str]:
-        """The concepts that they never are."""
+        """Return the ids of the concepts that mentions under this label must never join."""
         scopes = ((self._source_id, norm), (self._source_id, ""), (self._ontology, norm))
         return frozenset(m.concept_id for scope in scopes for m in self._under(*scope) if not m.joined)
 
@@ -253,7 +266,7 @@ class _Words:
 
 
 class _Likeness:
-    """Cosine between the labels of a Reading and the concepts that the strategy offers."""
+    """Cosine similarity between the labels of a Reading and the concepts that the strategy offers."""
 
     def __init__(
         self,
@@ -275,7 +288,8 @@ class _Likeness:
         rows = vectors.fetch(Filter(kind="concept", ontology=ontology, items=frozenset(by_id))) if by_id else []
         if rows:
             places = {concept.concept_id: place for place, concept in enumerate(offered)}
-            rows.sort(key=lambda row: places[row.item])  # of two that are equally alike, the one that is offered first
+            # of two equally similar concepts, the one that is offered first wins
+            rows.sort(key=lambda row: places[row.item])
             self._offered = [by_id[row.item] for row in rows]
             self._cosines = embeddings.concepts @ np.stack([row.vector for row in rows]).T
 

@@ -1,7 +1,7 @@
-"""Commit: carry out match decisions, from a Reading to rows of the graph.
+"""Commit: turn match decisions about a Reading into rows of the graph.
 
-What is carried out depends on nothing but what is kept (the original, the Reading, the Decisions, the numbers and times
-of the ledger), so that ``rebuild`` makes the same graph as the one built step by step.
+The rows depend only on stored data (the original, the Reading, the Decisions, the numbers and times of the ledger),
+so that ``rebuild`` makes the same graph as the one built step by step.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from kgfs.stores.portions import portions
 from kgfs.stores.readings import Decisions, Reading
 
 STAGED_AT_ONCE = 200
-"""Rows of a batch: small enough that no other writer waits long."""
+"""Rows per batch; small enough that no other writer waits long."""
 
 
 def carry_out(
@@ -46,9 +46,9 @@ def carry_out(
     supersedes: Sequence[str],
     at: int,
 ) -> int:
-    """Stage everything in batches, publish it in one small transaction; the epoch. Idempotent."""
+    """Stage all rows in batches, publish them in one small transaction, and return the epoch. Idempotent."""
     build = _Build(graph, document, reading, decisions, text, at)
-    commit_id = decisions.commit_id  # once: it is worked out from all of them
+    commit_id = decisions.commit_id  # computed once here, since it is a hash over all Decisions
     for batch in build.batches():
         graph.stage(commit_id, document.doc_id, batch)
     border("staged")
@@ -65,7 +65,8 @@ def carry_out(
 
 
 def said(graph: Graph, document: Document, reading: Reading, decisions: Decisions, *, text: str, at: int) -> Said:
-    """What a document that the graph shows says by these decisions; ``at`` is the time of evidence that is new."""
+    """Return what a document that the graph shows says by these decisions; ``at`` is the time of evidence that is
+    new."""
     build = _Build(graph, document, reading, decisions, text, at)
     return Said(document.doc_id, build.concepts(), build.relationships(), list(build.instances()))
 
@@ -119,7 +120,7 @@ class _Build:
             yield Batch(sources, [row for row in some if isinstance(row, InstanceRow)])
 
     def concepts(self) -> list[ConceptRow]:
-        """One row a concept: labels of this document that turned out to be the same concept are one mention."""
+        """Return one row per concept. Labels of this document that are the same concept are merged into one mention."""
         rows: dict[str, ConceptRow] = {}
         for matched in self._decisions.concepts:
             mention = self._mention(self._found[matched.norm])
@@ -153,7 +154,7 @@ class _Build:
         )
 
     def _chosen_chunk_ids(self) -> list[str]:
-        """Twelve digits, more where another Source has them already."""
+        """Return the chunk ids: twelve digits, or more where another Source has these twelve already."""
         doc_id = self._document.doc_id
         chosen: dict[int, str] = {}
         for length in CHUNK_ID_LENGTHS:
@@ -186,7 +187,8 @@ class _Build:
         )
 
     def instances(self) -> Iterator[InstanceRow]:
-        """No span twice for one owner: two labels of the document may have turned out to be one concept."""
+        """Yield the rows of evidence, no span twice for one owner: two labels of the document may be the same
+        concept."""
         given: set[tuple[str, int]] = set()
 
         def fresh(owner: str, number: int) -> bool:
@@ -235,7 +237,7 @@ class _Build:
         )
 
     def _excerpt(self, quote: Quote) -> source_txt.Excerpt:
-        """The Source that holds the quote, with those after it that the quote reaches into."""
+        """Return the Source that contains the quote's start, with the following Sources that the quote reaches into."""
         first = self._reading.chunks[quote.chunk]
         end = first.end
         for chunk in self._reading.chunks[quote.chunk + 1 :]:

@@ -1,12 +1,12 @@
-"""Which existing concepts a new document is compared with by meaning.
+"""Choose the existing concepts that a new document is compared with by similarity of embeddings.
 
-Exact labels and aliases are matched against the whole ontology whatever the strategy; likeness of embeddings only
-against what the strategy offers, so that the cost of a match does not grow with the graph. So what a strategy does not
-offer stays a concept of its own where only its meaning, not its name, is that of a known one:
+Exact labels and aliases are matched against the whole ontology, whatever the strategy. Similarity is computed only
+against the concepts that the strategy offers, so that the cost of a match does not grow with the graph. A concept
+that is not offered is not recognised by its meaning, only by its name:
 
-- ``popularity`` joins to what is said most of, and leaves the rest apart;
-- ``random`` joins to anything, each document to others;
-- ``hybrid`` does the first with most of the list and the second with the rest.
+- ``popularity`` joins to the most frequent concepts, and leaves the rest apart;
+- ``random`` joins to any concepts, different ones for each document;
+- ``hybrid`` takes most of the list by popularity and the rest at random.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from kgfs.stores.graph.contract import Graph
 from kgfs.stores.graph.vocabulary import EVERYTHING, Concept, Scope
 
 POPULAR_SHARE = 0.7
-"""Of a hybrid offer; the rest is a random tail."""
+"""Share of popular concepts in a hybrid offer; the rest is a random sample."""
 
 
 def offer(
     graph: Graph, ontology: str, strategy: str, limit: int, content_hash: str, scope: Scope = EVERYTHING
 ) -> list[Concept]:
-    """Return at most ``limit`` concepts in ``scope``, no one twice, for a document with that content. They are the same in all homes that
-    have read the same documents.
+    """Return at most ``limit`` different concepts in ``scope`` for a document with that content.
 
-    ``popularity``: those with most relationships and evidence; ``random``: a sample seeded by the content;
-    ``hybrid``: the popular ones and a random tail.
+    The result is the same in all homes that have read the same documents. ``popularity`` takes the concepts with most
+    relationships and evidence, ``random`` a sample seeded by the content, ``hybrid`` the popular ones and a random
+    sample. Raise BadInputError for an unknown strategy.
     """
     seed = int(hashlib.sha256(content_hash.encode()).hexdigest()[:12], 16)
     if strategy == "popularity":

@@ -1,4 +1,4 @@
-"""What was forgotten with cascade ``all`` does not come back by a document that was deposited before."""
+"""Keep concepts that were forgotten with cascade ``all`` from coming back with documents that were deposited before."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from kgfs.stores.readings import Decisions, Reading
 
 
 def without_suppressed(names: Names, document: Document, reading: Reading, decisions: Decisions) -> Decisions:
-    """The decisions but for concepts that are suppressed for this document, and relationships they stand in.
+    """Return the decisions without concepts that are suppressed for this document, and without their relationships.
 
-    A concept is suppressed under its id and under every form it was known by: a mention that founds a concept anew is
-    dropped if any of its forms is one of these, one that joins a living concept only if that concept is."""
+    A concept is suppressed under its id and under every form it was known by. A mention that founds a concept is
+    dropped if any of its forms is suppressed; a mention that joins a living concept is dropped only if that concept
+    is.
+    """
     found = {concept.norm: concept for concept in reading.concepts}
     ids = {
         matched.norm: {

@@ -1,1 +1,1 @@
-"""Mending: what is damaged or lost is made again, and a whole home moves to other stores."""
+"""Repair damaged or lost data, and migrate a whole home to other stores."""

@@ -1,7 +1,7 @@
-"""Migrate: the same home on other stores. What it keeps is copied, what it derives is derived there; no model is asked.
+"""Migrate a home to other stores: copy what it stores, derive the rest there. No model is asked.
 
-Most is copied while the home is in use; a last pass, which others wait for, brings what came meanwhile. Every step may
-be repeated, so that one that was killed is ended by the next attempt.
+Most is copied while the home is in use. A last pass, during which other processes wait, copies what came meanwhile.
+Every step is idempotent, so the next attempt completes a migration that was killed.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from kgfs.stores.vectors.contract import Vectors
 from kgfs.stores.waiting import LEAVING, WAITING, waiting_key
 
 ATTEMPTS = 5
-"""How often what was written in the middle is met by beginning the last pass again."""
+"""How often the last pass starts again when files are written during it."""
 INBOX_AT_ONCE = 200
 EVERYTHING = 2**63 - 1
 
 Progress = Callable[[int, int, str], None]
-"""Is told (how many are dealt with, of how many, of what)."""
+"""Called with (number dealt with, number in all, what is counted)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Plan:
     facts: int
     """Entries of the ledger."""
     documents: int
-    """That the graph shows."""
+    """Documents that the graph shows."""
     concepts: int
     unsettled: int
     """Files that wait to become versions; their bytes are not in the garage yet."""
@@ -78,7 +78,7 @@ def plan(stores: Stores) -> Plan:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """Where a home goes: its stores, but for the journal, which is made last."""
+    """The target of a migration: its stores without the journal, which is made last."""
 
     config: Config
     garage: Garage
@@ -87,33 +87,33 @@ class Goal:
 
 
 class Begun(Protocol):
-    """What is known of a migration over all its attempts."""
+    """State of a migration that lasts over all its attempts."""
 
     erased: str
-    """Stands for what was purged when its graph was begun; '' before."""
+    """A hash of the purges known when the new graph was begun; '' before."""
 
     def keep(self) -> None:
-        """Make it durable."""
+        """Make the state durable."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class _Garage:
-    """What the copy's graph is derived from: the ledger as it grows, the objects as they arrived."""
+    """Source of the new graph: the ledger of the old home as it grows, and the objects copied so far."""
 
     objects: Objects
     ledger: Ledger
 
     def close(self) -> None:
-        """Others opened them."""
+        """Close nothing: the caller opened the stores and closes them."""
 
 
 class _LeftMeanwhileError(Exception):
-    """A working copy was given up since its name was looked at."""
+    """Raised when a working copy was removed after its name was read."""
 
 
 class Migration:
-    """Of ``source``, the stores of the home ``config``. Not for several threads or processes at once."""
+    """Migration of ``source``, the stores of the home ``config``. One thread of one process at a time."""
 
     def __init__(self, config: Config, source: Stores, goal: Goal, begun: Begun, progress: Progress) -> None:
         self._config = config
@@ -123,29 +123,37 @@ class Migration:
         self._progress = progress
         self._room = goal.config.run / "migrating"
         self._derived = 0
-        """The number of the last fact that the new graph knows."""
+        """The number of the last fact that the new graph has."""
 
     def copy_most(self, objects: int) -> None:
-        """What there is by now, about so many objects. Others use the home as ever."""
+        """Copy what the home has by now; ``objects`` is the estimated number of objects, for progress only.
+
+        Other processes use the home as usual.
+        """
         self._room.mkdir(mode=0o700, exist_ok=True)
         source, goal = self._source.garage, self._goal.garage
-        # The ledger first: so the objects that its entries speak of are there to be copied.
+        # Copy the ledger first, so that the objects its entries name exist and can be copied.
         copy_ledger((entry for _, entry in source.ledger.replay()), goal.ledger)
         border("migrate-ledger")
         copy_objects(
             source.objects, goal.objects, self._room, lambda n: self._progress(n, max(n, objects), "objects copied")
         )
         border("migrate-objects")
-        # What is purged just now is gone before the ledger tells, or while it is gone through; the last pass knows.
+        # An object that is being purged may go before its purge is in the ledger or while the ledger is read; the
+        # last pass knows.
         with suppress(MissingError, NeverDepositedError):
             self._derive(self._source.journal, goal.ledger.last_seq())
 
     def finish(self) -> None:
-        """What came since, then proof that all is there: RotError or StoreError where it is not, BusyError where that cannot
-        be told, since the graph was changed meanwhile or shows what was not noted yet. The caller has the worker's place;
-        settling waits while bytes are on their way."""
+        """Copy what came since, then prove that everything is there.
+
+        Raise RotError or StoreError where the copy is incomplete. Raise BusyError where that cannot be told, since
+        the graph was changed meanwhile or the journal lacks what the graph shows. The caller holds the worker lock.
+        Settling waits while bytes are copied.
+        """
         source, goal = self._source, self._goal
-        source.graph.changed()  # whether it is from here on is asked in the end
+        # resets the flag; asked again at the end, it tells whether the graph was changed from here on
+        source.graph.changed()
         with closing(self._caught_up()) as journal:
             copy_ledger(entries(journal, source.garage.ledger), goal.garage.ledger)
             border("migrate-caught-up")
@@ -168,10 +176,13 @@ class Migration:
     # ------------------------------------------------------------------------------------------- inside
 
     def _caught_up(self) -> Journal:
-        """The journal as of one moment whose bytes have all arrived."""
+        """Return a copy of the journal, as of one moment, whose bytes have all been copied.
+
+        Raise BusyError where files are written too quickly for that.
+        """
         path = self._room / "front.sqlite"
         settler = Settler(self._config, self._source)
-        settler.settle_now()  # what one that was killed was settling is in the garage, and in the spool no more
+        settler.settle_now()  # an interrupted settling has moved its file from the spool to the garage already
         with settler.alone():
             for _ in range(ATTEMPTS):
                 remove_database(path)
@@ -193,13 +204,17 @@ class Migration:
         )
 
     def _waits_in_garage(self, name: Name) -> bool:
-        """Where homes are to share it, it has what waits for its settling; there it may be another home's alone."""
+        """Return whether the new garage, shared by homes, has the bytes that wait for settling; another home alone
+        may have them."""
         shared = self._goal.config.garage_store.shared
         return shared and self._goal.garage.objects.exists(waiting_key(name.id, name.sha256))
 
     def _pieces(self, name: Name) -> Iterator[bytes]:
-        """The kept part of a spool file, which never changes while its name has these bytes; of another home that shares the
-        garage, what it put there to wait."""
+        """Yield the stored part of a spool file, which does not change while its name has these bytes.
+
+        For a name of another home that shares the garage, yield the bytes that the other home put there to wait.
+        Raise _LeftMeanwhileError where neither exists.
+        """
         try:
             file = (self._config.spool / name.key).open("rb")
         except FileNotFoundError as error:
@@ -233,7 +248,7 @@ class Migration:
             raise RotError(f"The working copy of '{name.name}' is not what was kept. Run kgfs check on that home.")
 
     def _bring_waiting(self, journal: Journal, front: Journal) -> None:
-        """Contents that are in no garage yet, and what is owed though no fact says so."""
+        """Copy contents that are in no garage yet, and enqueue jobs that no fact records."""
         names = [name for name in _unsettled(journal) if name.place is Place.INBOX]
         waiting = sorted({name.sha256: name for name in names if not self._waits_in_garage(name)}.items())
         for part in portions(waiting, INBOX_AT_ONCE):
@@ -244,7 +259,7 @@ class Migration:
                 front.jobs.owe(job.kind, job.doc_id)
 
     def _small(self, journal: Journal, name: Name) -> bytes:
-        """A content of the inbox; of another home that shares the garage, what it put there to wait."""
+        """Return a content of the inbox, or the bytes that another home that shares the garage put there to wait."""
         found = journal.inbox(name.sha256)
         try:
             return self._goal.garage.objects.get(waiting_key(name.id, name.sha256)) if found is None else found
@@ -252,7 +267,7 @@ class Migration:
             raise StoreError(f"The inbox has lost the content {name.sha256}. Run kgfs check on that home.") from error
 
     def _clear_waiting(self, front: Journal) -> None:
-        """Where no homes share the new garage, nothing waits there."""
+        """Delete waiting objects that nothing needs, where no homes share the new garage."""
         if self._goal.config.garage_store.shared:
             return
         objects = self._goal.garage.objects
@@ -265,11 +280,11 @@ class Migration:
                 objects.delete(key)
 
     def _derive(self, journal: Journal, upto: int) -> None:
-        """Carry out what the facts up to that number did to the graph, and it does not know yet."""
+        """Carry out in the new graph the facts up to number ``upto`` that it does not have yet."""
         graph, garage = self._goal.graph, _Garage(self._goal.garage.objects, self._source.garage.ledger)
         stores = Stores(garage, journal, graph)
         erased = hashlib.sha256(repr(sorted(purged(stores).items())).encode()).hexdigest()
-        if erased != self._begun.erased:  # of what is purged by now not a trace is to be carried over
+        if erased != self._begun.erased:  # the new graph must not have any trace of what is purged by now
             graph.clear()
             self._begun.erased, self._derived = erased, 0
             self._begun.keep()
@@ -282,7 +297,10 @@ class Migration:
         self._derived = upto
 
     def _known(self, fact: Fact) -> bool:
-        """A forgetting may have been carried out by half, and does no harm twice."""
+        """Return whether the new graph has the fact already.
+
+        Always False for a forgetting, which may have been carried out in part and is idempotent.
+        """
         commit_id = getattr(fact, "commit_id", "")
         return (
             bool(commit_id)
@@ -306,7 +324,7 @@ class Migration:
             raise self._differing(found, journal)
 
     def _differing(self, found: str, journal: Journal) -> KgfsError:
-        """Why the graphs are not the same."""
+        """Return the error that explains why the graphs differ."""
         home = self._config.home
         if self._source.graph.changed():
             return BusyError(f"{home}: its graph was changed meanwhile. Migrate again, which goes on where this ended.")

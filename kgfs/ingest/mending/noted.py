@@ -1,5 +1,8 @@
-"""Whether the journal knows of all that its graph shows. It does not where whoever changed the graph ended, or gave up a server
-that was too slow, before that was noted: the next worker makes up for it."""
+"""Check that the journal has everything that its graph shows.
+
+It does not where a process that changed the graph was killed, or gave up on a slow server, before it recorded the
+change. The next worker completes the record.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,11 @@ from kgfs.stores.journal.contract import Journal
 
 
 def unnoted(journal: Journal, graph: Graph) -> str:
-    """A document that only one of them shows, or each with another Reading, or a word about concepts that was not carried out,
-    for people; '' where there is none. Nobody may publish meanwhile."""
+    """Return, for people, one difference between journal and graph; '' where there is none.
+
+    A difference is a document that only one of them shows or that has different Readings, or a merge or split of
+    concepts that was not carried out. Nothing may publish meanwhile.
+    """
     names = journal.names
     for ontology in [*names.ontologies(), *names.removed_ontologies()]:
         for shown, known in zip_longest(_shown(graph, ontology.id), _known(journal, ontology.id)):
@@ -24,7 +30,7 @@ def unnoted(journal: Journal, graph: Graph) -> str:
 
 
 def _shown(graph: Graph, ontology: str) -> Iterator[tuple[str, str]]:
-    """doc_id and Reading."""
+    """Yield (``doc_id``, Reading) of the documents that the graph shows, by ``doc_id``."""
     after = ""
     while page := graph.documents(ontology, after):
         yield from ((row.doc_id, row.reading) for row in page)
@@ -32,7 +38,7 @@ def _shown(graph: Graph, ontology: str) -> Iterator[tuple[str, str]]:
 
 
 def _known(journal: Journal, ontology: str) -> Iterator[tuple[str, str]]:
-    """The same of those that were noted to be shown."""
+    """Yield (``doc_id``, Reading) of the documents that the journal records as shown, by ``doc_id``."""
     after = ""
     while page := journal.names.documents(ontology, after):
         yield from ((document.doc_id, document.reading) for document in page if document.commit_id)

@@ -1,6 +1,7 @@
-"""Mending what ``kgfs check`` found: derived again from what is kept, or quarantined. Nothing that is kept is thrown away.
+"""Repair what ``kgfs check`` found: derive it again from stored data, or quarantine it. Nothing that is stored is
+lost.
 
-The caller holds the worker's place. Each mending may be done twice.
+The caller holds the worker lock. Each repair is idempotent.
 """
 
 from __future__ import annotations
@@ -36,7 +37,10 @@ BY_VECTORS = frozenset({Kind.MISSING_VECTORS, Kind.STALE_VECTORS})
 def repair(
     config: Config, stores: Stores, found: Sequence[Damage], progress: Progress = lambda *_: None
 ) -> list[tuple[Damage, str]]:
-    """What was done about each, '' for what could not be mended. First what others are derived from."""
+    """Repair the damages, first those that others are derived from; return each with what was done.
+
+    The text is '' for a damage that could not be repaired.
+    """
     mend = _Mending(config, stores)
     done = [(damage, mend.one(damage)) for damage in found if damage.kind not in BY_GRAPH | BY_VECTORS]
     by_graph = [damage for damage in found if damage.kind in BY_GRAPH]
@@ -54,7 +58,7 @@ class _Mending:
         self._config = config
         self._stores = stores
         self._owed: set[str] = set()
-        """Documents that are to be read again: once is enough."""
+        """``doc_id`` of documents with a job to read them again, so that each is enqueued once."""
 
     def one(self, damage: Damage) -> str:
         done = self._mended(damage)
@@ -128,11 +132,15 @@ class _Mending:
             if not digest.startswith(name.rpartition("-")[2]):
                 quarantine(self._config, self._stores, damage.what, str(error))
                 return self._read_again(damage.doc_id) or "quarantined"
-            objects.put(damage.what, content)  # the same content again proves it
+            objects.put(damage.what, content)  # writing the same content again makes its checksums anew
         return "made again"
 
     def _orphan(self, key: str) -> str:
-        """Looked for again while nobody settles: the same bytes may have been deposited since, and these be counted on."""
+        """Quarantine an object that nothing refers to.
+
+        Check that again while nothing settles: the same bytes may have been deposited since, and the new document
+        then uses this object.
+        """
         with Settler(self._config, self._stores).alone():
             if is_wanted(self._stores, key):
                 return "wanted again"
@@ -140,7 +148,10 @@ class _Mending:
         return "quarantined"
 
     def _left_spool(self, name: str) -> str:
-        """Looked for again: who writes to it, or kept it, may have begun since the living were counted."""
+        """Quarantine a spool file that no name refers to.
+
+        Check that again: a process may have begun to write or keep the file since ``kgfs check`` looked.
+        """
         path, settler = self._config.spool / name, Settler(self._config, self._stores)
         with settler.alone():
             if not settler.nobodys([path]):

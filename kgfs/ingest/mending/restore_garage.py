@@ -1,5 +1,7 @@
-"""Originals that the garage lost, made again from where their bytes or their text are kept: proved by SHA-256 or not at
-all."""
+"""Restore originals that the garage has lost, from other places that have their bytes or their text.
+
+A restored original is always proved by its SHA-256.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from kgfs.stores.stores import Stores
 from kgfs.stores.waiting import WAITING, copies_leaving
 
 ENCODINGS = ("utf-8", "utf-16", "utf-16-le", "utf-16-be", "latin-1")
-"""Tried where the Reading, which knows, is lost too."""
+"""Encodings to try; the Reading's own encoding, if known, is tried before them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class Lost:
 
 
 def lost(stores: Stores, keys: list[str]) -> list[Lost]:
-    """What is promised under these keys."""
+    """Return the originals that are promised under these keys."""
     wanted: dict[str, tuple[str, list[str]]] = {}
     for key, sha256, doc_id in stores.journal.promised():
         if key in keys:
@@ -36,7 +38,7 @@ def lost(stores: Stores, keys: list[str]) -> list[Lost]:
 
 
 def source_of(config: Config, stores: Stores, original: Lost) -> tuple[str, bytes] | None:
-    """(where it was found, the original's bytes); None if nothing that is kept proves to be it."""
+    """Return (where it was found, the original's bytes); None if nothing that is stored has the original's SHA-256."""
     for where, content in _candidates(config, stores, original):
         if hashlib.sha256(content).hexdigest() == original.sha256:
             return where, content
@@ -44,8 +46,11 @@ def source_of(config: Config, stores: Stores, original: Lost) -> tuple[str, byte
 
 
 def restore_original(config: Config, stores: Stores, original: Lost) -> str:
-    """Where its bytes came from; '' if it cannot be made again. What stands under its key and is rotten is quarantined
-    only when there is something to put in its place."""
+    """Restore the original and return where its bytes came from; '' if it cannot be restored.
+
+    A corrupt object under its key is quarantined, and only when a replacement was found. The original is in the
+    garage when this returns.
+    """
     found = source_of(config, stores, original)
     if found is None:
         return ""
@@ -65,7 +70,7 @@ def _candidates(config: Config, stores: Stores, original: Lost) -> Iterator[tupl
             try:
                 yield f"the original in {ontology.name}", objects.get(other.key)
             except (MissingError, StoreError):
-                continue  # lost there too
+                continue  # it is lost there too
     kept = stores.journal.inbox(original.sha256)
     if kept is not None:
         yield "the inbox", kept
@@ -86,11 +91,11 @@ def _candidates(config: Config, stores: Stores, original: Lost) -> Iterator[tupl
                 try:
                     yield where, text.encode(encoding, "surrogatepass")
                 except UnicodeError:
-                    continue  # it was not this one
+                    continue  # the text has characters that this encoding lacks
 
 
 def _aside(stores: Stores, original: Lost) -> list[str]:
-    """Where homes share the garage: what waits there to be settled, and what one of them was giving up."""
+    """Return the keys of other copies in a shared garage: objects that wait to be settled or to be deleted."""
     objects = stores.garage.objects
     waiting = [key for key, _ in objects.keys(WAITING) if key.endswith(f".{original.sha256}")]
     return waiting + copies_leaving(objects, original.key)
@@ -114,5 +119,5 @@ def _encodings(stores: Stores, doc_id: str) -> tuple[str, ...]:
             known = load_reading(stores.garage.objects, doc_id, document.reading).encoding
             return (known, *ENCODINGS) if known else ENCODINGS
     except (MissingError, StoreError):
-        pass  # all are tried then
+        pass  # the encoding is unknown: try all
     return ENCODINGS
