@@ -1,7 +1,10 @@
-"""The journal: names and versions, the inbox of small files, what is owed, and the front of the ledger.
+"""The journal: names and versions, the inbox of small contents, the queue of jobs, and the newest part of the ledger.
 
-One SQLite file of its own, so that no long graph commit makes ``close()`` wait. ``sqlite`` is the journal; a fact goes
-through ``checks`` (may it become true?) and ``fold`` (what it does to the rows, with ``lineage`` for whose history a
-file continues and ``standing`` for where documents stand and what that owes); ``writer`` commits calls in groups,
-``names`` and ``jobs`` answer on a connection of each thread's own.
+The journal is one SQLite file of its own, so that a long graph commit never makes ``close()`` wait. ``contract``,
+``contract_names`` and ``contract_jobs`` state what a journal promises; ``sqlite`` implements it.
+
+A fact is checked by ``checks`` and then applied to the tables by ``fold`` (parts: ``fold_names``,
+``fold_documents``). ``lineage`` decides which version history a file continues. ``standing`` derives each document's
+state and its jobs. ``writer`` groups calls into commits and ``syncing`` makes the commits durable. ``names`` and
+``jobs`` answer queries on one connection per thread. ``sharing`` lets several homes write to one ledger.
 """

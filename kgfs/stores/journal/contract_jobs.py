@@ -1,4 +1,4 @@
-"""What a journal promises about owed work. Times are Unix times in nanoseconds, leases and delays seconds."""
+"""The contract of the job queue. Times are Unix times in nanoseconds; leases and delays are in seconds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A piece of owed work."""
+    """One job: a document to be read or forgotten."""
 
     kind: str
     """``read`` (parse … index a Document) or ``forget`` (its last name is gone)."""
@@ -17,68 +17,79 @@ class Job:
     deposit: int
     attempts: int = 0
     state: str = "queued"
-    """queued, working."""
+    """queued or working."""
     stage: str = ""
-    """The stage a worker is at, for people."""
+    """The stage that the worker has reached, shown to people."""
     progress: float = 0.0
-    """0 to 1 within the document, for people."""
+    """0 to 1 within the document, shown to people."""
     reason: str = ""
     """Why the last attempt failed."""
     worker: str = ""
     not_before: int = 0
     lease_until: int = 0
     strategy: str = ""
-    """Of a ``read`` that a ReadingOwed asked for: see there; else empty."""
+    """The strategy of a ``read`` that a ReadingOwed asked for (see there); else empty."""
     extractor: str = ""
     run: str = ""
     since: int = 0
-    """The first deposit of its run, where it is to be compared only with what was read since; else 0."""
+    """The first deposit of the job's run, where the document is compared only with what was read since that deposit;
+    else 0."""
 
 
 class Jobs(Protocol):
-    """Owed work. Handing out is by order of deposit, oldest first, whatever the kind; what a run asked to be read again comes
-    after what was written, which somebody waits for."""
+    """The job queue. Jobs are claimed in order of deposit, oldest first, whatever their kind. Jobs of a run that
+    asked for documents to be read again come after all others, since people wait for what they have just written."""
 
     def claim(self, worker: str, lease: float) -> Job | None:
-        """The oldest due job that nobody holds (or whose lease has run out), leased for ``lease`` seconds and with
-        ``attempts`` one higher. Two claimers never get the same job while its lease lasts."""
+        """Lease the oldest due job that is queued or whose lease has expired; return it, or None if no job is due.
+
+        The lease lasts ``lease`` seconds, and ``attempts`` of the job grows by one. Two claimers never get the same
+        job while its lease lasts. Where homes share a ledger, a job whose deposit the ledger does not have yet is not
+        due."""
         ...
 
     def renew(self, job: Job, lease: float, stage: str = "", progress: float = 0.0) -> None:
-        """LostLeaseError if the lease ran out and somebody else holds it."""
+        """Extend the lease of a claimed job to ``lease`` seconds from now, and set its stage and progress. Raises
+        LostLeaseError if the claim no longer holds: the job was claimed again, put back, freed or removed."""
         ...
 
     def put_back(self, job: Job, reason: str, delay: float, *, counted: bool = True) -> None:
-        """Give it up, to be tried again after ``delay`` seconds. Keeps ``attempts``, or, where this one shall not be
-        ``counted``, takes it back."""
+        """Return a claimed job to the queue, to be tried again after ``delay`` seconds. ``attempts`` stays, or goes
+        down by one where the attempt is not to be ``counted``. Does nothing if the claim no longer holds."""
         ...
 
     def free(self, *, counted: bool = True) -> int:
-        """Take back every lease, whoever holds it; how many. For one who knows that no other worker lives (it holds the
-        worker's lock of the home): what a killed worker held is due at once and in its order. Attempts are kept, or
-        taken back where these shall not be ``counted``."""
+        """Revoke every lease, whichever worker holds it, and return how many there were.
+
+        Call this only while holding the home's worker lock, that is, when no other worker lives: the jobs of a killed
+        worker are due again at once and in their order. ``attempts`` of each job stays, or goes down by one where the
+        attempts are not to be ``counted``."""
         ...
 
     def drop(self, job: Job) -> None:
-        """The work turned out not to be owed (the document is nobody's current version)."""
+        """Remove a claimed job that turned out to be unnecessary (its document is no path's current version). Does
+        nothing if the claim no longer holds."""
         ...
 
     def owe(self, kind: str, doc_id: str, not_before: int = 0) -> None:
-        """Owe a job by hand (retrying a failed document). A job of that kind for that document is owed once."""
+        """Enqueue a job by hand, as a retry of a failed document does. A document has at most one job of each kind; a
+        queued job that is there already gets the new ``not_before``. Raises MissingError if there is no such
+        document, BadInputError if there is no such kind."""
         ...
 
     def all(self) -> list[Job]:
-        """In order of deposit. Costs in proportion to what is owed: not for polling."""
+        """Return all jobs in order of deposit. The cost is proportional to their number, so this is not for
+        polling."""
         ...
 
     def of(self, doc_id: str) -> list[Job]:
-        """Those of one document, in order of deposit. Quick."""
+        """Return the jobs of one document in order of deposit. Quick."""
         ...
 
     def working(self) -> list[Job]:
-        """Those that a worker has, in order of deposit. Quick."""
+        """Return the jobs that a worker has claimed, in order of deposit. Quick."""
         ...
 
     def owed(self) -> int:
-        """Jobs of any state."""
+        """Return the number of jobs of any state."""
         ...
