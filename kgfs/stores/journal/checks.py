@@ -1,4 +1,6 @@
-"""What must hold before a fact may become true, asked inside its transaction so that the answer cannot grow old."""
+"""Check whether a fact may be recorded. Checks run inside the transaction that records the fact, so their result
+stays true.
+"""
 
 from __future__ import annotations
 
@@ -53,11 +55,11 @@ from kgfs.stores.journal.facts import (
 )
 
 NO_DOCUMENT = "none"
-"""The decision of a Settled about what is no document."""
+"""The decision of a Settled whose path is no document."""
 
 
 class Before:
-    """The journal as it stands before a fact, within the transaction that is to apply it."""
+    """The journal's state before a fact, read in the transaction that is to apply the fact."""
 
     def __init__(
         self, names: Names, has_inbox: Callable[[str], bool], changed_elsewhere: Callable[[], int] = lambda: 0
@@ -91,7 +93,9 @@ class Before:
             raise ExistsError(f"There is an ontology {name} already.")
 
     def place(self, ontology_id: str, parent_id: int, name: str) -> Name | None:
-        """Who stands at a place where an entry is to appear."""
+        """Return the live entry at a place where a name is to appear; None if the place is free. Raises BadInputError
+        or NameTooLongError for an impossible name, MissingError or NotAFolderError for the parent, and BadInputError
+        if the parent is in another ontology."""
         check_name(name)
         parent = self.live(parent_id)
         if parent.kind is not NameKind.FOLDER:
@@ -110,7 +114,7 @@ class Before:
 
 
 def check(fact: Fact, before: Before) -> None:
-    """Raise the typed error of the contract if the fact cannot become true."""
+    """Raise the error that ``Journal.record`` promises if the fact cannot be recorded now. Changes nothing."""
     if isinstance(fact, GraphFact) and fact.follows is not None and before.changed_elsewhere() > fact.follows:
         raise LostLeaseError(
             "Another home has changed its graph since: what this one decided by its own does not hold."
@@ -181,7 +185,7 @@ def _(fact: ConflictKept, before: Before) -> None:
 
 @_check.register
 def _(fact: Overtaken, before: Before) -> None:
-    """Says what was not done, which is always true."""
+    """Accept any Overtaken: it records that another fact was not carried out, which is always true."""
 
 
 @_check.register

@@ -1,7 +1,7 @@
-"""Versions that are no part of a path's course: what one home wrote while others had changed the path already.
+"""Versions that are conflicts: bytes that one home wrote when other homes had changed the path already.
 
-They stand in the path's history with the decision ``conflict`` and without a Document, so nothing is read or shown of them
-but their bytes. The path's current version stays what it was.
+A conflict stands in the path's history with the decision ``conflict`` and without a Document. So it is neither read
+nor shown, except for its bytes. The path's current version stays as it was.
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ def keep(db: sqlite3.Connection, fact: ConflictKept, seq: int) -> None:
         row,
     )
     if fresh:
-        # Its history has begun: removed before it is settled, the file goes to the trash, and these bytes with it.
+        # The history of the file has begun: if the file is removed before it is settled, it goes to the trash with these
+        # bytes.
         db.execute("UPDATE name SET version = ? WHERE id = ? AND lineage = ?", (newest + 1, fact.id, lineage))
 
 
 def _history(db: sqlite3.Connection, name_id: int) -> tuple[int, bool]:
-    """The lineage that the path has or is about to continue, and whether the name has no version yet."""
+    """Return the lineage that the path has or is about to continue, and whether the name has no version yet. Raises
+    MissingError if there is no such file."""
     sql = "SELECT lineage, version FROM name WHERE id = ?1 UNION ALL SELECT lineage, 1 FROM trash WHERE id = ?1"
     row = db.execute(sql, (name_id,)).fetchone()
     if row is None:
@@ -40,7 +42,7 @@ def _history(db: sqlite3.Connection, name_id: int) -> tuple[int, bool]:
 
 
 def purge(db: sqlite3.Connection, lineage: int) -> None:
-    """Those of a history out of which something is purged go with it, and their objects are not wanted any more."""
+    """Delete the conflicts of a history out of which a Document is purged, and note their objects as unheld."""
     sql = "DELETE FROM version WHERE lineage = ? AND decision = ? RETURNING key"
     for (key,) in db.execute(sql, (lineage, DECISION)).fetchall():
         db.execute("INSERT OR IGNORE INTO unheld VALUES (?)", (key,))

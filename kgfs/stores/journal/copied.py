@@ -1,4 +1,4 @@
-"""Questions to the file of a journal, or to a copy that nobody uses: without making it a journal again."""
+"""Query the file of a journal, or an unused copy of it, without opening it as a journal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def newest_fact(path: Path) -> int:
 
 
 def working_copies(path: Path) -> Iterator[str]:
-    """Names of the spool files that files and trash need."""
+    """Return the names of the spool files that live files and the trash need."""
     sql = "SELECT key FROM name WHERE place = 'spool' UNION SELECT key FROM trash WHERE place = 'spool'"
     return (key for (key,) in _rows(path, sql))
 

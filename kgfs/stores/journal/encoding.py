@@ -1,7 +1,7 @@
 """Encode facts as entries of the ledger, and decode them.
 
-An entry is one JSON object on a line, ``{"fact": <tag>, …fields}``. A field that is None is left out; one that an older ledger lacks takes
-its default. An entry that this kgfs does not understand stops a replay.
+An entry is one JSON object on a line, ``{"fact": <tag>, …fields}``. A field that is None is left out. A field that an
+entry lacks takes its default. An entry that this kgfs does not understand stops a replay.
 """
 
 from __future__ import annotations
@@ -45,19 +45,20 @@ TAGS: dict[type[Any], tuple[str, ...]] = {
     facts.ConflictKept: ("conflict.kept", "ConflictKept"),
     facts.Overtaken: ("fact.overtaken", "Overtaken"),
 }
-"""What each kind of fact is called in the ledger: the first tag is written, all of them are read. A tag stays for good, and is never used for
-another kind. The names of a kind's fields are stored, too: a field may be added, with a default, but never renamed or removed."""
+"""The ledger's tags of each kind of fact: the first tag is written, all of them are read. A tag stays for good and is
+never used for another kind. The names of a kind's fields are stored, too: a field may be added, with a default, but
+never renamed or removed."""
 
 _KINDS = {tag: kind for kind, tags in TAGS.items() for tag in tags}
 
 _STARTS = {kind: tuple(f'{{"fact":"{tag}"'.encode() for tag in tags) for kind, tags in TAGS.items()}
-"""What every entry of a kind begins with."""
+"""The bytes with which every entry of a kind begins, one for each of its tags."""
 
 _FIELDS = {kind: tuple(field.name for field in fields(kind)) for kind in TAGS}
 
 
 def encode(fact: Fact) -> bytes:
-    """Return the entry of a fact."""
+    """Return the entry of a fact: one line of ASCII JSON without a line end."""
     body: dict[str, object] = {"fact": tag_of(fact)}
     for name in _FIELDS[type(fact)]:
         value = getattr(fact, name)
@@ -67,7 +68,7 @@ def encode(fact: Fact) -> bytes:
 
 
 def decode(entry: bytes) -> Fact:
-    """Return the fact of an entry, whatever tag of its kind it has. StoreError where the entry is not understood."""
+    """Return the fact of an entry that has any tag of its kind. Raises StoreError if the entry is not understood."""
     try:
         body = json.loads(entry)
         kind = _KINDS[body.pop("fact")]

@@ -1,9 +1,9 @@
-"""The vocabulary of the ledger: everything that can become true about names, versions, documents and settings.
+"""The facts of the ledger: every change of names, versions, documents and settings that is recorded.
 
-A fact is a change that was decided once, with all that was chosen at the time (ids, numbers, times), so that
-applying the facts in order always gives the same state. One user action is one fact, also the rename of a folder. Times are
-Unix times in nanoseconds, as of the clock of the home that recorded it.
-How a fact stands in the ledger is told by ``encoding``.
+A fact is a change that was decided once. It holds all that was chosen at the time (ids, numbers, times), so applying
+the facts in order always gives the same state. One user action is one fact, also the rename of a folder. Times are
+Unix times in nanoseconds by the clock of the home that recorded the fact. ``encoding`` turns facts into entries of
+the ledger.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class OntologyRenamed:
 
 @dataclass(frozen=True, slots=True)
 class OntologyRemoved:
-    """Refused while a live name stands below it. Its trash stays."""
+    """Removes an ontology. Refused while a live name stands below it or a search is saved in it. Its trash stays."""
 
     ontology: str
     at: int
@@ -54,7 +54,7 @@ class FolderMade:
 
 @dataclass(frozen=True, slots=True)
 class FileMade:
-    """An empty file: a name without content."""
+    """Makes an empty file: a name without content."""
 
     id: int
     ontology: str
@@ -68,7 +68,7 @@ class FileMade:
 
 @dataclass(frozen=True, slots=True)
 class LinkMade:
-    """A symbolic link, kept and never followed."""
+    """Makes a symbolic link, which is kept and never followed."""
 
     id: int
     ontology: str
@@ -83,7 +83,8 @@ class LinkMade:
 
 @dataclass(frozen=True, slots=True)
 class ContentKept:
-    """The working copy's bytes are durable at ``place``. Makes the name unsettled. With size 0: place ``none``, sha256 ''."""
+    """Gives a file new content: the working copy's bytes are durable at ``place``. Makes the name unsettled. With
+    size 0 the place is ``none`` and sha256 is ''."""
 
     id: int
     sha256: str
@@ -94,12 +95,14 @@ class ContentKept:
     mtime: int
     at: int
     base: str | None = None
-    """The content that whoever wrote had before, where the name had got another one meanwhile."""
+    """The SHA-256 of the content that the writer started from, where the name had got another content meanwhile; else
+    None."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttributesSet:
-    """Only what is not None changes; ctime becomes ``at``. Never unsettles a name."""
+    """Sets attributes of a name. Only values that are not None change; ctime becomes ``at``. Never unsettles a
+    name."""
 
     id: int
     at: int
@@ -112,8 +115,8 @@ class AttributesSet:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A rename, within or across folders and ontologies; what stood at the goal (``replaces``, 0 for nothing) leaves.
-    The moved file continues the version history of the path it replaces."""
+    """Renames an entry within or across folders and ontologies. The entry at the goal (``replaces``, 0 for none)
+    leaves. A moved file continues the version history of a file that it replaces."""
 
     id: int
     ontology: str
@@ -126,7 +129,8 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """A file with versions goes to the trash, everything else is gone. A folder must be empty."""
+    """Removes a name. A file with versions goes to the trash; any other entry is removed for good. A folder must be
+    empty."""
 
     id: int
     at: int
@@ -134,9 +138,11 @@ class Removed:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """The decision about a quiet path that makes no version (empty, a dot-name, a link, the same bytes again).
-    ``key``/``place`` say where its bytes stand from now on. Refused (BusyError) if the name has other bytes by now, or
-    was decided to be no document by a name in passing that it has no more."""
+    """Settles a quiet path without a new version (an empty file, a dot-name, a link, the same bytes again). ``place``
+    and ``key`` say where its bytes are from now on.
+
+    Refused (BusyError) if the name has other bytes by now, or if the path was decided to be no document because of a
+    temporary name that it has no longer."""
 
     id: int
     place: str
@@ -144,15 +150,17 @@ class Settled:
     reason: str
     at: int
     sha256: str | None = None
-    """The content that was decided about."""
+    """The content that the decision is about; None in facts that do not say."""
     decision: str = "none"
 
 
 @dataclass(frozen=True, slots=True)
 class VersionMinted:
-    """The path's content became version ``n``: Document ``doc_id``. With ``decision`` insert, update, reprocess or
-    revive a reading is owed; with alias or in_progress nothing is. Refused (BusyError) if the name has other bytes, or
-    stands in another ontology, by now."""
+    """Makes the path's content version ``n``: Document ``doc_id``.
+
+    With ``decision`` insert, update, reprocess or revive a ``read`` job is enqueued; with alias or in_progress none
+    is. Refused (BusyError) if the name has other bytes by now, stands in another ontology or at another path, or if
+    ``n`` is not its next version."""
 
     id: int
     ontology: str
@@ -167,12 +175,12 @@ class VersionMinted:
     reason: str
     at: int
     ingest_version: int = INGEST_VERSION
-    """Of the kgfs that records it."""
+    """The ingest version of the kgfs that records the fact."""
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentRead:
-    """A Reading of the Document is published in the graph: the end of its job. ``state`` is done or gated."""
+    """Ends a ``read`` job: a Reading of the Document is published in the graph. ``state`` is done or gated."""
 
     doc_id: str
     state: str
@@ -184,50 +192,55 @@ class DocumentRead:
     """The Documents that left the graph in the same publication."""
     at: int
     ingest_version: int = INGEST_VERSION
-    """Of the kgfs that records it."""
+    """The ingest version of the kgfs that records the fact."""
     deposit: int = 0
-    """The document's order of deposit when it was published, which the graph keeps."""
+    """The Document's order of deposit when it was published, which the graph keeps."""
     content_version: int = 0
-    """Likewise, the number of its newest version."""
+    """The number of the Document's newest version when it was published, which the graph keeps."""
     follows: int | None = None
-    """Of a home with a graph of its own on a shared ledger: the ledger's last fact that this graph had, 0 before its first. See
-    GraphFact."""
+    """The number of the ledger's last fact that the deciding graph had applied, 0 before its first. Set only by a
+    home with a graph of its own on a shared ledger; else None. See GraphFact."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingOwed:
-    """A Document that some path has is to be read again: deposited anew as far as the order of work and matching goes.
-    What the graph shows of it stays until that Reading is published. Replaces a reading that was owed before."""
+    """Enqueues another reading of a Document that some path has. The Document counts as deposited anew in the order
+    of work and of matching.
+
+    The graph shows the Document as before until the new Reading is published. Replaces a ``read`` job that was queued
+    before."""
 
     doc_id: str
     reason: str
     at: int
     strategy: str = ""
-    """Instead of the configured one."""
+    """The strategy to use in place of the configured one; '' for the configured one."""
     extractor: str = ""
-    """Instead of the configured one."""
+    """The extractor to use in place of the configured one; '' for the configured one."""
     run: str = ""
-    """What was asked for at once has one run; no Reading made for another run answers for it."""
+    """The id that all readings requested at once share. A Reading that was made for another run does not answer for
+    this one."""
     anew: bool = False
-    """Compare it, when it is matched, only with what was read since the run was asked for: a whole ontology is read as
-    if for the first time. All facts of such a run are recorded at once."""
+    """Whether matching compares the Document only with what was read since the run was requested, so that a whole
+    ontology is read as if for the first time. All facts of such a run are recorded at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentFailed:
-    """``state`` is unsupported or failed: the end of its job. The original is kept."""
+    """Ends a ``read`` job without a Reading: ``state`` is unsupported or failed. The original is kept."""
 
     doc_id: str
     state: str
     reason: str
     at: int
     ingest_version: int = 1
-    """Of the kgfs that tried; 1 in entries from before it was noted. A document that was never read is of that version."""
+    """The ingest version of the kgfs that tried; 1 in entries from before this was recorded. A Document that was
+    never read gets this ingest version."""
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentForgotten:
-    """Its knowledge left the graph; its Reading stays for a revival."""
+    """Removes a Document's knowledge from the graph. Its Reading stays for a revival."""
 
     doc_id: str
     cascade: str
@@ -238,11 +251,12 @@ class DocumentForgotten:
 
 @dataclass(frozen=True, slots=True)
 class TrashRestored:
-    """A removed file stands again: its id, attributes and history. Its Document is read again from its Reading."""
+    """Restores a removed file from the trash with its id, attributes and history. Its Document is read again from its
+    Reading."""
 
     id: int
     ontology: str
-    """The ontology of the parent; not always the one it was removed from."""
+    """The ontology of the parent; not always the one that the file was removed from."""
     parent: int
     name: str
     at: int
@@ -250,7 +264,7 @@ class TrashRestored:
 
 @dataclass(frozen=True, slots=True)
 class TrashEmptied:
-    """These files cannot be restored any more. Histories that no other file continues end."""
+    """Deletes files from the trash for good. Histories that no other file continues end."""
 
     ids: tuple[int, ...]
     at: int
@@ -258,28 +272,29 @@ class TrashEmptied:
 
 @dataclass(frozen=True, slots=True)
 class ForgettingOwed:
-    """These Documents are to be forgotten: their names leave now, their knowledge with the ForgettingDone that follows.
+    """Decides that Documents are forgotten. Their names leave now, and their knowledge leaves with the ForgettingDone
+    that follows.
 
-    ``names`` go to the trash, or with ``purge`` for good; folders among them come after what stands in them. No live
+    ``names`` go to the trash, or with ``purge`` leave for good; a folder among them comes after its contents. No live
     file outside of ``names`` may have one of the Documents. With cascade ``none`` the Documents become tombstones."""
 
     order: str
     names: tuple[int, ...]
     doc_ids: tuple[str, ...]
     cascade: str
-    """none, orphans, all."""
+    """none, orphans or all."""
     purge: bool
     concepts: tuple[str, ...]
     """With cascade ``all``: concepts that leave with all their evidence."""
     suppressed: tuple[str, ...]
-    """``concept_id_of`` of every form of these concepts: what only a later deposit brings back."""
+    """``concept_id_of`` of every form of these concepts. Only a later deposit brings them back."""
     at: int
 
 
 @dataclass(frozen=True, slots=True)
 class ForgettingDone:
-    """It was carried out, in one commit to the graph. With ``purge`` this is all that remains of the Documents: it says
-    nothing of their content."""
+    """Ends a forgetting: it was carried out in one commit to the graph. With ``purge`` this fact is all that remains
+    of the Documents, and it says nothing of their content."""
 
     order: str
     doc_ids: tuple[str, ...]
@@ -288,26 +303,27 @@ class ForgettingDone:
     commit_id: str
     concepts: tuple[str, ...]
     redaction: str
-    """Garage key of what a rebuild must know of purged Documents: hashes and numbers; '' without ``purge``."""
+    """Garage key of the hashes and numbers of purged Documents that a rebuild needs; '' without ``purge``."""
     at: int
     decisions: tuple[str, ...] = ()
-    """Garage keys (``decisions/<doc_id>/…``) of what each document says from now on that spoke of a concept which only
-    purged Documents had named."""
+    """Garage keys (``decisions/<doc_id>/…``) of the new match decisions of each document that mentioned a concept
+    which only purged Documents had named."""
     follows: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ConceptsMerged:
-    """A person said that concepts are one: all that was said of ``others`` is said of ``into``."""
+    """Merges concepts, as a person asked: every mention of ``others`` becomes a mention of ``into``."""
 
     ontology: str
     into: str
-    """Ids of concepts."""
+    """The id of the remaining concept."""
     others: tuple[str, ...]
     decisions: tuple[str, ...]
-    """Garage keys (``decisions/<doc_id>/…``) of what each document that is concerned says from now on."""
+    """Garage keys (``decisions/<doc_id>/…``) of the new match decisions of each document concerned."""
     marks: tuple[str, ...]
-    """What later matching must know: ``+<mark>=<concept id>``, are this concept; ``-<mark>=<concept id>``, never are."""
+    """What later matching must obey: ``+<mark>=<concept id>`` makes mentions with the mark this concept;
+    ``-<mark>=<concept id>`` keeps them from ever being this concept."""
     unmarked: tuple[str, ...]
     """Marks that hold no longer."""
     commit_id: str
@@ -317,7 +333,8 @@ class ConceptsMerged:
 
 @dataclass(frozen=True, slots=True)
 class ConceptSplit:
-    """A person said that some mentions of ``concept`` are another one, ``target``. The other fields as in ConceptsMerged."""
+    """Splits a concept, as a person asked: some mentions of ``concept`` become mentions of another one, ``target``.
+    The other fields are as in ConceptsMerged."""
 
     ontology: str
     concept: str
@@ -332,7 +349,7 @@ class ConceptSplit:
 
 @dataclass(frozen=True, slots=True)
 class SettingChanged:
-    """A setting of the store or, with an ontology id, of one ontology."""
+    """Sets a setting of the store or, with an ontology id, of one ontology."""
 
     ontology: str
     key: str
@@ -342,11 +359,11 @@ class SettingChanged:
 
 @dataclass(frozen=True, slots=True)
 class SearchSaved:
-    """``search/<words>`` of an ontology, or of the mount's root (''), is listed from now on."""
+    """Saves a search: ``search/<words>`` of an ontology, or of the mount's root (''), is listed from now on."""
 
     ontology: str
     words: str
-    """As names are encoded."""
+    """Encoded as names are."""
     at: int
 
 
@@ -359,33 +376,35 @@ class SearchRemoved:
 
 @dataclass(frozen=True, slots=True)
 class ConflictKept:
-    """Bytes that one home wrote on a content of the path that others had overtaken: the next version of the path's history,
-    marked ``conflict``. Neither current nor a Document; copying it back makes it current."""
+    """Keeps bytes that one home wrote on a content of the path that other homes had replaced already. They become the
+    next version of the path's history, marked ``conflict``. That version is neither current nor a Document; copying
+    it back makes it current."""
 
     id: int
-    """A live file, or one in the trash."""
+    """The name id of a live file, or of one in the trash."""
     sha256: str
     size: int
     key: str
-    """The garage has them already."""
+    """The garage key of the bytes, which the garage has already."""
     path: str
-    """Where they were written, below documents/."""
+    """The path at which the bytes were written, below documents/."""
     reason: str
     at: int
 
 
 @dataclass(frozen=True, slots=True)
 class Overtaken:
-    """In place of a change of one home that the changes of others had overtaken: it was not carried out."""
+    """Takes the place of a home's fact that facts of other homes had overtaken: the fact was not carried out."""
 
     what: str
-    """The tag of its kind; in entries of former versions the kind's former one."""
+    """The tag of the fact's kind; in entries of earlier kgfs versions the kind's former tag."""
     id: int
-    """The name it was about; 0 where it was about none."""
+    """The name id that the fact was about; 0 if it was about no name."""
     reason: str
     at: int
     key: str | None = None
-    """The original that was brought into the garage for it, which is given up where nothing promises it."""
+    """The key of the original that was stored in the garage for the fact. It is deleted unless a name or version
+    refers to it."""
 
 
 Fact = (
@@ -419,5 +438,5 @@ Fact = (
 )
 
 GraphFact = DocumentRead | DocumentForgotten | ForgettingDone | ConceptsMerged | ConceptSplit
-"""What changes the graph. One with ``follows`` was decided by a graph that others' facts up to that one had changed: it can
-become true only as long as none of others behind that number has."""
+"""The facts that change the graph. A fact with ``follows`` was decided by a graph that had applied other homes' facts
+up to that number. It can be recorded only while no other home's fact behind that number has changed the graph."""

@@ -1,5 +1,7 @@
-"""What each fact does to the tables. Recording and replaying both call :func:`apply`, and nothing else writes what the
-ledger can restore; so it asks no clock and no other process: only the fact, its number and the rows before it count.
+"""Apply facts to the tables.
+
+Recording and replaying both call :func:`apply`, and nothing else writes what the ledger can restore. So the functions
+of the fold use no clock and ask no other process: they depend only on the fact, its number and the rows before it.
 """
 
 from __future__ import annotations
@@ -9,11 +11,11 @@ from kgfs.stores.journal.facts import Fact
 from kgfs.stores.journal.folding import Target, apply_one
 
 PARTS = (fold_names, fold_documents)
-"""Where what facts do is registered."""
+"""The modules that register the functions of facts."""
 
 __all__ = ["PARTS", "Target", "apply"]
 
 
 def apply(fact: Fact, target: Target) -> None:
-    """Make one fact true that was checked before."""
+    """Apply one checked fact to the tables."""
     apply_one(fact, target)

@@ -1,4 +1,4 @@
-"""What facts about versions, documents, trash and forgetting do to the tables."""
+"""Apply facts about versions, documents, the trash and forgetting to the tables."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from kgfs.stores.journal.fold_names import leave, placed, touch_folder
 from kgfs.stores.journal.folding import Target, apply_one
 
 OWING = frozenset({"insert", "update", "reprocess", "revive"})
-"""Decisions of a VersionMinted that owe a reading."""
+"""Decisions of a VersionMinted that enqueue a ``read`` job."""
 
-# The columns of the first format, since later ones may add some.
+# The columns of the first format are named, since later formats may add columns.
 _VERSION = "lineage, n, doc_id, sha256, size, key, path, minted_at, deposit, decision, reason"
 _DOCUMENT = (
     "doc_id, ontology, sha256, source_id, key, size, state, reason, ingest_version, reading, decisions, commit_id,"
@@ -47,7 +47,7 @@ def _(fact: Settled, target: Target) -> None:
     )
     if not now.has_history:
         return
-    # The path still has its newest version's Document if its bytes are that version's and it may be a Document at all.
+    # The path keeps its newest version's Document if its bytes are that version's and its name may be a document's.
     sql = (
         "SELECT version.doc_id FROM name JOIN version ON version.lineage = name.lineage AND version.n = name.version"
         " JOIN document ON document.doc_id = version.doc_id"
@@ -89,11 +89,12 @@ def _(fact: VersionMinted, target: Target) -> None:
 
 
 def _give_up(holder: int | None, at: int, target: Target) -> set[str]:
-    """The file that was moved aside leaves its lineage to its successor and starts one of its own."""
+    """Give the lineage of a file that was moved aside to its successor, and start a new lineage for the file. Return
+    the documents concerned. Does nothing without a holder."""
     if holder is None:
         return set()
     doc_id = placed(holder, target).doc_id
-    # Ids of names are positive, so the negative number of the fact is a lineage nobody has.
+    # Ids of names are positive, so the negative number of the fact is a lineage that no name has.
     target.db.execute(
         "UPDATE name SET lineage = ?, version = 0, doc_id = '', settled = 0, touched_at = ? WHERE id = ?",
         (-target.seq, at, holder),
@@ -116,7 +117,7 @@ def _keep_document(fact: VersionMinted, target: Target) -> None:
 
 @apply_one.register
 def _(fact: DocumentRead, target: Target) -> None:
-    # The same publication again: what a person said of its concepts since stands.
+    # A person may have changed the decisions since: they stand if the same publication is recorded again.
     sql = (
         "UPDATE document SET ended = ?, reason = '', reading = ?,"
         " decisions = CASE WHEN commit_id = ? THEN decisions ELSE ? END, commit_id = ?, ingest_version = ?,"

@@ -1,4 +1,4 @@
-"""What facts about ontologies and names do to the tables."""
+"""Apply facts about ontologies and names to the tables."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from kgfs.stores.journal.folding import Target, apply_one
 
 ROOT_NAME = "documents"
 
-# The columns of the first format, since later ones may add some.
+# The columns of the first format are named, since later formats may add columns.
 _NAME = (
     "id, ontology, parent, name, kind, mode, uid, gid, atime, mtime, ctime, size, target, place, sha256, key, doc_id,"
     " version, settled, lineage, arrived_at, touched_at, session"
@@ -127,7 +127,7 @@ def _(fact: ConflictKept, target: Target) -> None:
 
 @apply_one.register
 def _(fact: Overtaken, target: Target) -> None:
-    """Nothing was done, but to the garage."""
+    """Note the original of a fact that was not carried out as unheld. Changes no other table."""
     if fact.key:
         target.db.execute("INSERT OR IGNORE INTO unheld VALUES (?)", (fact.key,))
 
@@ -177,11 +177,11 @@ def placed(name_id: int, target: Target) -> Placed:
 
 
 def leave(gone: Placed, at: int, target: Target) -> set[str]:
-    """Take a name out of the tree, a file with versions to the trash; which documents that concerns."""
+    """Remove a name from the tree and move a file with versions to the trash. Return the documents concerned."""
     affected = {gone.doc_id}
     if gone.has_history:
         target.db.execute(
-            # The newest version, which the garage has; bytes that were not settled yet leave with the name.
+            # The trash row holds the newest version, which the garage has. Unsettled bytes leave with the name.
             f"INSERT OR REPLACE INTO trash ({_TRASH})"
             " SELECT name.id, ontology, ?, mode, uid, gid, mtime, version.size, 'garage',"
             " version.sha256, version.key, version.doc_id, n, name.lineage, ? FROM name JOIN version"
@@ -228,7 +228,7 @@ def _(fact: Moved, target: Target) -> None:
 
 
 def _carry_file(before: Placed, after: str, succeeds: Placed | None, fact: Moved, target: Target) -> set[str]:
-    """The consequences of a file's move for its history and its settling."""
+    """Apply the consequences of a file's move to its history and its settling. Return the documents concerned."""
     affected: set[str] = set()
     crossed = before.ontology != fact.ontology
     if succeeds:
@@ -257,7 +257,7 @@ SELECT id, kind, path, lineage, doc_id FROM below
 
 
 def _carry_folder(before: Placed, after: str, fact: Moved, target: Target) -> set[str]:
-    """The consequences of a folder's move for all that stands below it."""
+    """Apply the consequences of a folder's move to all names below it. Return the documents concerned."""
     crossed = before.ontology != fact.ontology
     hidden = [not is_document_name(f"{path}/x") for path in (before.path, after)]
     if not crossed and hidden[0] == hidden[1]:

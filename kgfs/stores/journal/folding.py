@@ -1,4 +1,4 @@
-"""What the parts of the fold have in common: the tables, and the register of what each fact does to them."""
+"""What the parts of the fold share: the tables, and the registry of functions that apply facts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import singledispatch
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The tables, and the circumstances of one fact."""
+    """The connection to the tables, and the circumstances of the fact that is being applied."""
 
     db: sqlite3.Connection
     seq: int
@@ -19,5 +19,5 @@ class Target:
 
 @singledispatch
 def apply_one(fact: object, target: Target) -> None:
-    """Make one fact true that was checked before. Each part registers its facts."""
+    """Apply one checked fact to the tables. Each part of the fold registers the functions of its facts here."""
     raise TypeError(f"{type(fact).__name__} is not a fact.")

@@ -1,8 +1,10 @@
-"""What is forgotten: the trash and its emptying, owed forgettings, tombstones, suppressions, and the erasing of a purge.
+"""Apply forgetting to the tables: the trash and its emptying, pending forgettings, tombstones, suppressions, and
+purges.
 
-A forgetting is owed first (with all that was decided) and then carried out, so that a kill between the two costs
-nothing. While a document's forgetting is owed it is owed no ``forget`` job of its own; where it gains a name again
-before it is carried out, it is taken out of it: the later deposit wins.
+A forgetting is first decided, with all its choices, and then carried out. So a process that is killed between the two
+steps loses nothing. While a document's forgetting is pending, the document has no ``forget`` job of its own. A
+document that gains a name again before its forgetting is carried out is taken out of the forgetting: the later
+deposit wins.
 """
 
 from __future__ import annotations
@@ -28,14 +30,16 @@ SELECT EXISTS (SELECT 1 FROM name WHERE lineage = ?1 AND lineage != 0) OR EXISTS
 
 
 def restore(db: sqlite3.Connection, fact: TrashRestored, seq: int, session: str) -> set[str]:
-    """The removed file stands again, under its id and with its attributes; which documents that concerns. It has its
-    history and its Document again, unless another file continued the history meanwhile: then it is settled anew."""
+    """Restore a removed file under its id and with its attributes. Return the documents concerned.
+
+    The file gets its history and its Document back. If another file continued the history meanwhile, if the goal is
+    in another ontology, or if its path is no document's, the file is left unsettled, to be settled anew."""
     gone = Trashed(*db.execute(f"SELECT {TRASHED} FROM trash WHERE id = ?", (fact.id,)).fetchone())
     continued = db.execute("SELECT 1 FROM name WHERE lineage = ? AND lineage != 0", (gone.lineage,)).fetchone()
     home = db.execute("SELECT ontology FROM document WHERE doc_id = ?", (gone.doc_id,)).fetchone()
     path = f"{path_of(db, fact.parent)}/{fact.name}".lstrip("/")
     at_home = continued is None and home == (fact.ontology,) and is_document_name(path)
-    # Numbers of facts are positive, so a negative one is a lineage nobody has.
+    # Numbers of facts are positive, so a negative one is a lineage that no name has.
     lineage, version = (-seq, 0) if continued else (gone.lineage, gone.version)
     row = (
         *(fact.id, fact.ontology, fact.parent, fact.name, "file", gone.mode, gone.uid, gone.gid),
@@ -55,8 +59,8 @@ def restore(db: sqlite3.Connection, fact: TrashRestored, seq: int, session: str)
 
 
 def empty(db: sqlite3.Connection, ids: Iterable[int]) -> set[str]:
-    """Take files out of the trash for good; which documents that concerns. Histories that nothing shows any more go with
-    them, and what they promised is noted as unheld."""
+    """Delete files from the trash for good. Return the documents concerned. Histories that no file has any more are
+    deleted too, and the originals that they referred to are noted as unheld."""
     affected: set[str] = set()
     for name_id in ids:
         row = db.execute("DELETE FROM trash WHERE id = ? RETURNING lineage, key, doc_id", (name_id,)).fetchone()
@@ -70,7 +74,7 @@ def empty(db: sqlite3.Connection, ids: Iterable[int]) -> set[str]:
 
 
 def drop_history(db: sqlite3.Connection, lineage: int) -> set[str]:
-    """Drop a history that no file has, here or in the trash; the documents it had."""
+    """Delete a history that no file has, live or in the trash. Return the documents that it had."""
     if db.execute(_HELD, (lineage,)).fetchone()[0]:
         return set()
     db.execute("INSERT OR IGNORE INTO unheld SELECT key FROM version WHERE lineage = ?", (lineage,))
@@ -80,8 +84,11 @@ def drop_history(db: sqlite3.Connection, lineage: int) -> set[str]:
 
 
 def unheld(db: sqlite3.Connection, among: Sequence[str] | None) -> list[str]:
-    """Keys of originals that nothing promises any more, of those that were noted, and are ``among`` these if there are any
-    given; while the graph shows a document it wants its original, unless its Text was kept for it."""
+    """Return the sorted keys of noted originals that nothing refers to any more. With ``among``, only those of these
+    keys.
+
+    While the graph shows a document, its original is wanted, except where the document is a tombstone that no pending
+    forgetting names: its Text was kept in place of the original."""
     sql = (
         "SELECT key FROM unheld WHERE NOT EXISTS (SELECT 1 FROM version WHERE version.key = unheld.key)"
         " AND NOT EXISTS (SELECT 1 FROM trash WHERE trash.key = unheld.key)"
@@ -100,7 +107,7 @@ def unheld(db: sqlite3.Connection, among: Sequence[str] | None) -> list[str]:
 
 
 def owe(db: sqlite3.Connection, fact: ForgettingOwed, seq: int) -> None:
-    """Note what is to be carried out; the names have left already."""
+    """Note the forgetting that is to be carried out. The caller has removed the names already."""
     if fact.purge:
         db.executemany("DELETE FROM trash WHERE id = ?", [(name_id,) for name_id in fact.names])
         db.executemany("DELETE FROM trash WHERE doc_id = ?", [(doc_id,) for doc_id in fact.doc_ids])
@@ -119,7 +126,7 @@ def owe(db: sqlite3.Connection, fact: ForgettingOwed, seq: int) -> None:
 
 
 def carried_out(db: sqlite3.Connection, fact: ForgettingDone) -> set[str]:
-    """End an owed forgetting; which documents are to be looked at again."""
+    """End a pending forgetting. Return the documents whose state is to be reviewed."""
     db.execute("DELETE FROM forgetting WHERE id = ?", (fact.order,))
     db.execute("DELETE FROM forgetting_document WHERE forgetting = ?", (fact.order,))
     if fact.cascade == "none":
@@ -133,7 +140,7 @@ def carried_out(db: sqlite3.Connection, fact: ForgettingDone) -> set[str]:
 
 
 def _erase(db: sqlite3.Connection, doc_ids: Sequence[str]) -> set[str]:
-    """Nothing here speaks of these documents any more; which others are to be looked at again."""
+    """Delete every row about these documents. Return the other documents whose state is to be reviewed."""
     lineages: set[int] = set()
     for doc_id in doc_ids:
         gone = db.execute("DELETE FROM version WHERE doc_id = ? RETURNING lineage", (doc_id,)).fetchall()
@@ -144,7 +151,7 @@ def _erase(db: sqlite3.Connection, doc_ids: Sequence[str]) -> set[str]:
         row = db.execute("DELETE FROM document WHERE doc_id = ? RETURNING ontology, state, key", (doc_id,)).fetchone()
         if row is not None:
             standing.count(db, row[0], row[1], -1)
-            # The original went with the purge; the same bytes, deposited again, are nothing that is to go.
+            # The purge deleted the original. If the same bytes were deposited again, they must not be deleted.
             db.execute(
                 "DELETE FROM unheld WHERE key = ?1 AND NOT EXISTS (SELECT 1 FROM name WHERE key = ?1)", (row[2],)
             )

@@ -1,4 +1,4 @@
-"""Handing out owed work, with leases by the wall clock."""
+"""The job queue, with leases measured by the wall clock."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kgfs.stores.journal.writer import Writer
 
 KINDS = ("read", "forget")
 _HELD = "kind = ? AND doc_id = ? AND worker = ? AND attempts = ?"
-"""A claim is known by its worker and the attempt it began."""
+"""Condition that finds a claimed job: a claim is identified by its worker and its attempt."""
 
 
 class SqliteJobs:
@@ -31,7 +31,7 @@ class SqliteJobs:
             sql = (
                 f"SELECT kind, doc_id FROM job WHERE {whose} AND not_before <= ?1"
                 " AND (state = 'queued' OR lease_until <= ?1)"
-                # Where homes share a ledger, what it does not have yet may still turn out otherwise.
+                # Where homes share a ledger, a fact that the ledger does not have yet may still change.
                 " AND deposit <= (SELECT iif(sharing, upto, ?2) FROM shipped) ORDER BY deposit, kind, doc_id LIMIT 1"
             )
             found: tuple[str, str] | None = db.execute(sql, (now, 2**63 - 1)).fetchone()

@@ -1,8 +1,9 @@
-"""Where files stand and whose history they continue: history follows the path a person edits, not the inode.
+"""Paths of names, and the version history (lineage) that a file continues.
 
-Editors save in three ways: in place, by writing a new file and renaming it over the old one, or by moving the old one
-aside and making a new one under its name. The last two end in a file that has no versions of its own at a place that
-a file with versions has just left, and that file's lineage is what it continues.
+History follows the path that a person edits, not the inode. Editors save in three ways: they write in place, they
+write a new file and rename it over the old one, or they move the old file aside and create a new one under its name.
+The last two end with a file without versions at a place that a file with versions has just left. The new file
+continues the lineage of the file that left.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ import sqlite3
 from kgfs.domain.names import is_document_name
 
 ASIDE = 5_000_000_000
-"""Nanoseconds between a file's leaving of its place and another's arrival that still count as one save."""
+"""Nanoseconds between a file's departure from a place and another file's arrival that still count as one save."""
 
 
 def path_of(db: sqlite3.Connection, name_id: int) -> str | None:
-    """The path below documents/."""
+    """Return the path of a name below documents/; None if the name, or a folder above it, is not live."""
     parts: list[str] = []
     while True:
         row = db.execute("SELECT parent, name FROM name WHERE id = ?", (name_id,)).fetchone()
@@ -29,8 +30,8 @@ def path_of(db: sqlite3.Connection, name_id: int) -> str | None:
 
 
 def adopted(db: sqlite3.Connection, name_id: int) -> tuple[int, int | None] | None:
-    """The lineage that a file without versions takes over when it is minted where it stands, with the live file that
-    has to give it up; None when it starts a history of its own."""
+    """Return the lineage that a file without versions takes over when its version is minted where it stands, with the
+    id of the live file that must give the lineage up, if any. Return None if the file starts a history of its own."""
     sql = (
         "SELECT departed.lineage, departed.at, departed.removed, name.arrived_at FROM name JOIN departed"
         " ON departed.parent = name.parent AND departed.name = name.name WHERE name.id = ? AND name.version = 0"
@@ -48,7 +49,7 @@ def adopted(db: sqlite3.Connection, name_id: int) -> tuple[int, int | None] | No
 
 
 def next_version(db: sqlite3.Connection, name_id: int) -> tuple[int, int] | None:
-    """(lineage, n) of the next version of a live file; None if there is no such file."""
+    """Return (lineage, n) of the next version of a live file; None if there is no such file."""
     row = db.execute("SELECT lineage FROM name WHERE id = ? AND kind = 'file'", (name_id,)).fetchone()
     if row is None:
         return None
@@ -64,5 +65,6 @@ def depart(db: sqlite3.Connection, parent: int, name: str, lineage: int, at: int
 
 
 def removed_aside(db: sqlite3.Connection, lineage: int) -> None:
-    """The holder was removed under a name of passing: it counts as removed from where it came from."""
+    """Note that the holder of a lineage was removed under a temporary name: the place that it came from counts as
+    removed."""
     db.execute("UPDATE departed SET removed = 1 WHERE lineage = ?", (lineage,))

@@ -1,4 +1,4 @@
-"""Reading names, versions and documents: every query is a walk along an index."""
+"""Query names, versions and documents. Every query is a walk along an index."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from kgfs.stores.journal.rows import DOCUMENT, NAME, VERSION, Connect, Row, docu
 
 
 class SqliteNames:
-    """The contract's ``Names`` on whatever connection ``connect`` gives: a thread's own for the callers, the writer's
-    for the checks."""
+    """The contract's ``Names`` on the connection that ``connect`` returns: each thread's own for callers of the
+    journal, the writer's for checks."""
 
     def __init__(self, connect: Connect) -> None:
         self._connect = connect
@@ -177,7 +177,7 @@ class SqliteNames:
         return [document_from(row) for row in self._db.execute(sql, (ontology_id, limit)).fetchall()]
 
     def predecessors(self, doc_id: str) -> list[str]:
-        # CROSS JOIN keeps SQLite to this order; it knows nothing of how few rows each step gives.
+        # CROSS JOIN keeps SQLite to this order; SQLite does not know how few rows each step gives.
         sql = (
             "SELECT DISTINCT shown.doc_id FROM name"
             " CROSS JOIN shown ON shown.lineage = name.lineage"

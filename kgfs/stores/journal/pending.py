@@ -1,4 +1,4 @@
-"""Commits on their way to the disk, for those who cannot wait for it themselves, as an event loop cannot."""
+"""Report to callbacks when commits are durable, for callers that cannot block, such as an event loop."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Done = Callable[[KgfsError | None], None]
 
 
 class Durable:
-    """The contract's ``Pending`` of what is durable already, or never will be."""
+    """The contract's ``Pending`` of facts that are durable already, or that are never synced."""
 
     durable = True
 
@@ -22,20 +22,23 @@ class Durable:
 
 
 class Awaited:
-    """The contract's ``Pending`` of what is only done once somebody waits for it, in a thread of its own: a server that is
-    silent may keep it for long, and nobody else is to find no thread for that."""
+    """The contract's ``Pending`` of work that runs only when ``then`` is called, in a thread of its own.
+
+    The own thread keeps a silent server, which may delay the work for long, from using up the threads of other
+    callers."""
 
     durable = False
 
     def __init__(self, do: Callable[[], object]) -> None:
-        """``do`` raises what ``then`` is to tell."""
+        """``do`` performs the work. A KgfsError that it raises is passed to the callback of ``then``."""
         self._do = do
 
     def then(self, done: Done) -> None:
         threading.Thread(target=self._run, args=(done,), name="kgfs-await", daemon=True).start()
 
     def _run(self, done: Done) -> None:
-        failure: KgfsError | None = StoreError("It was not done.")  # whatever else happens, who waits is told
+        # The callback is called even if another exception ends the thread.
+        failure: KgfsError | None = StoreError("It was not done.")
         try:
             self._do()
             failure = None
@@ -46,7 +49,7 @@ class Awaited:
 
 
 class Coming:
-    """The contract's ``Pending`` of a commit by its number."""
+    """The contract's ``Pending`` of a commit, by its number."""
 
     __slots__ = ("_commit", "_is_durable", "_tell")
 
@@ -64,8 +67,8 @@ class Coming:
 
 
 class Telling:
-    """Waits for commits in a thread of its own, which starts with the first: all that come while the disk is busy share
-    the next sync. Any thread may call."""
+    """Waits for commits in a background thread and calls back. The thread starts with the first request. Requests
+    that arrive while the disk is busy share the next sync. Any thread may call."""
 
     def __init__(self, wait_for: Callable[[int], None]) -> None:
         """``wait_for(commit)`` returns when that commit, and every one before it, is durable."""
@@ -80,7 +83,7 @@ class Telling:
         self._asked.put((commit, done))
 
     def close(self) -> None:
-        """Everybody who asked is told. Nobody may ask any more."""
+        """Answer every request that was made, then end the thread. No request may follow."""
         if self._thread is not None:
             self._asked.put(None)
             self._thread.join()

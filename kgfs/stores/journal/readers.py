@@ -1,4 +1,4 @@
-"""One reading connection for each thread, so that reads run inline and wait for nobody."""
+"""One reading connection for each thread, so that reads run inline and wait for no other thread."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ class Readers:
         self._lock = threading.Lock()
 
     def mine(self) -> sqlite3.Connection:
-        """The calling thread's connection."""
+        """Return the calling thread's connection. The first call of a thread opens it and closes those of ended
+        threads."""
         db: sqlite3.Connection | None = getattr(self._local, "db", None)
         return db if db is not None else self._open()
 
@@ -31,7 +32,7 @@ class Readers:
         return db
 
     def close(self) -> None:
-        """No thread may be reading."""
+        """Close all connections. No thread may be reading."""
         with self._lock:
             for _, db in self._all:
                 db.close()

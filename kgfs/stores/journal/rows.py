@@ -1,4 +1,4 @@
-"""Rows of the journal's tables as the words of ``domain``."""
+"""Convert rows of the journal's tables to the types of ``domain``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of a journal, and connections to them."""
+"""The tables of a journal, and how connections to them are opened."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from kgfs.stores.migrations import bring_up, newest
 from kgfs.stores.wal import BUSY_SECONDS, use_wal
 
 VERSION = 1
-"""The format that SCHEMA makes. It is never changed; what is added is a migration."""
+"""The format that SCHEMA makes. SCHEMA is never changed; additions are migrations."""
 WAL_BYTES_KEPT = 64 << 20
 WAL_PAGES = 64_000
-"""From which a writer copies the WAL to the database itself, should nobody have done it beside the writers."""
+"""Length of the WAL, in pages, from which a writer itself copies the WAL to the database, if no checkpoint has been
+made beside the writers."""
 
 SCHEMA = """
 CREATE TABLE entry (                        -- the front of the ledger
@@ -172,14 +173,14 @@ CREATE INDEX job_working ON job (kind, ontology) WHERE state = 'working';
 """
 
 MIGRATIONS: tuple[str, ...] = (
-    # What was decided about the content of a path, and why.
+    # The decision about the content of a path, and its reason.
     """
 ALTER TABLE name ADD COLUMN decision TEXT NOT NULL DEFAULT '';
 ALTER TABLE name ADD COLUMN reason TEXT NOT NULL DEFAULT '';
 ALTER TABLE version ADD COLUMN decision TEXT NOT NULL DEFAULT '';
 ALTER TABLE version ADD COLUMN reason TEXT NOT NULL DEFAULT '';
 """,
-    # Searches that are listed.
+    # Saved searches.
     """
 CREATE TABLE search (
     ontology TEXT NOT NULL,                 -- '' for the mount's root
@@ -219,7 +220,7 @@ CREATE INDEX trash_key ON trash (key);
 CREATE INDEX version_key ON version (key);
 CREATE INDEX name_key ON name (key) WHERE place = 'garage';
 """,
-    # What a reading was asked for with, and what the newest one can be compared with.
+    # The options that a reading was requested with, and the earlier Reading that the newest one can be compared with.
     """
 ALTER TABLE job ADD COLUMN strategy TEXT NOT NULL DEFAULT '';
 ALTER TABLE job ADD COLUMN extractor TEXT NOT NULL DEFAULT '';
@@ -229,15 +230,16 @@ CREATE INDEX job_run ON job (run, since) WHERE run != '';
 ALTER TABLE document ADD COLUMN former_reading TEXT NOT NULL DEFAULT '';
 ALTER TABLE document ADD COLUMN former_decisions TEXT NOT NULL DEFAULT '';
 """,
-    # How many live names have a document, and when that last changed: evidence shows them all.
+    # The number of live names of a document and the time of its last change, since evidence shows all names.
     """
 ALTER TABLE document ADD COLUMN names INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE document ADD COLUMN named_at INTEGER NOT NULL DEFAULT 0;
 UPDATE document SET names = (SELECT count(*) FROM name WHERE name.doc_id = document.doc_id AND name.doc_id != '');
 """,
-    # Whether an original is still wanted.
+    # Finds the documents of an original, to tell whether it is still wanted.
     "CREATE INDEX document_key ON document (key)",
-    # What was decided before that was kept, as far as the facts are at hand: a version's deposit is its fact's number.
+    # Fills in decisions made before they were stored, as far as their facts are still here: a version's deposit is the
+    # number of its fact.
     """
 UPDATE version SET
     decision = coalesce((SELECT json_extract(CAST(body AS TEXT), '$.decision') FROM entry WHERE seq = deposit), ''),
@@ -247,7 +249,7 @@ UPDATE name SET (decision, reason) = (
     SELECT decision, reason FROM version WHERE version.lineage = name.lineage AND version.n = name.version
 ) WHERE decision = '' AND settled = 1 AND version > 0;
 """,
-    # What ontologies were called that are no more.
+    # The names of removed ontologies.
     """
 CREATE TABLE removed_ontology (
     id TEXT PRIMARY KEY,
@@ -257,7 +259,7 @@ CREATE TABLE removed_ontology (
     made_at INTEGER NOT NULL
 ) WITHOUT ROWID;
 """,
-    # Homes that share a ledger: who recorded a fact, how to take it back, and which numbers were given anew.
+    # Homes that share a ledger: the session of a fact, the SQL that undoes it, and the ranges of renumbered facts.
     """
 ALTER TABLE entry ADD COLUMN session TEXT NOT NULL DEFAULT '';
 ALTER TABLE shipped ADD COLUMN sharing INTEGER NOT NULL DEFAULT 0;
@@ -273,28 +275,29 @@ CREATE TABLE renumbered (                   -- who followed the feed to a number
 );
 CREATE INDEX version_conflict ON version (minted_at) WHERE decision = 'conflict';
 """,
-    # Homes that share a ledger: what was taken back though the ledger may have it.
+    # Homes that share a ledger: facts that were withdrawn although the ledger may have them.
     """
 CREATE TABLE withdrawn (
     seq INTEGER PRIMARY KEY,
     body BLOB NOT NULL
 );
 """,
-    # Homes with a graph each that share a ledger: the last fact of others that changed theirs.
+    # Homes with a graph each on one ledger: the last fact by which another home changed its graph.
     """
 ALTER TABLE shipped ADD COLUMN changed_elsewhere INTEGER NOT NULL DEFAULT 0;
 """,
-    # Homes that share a ledger: folders made here that are one with those of others, for who holds one open.
+    # Homes that share a ledger: folders made here that were merged into those of other homes. A process may hold such a
+    # folder open.
     """
 CREATE TABLE united (
     id INTEGER PRIMARY KEY,
     into_id INTEGER NOT NULL
 );
 """,
-    # Facts have tags in entries and ledger. A kgfs that only knows the names of before refuses this format.
+    # Entries name facts by tags since this format. A kgfs that only knows the earlier names refuses the file.
     "",
 )
-"""What was added since; see ``kgfs.stores.migrations`` for the rules."""
+"""The migrations since SCHEMA, in order; see ``kgfs.stores.migrations`` for the rules."""
 
 
 def names_format() -> int:
@@ -303,7 +306,7 @@ def names_format() -> int:
 
 
 class Reading(sqlite3.Connection):
-    """A connection that cannot write and raises the project's errors."""
+    """A read-only connection that raises the project's errors in place of SQLite's."""
 
     path: Path
 
@@ -315,7 +318,7 @@ class Reading(sqlite3.Connection):
 
 
 def connect_to_read(path: Path) -> Reading:
-    """A connection in autocommit mode; use from one thread at a time."""
+    """Return a new read-only connection in autocommit mode. Use it from one thread at a time."""
     db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, factory=Reading)
     db.path = path
     db.execute("PRAGMA query_only=1")
@@ -323,9 +326,12 @@ def connect_to_read(path: Path) -> Reading:
 
 
 def prepare(path: Path, *, durable: bool) -> sqlite3.Connection:
-    """The writing connection to a journal, in autocommit mode; use from one thread at a time. The file is made if it is
-    not there, 0600 whatever the umask. Commits are not synced (see :mod:`.syncing`); ``durable`` keeps them in order on the
-    disk, so that a power failure loses the newest only."""
+    """Open the writing connection to a journal, in autocommit mode. Use it from one thread at a time.
+
+    The file is created with mode 0600, whatever the umask, if it does not exist, and migrated to the newest format.
+    Commits are not synced here (see :mod:`.syncing`). With ``durable``, SQLite keeps them in order on the disk, so a
+    power failure loses only the newest. Raises FullError or StoreError if the disk or the database fails, StoreError
+    if a newer kgfs wrote the file."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not path.exists():
@@ -348,7 +354,8 @@ def prepare(path: Path, *, durable: bool) -> sqlite3.Connection:
 
 
 def _fill(db: sqlite3.Connection) -> int:
-    """Make the tables if there are none, and add what an older file lacks; the format it has then."""
+    """Create the tables if there are none, apply the missing migrations, and return the format of the file
+    afterwards."""
     use_wal(db)
     db.execute("BEGIN IMMEDIATE")
     try:
@@ -362,7 +369,7 @@ def _fill(db: sqlite3.Connection) -> int:
 
 
 def _make(path: Path) -> None:
-    """An empty file, its name synced. SQLite gives its -wal and -shm files the mode of the database."""
+    """Create an empty file and sync its name. SQLite gives its -wal and -shm files the mode of the database."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         os.fchmod(descriptor, 0o600)
@@ -376,7 +383,8 @@ def _make(path: Path) -> None:
 
 
 def typed(error: sqlite3.Error | UnicodeDecodeError, path: Path) -> StoreError:
-    """The project's error for the database's. Text that is none, in a complaint of SQLite's too, is damage."""
+    """Return the project's error for an error of SQLite. Text that is not UTF-8, also in SQLite's own message, counts
+    as damage."""
     code = getattr(error, "sqlite_errorcode", 0)
     if code & 0xFF == sqlite3.SQLITE_FULL or code == sqlite3.SQLITE_IOERR_SHMSIZE:
         return FullError(f"{path}: no space left on the device. Free space, then try again.")

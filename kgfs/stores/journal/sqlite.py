@@ -1,4 +1,6 @@
-"""The journal in one SQLite file: WAL, synced as :mod:`.syncing` says, any number of threads and processes."""
+"""The journal in one SQLite file in WAL mode, synced as :mod:`.syncing` describes. Any number of threads and
+processes may use it.
+"""
 
 from __future__ import annotations
 
@@ -53,13 +55,14 @@ REMOVING = (
     Settled,
     VersionMinted,
 )
-"""Facts that may use the disk reserve: they remove, or say that bytes have left the inbox, and those are in the garage then."""
+"""Facts that may use the disk reserve. They remove something, or move bytes from the inbox to the garage."""
 KEPT_ENTRIES = 10_000
-"""Entries that stay for the change feed after the ledger has them."""
+"""The number of newest entries that are kept for the change feed after the ledger has them."""
 
 
 class SqliteJournal:
-    """The contract's ``Journal``. Without a path it lives as long as the object, in a temporary folder, unsynced."""
+    """The contract's ``Journal``. Without a path it lives in a temporary folder, unsynced, until the object is
+    collected."""
 
     def __init__(self, path: Path | None) -> None:
         durable = path is not None
@@ -156,7 +159,7 @@ class SqliteJournal:
             db.execute("UPDATE shipped SET upto = max(upto, min(?, ?))", (upto, _newest(db)))
             _trim(db)
 
-        self._writer.run_removing(work, synced=False)  # what is shipped twice is skipped
+        self._writer.run_removing(work, synced=False)  # the ledger skips entries that are shipped twice
 
     def replay(self, entries: Iterator[tuple[int, bytes]]) -> int:
         def work(db: sqlite3.Connection) -> int:
@@ -256,7 +259,7 @@ class SqliteJournal:
         rows = self._readers.mine().execute(sql, (limit,)).fetchall()
         entries = [body for _, _, body in rows if body is not None]
         if entries:
-            self._writer.sync()  # the ledger must not be ahead of the journal after a power failure
+            self._writer.sync()  # after a power failure the ledger must not be ahead of the journal
         return rows[0][0], entries
 
     def confirmed(self) -> int:
@@ -268,7 +271,7 @@ class SqliteJournal:
             return before != self._seen
 
     def _data_version(self) -> int:
-        # It moves for commits of every other connection, and this one never commits.
+        # The value changes with commits of every other connection; this connection never commits.
         version: int = self._watch.execute("PRAGMA data_version").fetchone()[0]
         return version
 
@@ -294,7 +297,7 @@ def _newest(db: sqlite3.Connection) -> int:
 
 
 def _trim(db: sqlite3.Connection) -> None:
-    """What the ledger has leaves, but for the newest."""
+    """Delete the entries that the ledger has, except for the newest ``KEPT_ENTRIES``."""
     db.execute("DELETE FROM entry WHERE seq <= (SELECT min(upto, ?) FROM shipped)", (_newest(db) - KEPT_ENTRIES,))
 
 

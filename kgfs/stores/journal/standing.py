@@ -1,8 +1,9 @@
-"""Where a document stands, and what is owed because of it: both follow from who names it, how its last reading ended,
-whether the graph has it and what its successors wait for.
+"""Derive the state of documents and their jobs from the tables.
 
-A document that is named is read, once. One that is named no more has no reading owed; while the graph has it, either
-the publication of a successor takes it out (until then it is stale), or it is owed a ``forget``.
+Both follow from the live names of a document, the end of its last reading, its presence in the graph and the state of
+its successors. A document with a live name is read once. A document without one has no ``read`` job. While the graph
+shows such a document, either the publication of a successor takes it out (until then it is stale), or it gets a
+``forget`` job.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ from collections.abc import Iterable
 from kgfs.domain.documents import State
 
 FORGET_AFTER = 2_000_000_000
-"""Nanoseconds between the loss of the last name and the forgetting: an editor's save in passing owes nothing."""
+"""Nanoseconds between the loss of the last name and the forgetting, so that an editor's temporary removal during a
+save forgets nothing."""
 
 _STAYS = """
 SELECT EXISTS (SELECT 1 FROM tombstone WHERE doc_id = ?1) OR EXISTS (SELECT 1 FROM forgetting_document WHERE doc_id = ?1)
 """
-"""No ``forget`` is owed: its knowledge stays without a name, or leaves with others that are forgotten together."""
+"""Documents that get no ``forget`` job: their knowledge stays without a name (tombstone), or leaves together with the
+other documents of a forgetting."""
 _TRASHED = """
 SELECT EXISTS (
     SELECT 1 FROM version WHERE doc_id = ?
@@ -42,7 +45,8 @@ SELECT EXISTS (
 
 
 def of_lineage(db: sqlite3.Connection, lineage: int) -> set[str]:
-    """The documents whose standing can depend on who holds this lineage: those the graph has, and the newest."""
+    """Return the documents whose state can depend on the holder of this lineage: those that the graph shows, and the
+    newest."""
     newest = (
         "SELECT doc_id FROM (SELECT doc_id FROM version WHERE lineage = ?1 AND doc_id != '' ORDER BY n DESC LIMIT 1)"
     )
@@ -51,7 +55,7 @@ def of_lineage(db: sqlite3.Connection, lineage: int) -> set[str]:
 
 
 def of_holders(db: sqlite3.Connection, doc_id: str) -> set[str]:
-    """The documents whose standing can depend on this one's: those of the lineages in which it is the newest."""
+    """Return the documents whose state can depend on this one's: those of the lineages in which it is the newest."""
     found = {doc_id}
     sql = "SELECT lineage FROM name WHERE doc_id = ? AND doc_id != ''"
     for (lineage,) in db.execute(sql, (doc_id,)).fetchall():
@@ -60,7 +64,8 @@ def of_holders(db: sqlite3.Connection, doc_id: str) -> set[str]:
 
 
 def owe_reading(db: sqlite3.Connection, doc_id: str, seq: int) -> None:
-    """Deposit the document anew: its job is that of the fact ``seq``, whatever was owed before."""
+    """Deposit the document anew: set its deposit to the fact ``seq`` and replace its ``read`` job, whatever the queue
+    had before."""
     db.execute("UPDATE document SET deposit = ?, reason = '' WHERE doc_id = ?", (seq, doc_id))
     db.execute(
         "INSERT OR REPLACE INTO job (kind, doc_id, ontology, deposit)"
@@ -75,15 +80,15 @@ def enter_graph(db: sqlite3.Connection, doc_id: str) -> None:
 
 
 def leave_graph(db: sqlite3.Connection, doc_id: str) -> None:
-    """Its Reading stays known, for a revival."""
+    """Note that the graph no longer shows the document. Its Reading stays known, for a revival."""
     db.execute("UPDATE document SET shown = 0, ended = '', commit_id = '' WHERE doc_id = ?", (doc_id,))
     db.execute("DELETE FROM shown WHERE doc_id = ?", (doc_id,))
 
 
 def review(db: sqlite3.Connection, doc_ids: Iterable[str], seq: int, at: int) -> None:
-    """Bring jobs and states of these documents in line with who names them after the fact ``seq``."""
+    """Bring the jobs and states of these documents in line with their live names after the fact ``seq``."""
     named = {doc_id: _named(db, doc_id) for doc_id in doc_ids if doc_id}
-    # Whether a predecessor waits depends on its successor's job, so the named come first.
+    # The state of a predecessor depends on its successor's job, so documents with live names come first.
     for doc_id in [doc_id for doc_id in sorted(named) if named[doc_id]]:
         if _review_named(db, doc_id, seq):
             named |= {other: _named(db, other) for other in of_holders(db, doc_id)}
@@ -96,13 +101,13 @@ def review(db: sqlite3.Connection, doc_ids: Iterable[str], seq: int, at: int) ->
 
 
 def _named(db: sqlite3.Connection, doc_id: str) -> int:
-    """How many live names have it."""
+    """Return the number of live names of the document."""
     names: int = db.execute("SELECT count(*) FROM name WHERE doc_id = ? AND doc_id != ''", (doc_id,)).fetchone()[0]
     return names
 
 
 def _review_named(db: sqlite3.Connection, doc_id: str, seq: int) -> bool:
-    """Whether a reading had to be owed."""
+    """Update the jobs of a document with live names. Return whether a ``read`` job had to be enqueued."""
     db.execute("UPDATE document SET removed_at = 0 WHERE doc_id = ? AND removed_at != 0", (doc_id,))
     db.execute("DELETE FROM job WHERE kind = 'forget' AND doc_id = ?", (doc_id,))
     db.execute("DELETE FROM tombstone WHERE doc_id = ?", (doc_id,))
@@ -135,14 +140,14 @@ def _review_unnamed(db: sqlite3.Connection, doc_id: str, seq: int, at: int) -> N
 
 
 def set_state(db: sqlite3.Connection, doc_id: str) -> None:
-    """Say the state that follows from the rows, and count it."""
+    """Store the state that follows from the tables, and update the counts of documents by state."""
     sql = (
         "SELECT ontology, state, ended, shown, EXISTS (SELECT 1 FROM job WHERE kind = 'read' AND doc_id = ?1),"
         " EXISTS (SELECT 1 FROM job WHERE kind = 'forget' AND doc_id = ?1),"
         " EXISTS (SELECT 1 FROM name WHERE name.doc_id = ?1 AND name.doc_id != '') FROM document WHERE doc_id = ?1"
     )
     found = db.execute(sql, (doc_id,)).fetchone()
-    if found is None:  # a job of a document that nobody knows, which only damage makes
+    if found is None:  # a job without a document, which only damage can cause
         return
     ontology, before, ended, shown, reading, forgetting, named = found
     if reading:

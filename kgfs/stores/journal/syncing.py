@@ -1,9 +1,9 @@
-"""When commits reach the disk: at once for those who wait, together; within half a second for the others.
+"""Sync commits to the disk: at once and together for calls that wait, within half a second for the others.
 
-SQLite commits to its WAL without syncing (``synchronous=NORMAL``); the sync is made here, outside its write lock. So
-commits go on while one is under way, and the next covers them all. A WAL is recovered as far as its frames are whole,
-in order: a power failure loses the newest commits at most, and a synced commit makes all before it durable, those of
-other processes too.
+SQLite commits to its WAL without syncing (``synchronous=NORMAL``); the sync is made here, outside SQLite's write
+lock. So commits go on during a sync, and the next sync covers them all. SQLite recovers the frames of a WAL in order,
+as far as they are whole. So a power failure loses at most the newest commits, and a synced commit makes all commits
+before it durable, those of other processes too.
 """
 
 from __future__ import annotations
@@ -19,21 +19,23 @@ from kgfs.stores.journal.contract import Pending
 from kgfs.stores.journal.pending import Coming, Telling
 
 SOON = 0.5
-"""Seconds until a commit is synced that nobody waits for; the promise is one second."""
+"""Seconds until a commit is synced that no call waits for; the contract promises one second."""
 CHECKPOINT_AFTER = 500
 """Commits after which the WAL is copied to the database, beside the writers."""
 LARGE = 8_000
-"""Pages of a WAL that is copied to its end while writers wait, so that it starts anew: only then does it stop growing."""
+"""Pages of a WAL from which it is copied to its end while writers wait, so that the WAL starts anew: only then does
+it stop growing."""
 
 
 class WalSync:
-    """Of one writing connection's commits, numbered from 1. Any thread may call. It starts a thread while there is
-    something to do later, and none that keeps a process from ending."""
+    """Syncs the commits of one writing connection, numbered from 1. Any thread may call. The object starts a daemon
+    thread while something is to be done later."""
 
     def __init__(self, path: Path, connect: Callable[[], sqlite3.Connection]) -> None:
-        """``path`` is the database, its WAL exists and stays while the writing connection is open."""
+        """``path`` is the database. Its WAL must exist, and stays while the writing connection is open. ``connect``
+        opens a connection for checkpoints."""
         self.turn = threading.Lock()
-        """Held by whoever writes to the connection."""
+        """The lock that a thread holds while it writes to the connection."""
         self._path = path
         self._connect = connect
         self._committed = self._synced = self._checkpointed = 0
@@ -50,20 +52,20 @@ class WalSync:
             raise from_os_error(error, str(path)) from error
 
     def committed(self) -> int:
-        """Note one more commit; its number. One thread at a time."""
+        """Count one more commit and return its number. Call this from one thread at a time."""
         self._committed += 1
         return self._committed
 
     def pending(self, commit: int) -> Pending:
-        """That commit, for one who cannot wait for it."""
+        """Return the commit as a ``Pending``, for callers that cannot block."""
         return Coming(commit, self.is_durable, self._telling.tell)
 
     def is_durable(self, commit: int) -> bool:
         return commit <= self._synced
 
     def wait_for(self, commit: int) -> None:
-        """Return once that commit is durable. StoreError if the disk fails: it may or may not survive then, and from
-        now on every call fails, since what a sync failed to write is not written by the next one."""
+        """Return once that commit is durable. Raises StoreError if the disk fails. The commit may or may not survive
+        then, and every later sync fails, since the next sync does not write what a failed one did not write."""
         self._wait_for(commit)
         if self._committed - self._checkpointed >= CHECKPOINT_AFTER:
             self.soon()
@@ -74,7 +76,7 @@ class WalSync:
                 self._sync()
 
     def sync(self) -> None:
-        """Make durable what any process has committed until now. StoreError as above."""
+        """Make durable what any process has committed until now. Raises StoreError as ``wait_for`` does."""
         with self._syncing:
             self._sync()
 
@@ -90,7 +92,7 @@ class WalSync:
         self._synced = goal
 
     def soon(self) -> None:
-        """See to it that what is committed becomes durable within a second."""
+        """Make the present commits durable within a second, in a background thread. Returns at once."""
         with self._later:
             if self._sleeper is None and not self._stop.is_set():
                 self._sleeper = threading.Thread(target=self._tidy, name="kgfs-journal-sync", daemon=True)
@@ -109,18 +111,19 @@ class WalSync:
         return self._committed > self._synced or self._committed - self._checkpointed >= CHECKPOINT_AFTER
 
     def _tidy_once(self) -> bool:
-        """Whether nothing more is to be tried."""
+        """Sync, and checkpoint if it is time. Return True if the disk failed and no further attempt makes sense."""
         try:
             self._wait_for(self._committed)
             if self._committed - self._checkpointed >= CHECKPOINT_AFTER:
                 self._checkpointed = self._committed
                 self._checkpoint()
         except (StoreError, sqlite3.Error):
-            return True  # told to the next who waits for a sync; a checkpoint SQLite makes itself when it is late
+            return True  # the next call that waits for a sync gets the error; SQLite makes a late checkpoint itself
         return False
 
     def _checkpoint(self) -> None:
-        """Writers go on meanwhile: the sync of the database may wait long for what other programs write."""
+        """Copy the WAL to the database while writers go on: the sync of the database may wait long for other
+        programs' writes."""
         db = self._connect()
         try:
             pages = db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1]
@@ -131,7 +134,7 @@ class WalSync:
             db.close()
 
     def close(self) -> None:
-        """Everything is durable, or StoreError. Nobody may commit any more."""
+        """Make everything durable and close the WAL, or raise StoreError. No commit may follow."""
         self._telling.close()
         self._stop.set()
         with self._later:

@@ -1,4 +1,6 @@
-"""Group commit: calls that come while another commits share one transaction, and those that wait for the disk one sync."""
+"""Group commit: calls that arrive during a commit share the next transaction, and calls that wait for the disk share
+one sync.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +23,12 @@ from kgfs.stores.wal import BUSY_SECONDS
 
 BULK_KIB = 256 << 10
 MOMENT = 0.002
-"""Seconds to wait for the turn of another thread where nobody may wait: one commit ends in that time, while handing the
-work to yet another thread would make those that come next find that one at work, and so on."""
+"""Seconds that a call which must not block waits for the turn of another thread. A commit normally ends in that time.
+Handing the work to another thread instead would make the next calls find that thread at work, and so on."""
 SLOW = 0.05
-"""Seconds for a commit, from which the disk keeps even those waiting who only write to the memory it is written from."""
+"""Seconds for a commit from which the disk counts as slow: then it delays even writes to the page cache."""
 REST = 0.25
-"""Seconds for which nobody then commits who may not wait."""
+"""Seconds after a slow commit during which calls that must not block do not commit."""
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
@@ -46,13 +48,13 @@ class _Request(Generic[T]):
 class Writer:
     """Runs pieces of work on the one writing connection. Any thread may call.
 
-    Whoever comes first does the work of all who came while the disk was busy with those before; no thread of its own,
-    so a lone caller pays no switch of threads, and nothing is left running when the process ends. The event loop of a
-    mount commits here itself (:meth:`run_at_once`): the many threads that it would hand its changes to would take the
-    interpreter from each other at every statement."""
+    The first caller to get the turn does the work of all callers that came while the disk was busy with the work
+    before. There is no writing thread, so a lone caller pays for no thread switch, and nothing is left running when
+    the process ends. The event loop of a mount commits here itself (:meth:`run_at_once`): many threads that did its
+    changes instead would take the interpreter from each other at every statement."""
 
     def __init__(self, db: sqlite3.Connection, path: Path, syncing: WalSync | None) -> None:
-        """``syncing`` makes commits durable; without it nothing is."""
+        """``syncing`` makes commits durable; without it no commit is."""
         self._db = db
         self._path = path
         self._reserve = DiskReserve(path.parent)
@@ -60,23 +62,28 @@ class Writer:
         self._turn = syncing.turn if syncing is not None else threading.Lock()
         self._waiting: deque[_Request[object]] = deque()
         self._patient = True
-        """Whether the connection waits for those of other processes."""
+        """Whether the connection waits for write locks of other processes."""
         self._slow_until = 0.0
         self.commits = 0
-        """Transactions so far, also those that failed."""
+        """Transactions so far, including failed ones."""
 
     def run_removing(self, work: Work[T], *, synced: bool = True) -> T:
-        """As :meth:`run`, for work that removes, or that removing waits for: it may use the disk reserve."""
+        """Run work as :meth:`run` does, with the disk reserve if needed. For work that removes something, or that a
+        removal waits for."""
         return self._reserve.run(lambda: self.run(work, synced=synced), self._copy_log)
 
     def _copy_log(self) -> None:
-        """Copy the WAL to the database, so that the next commit uses its pages again, in place of new ones."""
-        with self._turn, suppress(sqlite3.Error):  # the commit that follows tells what the disk refuses
+        """Copy the WAL to the database, so that the next commit reuses its pages in place of new ones."""
+        with self._turn, suppress(sqlite3.Error):  # the commit that follows reports what the disk refuses
             self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def run(self, work: Work[T], *, synced: bool = True) -> T:
-        """What ``work`` returns, once its changes are durable; its error, with none of its changes made. Not ``synced``
-        they survive the end of every process at once, and a power failure within a second."""
+        """Run ``work`` in a transaction and return its result once its changes are durable. Raises the error of
+        ``work``, with none of its changes made.
+
+        Without ``synced`` the call does not wait for the disk: the changes survive the end of every process at once,
+        and a power failure within a second. Blocks while other threads or processes write. Raises FullError or
+        StoreError if the disk fails."""
         request = _Request(work)
         self._waiting.append(request)  # type: ignore[arg-type]
         with self._turn:
@@ -101,9 +108,12 @@ class Writer:
         return request.result  # type: ignore[return-value]
 
     def run_at_once(self, work: Work[T]) -> Pending | None:
-        """The same, committed and not waited for; its changes are durable within a second in any case. None, and nothing
-        was done, where another process is writing, another thread for longer than a moment, or the disk was slow just
-        now. Quick: it writes to the memory that the kernel keeps of the WAL."""
+        """Run ``work`` in a transaction as :meth:`run` does, without waiting for the disk. The changes are durable
+        within a second in any case.
+
+        Returns None, with nothing done, where another process is writing, another thread keeps the turn for longer
+        than ``MOMENT``, or the disk was slow just now. Quick: it writes only to the kernel's page cache of the WAL.
+        """
         began = time.monotonic()
         if began < self._slow_until or not self._turn.acquire(timeout=MOMENT):
             return None
@@ -128,7 +138,8 @@ class Writer:
         return self._syncing.pending(request.commit)
 
     def _begin(self, *, patient: bool) -> bool:
-        """Whether a transaction began; only one who is not patient can find that another process is writing."""
+        """Begin a transaction and return whether it began. Without ``patient`` it returns False if another process is
+        writing; with ``patient`` it waits up to ``BUSY_SECONDS``."""
         if patient != self._patient:
             self._db.execute(f"PRAGMA busy_timeout={int(BUSY_SECONDS * 1000) if patient else 0}")
             self._patient = patient
@@ -141,12 +152,13 @@ class Writer:
         return True
 
     def sync(self) -> None:
-        """Everything that any process has committed is durable when this returns."""
+        """Make durable what any process has committed until now. Blocks."""
         if self._syncing is not None:
             self._syncing.sync()
 
     def _commit(self, batch: list[_Request[object]], *, begun: bool = False) -> None:
-        """``begun`` tells that the transaction has begun."""
+        """Run a batch of requests in one transaction and mark each as done, with its result or error. ``begun`` tells
+        that the transaction has begun already."""
         try:
             begun = begun or self._begin(patient=True)
             if len(batch) == 1:
@@ -162,7 +174,7 @@ class Writer:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             if begun and len(batch) > 1:
-                # The disk refused all of them together; each may still fit alone.
+                # The disk refused the requests together; each may still fit alone.
                 for request in batch:
                     self._commit([request])
                 return
@@ -180,13 +192,13 @@ class Writer:
             request.result = request.work(self._db)
         except sqlite3.Error:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever ails one call is its caller's, not that of those beside it
+        except Exception as error:  # noqa: BLE001 - the caller gets it; the rest of the batch goes on
             request.error = error
             self._db.execute(undo)
 
     @contextmanager
     def in_bulk(self) -> Iterator[None]:
-        """For one large piece of work: more memory while it lasts, and nothing left in the WAL for those who follow."""
+        """Prepare for one large piece of work: use more memory while it lasts, and empty the WAL afterwards."""
         with self._turn:
             self._db.execute(f"PRAGMA cache_size={-BULK_KIB}")
         try:
