@@ -32,6 +32,7 @@ def inline(call: Callable[[], T]) -> T:
 
 
 def is_inline() -> bool:
+    """Return whether the calling thread is inside :func:`inline`."""
     return _HERE.inline
 
 

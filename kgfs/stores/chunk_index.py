@@ -102,4 +102,5 @@ class ChunkIndex:
         ]
 
     def close(self) -> None:
+        """Close the file. Idempotent. No other thread may be reading."""
         self._database.close()

@@ -7,6 +7,8 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
+    """A kind of damage; the value is its name for people."""
+
     MISSING_ORIGINAL = "missing original"
     ROTTEN_ORIGINAL = "rotten original"
     MISSING_PART = "missing part of a reading"
@@ -67,7 +69,7 @@ REMEDIES: dict[Kind, str] = {
     Kind.LEFT_WAITING: "takes room and nothing else; --repair removes it",
     Kind.BAD_SNAPSHOT: "new homes pass it over; --repair removes it",
 }
-"""What a repair would do for each kind, or could not do."""
+"""The remedy for each kind, for people: what a repair does, or what else helps."""
 
 HARMLESS = frozenset({Kind.LEFT_INBOX, Kind.LEFT_UPLOAD, Kind.LEFT_CACHE, Kind.LEFT_WAITING, Kind.BAD_SNAPSHOT})
 """Kinds of leftovers of killed processes that nothing refers to and that are no sign of a loss. Orphan objects and
@@ -87,8 +89,10 @@ class Damage:
 
     @property
     def remedy(self) -> str:
+        """The remedy, for people."""
         return REMEDIES[self.kind]
 
     @property
     def harmless(self) -> bool:
+        """Whether the damage is a leftover that is no sign of a loss."""
         return self.kind in HARMLESS

@@ -116,6 +116,7 @@ class Database:
         return held
 
     def rows(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
+        """Return all rows of a query, read by the calling thread's connection."""
         try:
             return self._mine().cursor.execute(sql, parameters).fetchall()
         except _DRIVER_ERRORS as error:
@@ -298,6 +299,7 @@ def typed(error: sqlite3.Error | UnicodeEncodeError | UnicodeDecodeError, path: 
 
 
 def is_damaged(error: BaseException) -> bool:
+    """Return whether an error of the driver means that the file is damaged or not a database."""
     return _is(error, "SQLITE_CORRUPT", "SQLITE_NOTADB")
 
 
@@ -349,6 +351,8 @@ def _may_be_copied(path: Path) -> bool:
 
 
 def empty_log(connection: sqlite3.Connection, path: Path) -> None:
+    """Checkpoint all commits into the file and truncate its log. Raises BusyError if readers keep the log in use
+    for BUSY_SECONDS."""
     busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     if busy:
         raise BusyError(

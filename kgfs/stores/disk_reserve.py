@@ -47,6 +47,7 @@ class ReserveState:
 
     @property
     def is_whole(self) -> bool:
+        """Whether nothing of the reserve is missing."""
         return self.held >= self.wanted
 
     def told(self) -> str:
@@ -151,7 +152,7 @@ class _Opened:
         """Change the file to ``wanted`` allocated bytes. It grows in steps, so that a disk with too little space
         gives what it has. Raises OSError at the first step that the disk refuses."""
         found = os.fstat(self._descriptor)
-        # Two processes that freed space at the same time may have left a hole; then all is allocated from the beginning.
+        # Two processes that freed space at the same time may have left a hole; then everything is allocated again.
         held = found.st_size if _allocated(found) == found.st_size else 0
         if found.st_size > wanted:
             os.ftruncate(self._descriptor, wanted)

@@ -13,12 +13,14 @@ from kgfs.stores.log_files import open_log
 
 class ErrorLog:
     """Append to and read the error log. An append is atomic for lines of ordinary length (O_APPEND). Appending
-    never raises, so that an error of the log never hides the error that is logged."""
+    ignores errors of the log file, so that they never hide the error that is logged."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def add(self, where: str, error: BaseException | str, **about: str | int) -> None:
+        """Append an entry: the place ``where`` the error was met, the error or a note, and further fields. Never
+        raises OSError."""
         kind = "Note" if isinstance(error, str) else type(error).__name__
         line = {"at": time.time(), "where": where, "error": kind, "message": str(error), **about}
         try:
@@ -31,6 +33,7 @@ class ErrorLog:
             return
 
     def read(self) -> bytes:
+        """Return the content of the log; empty if there is no file."""
         try:
             return self._path.read_bytes()
         except FileNotFoundError:
@@ -47,10 +50,12 @@ class Trouble:
         self._lasting: object = None
 
     def met(self, error: BaseException) -> None:
+        """Log a failure unless one of the same kind lasts already."""
         kind = AWAY if isinstance(error, AWAY) else type(error)
         if kind is not self._lasting:
             self._log.add(self._where, error)
         self._lasting = kind
 
     def over(self) -> None:
+        """Record that the operation succeeded, so that the next failure is logged."""
         self._lasting = None

@@ -17,6 +17,8 @@ _PAGE = 1000
 
 
 class FoundKind(StrEnum):
+    """The kind of thing that words were resolved to."""
+
     DOCUMENT = "document"
     """A file of documents/, read or not, or a Document that no live file has."""
     FOLDER = "folder"
@@ -25,7 +27,7 @@ class FoundKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What words were resolved to."""
+    """The file, folder, ontology or Document that words were resolved to."""
 
     kind: FoundKind
     ontology: Ontology
@@ -44,6 +46,7 @@ class Found:
 
     @property
     def doc_id(self) -> str:
+        """The id of the Document; '' if there is none."""
         return self.document.doc_id if self.document else ""
 
     def __str__(self) -> str:

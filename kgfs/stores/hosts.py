@@ -33,6 +33,8 @@ _KEY = re.compile(r"hosts/([0-9a-f]{12})/([0-9]+)-([0-9]+)")
 
 @dataclass(frozen=True, slots=True)
 class Host:
+    """A home that shares the garage, with its newest published position."""
+
     id: str
     followed: int
     """The number of the last fact that the home has followed. All purges up to it are carried out."""
@@ -44,6 +46,8 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Purge:
+    """A purge recorded in the ledger. ``documents`` is the number of documents purged."""
+
     fact: int
     documents: int
     at: int

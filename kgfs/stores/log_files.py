@@ -30,6 +30,7 @@ def open_log(path: Path) -> int:
 
 
 def elder(path: Path) -> Path:
+    """Return the path of the rotated log."""
     return path.with_name(f"{path.name}.1")
 
 

@@ -133,7 +133,7 @@ def _advice(run: Path, words: str) -> str:
     )
 
 
-# ------------------------------------------------------------------------------------------- the readings of words
+# ------------------------------------------------------------------------------------------- ways to read the words
 
 
 def _in_a_mount(stores: Stores, run: Path, words: str) -> Iterator[Found]:

@@ -49,6 +49,7 @@ class Pacing:
         self._since = self._last = time.monotonic()
 
     def close(self) -> None:
+        """Close the file descriptor of the WAL. Idempotent."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

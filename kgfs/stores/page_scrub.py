@@ -89,6 +89,8 @@ class _Pages:
         self._seen = bytearray(self._count + 1)
 
     def overwrite(self, roots: list[int]) -> None:
+        """Scrub all pages of the B-trees with these roots and of the free list. Raises StoreError if a page
+        belongs to neither."""
         waiting = list(roots)
         while waiting:
             waiting += self._tree_page(waiting.pop())

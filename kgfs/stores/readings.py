@@ -26,6 +26,8 @@ FOUNDING = ("new", "named")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
+    """One interpretation of one Document: its Text, chunks, verdicts, and the concepts and relationships found."""
+
     doc_id: str
     content_hash: str
     ingest_version: int
@@ -69,9 +71,11 @@ class Reading:
 
     @property
     def key(self) -> str:
+        """The garage key of the Reading."""
         return reading_key(self.doc_id, self.id)
 
     def encode(self) -> bytes:
+        """Return the stored form, JSON. Equal Readings have equal bytes."""
         body = {"format": FORMAT, **_plain(self)}
         for name in ("run", "sections"):
             if not body[name]:
@@ -96,6 +100,7 @@ def _plain(row: Any) -> dict[str, Any]:
 
 
 def reading_key(doc_id: str, reading: str) -> str:
+    """Return the garage key of a Reading."""
     return f"readings/{doc_id}/{reading}.json"
 
 
@@ -157,6 +162,8 @@ def _text_key(doc_id: str, text_sha256: str) -> str:
 
 
 def decode_reading(raw: bytes, key: str) -> Reading:
+    """Return the Reading stored in these bytes. Raises StoreError if they are not a Reading of a format known
+    here."""
     try:
         body: dict[str, Any] = json.loads(raw)
         if body.pop("format") != FORMAT:
@@ -184,6 +191,8 @@ def _concept(body: dict[str, Any]) -> FoundConcept:
 
 @dataclass(frozen=True, slots=True)
 class MatchedConcept:
+    """The concept that a FoundConcept of a Reading was matched to."""
+
     norm: str
     """The norm of the FoundConcept in the Reading."""
     concept_id: str
@@ -200,6 +209,8 @@ class MatchedConcept:
 
 @dataclass(frozen=True, slots=True)
 class MatchedRelationship:
+    """The relationship that a FoundRelationship of a Reading was matched to."""
+
     index: int
     """The index in the Reading's relationships."""
     relationship_id: str
@@ -239,6 +250,7 @@ class Decisions:
         return self.carried_out_as or hashlib.sha256(self.encode()).hexdigest()[:24]
 
     def encode(self) -> bytes:
+        """Return the stored form, JSON. Equal decisions have equal bytes."""
         body = {"format": FORMAT, **_plain(self)}
         if not self.carried_out_as:
             del body["carried_out_as"]  # the commit id is the hash of this encoding
@@ -278,6 +290,8 @@ def decisions_prefix(doc_id: str, reading: str) -> str:
 
 
 def decode_decisions(raw: bytes, key: str) -> Decisions:
+    """Return the decisions stored in these bytes. Raises StoreError if they are not decisions of a format known
+    here."""
     try:
         body: dict[str, Any] = json.loads(raw)
         if body.pop("format") != FORMAT:

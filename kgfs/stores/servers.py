@@ -81,6 +81,7 @@ def is_sayable(key: str) -> bool:
 
 
 def what_is_no_key(setting: str) -> str:
+    """Return the message for a secret that a request header cannot hold."""
     return f"the secret ({setting}) is no key: it has more than one line, or other characters than keys have."
 
 
@@ -150,6 +151,7 @@ def is_encrypted(url: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
+    """Return whether a host name or address is this machine."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

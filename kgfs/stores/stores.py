@@ -31,6 +31,7 @@ class Stores:
     None where the graph is changed before the fact is recorded, because no other home has the same graph."""
 
     def close(self) -> None:
+        """Close all stores."""
         for store in (self.vectors, self.graph, self.journal, self.garage):
             if store is not None:
                 store.close()

@@ -18,8 +18,8 @@ WAITING = "inbox/"
 COPY = "copy-"
 """The prefix of the names of copies in the spool that are being uploaded."""
 LEAVING = "leaving/"
-"""The prefix, followed by the id of the home that deletes them, of originals that no fact refers to any more. The
-home keeps them there until it is certain of that."""
+"""The prefix, followed by the id of the home that deletes them, of originals that no name, version or trash entry
+refers to any more. The home keeps them there until it is certain of that."""
 
 
 def waiting_key(name_id: int, sha256: str) -> str:
@@ -51,8 +51,8 @@ def is_awaited(journal: Journal, key: str) -> bool:
 
 def is_wanted(stores: Stores, key: str) -> bool:
     """Return whether the object ``key``, an original or derived from one, is needed as far as this home knows: a
-    fact promises it, its deletion is pending, its document is known, or it may be the only copy of a file that is
-    to be settled. Call it while nothing is being settled."""
+    name, a version or the trash refers to it, its deletion is pending, its document is known, or it may be the
+    only copy of a file that is to be settled. Call it while nothing is being settled."""
     journal, (top, _, rest) = stores.journal, key.partition("/")
     if top != "sources":
         return journal.names.document(rest.partition("/")[0]) is not None

@@ -34,6 +34,7 @@ class WorkerLock:
         DiskReserve(self._note.parent.parent).run(lambda: write_note(self._note, {"pid": os.getpid(), **about}))
 
     def close(self) -> None:
+        """Release the lock."""
         os.close(self._descriptor)
 
     def __enter__(self) -> WorkerLock:

@@ -186,7 +186,7 @@ class Commit:
             if kind == "relationship":
                 self._relationships.add(owner)
 
-    # ------------------------------------------------------------------------------- what follows
+    # ------------------------------------------------------------------------------- derived rows
 
     def settle(self) -> int:
         """Update everything that is derived from the visible editions, write the change feed, and return the

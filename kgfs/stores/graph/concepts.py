@@ -37,6 +37,7 @@ class Moved:
     related: Mapping[str, int]
 
     def anything(self, concept_id: str) -> bool:
+        """Return whether any number of the concept changes."""
         return any(steps.get(concept_id) for steps in (self.documents, self.evidence, self.related))
 
 
@@ -80,7 +81,7 @@ class Concepts:
         }
         self._settle_pages(sorted({*touched, *neighbours}))
 
-    # ------------------------------------------------------------------------------- what they are called
+    # ------------------------------------------------------------------------------- labels and aliases
 
     def _settle(self, concept_id: str, moved: Moved) -> None:
         key, ontology, name, live, norm, evidence, related, *before = self._sql.execute(
@@ -159,7 +160,7 @@ class Concepts:
     def _count(self, ontology: str, step: int) -> None:
         self.steps[ontology] = self.steps.get(ontology, 0) + step
 
-    # ------------------------------------------------------------------------------- their pages
+    # ------------------------------------------------------------------------------- pages
 
     def _settle_pages(self, concept_ids: Iterable[str]) -> None:
         """Update size and mtime of the pages that changed, among the concepts touched, the ends of relationships

@@ -115,11 +115,11 @@ class Graph(Protocol):
         ...
 
     def adopt(self, built: Graph, ontology: str = "") -> int:
-        """Replace the content of this graph by that of ``built``, which :meth:`aside` made; with ``ontology``,
-        replace the content of that ontology only. This is one transaction: readers see the former content or the
-        new one, and may read meanwhile. Commit ids that were published in ``built`` count as published here. When
-        everything is replaced, :meth:`followed` also takes the value of ``built``. Returns the epoch, which is
-        higher than any epoch before. ``changes`` returns None for epochs before it."""
+        """Replace the content of this graph by that of ``built``, a graph made by :meth:`aside`; with
+        ``ontology``, replace the content of that ontology only. This is one transaction: readers see the former
+        content or the new one, and may read during the call. Commit ids that were published in ``built`` count as
+        published here. When everything is replaced, :meth:`followed` also takes the value of ``built``. Returns
+        the epoch, which is higher than any epoch before. ``changes`` returns None for epochs before it."""
         ...
 
     def note_followed(self, fact: int) -> None:
@@ -178,28 +178,39 @@ class Graph(Protocol):
         nanoseconds; 0 if none did."""
         ...
 
-    def document(self, doc_id: str) -> DocumentRow | None: ...
+    def document(self, doc_id: str) -> DocumentRow | None:
+        """Return a visible document; None if there is none with this id."""
+        ...
 
     def documents(self, ontology: str, after: str = "", limit: int = 1000) -> list[DocumentRow]:
         """Return the documents of an ontology, ordered by doc_id."""
         ...
 
-    def source(self, doc_id: str, chunk_index: int) -> SourceRow | None: ...
+    def source(self, doc_id: str, chunk_index: int) -> SourceRow | None:
+        """Return the Source of a visible document with this chunk index; None if there is none."""
+        ...
 
-    def sources(self, doc_id: str, after: int = -1, limit: int = 1000) -> list[SourceRow]: ...
+    def sources(self, doc_id: str, after: int = -1, limit: int = 1000) -> list[SourceRow]:
+        """Return the Sources of a visible document, ordered by chunk index; empty for an unknown document."""
+        ...
 
     def chunk_ids_held(self, chunk_ids: Sequence[str]) -> dict[str, tuple[str, int]]:
         """Return (doc_id, chunk_index) of the Source that has each chunk id. Chunk ids that no Source has are
         missing in the result. If several Sources have one, the first by (doc_id, chunk_index) is returned."""
         ...
 
-    def concept(self, concept_id: str) -> Concept | None: ...
+    def concept(self, concept_id: str) -> Concept | None:
+        """Return a living concept; None if there is none with this id."""
+        ...
 
     def concepts_by_id(self, concept_ids: Collection[str]) -> dict[str, Concept]:
         """Return those of these concepts that are living, by id."""
         ...
 
-    def concept_named(self, ontology: str, name: str) -> Concept | None: ...
+    def concept_named(self, ontology: str, name: str) -> Concept | None:
+        """Return the living concept of an ontology whose directory name is ``name`` (without ``.concept``); None
+        if there is none."""
+        ...
 
     def concepts(self, ontology: str, after: str = "", limit: int = 1000) -> list[Concept]:
         """Return the living concepts of an ontology, ordered by name."""
@@ -239,7 +250,10 @@ class Graph(Protocol):
         the one of the highest confidence, then the one of the lowest number. None if there is none."""
         ...
 
-    def instances_of(self, doc_id: str) -> list[InstanceRow]: ...
+    def instances_of(self, doc_id: str) -> list[InstanceRow]:
+        """Return the evidence quoted from a document, ordered by its position in the Text, then by owner and
+        number."""
+        ...
 
     def related_types(self, concept_id: str) -> list[str]:
         """Return, in order, the relationship types (inverse types for incoming ones) of which the concept has a
@@ -264,9 +278,10 @@ class Graph(Protocol):
     def match(self, ontology: str, norms: Sequence[str], scope: Scope = EVERYTHING) -> dict[str, str]:
         """Return the concept id of each normalised label or alias that is known. An exact label wins over an
         alias. An alias of several concepts belongs to the concept founded first: the one whose mentions have the
-        earliest deposit, then the one with the lowest ``norm_hash``. Every surface form of a mention counts as an
-        alias, whether it is shown or not. In a ``scope`` narrower than EVERYTHING, only labels and aliases of
-        mentions inside the scope are known; among several concepts the same order decides."""
+        earliest deposit, then the one with the lowest ``norm_hash``, then the one with the lowest id. Every
+        surface form of a mention counts as an alias, whether it is shown or not. In a ``scope`` narrower than
+        EVERYTHING, only labels and aliases of mentions inside the scope are known; among several concepts the same
+        order decides."""
         ...
 
     def marked(self, marks: Sequence[str]) -> list[Mark]:
@@ -298,4 +313,7 @@ class Graph(Protocol):
         same seed and graph."""
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Close the graph's connections. No other thread may be using the graph. A temporary graph, and one made
+        by :meth:`aside`, is deleted."""
+        ...

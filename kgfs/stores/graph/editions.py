@@ -33,6 +33,8 @@ def open_edition(connection: sqlite3.Connection, doc_id: str, commit_id: str) ->
 
 
 def put_sources(connection: sqlite3.Connection, edition: int, rows: Sequence[SourceRow]) -> None:
+    """Insert sources of a staged edition, with their words in the full-text index unless they are gated. A source
+    with the same chunk index is replaced."""
     for row in rows:
         former = connection.execute(
             "SELECT key FROM source WHERE document = ? AND chunk_index = ?", (edition, row.chunk_index)
@@ -50,6 +52,7 @@ def put_sources(connection: sqlite3.Connection, edition: int, rows: Sequence[Sou
 
 
 def put_instances(connection: sqlite3.Connection, edition: int, rows: Sequence[InstanceRow]) -> None:
+    """Insert evidence of an edition; a row with the same owner and number is replaced."""
     connection.executemany(
         f"INSERT OR REPLACE INTO instance (document, {', '.join(INSTANCE)}, quote_size)"
         f" VALUES (?, {slots(len(INSTANCE))}, ?)",
@@ -92,8 +95,8 @@ def _remove_of(connection: sqlite3.Connection, edition: int, limit: int) -> int:
 
 
 def _remove_sources(connection: sqlite3.Connection, keys: Sequence[int]) -> None:
-    # To delete a row of an external-content index, its text must be given. Each row is deleted by a statement without a
-    # SELECT: a statement with one begins a savepoint, and the index writes a segment at each savepoint.
+    # To delete a row of an external-content index, its text must be given. Each row is deleted by a statement
+    # without a SELECT: a statement with one begins a savepoint, and the index writes a segment at each savepoint.
     connection.executemany(
         "INSERT INTO source_words (source_words, rowid, full_text) VALUES ('delete', ?, ?)",
         _worded(connection, sorted(keys)),

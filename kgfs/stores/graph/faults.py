@@ -47,5 +47,6 @@ _WORDS = (
 
 
 def faults(connection: sqlite3.Connection) -> list[Fault]:
+    """Return all faults of the graph. Scans the tables."""
     found = [Fault(what, row, doc_id) for what, sql in _DANGLING for row, doc_id in connection.execute(sql).fetchall()]
     return found + [Fault("words", row, doc_id) for row, doc_id in connection.execute(_WORDS).fetchall()]

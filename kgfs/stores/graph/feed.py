@@ -21,9 +21,11 @@ class Feed:
         """The fields of each Change."""
 
     def tell(self, what: str, kind: str, ontology: str, owner: str, name: str) -> None:
+        """Add one change; the arguments are the fields of :class:`Change`."""
         self._changes.append((self._epoch, what, kind, ontology, owner, name))
 
     def write(self) -> None:
+        """Insert the collected changes, and delete the oldest epochs if the feed has grown too long."""
         self._sql.executemany(
             "INSERT INTO change (epoch, what, kind, ontology, owner, name) VALUES (?, ?, ?, ?, ?, ?)",
             self._changes,

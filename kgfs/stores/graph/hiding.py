@@ -18,6 +18,7 @@ def hidden_name(ontology: str, name: str) -> str:
 
 
 def is_hidden(name: str) -> bool:
+    """Return whether a name is a hash that hides a directory name."""
     return name.startswith(_MARK)
 
 

@@ -19,6 +19,9 @@ class Reassignment(Commit):
     """One transaction that replaces what documents say. Call :meth:`say` for each document, then ``settle``."""
 
     def say(self, said: Said) -> None:
+        """Replace the mentions and evidence of one document. A document that is not visible is skipped. Raises
+        BadInputError as :func:`check` does, and StoreError for an evidence number that another document's living
+        evidence has."""
         found = self._sql.execute(
             f"SELECT key, ontology FROM document WHERE doc_id = ? AND state = {SHOWN}", (said.doc_id,)
         ).fetchone()
@@ -136,6 +139,7 @@ def same(former: InstanceRow, row: InstanceRow) -> bool:
 
 
 def set_marks(connection: sqlite3.Connection, marks: Sequence[Mark], unmarked: Sequence[Mark]) -> None:
+    """Insert ``marks`` and delete ``unmarked``."""
     connection.executemany(
         "DELETE FROM mark WHERE mark = ? AND concept = ?", [(mark.mark, mark.concept_id) for mark in unmarked]
     )
@@ -150,5 +154,6 @@ MARKS = """SELECT mark.mark, mark.ontology, mark.concept, mark.joined, coalesce(
 
 
 def mark_row(found: Sequence[str | int]) -> Mark:
+    """Return a Mark from a row of the query MARKS; a hidden name becomes ''."""
     mark, ontology, concept_id, joined, name = found
     return Mark(str(mark), str(ontology), str(concept_id), bool(joined), "" if is_hidden(str(name)) else str(name))

@@ -32,26 +32,32 @@ COUNTED = ("documents", "sources", "concepts", "relationships", "instances")
 
 
 def listed(columns: Sequence[str], table: str) -> str:
+    """Return the columns, each prefixed with the table, as a list for SELECT."""
     return ", ".join(f"{table}.{column}" for column in columns)
 
 
 def slots(count: int) -> str:
+    """Return ``count`` parameter placeholders, separated by commas."""
     return ", ".join("?" * count)
 
 
 def words(packed: str) -> tuple[str, ...]:
+    """Decode a column with a list of strings; the reverse of :func:`packed`."""
     return tuple(json.loads(packed)) if packed != "[]" else ()
 
 
 def packed(items: Sequence[str]) -> str:
+    """Encode strings for a column, as JSON."""
     return json.dumps(items, ensure_ascii=False, separators=(",", ":")) if items else "[]"
 
 
 def source_values(row: SourceRow) -> list[Any]:
+    """Return the values of the SOURCE columns."""
     return [packed(row.section_path) if name == "section_path" else getattr(row, name) for name in SOURCE]
 
 
 def instance_values(row: InstanceRow) -> list[Any]:
+    """Return the values of the INSTANCE columns."""
     return [packed(row.section_path) if name == "section_path" else getattr(row, name) for name in INSTANCE]
 
 
@@ -79,6 +85,7 @@ def instance_row(found: Sequence[Any]) -> InstanceRow:
 
 
 def concept_row(found: Sequence[Any]) -> Concept:
+    """Return a Concept from the CONCEPT columns."""
     values = list(found)
     values[_CONCEPT_ALIASES] = words(values[_CONCEPT_ALIASES])
     return Concept(*values)

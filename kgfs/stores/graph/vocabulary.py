@@ -84,6 +84,8 @@ class ConceptRow:
 
 @dataclass(frozen=True, slots=True)
 class RelationshipRow:
+    """A typed relationship between two concepts, given by their ids."""
+
     relationship_id: str
     ontology: str
     subject: str
@@ -133,6 +135,8 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
+    """Everything that one commit publishes of a document besides the rows staged before."""
+
     commit_id: str
     document: DocumentRow
     concepts: Sequence[ConceptRow]

@@ -70,6 +70,7 @@ class Manifest:
         return sum(file.size for file in self.files)
 
     def file(self, name: str) -> File | None:
+        """Return the file called ``name``; None if the snapshot has none."""
         return next((file for file in self.files if file.name == name), None)
 
 
@@ -91,10 +92,12 @@ def host_of(folder: str) -> str:
 
 
 def key_of_part(folder: str, name: str, number: int) -> str:
+    """Return the key of part ``number`` of a file."""
     return f"{folder}{name}.sqlite.{number:05}"
 
 
 def encode(manifest: Manifest) -> bytes:
+    """Return the stored form of a manifest, JSON. The folder is not part of it."""
     body = asdict(manifest)
     del body["folder"]
     return json.dumps({"format": FORMAT, **body}, sort_keys=True).encode()
@@ -122,6 +125,7 @@ def folders(objects: Objects) -> dict[str, list[str]]:
 
 
 def is_complete(keys: list[str]) -> bool:
+    """Return whether the keys of a snapshot include its manifest."""
     return any(key.endswith(f"/{MANIFEST}") for key in keys)
 
 
