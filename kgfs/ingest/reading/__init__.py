@@ -1,1 +1,1 @@
-"""Reading: from a kept original to its Reading. Knows no graph."""
+"""Read a stored original into its Reading. Does not depend on the graph."""

@@ -1,7 +1,7 @@
-"""Find where a Text really says what an extractor quotes from it.
+"""Find the span of a Text that an extractor quotes.
 
-In this order: the place that was claimed, the same words elsewhere in the Source, the same words but for white space,
-case, accents and typography, and at last the sentences that are most alike, if they are alike enough.
+Searched in this order: the position that the extractor claims; the same words elsewhere in the Source; the same words
+apart from white space, case, accents and typography; and last the most similar sentences, if they are similar enough.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ from kgfs.ingest.reading.structure.sentences import sentence_starts
 from kgfs.models.contract import RawQuote
 
 ALIKE = 0.75
-"""A paraphrase is anchored at the sentences with at least this word ratio, 2 × common words in order / all words."""
+"""Least word ratio, 2 × common words in order / all words, at which a paraphrase is anchored at sentences."""
 
 _FEWEST_WORDS = 4
-"""Shorter paraphrases are alike to too much."""
+"""Shorter paraphrases are similar to too many sentences."""
 
 _MOST_WORDS = 200
 _MOST_SENTENCES = 400
-"""Longer quotes and Sources than any extractor should give are not searched for paraphrases: bounded time."""
+"""No paraphrase is searched for longer quotes or in Sources with more sentences, which no extractor should give. This
+bounds the time."""
 
 _WINDOW = 3
-"""A paraphrase may run over so many sentences."""
+"""Most sentences that a paraphrase may span."""
 
 _TYPOGRAPHY = str.maketrans(
     {
@@ -40,7 +41,7 @@ _TYPOGRAPHY = str.maketrans(
 )
 _WORD = re.compile(r"\w+")
 _SPACED_LETTER = re.compile(r"[0-9A-Za-zÀ-ԯ]")
-"""Of scripts that write spaces between words."""
+"""A letter of a script that writes spaces between words."""
 
 _PARAGRAPH_END = re.compile(r"\n[ \t\r\f]*\n")
 
@@ -48,14 +49,15 @@ Span = tuple[int, int]
 
 
 class Source:
-    """The Source ``text[start:end]``, prepared for finding quotes in it. Spans given are offsets in ``text``."""
+    """The Source ``text[start:end]``, prepared for finding quotes in it. Spans are offsets in ``text``."""
 
     def __init__(self, text: str, start: int, end: int) -> None:
         self._start = start
         self._piece = text[start:end]
 
     def find(self, quote: RawQuote) -> Span | None:
-        """The span of the quote, without outer white space and never empty; None if the Source does not say it."""
+        """Return the span of the quote, without outer white space and never empty; None if the Source does not say
+        it."""
         words = quote.text.strip()
         if not words:
             return None
@@ -123,7 +125,8 @@ class Source:
 
 
 def fold(piece: str) -> tuple[str, list[int]]:
-    """The text without differences that do not matter, and for each of its characters where it came from."""
+    """Return the text folded (without differences that do not matter), and the position of origin of each folded
+    character."""
     out: list[str] = []
     origins: list[int] = []
     for at, char in enumerate(piece):
@@ -140,14 +143,17 @@ def fold(piece: str) -> tuple[str, list[int]]:
 
 @lru_cache(maxsize=4096)
 def _plain(char: str) -> str:
-    """Of one character: compatibility form without accents, case-folded, typography made plain; may be empty."""
+    """Return one character folded: compatibility form, no accents, case-folded, plain typography. May be empty."""
     folded = unicodedata.normalize("NFKD", char.translate(_TYPOGRAPHY)).casefold().translate(_TYPOGRAPHY)
     return "".join(part for part in folded if not unicodedata.combining(part) and not part.isspace())
 
 
 def _nearest(piece: str, words: str, claimed: int) -> int:
-    """The occurrence of ``words`` that starts nearest to ``claimed``, the first if that is unknown; -1 for none.
-    "art" is not quoted from "party"."""
+    """Return the start of the occurrence of ``words`` nearest to ``claimed``, the first if that is negative; -1 for
+    none.
+
+    Occurrences within longer words do not count: "art" is not quoted from "party".
+    """
     before = r"(?<![0-9A-Za-zÀ-ԯ])" if _SPACED_LETTER.match(words[0]) else ""
     behind = r"(?![0-9A-Za-zÀ-ԯ])" if _SPACED_LETTER.match(words[-1]) else ""
     starts = (found.start() for found in re.finditer(before + re.escape(words) + behind, piece))
@@ -155,12 +161,12 @@ def _nearest(piece: str, words: str, claimed: int) -> int:
 
 
 def words_of(piece: str) -> list[str]:
-    """The words of a text, folded."""
+    """Return the words of a text, folded."""
     return _WORD.findall(fold(piece)[0])
 
 
 def _sentence_spans(piece: str) -> Iterator[Span]:
-    """Sentences that do not run over blank lines."""
+    """Yield the spans of sentences. No sentence runs over a blank line."""
     start = 0
     for found in _PARAGRAPH_END.finditer(piece):
         yield from _within(piece, start, found.start())

@@ -1,4 +1,4 @@
-"""Chunk: Text → the spans of its Sources, an exact partition along its structure."""
+"""Chunk: cut a Text into the spans of its Sources, an exact partition along its structure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kgfs.ingest.reading.structure.units import Unit, split, units_of
 from kgfs.models.contract import Tokens
 
 METHOD = "structure/1"
-"""Name and version: another choice of boundaries needs a new one."""
+"""Name and version of the method; a change of the boundaries needs a new one."""
 
 _NEXT_WORD = re.compile(r"\s(?=\S)")
 
@@ -25,19 +25,20 @@ _COUNTED_AT_ONCE = 4096
 """Units whose tokens are counted in one call, so that memory stays flat however long the Text is."""
 
 _HEAVY = 0.6
-"""A unit of more than so many times the target's tokens is cut again: its bytes made more tokens than usual."""
+"""Limit of a unit's tokens as a share of ``size``. A unit above it, with more tokens per byte than usual, is cut
+again."""
 
 
 def chunk(
     text: Text, tokens: Tokens, size: int = 400, overlap: int = 60, *, look: Callable[[], None] = lambda: None
 ) -> list[Chunk]:
-    """Spans of about ``size`` tokens that joined are the Text; none for an empty one.
+    """Return spans of about ``size`` tokens that, joined, are the Text; none for an empty Text.
 
-    No chunk has more than 1.5 × ``size`` tokens unless a single cluster of characters has. ``Chunk.tokens`` is the sum
-    over the chunk's units, which may be a few more than the chunk has as a whole. ``context_start`` is about
-    ``overlap`` tokens before the start, at a word. Boundaries depend on what stands near them alone (see ``cuts``).
-    ``section_path`` is that of the chunk's first block; a document's header counts to the section behind it.
-    ``look`` is called often; what it raises ends the work.
+    No chunk has more than 1.5 × ``size`` tokens unless a single cluster of characters has. ``Chunk.tokens`` is the
+    sum over the chunk's units, which may be slightly more than the chunk has as a whole. ``context_start`` is about
+    ``overlap`` tokens before the start, at a word. A boundary depends only on the text near it (see ``cuts``).
+    ``section_path`` is the path of the chunk's first block; a document's header counts as part of the section after
+    it. ``look`` is called often, and an exception that it raises ends the work.
     """
     content = text.text
     units, counts = _counted(text, tokens, size)
@@ -79,7 +80,7 @@ def chunk(
 
 
 def _counted(text: Text, tokens: Tokens, size: int) -> tuple[list[Unit], list[int]]:
-    """All units with their tokens; none much heavier than ``size`` allows."""
+    """Return all units with their numbers of tokens. No unit is much heavier than ``size`` allows."""
     content = text.text
     found = units_of(text, size)
     units: list[Unit] = []
@@ -96,7 +97,8 @@ def _counted(text: Text, tokens: Tokens, size: int) -> tuple[list[Unit], list[in
 
 
 def _weighed(content: str, units: list[Unit], end: int, tokens: Tokens, size: int) -> Iterator[tuple[Unit, int]]:
-    """Units that meet, up to ``end``, with their tokens; the heavy ones cut again."""
+    """Yield adjacent units, the last ending at ``end``, with their numbers of tokens. Units that are too heavy are
+    cut again."""
     ends = [*(start for start, _ in units[1:]), end]
     pieces = [content[start:behind] for (start, _), behind in zip(units, ends, strict=True)]
     for unit, behind, piece, count in zip(units, ends, pieces, tokens.counts(pieces), strict=True):
@@ -118,7 +120,7 @@ def _bytes(piece: str) -> int:
 
 
 def _context_start(content: str, end: int, length: float) -> int:
-    """A place about ``length`` characters before ``end``, at a word if one starts there."""
+    """Return a position about ``length`` characters before ``end``, at the start of a word if there is one."""
     at = max(0, end - round(length))
     if at in (0, end) or (content[at - 1].isspace() and not content[at].isspace()):
         return at
@@ -127,7 +129,10 @@ def _context_start(content: str, end: int, length: float) -> int:
 
 
 def _paths(text: Text) -> Callable[[int, int], tuple[str, ...]]:
-    """The section path of a chunk; white space and header at the Text's start belong to what follows in the chunk."""
+    """Return a function that gives the section path of a chunk from its start and end.
+
+    White space and a header at the start of the Text belong to the section that follows in the chunk.
+    """
     sections = list(section_paths(text.blocks))
     headings = [start for start, _ in sections]
     body = next((block.start for block in text.blocks if block.kind != "meta"), 0)

@@ -1,4 +1,4 @@
-"""Seconds by stage: where the time of the pipeline goes."""
+"""Measure wall seconds per pipeline stage."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from contextlib import contextmanager
 
 
 class StageClock:
-    """Sums of wall seconds by stage name. Stages of several threads add up, so their sum may pass the wall time."""
+    """Sums of wall seconds by stage name. Any thread may call it. Stages of parallel threads add up beyond the wall
+    time."""
 
     def __init__(self) -> None:
         self._seconds: defaultdict[str, float] = defaultdict(float)

@@ -1,4 +1,4 @@
-"""Hold what is known of a document while it is read, from its bytes to its Reading."""
+"""Hold the data of a document while it is read, from its bytes to its Reading."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from kgfs.stores.garage.contract import Objects
 
 
 class Report(Protocol):
-    """Tell how far the document is; raise LostLeaseError when the work is not ours any more."""
+    """Report progress of the document; raise LostLeaseError when this worker does not hold the job any more."""
 
     def __call__(self, stage: str, share: float) -> None: ...
 
     def again(self) -> None:
-        """Repeat the last report where it was long ago. Quick."""
+        """Repeat the last report if it is old. Quick."""
         ...
 
 
 @dataclass(slots=True)
 class Draft:
-    """Given first; each stage fills in what the next ones need."""
+    """A document in work. The caller sets the first fields; each stage fills in the fields that later stages need."""
 
     document: Document
     filename: str
     earlier: Sequence[Document]
-    """Documents whose Records and vectors may answer for unchanged Sources."""
+    """Documents whose Records and vectors may be reused for unchanged Sources."""
     objects: Objects
     compute: Compute
     settings: Pipeline
@@ -49,24 +49,24 @@ class Draft:
     chunks: list[Chunk] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
     records: dict[int, Record] = field(default_factory=dict)
-    """By chunk index, of the Sources that passed."""
+    """By chunk index, for the Sources that passed the gate."""
     valid: list[ValidExtraction] = field(default_factory=list)
-    """In order of the Sources that passed."""
+    """In order of the Sources that passed the gate."""
     packs: list[str] = field(default_factory=list)
-    """Garage keys of the packs that the Records lie in."""
+    """Garage keys of the packs that contain the Records."""
     dropped: dict[str, int] = field(default_factory=dict)
-    """What validation refused, by reason."""
+    """Number of items that validation refused, by reason."""
     concepts: tuple[FoundConcept, ...] = ()
     relationships: tuple[FoundRelationship, ...] = ()
     vectors_key: str = ""
 
     @property
     def parsed(self) -> Text:
-        """Return the Text, once ``parse`` made it."""
+        """Return the Text. Call only after ``parse``."""
         assert self.text is not None, "the document is not parsed yet"
         return self.text
 
     @property
     def passed(self) -> list[Chunk]:
-        """Return the chunks that the gate let pass, in order."""
+        """Return the chunks that passed the gate, in order."""
         return [chunk for chunk, verdict in zip(self.chunks, self.verdicts, strict=True) if verdict.passed]

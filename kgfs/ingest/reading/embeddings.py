@@ -1,5 +1,8 @@
-"""The vectors of a Reading, as one ``.npz`` object of the garage: ``windows`` with ``window_chunks`` and
-``window_numbers`` (which Source, which window of it), and ``concepts`` in the order of the Reading's concepts."""
+"""The vectors of a Reading, stored as one ``.npz`` object of the garage.
+
+The arrays are ``windows`` with ``window_chunks`` and ``window_numbers`` (the Source of each window, and its number
+within the Source), and ``concepts`` in the order of the Reading's concepts.
+"""
 
 from __future__ import annotations
 
@@ -24,16 +27,16 @@ from kgfs.stores.readings import FOUNDING, Decisions, Reading, later_vectors
 from kgfs.stores.vectors.contract import Row, Vectors
 
 Windows = list[tuple[int, npt.NDArray[np.float32]]]
-"""(chunk index, its windows)."""
+"""(chunk index, vectors of its windows) per Source."""
 
 ByText = dict[str, npt.NDArray[np.float32]]
-"""Text of a Source → its windows."""
+"""Text of a Source → vectors of its windows."""
 
 Labels = dict[str, npt.NDArray[np.float32]]
 """Label → its vector."""
 
 BATCH = 64
-"""Sources embedded at once."""
+"""Sources embedded per call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,8 @@ def key_of(doc_id: str, encoded: bytes) -> str:
 def compute_windows(
     compute: Compute, text: str, chunks: Sequence[Chunk], verdicts: Sequence[Verdict], known: ByText
 ) -> Windows:
-    """Of every Source that passed the gate; the model is asked about those whose text is not ``known``."""
+    """Return the windows of every Source that passed the gate. The model is asked only for texts that are not
+    ``known``."""
     passed = {
         chunk.index: text[chunk.start : chunk.end]
         for chunk, verdict in zip(chunks, verdicts, strict=True)
@@ -76,7 +80,7 @@ def compute_windows(
 
 
 def windows_of(kept: Embeddings) -> Windows:
-    """What :func:`compute_windows` gave for a Reading whose vectors are ``kept``."""
+    """Return the result of :func:`compute_windows` for a Reading whose stored vectors are ``kept``."""
     starts = np.flatnonzero(kept.window_numbers == 0)
     parts = np.split(kept.windows, starts[1:]) if len(starts) else []
     return [(int(kept.window_chunks[start]), rows) for start, rows in zip(starts, parts, strict=True)]
@@ -100,8 +104,11 @@ def assemble(
 
 
 def load(objects: Objects, reading: Reading, model: str = "") -> Embeddings | None:
-    """Those by ``model`` or, without one, by the model it was made with: None where it was made without an embedder, or was
-    not given any by that model. Of what was not shown when it was given them, it has no windows."""
+    """Return the Reading's vectors by ``model`` or, without one, by the model that the Reading was made with.
+
+    None where the Reading was made without an embedder, or has no vectors by that model. A Reading that was not shown
+    when it got vectors by a later model has no windows by it. Raise StoreError for an object that cannot be decoded.
+    """
     if not model or model == reading.embedding_model:
         return _decoded(objects, reading.vectors_key) if reading.vectors_key else None
     labels_key, windows_key = later_vectors(reading, model)
@@ -120,7 +127,8 @@ def _decoded(objects: Objects, key: str) -> Embeddings:
 
 
 def payloads(graph: Graph, vectors: Vectors, doc_id: str) -> dict[int, dict[str, Any]]:
-    """Return, by their numbers, the fields of rows that ``vectors`` keep of the Sources which the graph shows of a document."""
+    """Return chunk index → extra row fields that ``vectors`` stores, for each Source of the document that the graph
+    shows."""
     found: dict[int, dict[str, Any]] = {}
     document = graph.document(doc_id)
     if document is None or not vectors.keeps_payload:
@@ -137,7 +145,7 @@ def payloads(graph: Graph, vectors: Vectors, doc_id: str) -> dict[int, dict[str,
 def source_rows(
     embeddings: Embeddings, ontology: str, doc_id: str, payloads: Mapping[int, Mapping[str, Any]] = MappingProxyType({})
 ) -> list[Row]:
-    """One row a window of a Source; its item is ``<doc_id>:<chunk index>``."""
+    """Return one row per window of a Source; its item is ``<doc_id>:<chunk index>``."""
     chunks, numbers = embeddings.window_chunks.tolist(), embeddings.window_numbers.tolist()
     return [
         Row("source", f"{doc_id}:{chunk}", number, vector, ontology, doc_id, chunk, **payloads.get(chunk, {}))

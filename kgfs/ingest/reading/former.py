@@ -1,6 +1,7 @@
-"""Vectors that the same model gave for the same words before: they are not computed again.
+"""Reuse vectors that the same model has computed for the same words, so that they are not computed again.
 
-An edit of one paragraph changes few Sources, a move to another ontology none; embedding is most of what reading costs.
+An edit of one paragraph changes few Sources, and a move to another ontology none. Embedding is most of the cost of
+reading.
 """
 
 from __future__ import annotations
@@ -22,8 +23,10 @@ class Former:
 
 
 def former_vectors(objects: Objects, documents: Iterable[Document], model: str) -> Former:
-    """Those of the newest Readings of ``documents``. What is lost, rotten or by another model is passed over: it is only
-    computed once more."""
+    """Return the vectors of the newest Readings of ``documents`` by ``model``.
+
+    Vectors that are missing, corrupt or by another model are skipped, since they only have to be computed again.
+    """
     found = Former()
     for document in documents:
         try:

@@ -1,7 +1,7 @@
-"""Gate: which Sources carry no knowledge, and why, judged by the blocks within it.
+"""Gate: decide by the blocks of a Source whether it carries knowledge, and give the reason if not.
 
-Code and tables are never judged and let their Source pass. Headings and rules have no say beside prose. Prose is gated
-if most of it is addresses of the web or emoji, if no sentence has a verb (where the language's grammar is loaded), if
+Code and tables are never judged and let their Source pass. Headings and rules are ignored beside prose. Prose is
+gated if most of it is web addresses or emoji, if no sentence has a verb (where the language's grammar is loaded), if
 it names nothing of the ontology's domains (where those are set), or if all prose of the Source together is too short.
 A Source is gated when all its judged blocks are.
 """
@@ -17,10 +17,10 @@ from enum import IntEnum
 from kgfs.domain.text import Chunk, Text, Verdict
 
 FEWEST_WORDS = 12
-"""Words, numbers and ideographs, addresses not counted."""
+"""Least number of words, numbers and ideographs; addresses are not counted."""
 
 MOST_NOISE = 0.5
-"""Share of the characters that are not white space which may be addresses or emoji."""
+"""Largest share of addresses and emoji among the characters that are not white space."""
 
 _EXEMPT = frozenset({"code", "table"})
 _SILENT = frozenset({"heading", "rule"})
@@ -49,7 +49,7 @@ class _Finding:
 
 
 def judge(text: Text, chunk: Chunk, *, verbs: Verbs | None = None, domains: Sequence[str] = ()) -> Verdict:
-    """The verdict on one Source by itself. ``verbs`` tells whether a passage has a verb."""
+    """Return the verdict on one Source by itself. ``verbs`` tells whether a passage has a verb."""
     finding = _judge(text, chunk, _starts(text), verbs, domains)
     return Verdict(finding.flaw is _Flaw.NONE, finding.reason)
 
@@ -57,8 +57,10 @@ def judge(text: Text, chunk: Chunk, *, verbs: Verbs | None = None, domains: Sequ
 def judge_all(
     text: Text, chunks: Sequence[Chunk], *, verbs: Verbs | None = None, domains: Sequence[str] = ()
 ) -> list[Verdict]:
-    """The verdicts on all Sources of a document, in order. A document is never gated for being short: if no Source
-    passes, those that are only short do."""
+    """Return the verdicts on all Sources of a document, in order.
+
+    A document is never gated for being short: if no Source passes, the Sources that are only short do.
+    """
     starts = _starts(text)
     findings = [_judge(text, chunk, starts, verbs, domains) for chunk in chunks]
     if all(finding.flaw for finding in findings):
@@ -90,7 +92,7 @@ def _judge(text: Text, chunk: Chunk, starts: Sequence[int], verbs: Verbs | None,
 
 
 def _pieces(text: Text, chunk: Chunk, starts: Sequence[int]) -> Iterator[tuple[str, str]]:
-    """(kind, words) of each block's part within the chunk."""
+    """Yield (kind, words) of each block's part within the chunk."""
     for n in range(max(0, bisect_right(starts, chunk.start) - 1), bisect_left(starts, chunk.end)):
         block = text.blocks[n]
         piece = text.text[max(block.start, chunk.start) : min(block.end, chunk.end)]
@@ -111,7 +113,7 @@ def _judge_block(piece: str, kind: str, verbs: Verbs | None, domains: Sequence[s
 
 
 def _noise(piece: str) -> float:
-    """The share of addresses and emoji among the characters that are not white space."""
+    """Return the share of addresses and emoji among the characters that are not white space."""
     shown = sum(map(len, piece.split()))
     noise = sum(map(len, _URL.findall(piece))) + len(_EMOJI.findall(_URL.sub("", piece)))
     return noise / shown if shown else 0.0

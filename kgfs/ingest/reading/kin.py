@@ -1,4 +1,4 @@
-"""Which other Documents were read from much the same text: their Records may answer for a Document's Sources."""
+"""Find related Documents with similar text: their Records and vectors may be reused for a Document's Sources."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ from kgfs.domain.documents import Document
 from kgfs.stores.journal.contract_names import Names
 
 VERSIONS = 3
-"""How many earlier contents of a path are looked at: what an older one says of an unchanged Source they say, too."""
+"""Number of earlier contents of a path that are used. The Records of unchanged Sources in older ones were taken over
+by these."""
 
 
 def kin_of(names: Names, document: Document) -> list[str]:
-    """doc_ids of the last contents of its paths, and of the same bytes in other ontologies, from where they may have been
-    moved or copied. Each once. Quick."""
+    """Return the ``doc_id``s of the last contents of its paths, and of the same bytes in other ontologies, each once.
+    Quick.
+
+    The document may have been moved or copied from another ontology.
+    """
     earlier = [
         version.doc_id
         for name in names.names_of(document.doc_id)
@@ -23,8 +27,11 @@ def kin_of(names: Names, document: Document) -> list[str]:
 
 
 def first_source(names: Names, document: Document) -> str:
-    """The source_id under which a person's word on this document's mentions alone is kept: that of the first content
-    that its paths had in the ontology, so that renamed and edited it is spoken of as before."""
+    """Return the ``source_id`` under which marks on this document's mentions alone are stored.
+
+    It is that of the first content that the document's paths had in the ontology, so that marks hold after a rename
+    or an edit.
+    """
     firsts = [
         (version.minted_at, first.source_id)
         for lineage in names.lineages(document.doc_id)
@@ -35,7 +42,7 @@ def first_source(names: Names, document: Document) -> str:
 
 
 def alike(names: Names, doc_id: str) -> set[str]:
-    """All whose kin this Document is or was, and those that are or were its own."""
+    """Return all Documents that this Document is or was related to by :func:`kin_of`, in either direction."""
     document = names.document(doc_id)
     same_path = {version.doc_id for lineage in names.lineages(doc_id) for version in names.history(lineage)}
     return (same_path | set(_elsewhere(names, document) if document else ())) - {doc_id, ""}

@@ -1,7 +1,7 @@
-"""Rank: from what was found in each Source to what the document speaks of.
+"""Rank: choose the concepts and relationships of a document from what was found in its Sources.
 
-Not by frequency: a concept counts for how much its Sources are about it, over how many of them it is spread, how early it
-comes, whether the title or a heading names it and whether the text defines it.
+The order is not by frequency. The score of a concept depends on its relevance to its Sources, the number of Sources
+that mention it, how early it first appears, whether the title or a heading names it, and whether the text defines it.
 """
 
 from __future__ import annotations
@@ -18,42 +18,43 @@ from kgfs.ingest.reading.validate import ValidConcept, ValidExtraction
 from kgfs.models.extractor import junk
 
 QUOTES = 8
-"""At most so many of one concept, defining ones first."""
+"""Most quotes that are kept per concept, defining ones first."""
 FEWEST = 15
 TOKENS_PER_CONCEPT = 20
-"""A short document keeps fewer than ``limit``: one for so many tokens, but FEWEST at least."""
+"""A short document keeps fewer concepts than ``limit``: one per so many tokens, but at least FEWEST."""
 RELATIONSHIP_CONFIDENCE = 0.5
-"""Below it a relationship is not kept."""
+"""Least confidence of a relationship that is kept."""
 DEEP = 5
-"""How many Sources speak for a concept's relevance."""
+"""Number of the most relevant Sources that count for a concept's relevance."""
 CLEAR = 0.7
-"""From this confidence on a relationship raises the salience of its ends."""
+"""Least confidence at which a relationship raises the score of its ends."""
 
 
 @dataclass(slots=True)
 class _Group:
-    """One concept of the document: all spellings that fold to ``key``."""
+    """One concept of the document: all spellings with the same ``key``."""
 
     key: str
     relevance: dict[int, float] = field(default_factory=dict)
-    """Of each Source that speaks of it, by place in the document."""
+    """Relevance in each Source that mentions it, by the Source's position in the document."""
     frequency: int = 0
     forms: Counter[str] = field(default_factory=Counter)
     kinds: Counter[str] = field(default_factory=Counter)
     quotes: dict[tuple[int, int], Quote] = field(default_factory=dict)
     definitions: list[tuple[float, int, str]] = field(default_factory=list)
-    """(-score of its quote, start, words)."""
+    """(-score of the quote, start, definition) per defining quote."""
     score: float = 0.0
 
 
 def rank(
     title: str, chunks: Sequence[Chunk], validated: Sequence[ValidExtraction], limit: int
 ) -> tuple[tuple[FoundConcept, ...], tuple[FoundRelationship, ...]]:
-    """The document's concepts, most salient first (pieces of longer ones last), and the relationships between them in
-    order of the Text.
+    """Return the document's concepts, most salient first, and the relationships between them in order of the Text.
 
-    ``chunks`` and ``validated`` correspond one to one. At most ``limit`` concepts, fewer for a short document. A pure
-    function: ties are broken by the normalised label."""
+    ``chunks`` and ``validated`` correspond one to one. At most ``limit`` concepts are returned, fewer for a short
+    document. Pieces of longer phrases that never stand alone are ranked last. The function is pure: ties are broken
+    by the normalised label.
+    """
     groups = _grouped(validated)
     _score(groups, _linked(validated), title, chunks)
     tokens = sum(chunk.tokens for chunk in chunks)
@@ -66,7 +67,8 @@ def rank(
 
 
 def _without_parts(ordered: Sequence[_Group]) -> list[_Group]:
-    """Pieces of longer phrases that the document never says by themselves go to the end: "time Pythoneer Tim"."""
+    """Move pieces of longer phrases that the document never says by themselves to the end, such as "time Pythoneer
+    Tim"."""
     within: Counter[str] = Counter()
     for group in ordered:
         words = group.key.split()
@@ -77,7 +79,7 @@ def _without_parts(ordered: Sequence[_Group]) -> list[_Group]:
 
 
 def key_of(label: str) -> str:
-    """What spellings of one concept share: the normalised label with its last word in the singular."""
+    """Return the key that spellings of one concept share: the normalised label with its last word in the singular."""
     return junk.fold(normalise_label(label))
 
 
@@ -108,7 +110,7 @@ def _add(group: _Group, place: int, concept: ValidConcept) -> None:
 
 
 def _linked(validated: Sequence[ValidExtraction]) -> set[str]:
-    """Keys of the ends of relationships that the text states clearly."""
+    """Return the keys of the ends of relationships with a confidence of CLEAR or more."""
     return {
         key_of(end)
         for extraction in validated
@@ -119,7 +121,8 @@ def _linked(validated: Sequence[ValidExtraction]) -> set[str]:
 
 
 def _score(groups: dict[str, _Group], linked: set[str], title: str, chunks: Sequence[Chunk]) -> None:
-    """0 to 1. The weights were chosen by hand on documents with known titles; they add up to 1."""
+    """Set the score of each group, 0 to 1. The weights add up to 1 and were chosen by hand on documents with known
+    titles."""
     places = max(len(chunks), 1)
     beyond_one = 1 - 1 / places  # the relevance within a single Source is relevance to what its title says
     titled = _words(title)
@@ -142,13 +145,16 @@ def _score(groups: dict[str, _Group], linked: set[str], title: str, chunks: Sequ
 
 
 def _harmonic(relevance: Sequence[float], places: int) -> float:
-    """The mean of the best DEEP values, the n-th weighing 1/n; missing ones are 0 where the document has room for them."""
+    """Return the mean of the best DEEP values, the n-th weighing 1/n.
+
+    Missing values count as 0 where the document has enough Sources.
+    """
     weights = [1 / n for n in range(1, min(DEEP, places) + 1)]
     return sum(value * weight for value, weight in zip(relevance, weights, strict=False)) / sum(weights)
 
 
 def _share(words: set[str], others: set[str]) -> float:
-    """The share of ``words`` that are among ``others``."""
+    """Return the share of ``words`` that are among ``others``."""
     return len(words & others) / len(words) if words else 0.0
 
 
@@ -175,7 +181,7 @@ def _found(group: _Group) -> FoundConcept:
 def _relationships(
     validated: Sequence[ValidExtraction], kept: dict[str, FoundConcept]
 ) -> tuple[FoundRelationship, ...]:
-    """Each statement once a sentence."""
+    """Return the relationships between kept concepts, each statement once per quote, with its highest confidence."""
     found: dict[tuple[str, str, str, int, int], FoundRelationship] = {}
     for extraction in validated:
         for said in extraction.relationships:

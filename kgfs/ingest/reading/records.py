@@ -1,8 +1,8 @@
-"""Records: the exact output of an extractor for each Source, kept before anything looks at it and never changed.
+"""Records: the exact output of an extractor for each Source, stored before it is parsed and never changed.
 
-They lie in packs, one JSON object a line, under ``records/<doc_id>/``. A Record is found again by what shaped it
-(:func:`fingerprint`), so a resumed reading, a new Reading of the same document and a new version of the same path
-ask the extractor only about what it has not answered yet.
+They are stored in packs, one JSON object a line, under ``records/<doc_id>/``. A Record is looked up by its inputs
+(:func:`fingerprint`). So a resumed reading, a new Reading of the same document and a new version of the same path ask
+the extractor only about what it has not answered yet.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kgfs.stores.garage.contract import Objects
 from kgfs.stores.readings import decode_reading
 
 PACK = 64
-"""Passages that are asked about, and kept, at once: what a kill can cost."""
+"""Passages that are sent to the extractor, and stored, at once; a kill loses at most the answers to so many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +29,20 @@ class Record:
     fingerprint: str
     raw_output: str
     pack: str
-    """Garage key of the pack it lies in."""
+    """Garage key of the pack that contains it."""
 
 
 def fingerprint(compute: Compute, passage: Passage) -> str:
-    """Of extractor, version, model, prompt, text of the Source and what it was shown with it (title, sections,
-    overlap). The list of known concepts is noted in the Record and is no part of it."""
+    """Return a hash of extractor, version, model, prompt, text of the Source and its context (title, sections,
+    overlap).
+
+    The list of known concepts is stored in the Record and is no part of the fingerprint.
+    """
     return fingerprint_of(compute.extractor, compute.extractor_model, compute.prompt_hash, passage)
 
 
 def fingerprint_of(extractor: str, model: str, prompt_hash: str, passage: Passage) -> str:
-    """The same, for what is not at work here."""
+    """Return the same for an extractor that need not be the configured one."""
     shaped = (
         extractor,
         model,
@@ -51,8 +54,11 @@ def fingerprint_of(extractor: str, model: str, prompt_hash: str, passage: Passag
 
 
 def load(objects: Objects, doc_ids: Iterable[str]) -> dict[str, Record]:
-    """All Records that these documents were read with, by fingerprint: those kept for them, and those of others that
-    their Readings took over."""
+    """Return all Records that these documents were read with, by fingerprint.
+
+    They are the Records stored for these documents, and those of other documents that their Readings reused. Raise
+    StoreError for a pack that cannot be decoded.
+    """
     found: dict[str, Record] = {}
     for key in dict.fromkeys(pack for doc_id in doc_ids for pack in _packs(objects, doc_id)):
         for line in objects.get(key).splitlines():
@@ -65,7 +71,7 @@ def load(objects: Objects, doc_ids: Iterable[str]) -> dict[str, Record]:
 
 
 def _packs(objects: Objects, doc_id: str) -> Iterator[str]:
-    """Keys of packs that are still there: what another document is purged of is nobody's any more."""
+    """Yield the keys of packs that still exist. When another document is purged, the Records of its packs go for all."""
     yield from (key for key, _ in objects.keys(f"records/{doc_id}/"))
     for key, _ in objects.keys(f"readings/{doc_id}/"):
         packs = decode_reading(objects.get(key), key).records
@@ -75,7 +81,7 @@ def _packs(objects: Objects, doc_id: str) -> Iterator[str]:
 def ask(
     compute: Compute, objects: Objects, doc_id: str, passages: Mapping[str, Passage], known: Sequence[str]
 ) -> dict[str, Record]:
-    """Extract from at most PACK passages (by fingerprint) and keep what came back, durably, before returning it."""
+    """Extract from at most PACK passages (by fingerprint) and return the Records, which are durable by then."""
     raw_outputs = compute.extract(list(passages.values()), known)
     created_at = time.time_ns()
     lines = [

@@ -1,7 +1,7 @@
-"""The stages that read one document. Each takes the draft, does one thing to it, and may be repeated with the same result.
+"""The stages that read one document. Each takes the draft, does one thing to it, and is idempotent.
 
-These are the only stages that ask models. None changes names or graph. Records and vectors are kept in the garage as they are made,
-so that an interrupted document asks nothing a second time.
+Only these stages ask models. None changes names or graph. Records and vectors are stored in the garage as they are
+made, so that an interrupted document asks nothing a second time.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from kgfs.models.contract import Passage
 from kgfs.stores.readings import put_text
 
 READ = 0.9
-"""Share of a document that is done when its models have answered, for progress."""
+"""Share of the progress of a document that is complete when its models have answered."""
 
 
 def parse(draft: Draft) -> None:
-    """Turn the original into its Text, and keep a Text that is no decoding of the original.
+    """Parse the original into its Text, and store a Text that is no decoding of the original.
 
-    UnreadableTextError where no format reads it; MissingError or RotError where the original is not what was kept.
+    Raise UnreadableTextError where no format reads it, MissingError or RotError where the original is lost or
+    corrupt.
     """
     draft.text = parse_file(draft.filename, draft.objects.get(draft.document.key))
     draft.text_key = put_text(draft.objects, draft.document.doc_id, draft.text)
@@ -48,7 +49,8 @@ def gate(draft: Draft) -> None:
 
 
 def extract(draft: Draft) -> None:
-    """Ask the extractor about each Source that no Record answers for. Every answer is a Record before anything parses it."""
+    """Ask the extractor about each Source that no Record answers. Every answer is stored as a Record before it is
+    parsed."""
     text = draft.parsed
     passages = {
         chunk.index: Passage(
@@ -70,7 +72,7 @@ def extract(draft: Draft) -> None:
 
 
 def validate(draft: Draft) -> None:
-    """Parse the Records and anchor every quote in the Text. What cannot be anchored is dropped and counted."""
+    """Parse the Records and anchor every quote in the Text. Items that cannot be anchored are dropped and counted."""
     packs: dict[str, None] = {}
     for chunk in draft.passed:
         record = draft.records[chunk.index]
@@ -94,13 +96,13 @@ def _count(dropped: dict[str, int], reason: str, more: int) -> None:
 
 
 def rank(draft: Draft) -> None:
-    """Choose the document's concepts and relationships among all that its Sources say."""
+    """Choose the document's concepts and relationships among all that its Sources gave."""
     limit = draft.settings.concepts_per_document
     draft.concepts, draft.relationships = rank_found(draft.parsed.title, draft.passed, draft.valid, limit)
 
 
 def embed(draft: Draft) -> None:
-    """Make the vectors of Sources and labels, and keep them. Nothing without an embedding model."""
+    """Compute the vectors of Sources and labels, and store them. Does nothing without an embedding model."""
     compute, model = draft.compute, draft.compute.embedding_model
     if not model:
         return

@@ -1,6 +1,6 @@
-"""Validate an extractor's word on one Source: every quote is found in the Text exactly, or it goes.
+"""Validate an extractor's output for one Source: keep only items whose quotes stand in the Text exactly.
 
-What is kept is true of the Text whatever the extractor claimed; what is refused is counted by reason in ``dropped``.
+Kept items are true of the Text whatever the extractor claimed. Refused items are counted by reason in ``dropped``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class ValidConcept:
     quotes: tuple[Quote, ...]
     """In order of the Text, no span twice; at least one."""
     definition: str
-    """The words of its best defining quote; empty if none defines it."""
+    """The definition from its best defining quote; empty if none defines it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class ValidExtraction:
     concepts: tuple[ValidConcept, ...]
     relationships: tuple[ValidRelationship, ...]
     dropped: Mapping[str, int]
-    """How many items were refused, by reason."""
+    """Number of refused items, by reason."""
 
 
 EMPTY_LABEL = "concept: no letter or digit in its label"
@@ -61,11 +61,12 @@ UNPROVED = "relationship: its quote does not stand in the text"
 
 
 def validate(extraction: Extraction, text: str, chunk: Chunk) -> ValidExtraction:
-    """What of an extraction of ``chunk`` is true of ``text``.
+    """Return what of an extraction of ``chunk`` is true of ``text``.
 
-    Every Quote that is kept is ``text[start:end]`` within the chunk, without outer white space and not empty. A concept
-    needs a label and a quote, a relationship a known type, two different concepts of this extraction and a quote.
-    Relevance and confidence are kept within 0 and 1. Time is bounded by the size of the chunk and of the extraction.
+    Every Quote that is kept is ``text[start:end]`` within the chunk, without outer white space and not empty. A
+    concept needs a label and a quote; a relationship needs a known type, two different concepts of this extraction
+    and a quote. Relevance and confidence are clamped to 0 … 1. Time is bounded by the size of the chunk and of the
+    extraction.
     """
     dropped: Counter[str] = Counter()
     source = Source(text, chunk.start, chunk.end)
@@ -130,15 +131,15 @@ def _quote(raw: RawQuote, chunk: int, source: Source) -> Quote | None:
 
 
 def _both(one: Quote, other: Quote) -> Quote:
-    """Two quotes of one span are one that says the more."""
+    """Merge two quotes of one span into one."""
     return Quote(one.start, one.end, one.chunk, one.defines or other.defines, max(one.score, other.score))
 
 
 def _says(quote: str, definition: str) -> bool:
-    """Whether the definition has no word that the quote does not have."""
+    """Return whether the quote has every word of the definition."""
     return set(words_of(definition)) <= set(words_of(quote))
 
 
 def _share(value: float) -> float:
-    """Within 0 and 1; a model may write anything, also NaN."""
+    """Clamp a value to 0 … 1. A model may write anything, also NaN, which becomes 0."""
     return 0.0 if isnan(value) else min(1.0, max(0.0, value))

@@ -1,18 +1,21 @@
-"""Borders between characters that belong together."""
+"""Find positions between clusters of characters that belong together."""
 
 from __future__ import annotations
 
 import unicodedata
 
 _REACH = 32
-"""A cluster longer than this is cut: a page of combining marks is no character."""
+"""A cluster longer than this many characters is cut: a page of combining marks is no character."""
 
 _JOINER = "\u200d"
 
 
 def joined(content: str, at: int) -> bool:
-    """Whether a cut before ``content[at]`` would part a CRLF pair, a base character and its marks, an emoji sequence
-    or two halves of a surrogate pair. A light form of Unicode's grapheme clusters (UAX 29)."""
+    """Return whether a cut before ``content[at]`` would split a cluster of characters.
+
+    Clusters are a CRLF pair, a base character and its marks, an emoji sequence, and the two halves of a surrogate
+    pair. This is a light form of Unicode's grapheme clusters (UAX 29).
+    """
     before, here = content[at - 1], content[at]
     if here < "\u0300":
         return before == "\r" and here == "\n"
@@ -35,7 +38,8 @@ def _flag_letters_before(content: str, at: int) -> int:
 
 
 def cluster_border(content: str, at: int, start: int, end: int) -> int:
-    """A place near ``at``, behind ``start`` and at most ``end``, where no cluster is parted; ``at`` if none is near."""
+    """Return a position near ``at``, after ``start`` and at most ``end``, that splits no cluster; ``at`` if none is
+    near."""
     for border in range(at, max(start, at - _REACH), -1):
         if not joined(content, border):
             return border

@@ -1,12 +1,12 @@
-"""Where chunks begin: chosen from the units' own words, never by packing from the start of the document.
+"""Choose chunk boundaries by content: from the units' own words, never by packing from the start of the document.
 
 Each place where a chunk could begin has a key: its rank, then a hash of the unit that starts there. A stretch that is
-too long is cut at the place with the greatest key among those that leave enough on both sides, and its halves
-likewise. So a boundary depends on what stands within about a chunk's length around it: after an edit the same places
-win again a little further on: always within three chunks in 8,000 measured edits of a paragraph, within one in 98 %,
-on either side. (With places dense and keys random this is Rényi's parking problem: lengths are spread
-between the least and twice the least.) Runs of identical units have no key that tells them apart; the one nearest to the
-middle wins, and after an edit within such a run its boundaries may move up to its end.
+too long is cut at the place with the greatest key among those that leave enough on both sides, and then its halves
+are cut likewise. So a boundary depends only on the text within about a chunk's length around it. After an edit, the
+same places win again a little further on, on either side: always within three chunks in 8,000 measured edits of a
+paragraph, within one chunk in 98 %. (With dense places and random keys this is Rényi's parking problem: lengths are
+spread between the least and twice the least.) Identical units in a run have equal keys; the one nearest to the middle
+wins, and after an edit within such a run its boundaries may move up to its end.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy.typing as npt
 from kgfs.ingest.reading.structure.units import Rank
 
 LONGEST = 1.5
-"""A stretch with more than so many times the target's tokens is cut."""
+"""A stretch with more tokens than this multiple of the target is cut."""
 
 _PASSES: tuple[tuple[Rank, float, float], ...] = (
     (Rank.HEADING, 0.0, 0.6),
@@ -30,15 +30,17 @@ _PASSES: tuple[tuple[Rank, float, float], ...] = (
     (Rank.WORD, LONGEST, 0.375),
     (Rank.HARD, LONGEST, 0.25),
 )
-"""(least rank, cut only what is longer, what must remain on both sides), lengths as shares of the target. A section of
-0.6 of the target stands alone; blocks are kept whole before the chunks' lengths are evened out."""
+"""(least rank, length above which a stretch is cut, length that must remain on both sides), as shares of the target.
+
+A section of 0.6 of the target stands alone. Blocks are kept whole before the chunks' lengths are evened out.
+"""
 
 Integers = npt.NDArray[np.int64]
 Keys = npt.NDArray[np.uint64]
 
 
 class _Places:
-    """The candidates of one pass: units of at least a rank, by their distance in tokens from the Text's start."""
+    """The candidates of one pass: units of at least a rank, with their distance in tokens from the Text's start."""
 
     def __init__(self, rank: Rank, ranks: Integers, keys: Keys, offsets: Integers) -> None:
         self.units = np.flatnonzero(ranks >= rank)
@@ -47,7 +49,8 @@ class _Places:
         self.offsets = offsets[self.units]
 
     def best(self, first: int, last: int) -> int | None:
-        """The unit with the greatest key whose offset is in ``first … last``, of equals the nearest to the middle."""
+        """Return the unit with the greatest key whose offset is in ``first … last``; of equal keys, the nearest to
+        the middle."""
         low = int(np.searchsorted(self.offsets, first, "left"))
         high = int(np.searchsorted(self.offsets, last, "right"))
         if low >= high:
@@ -68,8 +71,10 @@ def cuts(
     size: int,
     look: Callable[[], None] = lambda: None,
 ) -> list[int]:
-    """The units, in order and without the first, at which chunks of about ``size`` tokens begin. ``look`` is called
-    between them."""
+    """Return the units, in order and without the first, at which chunks of about ``size`` tokens begin.
+
+    ``look`` is called between them, and an exception that it raises ends the work.
+    """
     offsets = np.concatenate(([0], np.cumsum(np.asarray(tokens, np.int64))))
     rank = np.asarray(ranks, np.int64)
     keys = (rank.astype(np.uint64) << np.uint64(60)) | (np.asarray(hashes, np.uint64) >> np.uint64(4))

@@ -1,4 +1,4 @@
-"""Where sentences begin, by rules that need no model: good enough to cut long paragraphs, not to parse language."""
+"""Find starts of sentences by rules without a model: good enough to cut long paragraphs, not to parse language."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ABBREVIATION = re.compile(
 
 
 def sentence_starts(content: str, start: int, end: int) -> Iterator[int]:
-    """Offsets within ``start:end``, behind its start, where a sentence begins; in order. Linear time."""
+    """Yield the offsets within ``start:end``, after its start, where a sentence begins; in order. Linear time."""
     for found in _END.finditer(content, start, end):
         if not _ABBREVIATION.search(content, max(start, found.start() - 8), found.start()):
             yield found.end()

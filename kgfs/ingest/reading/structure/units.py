@@ -1,6 +1,6 @@
-"""Units: the smallest pieces that chunks are packed from, with how good it is to begin a chunk at each.
+"""Cut a Text into units: the smallest pieces of chunks, each with a rank that tells how good a chunk start it is.
 
-Units meet and cover the Text. What they are depends on their own block and the block before it alone, so an edit
+Units are adjacent and cover the Text. They depend only on their own block and the block before it, so an edit
 elsewhere never changes them.
 """
 
@@ -16,16 +16,17 @@ from kgfs.ingest.reading.structure.sentences import sentence_starts
 
 
 class Rank(IntEnum):
-    """How good it is to begin a chunk at a place."""
+    """How good a place is for the start of a chunk; higher is better."""
 
     HARD = 0
     """Within a word."""
     WORD = 1
-    """Before a word, or right behind a heading."""
+    """Before a word, or directly after a heading."""
     SENTENCE = 2
     """Before a sentence or a line."""
     ITEM = 3
-    """Before an item, behind a blank line within a block, or between a text and what its colon announces."""
+    """Before a list item, after a blank line within a block, or between a text that ends in a colon and the block
+    after it."""
     BLOCK = 4
     HEADING = 5
 
@@ -56,13 +57,17 @@ _WITHIN: dict[str, tuple[tuple[Rank, Starts], ...]] = {
     "list": ((Rank.ITEM, _items), (Rank.ITEM, _stretches), (Rank.SENTENCE, sentence_starts)),
     "code": ((Rank.ITEM, _stretches), (Rank.SENTENCE, _lines)),
 }
-"""Where a long block is cut, the best places first; kinds that are not here are cut like code."""
+"""Ranked places for cuts in a long block, by kind of block, the best first. Other kinds are cut like code."""
 
 _UP_TO_LAST_WORD = re.compile(r".*\s(?=\S)", re.DOTALL)
 
 
 def units_of(text: Text, longest: int) -> Iterator[Unit]:
-    """Blocks of at most ``2 × longest`` bytes of UTF-8 are one unit; longer ones become units of at most ``longest``."""
+    """Yield the units of a Text.
+
+    A block of at most ``2 × longest`` bytes of UTF-8 is one unit; a longer one becomes units of at most ``longest``
+    bytes.
+    """
     content = text.text
     if content and not text.blocks:
         yield 0, Rank.BLOCK
@@ -89,7 +94,8 @@ def _rank(content: str, block: Block, before: Block | None) -> Rank:
 
 
 def _cut(content: str, start: int, end: int, ways: tuple[tuple[Rank, Starts], ...], longest: int) -> Iterator[Unit]:
-    """The units of ``start:end`` but for the first, by the first of the ``ways``, too long ones by the next."""
+    """Yield the units of ``start:end`` without the first, cut by the first of the ``ways``, too long ones by the
+    next."""
     if not ways:
         yield from split(content, start, end, longest)
         return
@@ -106,8 +112,10 @@ def _cut(content: str, start: int, end: int, ways: tuple[tuple[Rank, Starts], ..
 
 
 def split(content: str, start: int, end: int, longest: int) -> Iterator[Unit]:
-    """Cut ``start:end`` into units of at most ``longest`` bytes, before words or, where a word is longer, within it
-    (between clusters of characters); the first unit is not given. Linear time."""
+    """Cut ``start:end`` into units of at most ``longest`` bytes and yield them without the first. Linear time.
+
+    Cuts are before words or, where a word is longer, within it (between clusters of characters).
+    """
     while _exceeds(content, start, end, longest):
         behind = _fitting(content, start, longest)
         if behind >= end:
@@ -129,7 +137,7 @@ def _bytes(piece: str) -> int:
 
 
 def _fitting(content: str, start: int, longest: int) -> int:
-    """Behind the most characters from ``start`` that have about ``longest`` bytes and no more; at least one."""
+    """Return the end of the longest piece from ``start`` with at most ``longest`` bytes, and at least one character."""
     count = longest
     while count > 1 and (size := _bytes(content[start : start + count])) > longest:
         count = max(1, min(count - 1, count * longest // size))
