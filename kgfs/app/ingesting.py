@@ -89,7 +89,7 @@ def ingest(
         refused = [(path, error) for path, error in failed if not isinstance(error, AWAY)]
         if not asked.wait or len(refused) == len(
             files
-        ):  # a caller whose files were all refused does not wait for other documents
+        ):  # then there is nothing of the caller to wait for
             return failed
         begun = time.monotonic()
         read_backlog(config, stores, progress, deposits.settler, asked.timeout, begun=begun)

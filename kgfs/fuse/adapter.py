@@ -1,5 +1,7 @@
-"""Requests of the kernel, handed to the tree. Every handler of ``pyfuse3.Operations`` is overridden, so that none says ENOSYS;
-how they end is told by ``handling``.
+"""Pass the kernel's requests to the tree.
+
+Every handler of ``pyfuse3.Operations`` is overridden, so that no handler answers ENOSYS. ``handling`` defines how
+handlers end.
 """
 
 from __future__ import annotations
@@ -23,13 +25,13 @@ from kgfs.tree.node import AttrChange, Caller, Rendered
 from kgfs.tree.vfs import Vfs
 
 DOTS = 2
-"""Positions that `.` and `..` take at the beginning of every listing."""
+"""Number of positions that `.` and `..` take at the beginning of every listing."""
 
 
 class Operations(Handling):
     supports_dot_lookup = False
     enable_writeback_cache = False
-    """With changes from outside it let an append land inside the file."""
+    """Off: with changes from outside, the writeback cache lets an append land inside the file."""
     enable_acl = False
 
     def __init__(self, vfs: Vfs, log_error: LogError, requests: Requests | None = None) -> None:
@@ -37,16 +39,16 @@ class Operations(Handling):
         self._vfs = vfs
         self._absent = absent()
         self._next: tuple[int, int, int] | None = None
-        """An open folder and the positions in its listing that it will be asked for next."""
+        """An open folder and the range of positions in its listing that are expected to be requested next."""
         self._unread: int | None = None
-        """A file that was opened last, and will be read next: the kernel has none of its pages."""
+        """The file that was opened last and will be read next, because the kernel has none of its pages."""
         self.answered_first = trio.Event()
-        """The kernel was greeted: the mount serves."""
+        """Set once the kernel's INIT was received: the mount serves."""
 
     # ------------------------------------------------------------------------------------------ entries
 
     def init(self) -> None:
-        """Called by pyfuse3 when the kernel says hello, before the first request."""
+        """Note that the mount serves. pyfuse3 calls this when the kernel sends INIT, before the first request."""
         self.answered_first.set()
 
     @handler
@@ -55,7 +57,9 @@ class Operations(Handling):
         return entry_attributes(attr) if attr is not None else self._absent
 
     async def forget(self, inode_list: Sequence[tuple[int, int]]) -> None:
-        """Nothing may leave it, not even FUSEError: there is no request to answer."""
+        """Drop lookup counts of inodes. No exception may leave this handler, not even FUSEError, because there is no
+        request to answer.
+        """
         began = time.perf_counter()
         try:
             self._vfs.forget(inode_list)
@@ -187,7 +191,7 @@ class Operations(Handling):
 
     @handler
     async def poll(self, inode: int, fh: int, poll_handle: Any, ctx: RequestContext) -> int:
-        """A file is always ready."""
+        """Report the file as ready for reading and writing, which a file always is."""
         return select.POLLIN | select.POLLOUT | select.POLLRDNORM | select.POLLWRNORM
 
     # ------------------------------------------------------------------------------------------ folders
@@ -222,14 +226,14 @@ class Operations(Handling):
         self._vfs.folders.told_listed(fh, first, end)
 
     def _reply_dots(self, fh: int, start_id: int, token: ReaddirToken) -> bool:
-        """Whether there was room for them."""
+        """Put `.` and `..` into the reply. Return whether there was room for them."""
         for position, (name, inode) in enumerate(self._vfs.folders.dots(fh)[start_id:], start_id):
             if not pyfuse3.readdir_reply(token, name, dot_attributes(inode), position + 1):
                 return False
         return True
 
     def _reply_entries(self, fh: int, entries: Iterable[tuple[int, Entry | None]], token: ReaddirToken) -> None:
-        """Where they may have to be told otherwise than they stand in the listing."""
+        """Put entries into the reply whose attributes may have to differ from those in the listing."""
         for position, entry in entries:
             if entry is None:
                 continue
@@ -239,8 +243,9 @@ class Operations(Handling):
             self._vfs.folders.told(fh, shown)
 
     def meanwhile(self) -> None:
-        """Called when an answer was given: prepares what is likely to be asked for next, while the client still looks at
-        what it has."""
+        """Prepare what is likely to be requested next, while the client still processes the last answer. Called after
+        each answer.
+        """
         unread, self._unread = self._unread, None
         expected, self._next = self._next, None
         if unread is None and expected is None:
@@ -250,7 +255,7 @@ class Operations(Handling):
                 self._vfs.files.read_ahead(unread)
             if expected is not None:
                 self._prepare(*expected)
-        except Exception:  # noqa: BLE001  # whoever asks for it meets the same failure, and is told
+        except Exception:  # noqa: BLE001  # the request itself will meet and report the same failure
             return
 
     def _prepare(self, fh: int, first: int, end: int) -> None:

@@ -1,4 +1,4 @@
-"""From our types to those of pyfuse3."""
+"""Convert types of the tree to types of pyfuse3."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from kgfs.tree.node import ROOT_INODE, Attr, Handle
 from kgfs.tree.vfs import Space
 
 TIMEOUT = 3600.0
-"""Seconds the kernel may rely on what it was told; whatever changes before is invalidated."""
+"""Seconds that the kernel may cache names and attributes. Earlier changes are invalidated."""
 
 
 def entry_attributes(attr: Attr, timeout: float = TIMEOUT) -> pyfuse3.EntryAttributes:
     entry = pyfuse3.EntryAttributes()
     entry.st_ino = attr.inode
     entry.st_mode = attr.mode
-    # All else that is not set here is right from the beginning (blocks are of 4096 bytes).
+    # Fields that are not set here have correct initial values (blocks are of 4096 bytes).
     if attr.nlink != 1:
         entry.st_nlink = attr.nlink
     if attr.uid:
@@ -36,7 +36,7 @@ def entry_attributes(attr: Attr, timeout: float = TIMEOUT) -> pyfuse3.EntryAttri
 
 
 def prepare(listing: Listing, position: int) -> tuple[bytes, pyfuse3.EntryAttributes] | None:
-    """Name and attributes of an entry, made once for as long as the listing is used. None if it left."""
+    """Return the name and attributes of an entry, computed once per listing; None if the entry is gone."""
     entry = listing.entry(position)
     if entry is None:
         return None
@@ -45,7 +45,9 @@ def prepare(listing: Listing, position: int) -> tuple[bytes, pyfuse3.EntryAttrib
 
 
 def dot_attributes(inode: int) -> pyfuse3.EntryAttributes:
-    """Of `.` or `..` in a listing: the kernel takes number and type from it, and counts no lookup."""
+    """Return attributes for `.` or `..` in a listing. The kernel uses their inode number and type, and counts no
+    lookup.
+    """
     entry = pyfuse3.EntryAttributes()
     entry.st_ino = inode
     entry.st_mode = stat.S_IFDIR
@@ -53,7 +55,7 @@ def dot_attributes(inode: int) -> pyfuse3.EntryAttributes:
 
 
 def absent(timeout: float = TIMEOUT) -> pyfuse3.EntryAttributes:
-    """The answer that lets the kernel remember that there is no such name."""
+    """Return the answer that lets the kernel cache that a name does not exist."""
     entry = pyfuse3.EntryAttributes()
     entry.st_ino = 0
     entry.entry_timeout = timeout

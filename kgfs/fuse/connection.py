@@ -1,12 +1,13 @@
-"""What the control filesystem of FUSE does for a connection: how many requests the kernel passes on, and its end.
+"""Use the FUSE control filesystem to raise the number of concurrent requests of a connection and to abort a
+connection.
 
-Of what the kernel reads for programs page by page it passes on twelve requests, unless somebody says otherwise: twelve programs that wait for
-a server that is silent would keep all others from reading what is here. libfuse could say it at the beginning, but pyfuse3 has
-no door to that; later it can be said in the control filesystem, which systemd mounts on every machine. A mount of root's mounts it
-where it is missing.
+By default, the kernel passes on at most twelve requests for data that it reads page by page. Twelve programs that
+wait for a silent server would then block all other readers. libfuse could raise the limit at INIT, but pyfuse3 does
+not expose that. The control filesystem can raise the limit later; systemd mounts it on every machine. A mount by root
+mounts the control filesystem if it is missing.
 
-A mount that was killed may keep its clients waiting for good (:mod:`.watcher` says how). :func:`watch` starts the process
-that ends this, :func:`free_clients` ends it where that process was killed, too.
+A mount that was killed may keep its clients waiting for good (:mod:`.watcher` explains how). :func:`watch` starts the
+process that ends this wait, and :func:`free_clients` ends it if that process was killed too.
 """
 
 from __future__ import annotations
@@ -30,17 +31,19 @@ log = logging.getLogger(__name__)
 
 CONTROL = Path("/sys/fs/fuse/connections")
 MOUNT_CONTROL = f"mount -t fusectl -o nosuid,nodev,noexec fusectl {CONTROL}"
-"""The command, for root, that mounts the control filesystem."""
+"""The command that mounts the control filesystem; needs root."""
 AT_ONCE = 256
-"""The kernel lets users have more than that, where the machine has a GiB of memory."""
+"""Number of concurrent requests to ask for. The kernel allows users more than that on a machine with 1 GiB of memory.
+"""
 WATCHER = "import sys; sys.path.insert(0, sys.argv.pop(1)); from kgfs.fuse.watcher import main; main()"
 ENDING = 5.0
-"""Seconds for a process to end once its connection is aborted."""
+"""Seconds for a process to end after its connection was aborted."""
 
 
 def number_of(where: Path) -> int | None:
-    """Return the number of the connection of the mount at this very path, None if nothing is mounted there. The mount itself
-    is not asked."""
+    """Return the number of the FUSE connection that is mounted at exactly this path; None if nothing is mounted
+    there. The mount itself is not accessed.
+    """
     mounted = probe.mount_at(where)
     return int(mounted.device.partition(":")[2]) if mounted is not None else None
 
@@ -51,7 +54,7 @@ def is_mounted() -> bool:
 
 
 def widen(number: int, at_once: int = AT_ONCE) -> bool:
-    """Have ``at_once`` requests passed on that the mount could wait for; return whether that could be said."""
+    """Let the kernel pass on up to ``at_once`` background requests. Return whether the limit could be set."""
     try:
         (CONTROL / str(number) / "max_background").write_text(str(at_once))
     except OSError:
@@ -60,8 +63,10 @@ def widen(number: int, at_once: int = AT_ONCE) -> bool:
 
 
 def watch(number: int) -> subprocess.Popen[bytes] | None:
-    """Start and return the process that aborts the connection once this process was killed, or has ended. None where this
-    user may not abort it; the log says how to allow it."""
+    """Start and return the process that aborts the connection once this process was killed or has ended.
+
+    Return None if this user may not abort the connection; the log then tells how to allow it.
+    """
     running = main_thread(os.getpid())
     assert running is not None
     try:
@@ -71,7 +76,7 @@ def watch(number: int) -> subprocess.Popen[bytes] | None:
         return None
     words = [str(Path(kgfs.__file__).parents[1]), str(os.getpid()), str(running[1]), str(abort)]
     try:
-        # Its words and environment are bare: it is to be nobody's who kills by the name of a home.
+        # Its arguments and environment do not contain the home's name, so that a kill by that name does not hit it.
         return subprocess.Popen(
             [sys.executable, "-I", "-S", "-c", WATCHER, *words],
             stdin=subprocess.DEVNULL,
@@ -87,8 +92,10 @@ def watch(number: int) -> subprocess.Popen[bytes] | None:
 
 
 def free_clients(notes: Iterable[MountNote]) -> list[str]:
-    """Abort the connections of mounts that were killed and keep their clients waiting, and wait until their processes are
-    gone. Return a sentence on each, also on those whose connection this user may not abort. Quick where there is none."""
+    """Abort the connections of killed mounts that keep clients waiting, and wait until their processes are gone.
+
+    Return one sentence per mount, including mounts whose connection this user may not abort. Quick if there is none.
+    """
     return [_free(note) for note in notes if note.stuck]
 
 
@@ -99,7 +106,7 @@ def _free(note: MountNote) -> str:
     except MachineError as error:
         return f"{begun}, and still does. {error}"
     try:
-        # The number is surely that of this connection if its process is there still, now that the file is open.
+        # If the process is still there now that the file is open, the number is certainly that of its connection.
         if note.is_stuck():
             os.write(abort, b"1")
     finally:
@@ -113,8 +120,11 @@ def _free(note: MountNote) -> str:
 
 
 def _open_abort(number: int | None) -> int:
-    """Return the open file that aborts a connection when something is written to it. The control filesystem is mounted
-    where root calls this and it is missing. MachineError says what to do where this user may not."""
+    """Return a descriptor of the file that aborts a connection when it is written to.
+
+    If root calls this and the control filesystem is missing, it is mounted. Raise MachineError, with the remedy, if
+    this user may not open the file.
+    """
     if not is_mounted() and os.geteuid() == 0:
         subprocess.run(MOUNT_CONTROL.split(), check=False, capture_output=True)
     try:

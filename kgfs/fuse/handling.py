@@ -1,7 +1,8 @@
-"""How a handler of ``pyfuse3.Operations`` ends: with an answer or with an errno. The one place where errors become errnos.
+"""Define how a handler of ``pyfuse3.Operations`` ends: with an answer or with an errno. Errors become errnos here
+only.
 
-Nothing but FUSEError may leave a handler, and never ENOSYS: it would switch that operation off for the whole mount. So
-every handler runs inside :func:`handler`, which also tells when it waits.
+No exception but FUSEError may leave a handler, and never ENOSYS, which would switch the operation off for the whole
+mount. So every handler runs inside :func:`handler`, which also signals when the handler waits.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ from kgfs.fuse.serving import noticed
 log = logging.getLogger(__name__)
 
 LogError = Callable[[str, BaseException], None]
-"""``log_error(where, error)``: a line for the people who look into ``.kgfs/errors.ndjson``."""
+"""``log_error(where, error)`` writes a line for people to ``.kgfs/errors.ndjson``."""
 
 QUIET = 10.0
-"""Seconds in which the same failure is written down only once."""
+"""Seconds in which the same failure is logged only once."""
 
 
 class Handling(pyfuse3.Operations):
-    """What handlers count, write down and tell of waiting. The event loop owns it."""
+    """Count requests and failures, log failures, and signal when a handler waits. Used on the event loop only."""
 
     def __init__(self, log_error: LogError, requests: Requests) -> None:
         super().__init__()
@@ -40,11 +41,11 @@ class Handling(pyfuse3.Operations):
         self.waits: Callable[[], None] = lambda: None
         """Called when a handler begins to wait."""
         self.waited: Callable[[], None] = lambda: None
-        """Called when one that waited ends."""
+        """Called when a handler that waited ends."""
 
     def number_of(self, operation: str, error: KgfsError) -> int:
         number = error.errno if error.errno not in (0, errno.ENOSYS) else errno.EIO
-        # That of a release reaches nobody, whatever it is.
+        # The kernel passes the error of a release to no client, whatever the error is.
         if isinstance(error, StoreError | TimedOutError) or error.logged or operation == "release":
             self._write_down(operation, error)
         self.requests.failed(operation, number)
@@ -57,7 +58,11 @@ class Handling(pyfuse3.Operations):
         return errno.EIO
 
     def _write_down(self, operation: str, error: Exception) -> bool:
-        """Whether this failure was not written down just before: a broken disk must not fill it with its complaints."""
+        """Log the failure, unless the same failure was logged less than QUIET seconds ago. Return whether it was
+        logged.
+
+        A broken disk must not be filled with its own error messages.
+        """
         now = time.monotonic()
         key = (operation, type(error).__name__, str(error))
         if now - self._written.get(key, -QUIET) < QUIET:
@@ -77,7 +82,9 @@ Handler = Callable[Concatenate[H, P], Coroutine[Any, Any, R]]
 
 
 def handler(method: Handler[H, P, R]) -> Handler[H, P, R]:
-    """Of a request. It answers without waiting wherever it can."""
+    """Wrap the handler of a request so that it ends with an answer or a FUSEError. The handler answers without
+    waiting wherever it can.
+    """
     name = method.__name__
 
     async def handle(self: H, /, *args: P.args, **kwargs: P.kwargs) -> R:

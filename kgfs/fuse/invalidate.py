@@ -1,8 +1,8 @@
-"""Telling the kernel what to forget, from threads of their own.
+"""Send invalidations to the kernel from separate threads.
 
-An invalidation waits while the kernel is busy with the folder or page concerned, so a call on the event loop would wait
-for an answer that only the event loop can give. Names and contents have a thread each: a slow read holds up only the
-contents. What is still waiting is not queued twice.
+An invalidation blocks while the kernel is busy with the folder or page, so a call on the event loop would wait for an
+answer that only the event loop can give. Names and contents have a thread each, so a slow read delays only
+invalidations of contents. An invalidation that is already queued is not queued twice.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kgfs.tree.invalidation import Invalidation, StaleEntry, StaleInode
 log = logging.getLogger(__name__)
 
 CLOSING = (errno.ENODEV, errno.EBADF, errno.EPERM, errno.ENOTCONN)
-"""What the kernel says once the mount is going away."""
+"""Errnos that the kernel returns once the mount is going away."""
 
 
 class Invalidator:
@@ -34,20 +34,21 @@ class Invalidator:
         self._contents.start()
 
     def send(self, stale: Iterable[Invalidation]) -> None:
-        """Returns at once."""
+        """Queue the invalidations. Returns at once."""
         for item in stale:
             data = isinstance(item, StaleInode) and item.data
             (self._contents if data else self._names).put(item)
 
     @staticmethod
     def forget_attributes(inode: int) -> None:
-        """Have the kernel ask for them again. Waits for nothing and nobody, so a handler may call it."""
-        with suppress(OSError):  # it does not know the inode, or the mount goes away
+        """Let the kernel ask for the inode's attributes again. Never blocks, so a handler may call it."""
+        with suppress(OSError):  # the kernel does not know the inode, or the mount goes away
             pyfuse3.invalidate_inode(inode, attr_only=True)
 
     def stop(self, deadline: float = 2.0) -> bool:
-        """Send nothing more. A thread that the kernel keeps waiting is left behind after ``deadline`` seconds; return whether
-        none was."""
+        """Stop sending. Return whether both threads ended. A thread that is still blocked by the kernel is left
+        behind after ``deadline`` seconds.
+        """
         for sender in (self._names, self._contents):
             sender.stop()
         for sender in (self._names, self._contents):
@@ -101,5 +102,5 @@ class _Sender(threading.Thread):
             if error.errno not in CLOSING:
                 inode = (
                     item.parent if isinstance(item, StaleEntry) else item.inode
-                )  # a name may be a word of a document
+                )  # log no name: it may be a word of a document
                 log.warning("%s of inode %d could not be invalidated: %s", type(item).__name__, inode, error)

@@ -1,4 +1,4 @@
-"""What this machine must have before anything can be mounted, each with how to get it."""
+"""Check what a machine needs before anything can be mounted, with a remedy for each gap."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ CONFIGURATION = Path("/etc/fuse.conf")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of ``kgfs doctor``."""
+    """The result of one check: a line of ``kgfs doctor``."""
 
     name: str
     ok: bool
     detail: str
-    """What was found."""
+    """The state that was found."""
     remedy: str = ""
-    """What to do about it, when not ok."""
+    """How to fix it, if not ok."""
 
 
 def findings(*, allow_other: bool = False) -> list[Finding]:
@@ -35,15 +35,16 @@ def findings(*, allow_other: bool = False) -> list[Finding]:
 
 
 def require(*, allow_other: bool = False) -> None:
-    """MachineError with the remedy for the first thing that is missing."""
+    """Raise MachineError, with the remedy, for the first thing that is missing."""
     for finding in findings(allow_other=allow_other):
         if not finding.ok:
             raise MachineError(f"{finding.detail} {finding.remedy}")
 
 
 def control() -> Finding:
-    """Return whether the connection of a mount that is killed can be aborted. Without that kgfs works, but such a mount may
-    keep programs waiting for good."""
+    """Return whether the connection of a killed mount can be aborted. kgfs works without that, but a killed mount may
+    then keep programs waiting for good.
+    """
     if connection.is_mounted():
         return Finding("connections", True, f"{connection.CONTROL} is mounted.")
     if os.geteuid() == 0:

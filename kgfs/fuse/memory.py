@@ -1,4 +1,4 @@
-"""Giving memory back to the system once the kernel has forgotten much."""
+"""Return memory to the system after the kernel has forgotten many inodes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ import gc
 
 
 def give_back() -> None:
-    """Neither Python nor the C library does it by itself: a million names that were looked at once would be paid for as
-    long as the mount stands. Takes some milliseconds."""
+    """Collect garbage and trim the C heap. Takes some milliseconds.
+
+    Neither Python nor the C library trims by itself: a million names that were looked up once would cost memory as
+    long as the mount exists.
+    """
     gc.collect()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:  # only glibc has it

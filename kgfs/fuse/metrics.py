@@ -1,4 +1,4 @@
-"""Counts of what the kernel asked, as Prometheus text."""
+"""Count the kernel's requests, as Prometheus text."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ PREFIX = "kgfs_fuse"
 
 
 class Requests:
-    """How often each operation was asked, how long it took in all and how it failed. The event loop owns it; reading
-    from elsewhere gives numbers that are at most one request apart."""
+    """Count requests, their total duration and their failures by operation. Updated on the event loop only; other
+    threads may read, and see numbers that differ by at most one request.
+    """
 
     def __init__(self) -> None:
         self._count: Counter[str] = Counter()

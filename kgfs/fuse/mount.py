@@ -1,4 +1,4 @@
-"""The life of a mount: checks, mounting, serving, and an orderly end."""
+"""Run a mount: check the mountpoint, mount, serve and shut down in order."""
 
 from __future__ import annotations
 
@@ -45,26 +45,32 @@ log = logging.getLogger(__name__)
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 Task = Callable[[], Awaitable[None]]
-"""Background work that runs while the mount does; cancelled at its end."""
+"""Background work that runs while the mount does, and is cancelled at its end."""
 
 
 @dataclass(frozen=True, slots=True)
 class MountOptions:
     allow_other: bool = False
-    """Let other users in; needs ``user_allow_other`` unless root mounts."""
+    """Let other users access the mount; needs ``user_allow_other`` unless root mounts."""
     read_only: bool = False
-    """The kernel itself refuses every change (EROFS)."""
+    """Mount read-only: the kernel refuses every change (EROFS)."""
     home: Path | None = None
-    """What is mounted: the table of mounts says it, so that verbs know whose mount a path lies in."""
+    """The home that is mounted. It is part of the source in the mount table, so that commands find the home of a
+    path.
+    """
     waits: bool = False
-    """Reading may wait for a server: see :mod:`.connection`."""
+    """Whether reading may wait for a server: see :mod:`.connection`."""
     poll: float = 0.1
-    """Seconds between questions for news."""
+    """Seconds between polls for changes."""
 
 
 def check(mountpoint: Path, options: MountOptions | None = None) -> Path:
-    """Everything that can be wrong before mounting, as an error that says what to do. A dead mount is detached.
-    Returns the path as the kernel will name it."""
+    """Check everything that can be wrong before mounting, and return the mountpoint's path as the kernel names it.
+
+    Each error tells what to do. A dead mount at the path is detached. Raise MachineError if the machine lacks
+    something; BusyError if a mount at the path hangs or is a kgfs mount; NotAFolderError, NotEmptyError, MissingError
+    or RefusedError if the folder is unsuitable.
+    """
     options = options or MountOptions()
     machine.require(allow_other=options.allow_other)
     where = probe.located(mountpoint)
@@ -105,14 +111,15 @@ async def mount(
     requests: Requests | None = None,
     connected: Callable[[int], None] | None = None,
 ) -> None:
-    """Mount and serve until unmounted from outside or told to stop by a signal.
+    """Mount and serve until the filesystem is unmounted from outside or a signal asks for the end.
 
-    ``news`` is asked ``options.poll`` seconds apart, on the event loop, what the kernel must forget. ``tasks`` run
-    beside it; one that fails is logged and started again. ``ready`` is called once the kernel got its first answer,
-    ``connected`` before, with the number of the connection. Should this process be killed, a watcher (:mod:`.watcher`)
-    sees to it that nobody waits for it for good.
-    When this returns nothing is mounted any more and every open file has been released; ``STOP_SIGNALS`` have no effect
-    from then on, so that the process can end in its own time.
+    ``news`` is called every ``options.poll`` seconds on the event loop and returns what the kernel must forget.
+    ``tasks`` run beside it; a task that fails is logged and restarted. ``connected`` is called with the number of the
+    connection, and later ``ready`` once the kernel's INIT was received. If this process is killed, a watcher
+    (:mod:`.watcher`) keeps clients from waiting for good.
+
+    On return nothing is mounted any more, and every open file has been released. ``STOP_SIGNALS`` have no effect from
+    then on, so the process can end without interruption.
     """
     options = options or MountOptions()
     where = check(mountpoint, options)
@@ -120,7 +127,7 @@ async def mount(
     operations = Operations(vfs, log_error, requests)
     _init(operations, where, options)
     number = connection.number_of(where)
-    # Without a number somebody has taken it down already, and the main loop ends.
+    # Without a number the mount was already taken down, and the main loop ends.
     watcher = connection.watch(number) if number is not None else None
     if number is not None and connected is not None:
         connected(number)
@@ -144,7 +151,7 @@ async def mount(
             for failure in await vfs.files.release_all():
                 log_error("fuse.release", failure)
             pyfuse3.close(unmount=False)
-            if watcher is not None and all_sent:  # else a thread waits in the kernel, and this process could not end
+            if watcher is not None and all_sent:  # else a blocked thread keeps this process alive
                 watcher.kill()
                 watcher.wait()
 
@@ -166,7 +173,9 @@ def _init(operations: Operations, where: Path, options: MountOptions) -> None:
 
 @contextmanager
 def _standard_error() -> Iterator[BinaryIO]:
-    """libfuse and fusermount3 tell the reason of a failure to descriptor 2 only."""
+    """Redirect descriptor 2 to a temporary file and yield that file. libfuse and fusermount3 report the reason of a
+    failure to descriptor 2 only.
+    """
     sys.stderr.flush()
     saved = os.dup(2)
     try:
@@ -181,7 +190,7 @@ def _standard_error() -> Iterator[BinaryIO]:
 
 
 class _Stop:
-    """Takes the mount down when a signal asks for it."""
+    """Unmount when a signal asks for it."""
 
     def __init__(self, vfs: Vfs, invalidator: Invalidator, where: Path) -> None:
         self._vfs = vfs
@@ -189,8 +198,8 @@ class _Stop:
         self._where = where
 
     async def listen(self, task_status: trio.TaskStatus[None]) -> None:
-        # What trio puts back when this ends. An impatient second signal must not cut off the end: files that are open
-        # would not be kept, and the worker be left behind.
+        # trio restores these handlers when this ends. A second signal must not interrupt the shutdown: open files
+        # would not be kept, and the worker would be left behind.
         for stop_signal in STOP_SIGNALS:
             signal.signal(stop_signal, _heard_already)
         with trio.open_signal_receiver(*STOP_SIGNALS) as signals:
@@ -210,21 +219,23 @@ class _Stop:
         pyfuse3.terminate()
 
     def _unmount(self) -> None:
-        """The main loop still serves meanwhile: fusermount3 itself looks at the mount."""
+        """Unmount, or detach if the mount is in use. The main loop must still serve meanwhile, because fusermount3
+        itself accesses the mount.
+        """
         try:
             probe.umount(self._where)
         except BusyError as error:
-            # This daemon ends all the same; a dead mount left behind would be worse for the holders.
+            # This process ends in any case; a dead mount left behind would be worse for the processes that use it.
             log.warning("%s It is detached.", error)
             probe.detach(self._where)
 
 
 def _heard_already(number: int, frame: FrameType | None) -> None:
-    """No SIG_IGN: programs that are started would inherit that."""
+    """Ignore the signal. SIG_IGN is not used, because child processes would inherit it."""
 
 
 def _away(where: Path) -> None:
-    """Detach what is still mounted: the main loop ended by itself, so nobody would answer."""
+    """Detach what is still mounted: the main loop ended by itself, so no process would answer."""
     mounted = probe.mount_at(where)
     if mounted is not None and mounted.type == TYPE and probe.standing(where) is not Standing.ALIVE:
         try:
@@ -255,7 +266,7 @@ async def _watch(
         try:
             if news is not None:
                 invalidator.send(news())
-        except Exception as error:  # news that cannot be had now is asked for again, and the mount stays
+        except Exception as error:  # a failed poll is repeated, and the mount stays
             log.exception("news could not be had and is asked for again")
             log_error("fuse.news", error)
             await trio.sleep(1)

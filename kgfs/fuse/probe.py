@@ -1,7 +1,7 @@
-"""Looking at mount points from outside, without ever waiting for a dead one, and taking mounts down.
+"""Inspect mount points from outside without ever waiting for a dead mount, and unmount them.
 
-After a ``kill -9`` of its daemon a mount still answers stat from the kernel's memory, so liveness is asked with statvfs,
-in a child process that can be left behind when it hangs.
+After a ``kill -9`` of its process, a mount still answers stat from the kernel's cache. So liveness is tested with
+statvfs, in a child process that can be left behind if it hangs.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class Standing(StrEnum):
     ABSENT = "not mounted"
     ALIVE = "alive"
     DEAD = "dead"
-    """Its daemon is gone: every access fails with ENOTCONN."""
+    """The mount's process is gone: every access fails with ENOTCONN."""
     HUNG = "hung"
-    """Its daemon is there (or stopped) and does not answer."""
+    """The mount's process exists, perhaps stopped, and does not answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,20 +37,22 @@ class Holder:
     pid: int
     command: str
     what: str
-    """``cwd``, ``root``, ``exe`` or a path it has open or mapped."""
+    """``cwd``, ``root``, ``exe`` or a path that the process has open or mapped."""
 
     def __str__(self) -> str:
         return f"{self.command} (pid {self.pid}, {self.what})"
 
 
 def mount_at(mountpoint: Path) -> Mount | None:
-    """The topmost mount at that very path; nothing on the mount itself is touched."""
+    """Return the topmost mount at exactly that path; None if there is none. The mount itself is not accessed."""
     path = str(located(mountpoint))
     return next((mount for mount in reversed(mounts()) if mount.path == path), None)
 
 
 def located(mountpoint: Path) -> Path:
-    """The path as the kernel names it. The last part is resolved only where no mount stands: it may be dead."""
+    """Return the path as the kernel names it. The last component is resolved only if nothing is mounted there, since
+    the mount may be dead.
+    """
     absolute = mountpoint.absolute()
     path = Path(os.path.realpath(absolute.parent)) / absolute.name
     if any(mount.path == str(path) for mount in mounts()):
@@ -59,7 +61,7 @@ def located(mountpoint: Path) -> Path:
 
 
 def standing(mountpoint: Path, deadline: float = DEADLINE) -> Standing:
-    """Whether a mount stands at ``mountpoint`` and answers within ``deadline`` seconds."""
+    """Return whether a mount exists at ``mountpoint`` and whether it answers within ``deadline`` seconds."""
     if mount_at(mountpoint) is None:
         return Standing.ABSENT
     child = subprocess.Popen(
@@ -73,19 +75,21 @@ def standing(mountpoint: Path, deadline: float = DEADLINE) -> Standing:
         said = child.communicate(timeout=deadline)[1]
     except subprocess.TimeoutExpired:
         child.kill()
-        with suppress(subprocess.TimeoutExpired):  # uninterruptible while the daemon keeps it waiting
+        with suppress(subprocess.TimeoutExpired):  # uninterruptible while the mount's process keeps it waiting
             child.communicate(timeout=0.2)
         return Standing.HUNG
     finally:
         if child.stderr is not None:
             child.stderr.close()
-    # Somebody else's mount may not let us in, which says nothing about its daemon.
+    # Another user's mount may deny access, which does not mean that its process is dead.
     dead = child.returncode != 0 and b"Permission denied" not in said
     return Standing.DEAD if dead else Standing.ALIVE
 
 
 def holders(mountpoint: Path) -> list[Holder]:
-    """Processes with a working folder, root, program or open file there. Other users' are seen by root only."""
+    """Return the processes with a working folder, root, program or open file below the mountpoint. Only root sees
+    processes of other users.
+    """
     inside = str(located(mountpoint))
     found = []
     for process in Path("/proc").iterdir():
@@ -97,13 +101,17 @@ def holders(mountpoint: Path) -> list[Holder]:
 
 
 def detach(mountpoint: Path) -> None:
-    """Take a mount away from its path at once, whoever uses it (``fusermount3 -u -z``)."""
+    """Detach a mount from its path at once, even if it is in use (``fusermount3 -u -z``)."""
     _fusermount("-u", "-z", mountpoint=mountpoint)
 
 
 def umount(mountpoint: Path, *, lazy: bool = False) -> bool:
-    """Unmount: BusyError naming the holders if somebody uses it, unless ``lazy``. A dead or hung mount is detached.
-    MissingError if nothing is mounted there. Whether nobody uses it any more; not known of what was detached."""
+    """Unmount, and return whether the mount is certainly no longer in use.
+
+    Raise BusyError, which names the holders, if a process uses the mount and ``lazy`` is False. With ``lazy``, or if
+    the mount is dead or hung, the mount is detached, and False is returned because its use is not known. Raise
+    MissingError if nothing is mounted there.
+    """
     where = located(mountpoint)
     state = standing(where)
     if state is Standing.ABSENT:
@@ -139,13 +147,13 @@ def _fusermount(*arguments: str, mountpoint: Path) -> None:
 
 
 def _english() -> dict[str, str]:
-    """What programs say is looked at."""
+    """Return an environment that makes programs print English messages, because their messages are parsed."""
     return {**os.environ, "LC_ALL": "C"}
 
 
 def _held_by(process: Path) -> Iterator[tuple[str, str]]:
     for link in ("cwd", "root", "exe"):
-        with suppress(OSError):  # it ended, or belongs to somebody else
+        with suppress(OSError):  # the process ended, or belongs to another user
             yield link, os.readlink(process / link)
     with suppress(OSError):
         for descriptor in os.listdir(process / "fd"):

@@ -1,12 +1,12 @@
-"""The main loop: requests of the kernel, each read and answered by one task.
+"""Run the main loop, in which one task reads a request of the kernel and answers it.
 
-``pyfuse3.main`` passes the device on to another task before it answers, which costs every request a second turn of the
-event loop. Nearly all answers here are made without waiting for anything, so the task that read a request keeps the
-device until its handler really waits. For that the lock of pyfuse3 is replaced, through the same door by which its
-asyncio layer replaces it.
+``pyfuse3.main`` hands the device over to another task before it answers, which costs every request a second turn of
+the event loop. Nearly all answers here are made without waiting, so the task that read a request keeps the device
+until its handler really waits. For that, the lock of pyfuse3 is replaced in the same way as its asyncio layer
+replaces it.
 
-Most clients ask their next question as soon as they have the answer to the one before. So who has just answered looks
-for it directly, for a moment, before the event loop is asked to: a turn of the loop takes longer than many an answer.
+Most clients send their next request as soon as they have an answer. So a task that has just answered polls the device
+directly for a moment before it returns to the event loop, since a turn of the loop takes longer than many an answer.
 """
 
 from __future__ import annotations
@@ -24,36 +24,40 @@ import trio
 T = TypeVar("T")
 
 SPARES = 8
-"""Tasks that are kept although there is nothing to do for them; each has a buffer for the largest request."""
+"""Number of idle tasks that are kept. Each has a buffer for the largest request."""
 
 AT_ONCE = 1
-"""Milliseconds to look for the next request before the event loop does; nothing else goes on in the loop meanwhile."""
+"""Milliseconds to poll for the next request before the event loop does. The loop does nothing else meanwhile."""
 
 STREAK = 0.01
-"""Seconds after which the event loop has its turn, however many requests there are."""
+"""Seconds after which the event loop gets a turn, even if requests are pending."""
 
 _inside = vars(pyfuse3)
-"""What its stubs do not tell of."""
+"""Names of pyfuse3 that its stubs do not declare."""
 
 _NEVER = -(2**31)
-"""As many tasks as pyfuse3 may start by itself."""
+"""Number of tasks that pyfuse3 may start by itself."""
 _ALL = 2**31 - 1
 
 
 class Waiting(Protocol):
-    """Whoever answers requests: calls ``waits`` when it begins to wait, and ``waited`` when it has its answer (see
-    :func:`noticed`)."""
+    """An object that answers requests. It calls ``waits`` when a handler begins to wait, and ``waited`` when that
+    handler ends (see :func:`noticed`).
+    """
 
     waits: Callable[[], None]
     waited: Callable[[], None]
 
     def meanwhile(self) -> None:
-        """Called after an answer, before the next request is looked for: for what is likely to be asked for next. Raises
-        nothing, and takes no longer than that would take."""
+        """Prepare what is likely to be requested next. Called after an answer, before the next request is awaited.
+        Raises nothing, and takes no longer than answering that request would.
+        """
 
 
 async def serve(answering: Waiting) -> None:
-    """Returns once nothing is mounted any more, or ``pyfuse3.terminate`` was called, and all requests are answered."""
+    """Serve requests. Return once nothing is mounted any more or ``pyfuse3.terminate`` was called, and all requests
+    are answered.
+    """
     try:
         async with trio.open_nursery() as nursery:
             device = Device(nursery, answering.meanwhile)
@@ -69,24 +73,25 @@ async def serve(answering: Waiting) -> None:
 
 
 class Device:
-    """What pyfuse3 takes for a lock: whoever holds it reads the next request. The event loop owns it."""
+    """Stand in for the lock of pyfuse3: the task that holds it reads the next request. Used on the event loop only.
+    """
 
     def __init__(self, nursery: trio.Nursery, meanwhile: Callable[[], None] = lambda: None) -> None:
         self._nursery = nursery
         self._meanwhile = meanwhile
         self._held = False
         self._surplus = False
-        """The task that runs is ended because there are enough."""
+        """Whether the running task is ended because there are enough tasks."""
         self._over = False
-        """A task ended for any other reason: there is nothing to read any more."""
+        """Whether a task ended for any other reason: no more requests can be read."""
         self._spare = trio.lowlevel.ParkingLot()
         self._waiting = 0
-        """Handlers that wait for something, which only the event loop can tell them of."""
+        """Number of handlers that wait for something. Only the event loop can wake them."""
         self._streak_ends = 0.0
         self._poll: select.poll | None = None
 
     async def work(self) -> None:
-        """One task."""
+        """Run one task that reads and answers requests."""
         try:
             await _inside["_session_loop"](self._nursery, _ALL, _NEVER)
         finally:
@@ -100,7 +105,7 @@ class Device:
             self._held = True
         elif len(self._spare) >= SPARES:
             self._surplus = True
-            raise trio.ClosedResourceError  # for pyfuse3: this task is to end
+            raise trio.ClosedResourceError  # tells pyfuse3 to end this task
         else:
             await self._spare.park()
 
@@ -120,7 +125,7 @@ class Device:
         self._streak_ends = time.monotonic() + STREAK
 
     def pass_on(self) -> None:
-        """The task that read last begins to wait, so that another must read."""
+        """Let another task read, because the task that read last begins to wait."""
         self._waiting += 1
         if self._held:
             return
@@ -131,7 +136,7 @@ class Device:
             self._nursery.start_soon(self.work)
 
     def done(self) -> None:
-        """A handler that waited has its answer."""
+        """Note that a handler that waited has ended."""
         self._waiting -= 1
 
 
@@ -139,7 +144,8 @@ class Device:
 def noticed(
     work: Coroutine[Any, Any, T], waits: Callable[[], None], waited: Callable[[], None]
 ) -> Generator[Any, Any, T]:
-    """Await ``work``; call ``waits`` when it waits for the first time, and then ``waited`` at its end."""
+    """Await ``work``. Call ``waits`` when ``work`` waits for the first time, and in that case ``waited`` at its end.
+    """
     begun = False
     try:
         trap = work.send(None)

@@ -1,4 +1,4 @@
-"""``about.md`` of an ontology."""
+"""Make ``about.md`` of an ontology."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kgfs.tree.tree_context import TreeContext
 
 
 def about_md(context: TreeContext, ontology: Ontology) -> Page:
-    """Rendered when looked at: it costs some thirty indexed reads."""
+    """Return the page, which is rendered when its attributes are read. Rendering costs some thirty indexed reads."""
 
     def page() -> tuple[bytes, int]:
         found = context.stores.journal.names.ontology(ontology.id)

@@ -1,6 +1,6 @@
-"""``archive/<doc_id>/``: the stable home of one content, whatever becomes of its names.
+"""Serve ``archive/<doc_id>/``, the permanent place of one content, independent of its paths.
 
-Every doc_id ever issued is found here. ``text.txt`` (the exact Text) and ``concepts/`` are there while the graph shows
+Every doc_id ever issued is found here. ``text.txt`` (the exact Text) and ``concepts/`` exist while the graph shows
 the document.
 """
 
@@ -28,7 +28,7 @@ from kgfs.tree.tree_removal import is_being_removed
 
 
 class ArchiveFolder(DerivedFolder[None]):
-    """``archive/``: every Document of an ontology."""
+    """Serve ``archive/``, which lists every Document of an ontology."""
 
     __slots__ = ("_ontology",)
 
@@ -60,7 +60,7 @@ class ArchiveFolder(DerivedFolder[None]):
 
 
 class Archived(DerivedFolder[Document]):
-    """``archive/<doc_id>/``."""
+    """Serve ``archive/<doc_id>/``."""
 
     __slots__ = ("_doc_id",)
 
@@ -88,7 +88,7 @@ class _ArchivedFile(DerivedFile[None]):
 
 
 class OriginalFile(_ArchivedFile):
-    """The bytes as they were deposited. They never change."""
+    """Serve the bytes as they were deposited. They never change."""
 
     __slots__ = ()
     name = "original"
@@ -103,7 +103,7 @@ class OriginalFile(_ArchivedFile):
 
 
 class TextTxt(_ArchivedFile):
-    """The Text, exactly, as UTF-8: what characters and bytes of a citation count."""
+    """Serve the exact Text as UTF-8. The character and byte offsets of citations refer to it."""
 
     __slots__ = ()
     name = "text.txt"
@@ -126,7 +126,7 @@ class TextTxt(_ArchivedFile):
 
 
 class FoundFolder(DerivedFolder[None]):
-    """``concepts/``: a link to the page of each concept the document is evidence for."""
+    """Serve ``concepts/``, with a link to the page of each concept for which the document is evidence."""
 
     __slots__ = ("_doc_id",)
 
@@ -144,7 +144,7 @@ class FoundFolder(DerivedFolder[None]):
 
 
 class FoundConcept(DerivedLink[None]):
-    """``concepts/<name>.md``."""
+    """Serve ``concepts/<name>.md``."""
 
     __slots__ = ("_doc_id", "_name")
 
@@ -158,7 +158,7 @@ class FoundConcept(DerivedLink[None]):
         return f"../../../concepts/{self._name}.concept/concept.md", ingested_at
 
 
-# What DOCUMENT has as views: each is served with a doc_id, and None while there is no such entry.
+# The views of DOCUMENT. Each function takes a doc_id, and returns None while the entry does not exist.
 
 
 def original(context: TreeContext, doc_id: str) -> Node | None:
@@ -187,7 +187,9 @@ def folder_changed(change: DocumentChanged, stale: Invalidations) -> None:
 
 
 def entries_changed(change: DocumentPublished, stale: Invalidations) -> None:
-    """Entries depend on whether the graph shows the document, and links to concepts on how it was read."""
+    """Invalidate the folder's entries. They depend on whether the graph shows the document, and links to concepts on
+    its Reading.
+    """
     for name in stale.context.views.at(DOCUMENT):
         stale.key_entry(keys.archived(change.doc_id), name.encode())
 
@@ -202,7 +204,7 @@ def minted(fact: VersionMinted, stale: Invalidations) -> None:
 
 
 def known(stores: Stores, doc_id: str) -> Document:
-    """MissingError for a doc_id that was never issued, or was purged."""
+    """Return the Document. Raise MissingError for a doc_id that was never issued or was purged."""
     found = stores.journal.names.document(doc_id)
     if found is None:
         raise MissingError(f"No document has the id {doc_id}.")
@@ -210,7 +212,7 @@ def known(stores: Stores, doc_id: str) -> Document:
 
 
 def shown(stores: Stores, doc_id: str) -> DocumentRow:
-    """MissingError while the graph does not show the document."""
+    """Return the document's row in the graph. Raise MissingError while the graph does not show the document."""
     found = stores.graph.document(doc_id)
     if found is None:
         raise MissingError(f"Document {doc_id} does not stand in the graph.")
@@ -218,18 +220,23 @@ def shown(stores: Stores, doc_id: str) -> DocumentRow:
 
 
 def has_original(stores: Stores, document: Document) -> bool:
-    """What no file has any more, and nothing promises, has left the garage with the trash, or is about to. The garage is not
-    asked: whoever looks at a folder would wait for its server, and with them the whole mount."""
+    """Return whether the garage has the original, judged from the journal alone.
+
+    An original that no file has any more, and that nothing promises to keep, has left the garage with the trash or is
+    about to. The garage is not asked, because a listing would wait for its server and block the whole mount.
+    """
     return not document.removed_at or stores.journal.promises(document.key)
 
 
 def is_original(row: DocumentRow) -> bool:
-    """Whether the original's bytes are the Text as UTF-8."""
+    """Return whether the original's bytes are the Text as UTF-8."""
     return row.text_sha256 == row.content_hash
 
 
 def read_text(stores: Stores, row: DocumentRow) -> str:
-    """The Text that the graph shows of a document, from original and Reading. StoreError where one is lost. Blocks."""
+    """Return the Text that the graph shows of a document, from the original and the Reading. Raise StoreError if
+    either is lost. Blocks.
+    """
     try:
         reading = load_reading(stores.garage.objects, row.doc_id, row.reading)
         return text_of(stores.garage.objects, known(stores, row.doc_id), reading)

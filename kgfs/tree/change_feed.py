@@ -1,7 +1,7 @@
-"""What the kernel must forget, learnt from the feeds of journal and graph.
+"""Derive what the kernel must forget from the feeds of the journal and the graph.
 
-Asked every tenth of a second on the event loop; each question costs three indexed reads while nothing happened. Facts and
-changes of the graph become changes of the tree (:mod:`.changes`); what these make stale the table of views says.
+The feed is polled every 0.1 s on the event loop. A poll costs three indexed reads if nothing has changed. Facts and
+changes of the graph become changes of the tree (:mod:`.changes`), and the table of views maps those to invalidations.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from kgfs.tree.vfs import Vfs
 from kgfs.tree.view import on
 
 BATCH = 1000
-"""Facts and changes looked at in one question; the rest waits for the next."""
+"""Maximum number of facts, and of changes, that one poll processes. Later polls process the rest."""
 
 STAY = (FileMade, FolderMade, LinkMade, ContentKept, AttributesSet, SettingChanged, SearchSaved, SearchRemoved)
-"""Facts after which every Document that is known stands where it stood."""
+"""Facts that leave the place of every known Document unchanged."""
 
 
 class ChangeFeed:
@@ -57,15 +57,18 @@ class ChangeFeed:
         self._heard()
 
     def poll(self) -> list[Invalidation]:
-        """What changed since this was last asked. Everything, if a feed does not reach back so far, or if the question
-        before this one failed half way."""
+        """Return what has changed since the last call.
+
+        Return invalidations for everything if a feed does not reach back that far or if the previous call failed half
+        way.
+        """
         lost, self._lost = self._lost, True
         if lost:
             self._context.cache.move(None)
             self._context.deposits.recent.heard(None)
         known = not lost and self._facts() and self._changes()
         if not known:
-            # In this order: a graph that is put in place of this one in between is found out by the next question.
+            # Keep this order: if the graph is replaced in between, the next poll detects it.
             self._seq, self._clears, self._epoch = self._journal.seq(), self._graph.clears(), self._graph.epoch()
             self._context.searches.graph_moved()
         self._heard()
@@ -115,7 +118,7 @@ class ChangeFeed:
 
 
 def everything(inodes: Inodes) -> list[Invalidation]:
-    """All the kernel was told, but for the names of folders that are still right."""
+    """Return invalidations for all that the kernel knows, except names of folders that are still correct."""
     stale: list[Invalidation] = [StaleEntry(*place) for place in inodes.negatives()]
     for inode, known in inodes.all():
         stale.append(StaleInode(inode, data=not isinstance(known.node, Folder)))

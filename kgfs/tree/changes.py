@@ -1,4 +1,4 @@
-"""Changes that views follow, made from facts of the ledger and from changes of the graph.
+"""Translate facts of the ledger and changes of the graph into changes that views follow.
 
 A view may also follow a fact itself (:mod:`kgfs.stores.journal.facts`).
 """
@@ -32,12 +32,12 @@ from kgfs.stores.journal.facts import (
 from kgfs.stores.stores import Stores
 
 MAX_FRESH = 10_000
-"""Files without a version that are remembered."""
+"""Maximum number of remembered files that have no version yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class NameCame:
-    """A name of documents/ stands here now."""
+    """A name of documents/ now exists at this place."""
 
     ontology: str
     parent: int
@@ -46,7 +46,7 @@ class NameCame:
 
 @dataclass(frozen=True, slots=True)
 class NameLeft:
-    """A name of documents/ stands no more where it stood, but perhaps at ``now``."""
+    """A name of documents/ left its place; ``now`` is its new place, if it has one."""
 
     id: int
     now: NameCame | None = None
@@ -54,7 +54,7 @@ class NameLeft:
 
 @dataclass(frozen=True, slots=True)
 class NameShown:
-    """Views that mirror documents/ may show this name now, or no more, or call it something else."""
+    """Views that mirror documents/ may have gained, lost or renamed this entry."""
 
     parent: int
     name: str
@@ -63,38 +63,38 @@ class NameShown:
 
 @dataclass(frozen=True, slots=True)
 class NameChanged:
-    """What is known of a file of documents/ beside its bytes."""
+    """Metadata of a file of documents/ changed, other than its bytes."""
 
     id: int
 
 
 @dataclass(frozen=True, slots=True)
 class FolderTimesChanged:
-    """Some folder of documents/ lost a name, or the graph moved: the fact does not say which folder it was."""
+    """A folder of documents/ lost a name, or the graph changed. The fact does not say which folder it was."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathsChanged:
-    """A path or an ontology's name that may be shown anywhere is another."""
+    """A path or an ontology's name changed that may be shown anywhere."""
 
 
 @dataclass(frozen=True, slots=True)
 class OntologyChanged:
-    """A document of it has another state, or its graph moved."""
+    """The state of a document in the ontology, or the ontology's graph, changed."""
 
     ontology: str
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentChanged:
-    """The state of a Document, where it stands, or what the graph shows of it."""
+    """The state of a Document, its paths, or what the graph shows of it changed."""
 
     doc_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentPublished:
-    """The graph shows a Document, shows it otherwise, or shows it no more."""
+    """The graph began to show a Document, shows it differently, or stopped showing it."""
 
     doc_id: str
 
@@ -106,7 +106,9 @@ class DocumentPurged:
 
 @dataclass(frozen=True, slots=True)
 class ConceptChanged:
-    """``concept_id`` is '' where none has the name any more; ``renamed`` where the name came or left."""
+    """A concept changed. ``concept_id`` is '' if no concept has the name any more; ``renamed`` tells whether the name
+    was added or removed.
+    """
 
     ontology: str
     name: str
@@ -116,7 +118,9 @@ class ConceptChanged:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceChanged:
-    """A piece of evidence of a concept or relationship; ``renumbered`` where the number came or left."""
+    """A piece of evidence of a concept or relationship changed; ``renumbered`` tells whether its number was added or
+    removed.
+    """
 
     owner: str
     n: int
@@ -125,7 +129,7 @@ class EvidenceChanged:
 
 @dataclass(frozen=True, slots=True)
 class RelationshipChanged:
-    """An entry ``related/<type>/<name>`` of a concept; ``renamed`` where it came or left."""
+    """An entry ``related/<type>/<name>`` of a concept changed; ``renamed`` tells whether it was added or removed."""
 
     concept_id: str
     type: str
@@ -135,17 +139,19 @@ class RelationshipChanged:
 
 @dataclass(frozen=True, slots=True)
 class SearchesChanged:
-    """What searches find, or where it stands, may be other than before."""
+    """The results of searches, or the paths of the results, may have changed."""
 
 
 class Translator:
-    """Makes changes from facts and from changes of the graph. Asks the stores as they are now. The event loop owns it."""
+    """Translate facts and changes of the graph into changes of the tree. Reads the present state of the stores. Used
+    on the event loop only.
+    """
 
     def __init__(self, stores: Stores) -> None:
         self._names = stores.journal.names
         self._graph = stores.graph
         self._fresh: OrderedDict[int, None] = OrderedDict()
-        """Files that never had a version: their removal takes no Document away."""
+        """Files that never had a version: removing them removes no Document's path."""
 
     def of_fact(self, fact: Fact) -> Iterator[object]:
         yield fact
@@ -171,7 +177,7 @@ class Translator:
             case VersionMinted():
                 yield from self._minted(fact)
             case Settled():
-                # Where it was renamed to or from a name in passing, its Document lost or gained a path by that.
+                # If the file was renamed to or from a passing name, its Document gained or lost a path by that.
                 yield from self._documents_of(fact.id)
             case DocumentRead():
                 for doc_id in (fact.doc_id, *fact.superseded):
@@ -199,8 +205,8 @@ class Translator:
         yield NameShown(fact.parent, fact.name, fact.id)
         name = self._names.name(fact.id)
         folder = name is not None and name.kind is NameKind.FOLDER
-        # A file with versions gives up its own history for that of the path it replaces; which Documents lose a name
-        # by that cannot be asked any more. What editors save by renaming never had a version.
+        # A file with versions gives up its own history for the history of the path that it replaces. The Documents
+        # that lose a name by that can no longer be queried. Files that editors save by renaming never had a version.
         if folder or (fact.replaces and fact.id not in self._fresh):
             yield PathsChanged()
 

@@ -1,4 +1,4 @@
-"""``concepts/<name>.concept/``: a concept's page, its evidence, what it is related to."""
+"""Serve ``concepts/<name>.concept/``: a concept's page, its evidence and its relationships."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SUFFIX = ".concept"
 
 
 class ConceptsFolder(DerivedFolder[None]):
-    """``concepts/``: every living concept, in the order of inode numbers."""
+    """Serve ``concepts/``, which lists every living concept in the order of inode numbers."""
 
     __slots__ = ("_ontology",)
 
@@ -56,7 +56,7 @@ class ConceptsFolder(DerivedFolder[None]):
 
 
 class _Listed(Sequence[tuple[str, Node]]):
-    """Concepts as ``entries`` gives them, each made when it is looked at: there may be a million."""
+    """A sequence of concepts for ``entries`` that makes each node on access, because there may be a million."""
 
     def __init__(self, context: TreeContext, rows: list[tuple[str, str, int]]) -> None:
         self._context = context
@@ -77,8 +77,10 @@ class _Listed(Sequence[tuple[str, Node]]):
 
 
 class ConceptFolder(Folder):
-    """``<name>.concept/``. There may be a million of these, so a node holds next to nothing. ``mtime`` is for the first look, where it
-    was just seen."""
+    """Serve ``<name>.concept/``. There may be a million of these, so a node holds little state.
+
+    ``mtime`` is the value that a listing or lookup has just read; it is used for the first request only.
+    """
 
     __slots__ = ("_concept_id", "_context", "_first")
 
@@ -112,7 +114,7 @@ class ConceptFolder(Folder):
 
 
 class ConceptMd(StayingFile[Concept]):
-    """Size and time are stored at commit, so a listing renders nothing."""
+    """Serve ``concept.md``. Its size and time are stored at commit, so a listing renders nothing."""
 
     __slots__ = ("_concept_id",)
 
@@ -132,7 +134,7 @@ class ConceptMd(StayingFile[Concept]):
 
 
 class Shortcut(DerivedLink[Concept]):
-    """The unlisted ``<name>.concept`` of an ontology's folder."""
+    """Serve the unlisted link ``<name>.concept`` in an ontology's folder."""
 
     __slots__ = ("_concept_id",)
 
@@ -146,7 +148,9 @@ class Shortcut(DerivedLink[Concept]):
 
 
 def shortcut(context: TreeContext, ontology: Ontology, name: str) -> Shortcut | None:
-    """The link to the living concept whose directory is called ``name``, with ``.concept``."""
+    """Return the link to the living concept whose directory is called ``name``, which includes ``.concept``; None if
+    there is none.
+    """
     stem = name.removesuffix(SUFFIX)
     concept = context.stores.graph.concept_named(ontology.id, stem) if stem != name else None
     return Shortcut(context, concept) if concept is not None else None

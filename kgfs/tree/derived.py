@@ -1,7 +1,7 @@
-"""What all derived entries share: owner, mode, inode numbers, and that they cannot be changed.
+"""Define the bases of derived entries: their owner, modes and inode numbers, and the refusal of changes.
 
-A node that comes out of a listing or a lookup carries the row it was found by, for the first look at it only: the
-kernel asks again much later, and then the store is asked again too.
+A node from a listing or a lookup carries the row by which it was found. The row is used for the first request only:
+the kernel asks again much later, and then the store is asked again too.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from kgfs.tree.tree_context import TreeContext
 T = TypeVar("T")
 
 PAGE = 1000
-"""Rows asked for at once by listings."""
+"""Number of rows that listings read in one query."""
 
 
 class Derived(Node, Generic[T]):
-    """Subclasses give ``attr``."""
+    """The base of derived nodes. Subclasses implement ``attr``."""
 
     __slots__ = ("_row", "context", "key")
 
     def __init__(self, context: TreeContext, key: Key, row: T | None = None) -> None:
-        """``row`` is what the node was found by; it is good for one use."""
+        """Create a node. ``row`` is the row by which the node was found; it is used once."""
         self.context = context
         self.key = key
         self._row = row
@@ -59,7 +59,9 @@ class Derived(Node, Generic[T]):
 
 
 class DerivedFolder(Derived[T], Folder):
-    """Subclasses give ``mtime`` (MissingError once it is gone) and ``entries``; ``lookup`` where it need not list them."""
+    """The base of derived folders. Subclasses implement ``mtime`` (MissingError once the folder is gone) and
+    ``entries``, and ``lookup`` if it can avoid listing all entries.
+    """
 
     __slots__ = ()
 
@@ -86,12 +88,14 @@ class DerivedFolder(Derived[T], Folder):
 
 
 class DerivedFile(Derived[T], File):
-    """Subclasses give ``look`` (MissingError once it is gone) and ``content``, of exactly the size it tells."""
+    """The base of derived files. Subclasses implement ``look`` (MissingError once the file is gone) and ``content``,
+    whose size is exactly the one that ``look`` returns.
+    """
 
     __slots__ = ()
 
     def look(self) -> tuple[int, int]:
-        """Size and mtime."""
+        """Return the size in bytes and the mtime in nanoseconds."""
         raise NotImplementedError
 
     def content(self) -> bytes:
@@ -111,11 +115,11 @@ class DerivedFile(Derived[T], File):
 
 
 class StayingFile(DerivedFile[T]):
-    """One that is the same until a change is heard of, and is found by a row."""
+    """The base of derived files that are found by a row and stay the same until a change is reported."""
 
     __slots__ = ()
     quick = False
-    """Whether its content is made of a few indexed reads."""
+    """Whether the content is made with a few indexed reads, so that it need not be made in a thread."""
 
     def attr(self) -> Attr:
         return super().attr() if self._row is not None else self.context.cache.seen(self.key, super().attr)
@@ -127,7 +131,7 @@ class StayingFile(DerivedFile[T]):
             if len(content) != self.attr().size:
                 cache.forget()  # bytes and attributes are of different commits: the next lookup must find the newest
         except MissingError:
-            # What is remembered speaks of it still; the kernel, which looks it up again, must not find it again.
+            # The cache still has the file. The kernel looks the file up again, and must not find it there.
             cache.forget()
             raise
         return Rendered(content)
@@ -139,10 +143,12 @@ class StayingFile(DerivedFile[T]):
 
 
 class Page(DerivedFile[None]):
-    """A file that is rendered when it is looked at and again when it is opened. ``render`` returns its bytes and its mtime; it
-    takes no longer than a few indexed reads. MissingError once it is gone.
+    """A file that is rendered when its attributes are read, and again when it is opened.
 
-    With ``live`` its bytes are of the moment: neither size nor contents are kept by the kernel."""
+    ``render`` returns its bytes and its mtime, and takes no longer than a few indexed reads. It raises MissingError
+    once the file is gone. With ``live``, the kernel caches neither size nor contents, because they may change at any
+    moment.
+    """
 
     __slots__ = ("_live", "_render")
 
@@ -162,12 +168,14 @@ class Page(DerivedFile[None]):
 
 
 class DerivedLink(Derived[T], Link):
-    """Subclasses give ``look``."""
+    """The base of derived links. Subclasses implement ``look``."""
 
     __slots__ = ()
 
     def look(self) -> tuple[str, int]:
-        """Where it points, encoded as names are, and its mtime. MissingError once it is gone."""
+        """Return the target, encoded as names are, and the mtime in nanoseconds. Raise MissingError once the link is
+        gone.
+        """
         raise NotImplementedError
 
     def attr(self) -> Attr:
@@ -179,7 +187,7 @@ class DerivedLink(Derived[T], Link):
 
 
 class Original(Fixed):
-    """An open object of the garage, verified block by block."""
+    """An open object of the garage whose blocks are verified when they are read."""
 
     __slots__ = ("_reader",)
 
@@ -203,7 +211,11 @@ class Original(Fixed):
 
 
 def open_original(stores: Stores, key: str, sha256: str) -> Handle:
-    """The kept bytes, from the garage or, while they are on their way there, from the inbox. *Blocks*."""
+    """Return a handle of the stored bytes, from the garage or, while they are on their way there, from the inbox.
+    *Blocks*.
+
+    Raise StoreError if neither has them.
+    """
     blocks()
     try:
         return Original(stores.garage.objects.open(key))
@@ -215,15 +227,18 @@ def open_original(stores: Stores, key: str, sha256: str) -> Handle:
 
 
 def with_remedy(error: KgfsError) -> KgfsError:
-    """The error, to be found in errors.ndjson with what to do: of a tree that is copied to an ontology a folder may be called as
-    one of kgfs's own, and the program that copies shows the number alone."""
+    """Return the error with a remedy, marked to be logged in errors.ndjson.
+
+    In a tree that is copied to an ontology, a folder may have the same name as one of kgfs's own folders. The copying
+    program shows the error number only.
+    """
     return type(error)(
         f"{error} To copy a folder with all that is in it: cp -r FOLDER/. Ontology/documents/"
     ).to_be_logged()
 
 
 def token_of(context: TreeContext) -> Hashable:
-    """That of a listing which any change of graph or names may change."""
+    """Return the token of a listing that any change of graph or names may change."""
     return context.cache.position or (context.stores.graph.epoch(), context.stores.journal.seq())
 
 

@@ -1,4 +1,6 @@
-"""documents/: the originals, an honest folder. What is written here is kept byte for byte and ingested."""
+"""Serve documents/, the originals, as an ordinary folder. Files that are written here are stored byte for byte and
+ingested.
+"""
 
 from __future__ import annotations
 
@@ -33,13 +35,13 @@ PAGE = 1000
 ATTRIBUTES = "user.kgfs."
 
 FOLDER_TIMES = "folder times"
-"""The group of folders whose times follow those of a folder of documents/, itself among them."""
+"""The group of folders whose times follow those of a folder of documents/, including that folder."""
 
 _TYPES = {NameKind.FOLDER: stat.S_IFDIR, NameKind.FILE: stat.S_IFREG, NameKind.LINK: stat.S_IFLNK}
 
 
 class _Entry(Node):
-    """What folders, files and links have in common: they are names."""
+    """The base of folders, files and links, which are all names."""
 
     __slots__ = ("_context", "_first", "_id", "_ontology")
 
@@ -48,7 +50,9 @@ class _Entry(Node):
         self._ontology = ontology
         self._id = name_id
         self._first = row
-        """What it was found by, for the first look at it only, and only while nobody has it open."""
+        """The row by which the node was found. It is used for the first request only, and only while the file is not
+        open.
+        """
 
     @property
     def inode(self) -> int:
@@ -59,7 +63,7 @@ class _Entry(Node):
         return self._id
 
     def attr(self) -> Attr:
-        """Size and times include what an open file has not kept yet."""
+        """Return the attributes. Size and times include changes of an open file that are not stored yet."""
         deposits = self._context.deposits
         first, self._first = self._first, None
         shown = first if first is not None and deposits.copies.find(self._id) is None else deposits.shown(self._id)
@@ -89,14 +93,16 @@ class _Entry(Node):
 
 
 class DocumentsFolder(_Entry, Folder):
-    """``documents/`` itself, with the name id ``ontology.root``, or a folder below it."""
+    """Serve ``documents/`` itself, whose name id is ``ontology.root``, or a folder below it."""
 
     __slots__ = ("_united",)
 
     def __init__(self, context: TreeContext, ontology: Ontology, name_id: int, row: Name | None = None) -> None:
         super().__init__(context, ontology, name_id, row)
         self._united = False
-        """Whether the kernel knows it under the number that it had before it became one with another home's folder."""
+        """Whether the kernel knows the folder under the number that it had before it was merged with another home's
+        folder.
+        """
 
     def group(self) -> tuple[str, Hashable]:
         return FOLDER_TIMES, None
@@ -120,7 +126,9 @@ class DocumentsFolder(_Entry, Folder):
         return names.child(self._id, name) if found is None and self._left(was) else found
 
     def _here(self, done: Callable[[int], T]) -> T:
-        """What ``done`` does in the folder with this id."""
+        """Return the result of ``done`` for this folder's id. If the folder was merged with another home's folder,
+        call ``done`` again with the id of the merged folder.
+        """
         was = self._id
         try:
             return done(was)
@@ -130,13 +138,16 @@ class DocumentsFolder(_Entry, Folder):
             return done(self._id)
 
     def _left(self, was: int) -> bool:
-        """Whether it is the folder ``was`` no more: who holds one (as a working folder, or open) that has become one with
-        another home's goes on in that. Threads that find it out at once all do."""
+        """Return whether the folder's id is no longer ``was``, after following a merge with another home's folder.
+
+        A process that holds the former folder, open or as its working folder, continues in the merged folder. Threads
+        that detect the merge at the same time make the same change.
+        """
         names = self._context.stores.journal.names
         into = names.united(was)
         if into is not None and names.name(was) is None:
             self._ontology, self._united = names.ontology(into.ontology) or self._ontology, True
-            self._id = into.id  # last: who sees it has the others
+            self._id = into.id  # last: a thread that sees the new id sees the other fields too
         return self._id != was
 
     def entries(self) -> Sequence[tuple[str, Node]]:
@@ -149,7 +160,7 @@ class DocumentsFolder(_Entry, Folder):
         return self.entries() if not found and self._left(was) else found
 
     def token(self) -> Hashable | None:
-        if self._united:  # what is absent is not to be remembered either: news tell of the other number
+        if self._united:  # do not cache absent names either: changes are reported for the other number
             return None
         return self._context.stores.journal.seq(), self._context.deposits.copies.generation
 
@@ -201,8 +212,11 @@ class DocumentsFolder(_Entry, Folder):
 
 
 class BesideFolder(DocumentsFolder):
-    """A folder of documents/ by its path without ``documents/``: ``<Ontology>/sub`` for ``<Ontology>/documents/sub``. It has an inode
-    of its own, and so have the folders in it; files have theirs by both paths."""
+    """Serve a folder of documents/ under its path without ``documents/``: ``<Ontology>/sub`` for
+    ``<Ontology>/documents/sub``.
+
+    The folder and its subfolders have inodes of their own. Files have the same inode by both paths.
+    """
 
     __slots__ = ()
 
@@ -237,7 +251,7 @@ class DocumentFile(_Entry, File):
     __slots__ = ()
 
     def open(self, *, read: bool, write: bool, truncate: bool, append: bool = False) -> Handle:
-        # The row is there still only where the file was made just now.
+        # The row is still there only if the file has just been made.
         known, self._first = self._first, None
         opened = self._context.deposits.open(self._id, write=write, truncate=truncate, append=append, known=known)
         return DocumentHandle(opened)
@@ -252,7 +266,7 @@ class DocumentFile(_Entry, File):
         return value.encode()
 
     def _facts(self) -> dict[str, str]:
-        """About the bytes that are kept; what is not known (yet) is left out."""
+        """Return what is known about the stored bytes; unknown values are left out."""
         row = self._row()
         document = self._document(row)
         known = {
@@ -266,13 +280,15 @@ class DocumentFile(_Entry, File):
         return {name: value for name, value in known.items() if value}
 
     def _document(self, row: Name) -> Document | None:
-        """Of these very bytes: until a new content is settled the name still has the Document of the one before."""
+        """Return the Document of exactly the stored bytes. Until new content is settled, the name still has the
+        Document of the previous content.
+        """
         document = self._context.stores.journal.names.document(row.doc_id) if row.doc_id else None
         return document if document and document.sha256 == row.sha256 else None
 
 
 class DocumentLink(_Entry, Link):
-    """Kept as it was made, never followed by kgfs."""
+    """Serve a symbolic link as it was made. kgfs never follows it."""
 
     __slots__ = ()
 
@@ -335,7 +351,7 @@ def attr_of(name: Name) -> Attr:
 
 
 def live(names: Names, name_id: int) -> Name:
-    """The row of a live name; MissingError once it is gone."""
+    """Return the row of a live name. Raise MissingError once the name is gone."""
     found = names.name(name_id)
     if found is None:
         raise MissingError("The file or folder was removed.")
@@ -343,14 +359,14 @@ def live(names: Names, name_id: int) -> Name:
 
 
 def children(names: Names, parent: int) -> Iterator[Name]:
-    """All live entries of a folder of documents/, in order."""
+    """Yield all live entries of a folder of documents/, in order."""
     page = names.children(parent, limit=PAGE)
     while page:
         yield from page
         page = names.children(parent, after=page[-1].name, limit=PAGE) if len(page) == PAGE else []
 
 
-# What this mount did itself the kernel knows already: it was told so where it found it (see ``Inodes``).
+# The kernel already knows the changes that this mount made itself (see ``Inodes``).
 
 
 def name_came(change: NameCame, stale: Invalidations) -> None:
@@ -385,13 +401,13 @@ def content_kept(fact: ContentKept, stale: Invalidations) -> None:
 
 
 def folder_times(change: FolderTimesChanged, stale: Invalidations) -> None:
-    """Also of folders that reflect one of documents/."""
+    """Invalidate the times of folders of documents/ and of the folders that mirror them."""
     for inode, _ in stale.group(FOLDER_TIMES):
         stale.inode(inode)
 
 
 def _places(name: NameCame, stale: Invalidations) -> list[Place]:
-    """Where a name of documents/ is found: there, and by its path without ``documents/``."""
+    """Return the places of a name of documents/: in documents/ itself, and by its path without ``documents/``."""
     raw = name_bytes(name.name)
     row = stale.context.stores.journal.names.name(name.parent)
     if row is None:

@@ -1,4 +1,4 @@
-"""``evidence/<n>/``: a quote in its Source, the quote alone, its citation, and a link to the document."""
+"""Serve ``evidence/<n>/``: a quote in its Source, the quote alone, its citation, and a link to the document."""
 
 from __future__ import annotations
 
@@ -27,19 +27,20 @@ GROUP = "evidence"
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Whose evidence it is, and from where it is looked at."""
+    """The concept or relationship that owns the evidence, and the folder in which the evidence is shown."""
 
     id: str
-    """A concept or a relationship."""
+    """Id of a concept or a relationship."""
     concept_id: str
     concept: str
-    """The directory name, without ``.concept``, of the concept in whose folder it stands."""
+    """The directory name, without ``.concept``, of the concept that contains the folder."""
     up: str
-    """The way from an ``evidence/<n>/`` to the ontology's folder."""
+    """The relative path from an ``evidence/<n>/`` to the ontology's folder."""
 
 
 class EvidenceFolder(DerivedFolder[None]):
-    """``evidence/``. Its time is that of the folder it stands in: numbers come and go with commits that touch both."""
+    """Serve ``evidence/``. Its time is that of its parent folder, because commits that change its numbers touch both.
+    """
 
     __slots__ = ("_mtime", "owner")
 
@@ -73,7 +74,7 @@ class EvidenceFolder(DerivedFolder[None]):
 
 
 def instance_at(context: TreeContext, owner: str, name: str) -> InstanceRow | None:
-    """What stands in the folder ``evidence/<name>`` of a concept or relationship."""
+    """Return the instance in the folder ``evidence/<name>`` of a concept or relationship; None if there is none."""
     graph, recall = context.stores.graph, context.cache.recall
     if name == BEST:
         return recall((BEST, owner), lambda: graph.strongest(owner))
@@ -81,7 +82,7 @@ def instance_at(context: TreeContext, owner: str, name: str) -> InstanceRow | No
 
 
 class _InEvidence(Derived[T]):
-    """A folder ``evidence/<n>`` or ``evidence/best``, or an entry of one."""
+    """The base of a folder ``evidence/<n>`` or ``evidence/best``, and of the entries in it."""
 
     __slots__ = ("_at", "_owner")
     name = ""
@@ -104,7 +105,7 @@ class _InEvidence(Derived[T]):
 
 
 class Piece(_InEvidence[InstanceRow], DerivedFolder[InstanceRow]):
-    """``evidence/<n>/``, or ``evidence/best/``: the strongest piece, unlisted."""
+    """Serve ``evidence/<n>/``, or the unlisted ``evidence/best/``, which is the strongest piece."""
 
     __slots__ = ()
 
@@ -123,7 +124,7 @@ class Piece(_InEvidence[InstanceRow], DerivedFolder[InstanceRow]):
 
 
 class _Entry(_InEvidence[Evidence]):
-    """What the four entries share."""
+    """The base of the four entries."""
 
     __slots__ = ()
 
@@ -152,7 +153,7 @@ class SourceTxt(_EntryFile):
 
 
 class QuoteTxt(_EntryFile):
-    """The quote, exactly, as UTF-8 and without a newline of its own."""
+    """Serve the exact quote as UTF-8, without an added newline."""
 
     __slots__ = ()
     name = "quote.txt"
@@ -182,7 +183,9 @@ class CitationJson(_EntryFile):
 
 
 class DocumentLink(_Entry, DerivedLink[Evidence]):
-    """To the file in documents/, in versions/ when stale, in archive/ when no file has the content any more."""
+    """Serve a link to the file in documents/, in versions/ if it is stale, or in archive/ if no file has the content
+    any more.
+    """
 
     __slots__ = ()
     name = "document"
@@ -198,7 +201,7 @@ _ENTRIES: dict[str, type[SourceTxt] | type[QuoteTxt] | type[CitationJson] | type
 
 
 def living(context: TreeContext, concept_id: str) -> Concept:
-    """MissingError once the concept is gone."""
+    """Return the concept. Raise MissingError once the concept is gone."""
     found = context.cache.recall(("concept", concept_id), lambda: context.stores.graph.concept(concept_id))
     if found is None:
         raise MissingError("The concept is gone.")
@@ -219,7 +222,7 @@ def evidence_changed(change: EvidenceChanged, stale: Invalidations) -> None:
 
 
 def document_changed(change: DocumentChanged, stale: Invalidations) -> None:
-    """Pieces show the path and the state of their document."""
+    """Invalidate the evidence of a document, which shows the document's path and state."""
     if stale.has_group(GROUP):
         for row in stale.context.stores.graph.instances_of(change.doc_id):
             evidence_changed(EvidenceChanged(row.owner, row.n, renumbered=False), stale)
