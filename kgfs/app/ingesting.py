@@ -87,9 +87,7 @@ def ingest(
     ):
         failed = _deposit(config, stores, deposits, files, asked, tell, progress)
         refused = [(path, error) for path, error in failed if not isinstance(error, AWAY)]
-        if not asked.wait or len(refused) == len(
-            files
-        ):  # then there is nothing of the caller to wait for
+        if not asked.wait or len(refused) == len(files):  # then there is nothing of the caller to wait for
             return failed
         begun = time.monotonic()
         read_backlog(config, stores, progress, deposits.settler, asked.timeout, begun=begun)

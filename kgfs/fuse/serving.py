@@ -73,8 +73,7 @@ async def serve(answering: Waiting) -> None:
 
 
 class Device:
-    """Stand in for the lock of pyfuse3: the task that holds it reads the next request. Used on the event loop only.
-    """
+    """Stand in for the lock of pyfuse3: the task that holds it reads the next request. Used on the event loop only."""
 
     def __init__(self, nursery: trio.Nursery, meanwhile: Callable[[], None] = lambda: None) -> None:
         self._nursery = nursery
@@ -144,8 +143,7 @@ class Device:
 def noticed(
     work: Coroutine[Any, Any, T], waits: Callable[[], None], waited: Callable[[], None]
 ) -> Generator[Any, Any, T]:
-    """Await ``work``. Call ``waits`` when ``work`` waits for the first time, and in that case ``waited`` at its end.
-    """
+    """Await ``work``. Call ``waits`` when ``work`` waits for the first time, and in that case ``waited`` at its end."""
     begun = False
     try:
         trap = work.send(None)

@@ -39,8 +39,7 @@ class Owner:
 
 
 class EvidenceFolder(DerivedFolder[None]):
-    """Serve ``evidence/``. Its time is that of its parent folder, because commits that change its numbers touch both.
-    """
+    """Serve ``evidence/``. Its time is that of its parent folder, because commits that change its numbers touch both."""
 
     __slots__ = ("_mtime", "owner")
 
